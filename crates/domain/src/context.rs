@@ -1,0 +1,312 @@
+//! Contexts: what a notification is sent for, such as a tenant or an app.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Invalid, Reason, Unit};
+use crate::ids::{EnvironmentId, OrganizationId};
+use crate::json::Object;
+use crate::time::Timestamp;
+
+/// A context, with what is known about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Context {
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// What it is called.
+    #[serde(flatten)]
+    pub key: ContextKey,
+    /// What templates and conditions know about it.
+    pub data: Object,
+    /// When it was first named.
+    pub created_at: Timestamp,
+    /// When its data was last replaced.
+    pub updated_at: Timestamp,
+}
+
+/// The name of a context: its type and its id, written `type:id`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ContextKey {
+    /// The kind of thing it is, such as `tenant`.
+    #[serde(rename = "type")]
+    kind: ContextPart,
+    /// Which one of them it is.
+    id: ContextPart,
+}
+
+/// One half of a context key: 1 to 100 letters, digits, `_` and `-`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ContextPart(String);
+
+/// The contexts that something is about: a set, in which order does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
+pub struct ContextSet(BTreeSet<ContextKey>);
+
+/// Which context sets a list shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<ContextSet>", into = "Option<ContextSet>")]
+pub enum ContextFilter {
+    /// Whatever the contexts are.
+    #[default]
+    Any,
+    /// Exactly these. The empty set asks for what has no context.
+    Exact(ContextSet),
+}
+
+/// The contexts that a call names: for each type an id, and possibly data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContextPayload(pub BTreeMap<String, ContextValue>);
+
+/// What a call says about one context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ContextValue {
+    /// Its id.
+    Id(String),
+    /// Its id and its data.
+    Rich {
+        /// Which one of its type it is.
+        id: String,
+        /// What is to be known about it from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Object>,
+    },
+}
+
+/// A context as a call names it, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedContext {
+    /// What it is called.
+    pub key: ContextKey,
+    /// What is to be known about it from now on.
+    pub data: Option<Object>,
+}
+
+impl Context {
+    /// The most that its data may take as JSON text, in bytes.
+    pub const MAX_DATA: usize = 64 * 1024;
+
+    /// Refuses data that is too large.
+    pub fn check_data(data: &Object) -> Result<(), Invalid> {
+        if data.size() > Self::MAX_DATA {
+            let reason = Reason::TooLong { max: Self::MAX_DATA, unit: Unit::Bytes };
+            return Err(Invalid::new("data", reason));
+        }
+        Ok(())
+    }
+}
+
+impl ContextKey {
+    /// Checks `kind` and `id` and takes them as a key.
+    pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Result<Self, Invalid> {
+        let kind = ContextPart::new(kind).map_err(|invalid| invalid.named("context.type"))?;
+        let id = ContextPart::new(id).map_err(|invalid| invalid.named("context.id"))?;
+        Ok(Self { kind, id })
+    }
+
+    /// The kind of thing it is, such as `tenant`.
+    pub fn kind(&self) -> &str {
+        &self.kind.0
+    }
+
+    /// Which one of them it is.
+    pub fn id(&self) -> &str {
+        &self.id.0
+    }
+}
+
+impl ContextPart {
+    /// Checks `raw` and takes it as one half of a key.
+    pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
+        let raw = raw.into();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !(1..=100).contains(&raw.len()) || !raw.chars().all(plain) {
+            let expected = "1 to 100 letters, digits, `_` and `-`";
+            return Err(Invalid::new("context", Reason::Malformed { expected }));
+        }
+        Ok(Self(raw))
+    }
+}
+
+impl TryFrom<String> for ContextPart {
+    type Error = Invalid;
+
+    fn try_from(raw: String) -> Result<Self, Invalid> {
+        Self::new(raw)
+    }
+}
+
+impl From<ContextPart> for String {
+    fn from(part: ContextPart) -> String {
+        part.0
+    }
+}
+
+impl fmt::Display for ContextKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind.0, self.id.0)
+    }
+}
+
+impl FromStr for ContextKey {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let Some((kind, id)) = text.split_once(':') else {
+            return Err(Invalid::new("contextKeys", Reason::Malformed { expected: "`type:id`" }));
+        };
+        Self::new(kind, id).map_err(|invalid| invalid.named("contextKeys"))
+    }
+}
+
+impl ContextSet {
+    /// Whether there is no context in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The keys in it, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &ContextKey> {
+        self.0.iter()
+    }
+
+    /// The set as one text. Two sets have the same text just when they are equal.
+    pub fn canonical(&self) -> String {
+        let keys: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        keys.join(",")
+    }
+}
+
+impl FromIterator<ContextKey> for ContextSet {
+    fn from_iter<I: IntoIterator<Item = ContextKey>>(keys: I) -> Self {
+        Self(keys.into_iter().collect())
+    }
+}
+
+// One empty text is how a query string writes the empty list.
+impl TryFrom<Vec<String>> for ContextSet {
+    type Error = Invalid;
+
+    fn try_from(keys: Vec<String>) -> Result<Self, Invalid> {
+        keys.iter().filter(|key| !key.is_empty()).map(|key| key.parse()).collect()
+    }
+}
+
+impl From<ContextSet> for Vec<String> {
+    fn from(set: ContextSet) -> Self {
+        set.0.iter().map(ToString::to_string).collect()
+    }
+}
+
+impl ContextFilter {
+    /// Whether something with these contexts is shown.
+    pub fn shows(&self, contexts: &ContextSet) -> bool {
+        match self {
+            ContextFilter::Any => true,
+            ContextFilter::Exact(wanted) => wanted == contexts,
+        }
+    }
+}
+
+impl From<Option<ContextSet>> for ContextFilter {
+    fn from(set: Option<ContextSet>) -> Self {
+        set.map_or(ContextFilter::Any, ContextFilter::Exact)
+    }
+}
+
+impl From<ContextFilter> for Option<ContextSet> {
+    fn from(filter: ContextFilter) -> Self {
+        match filter {
+            ContextFilter::Any => None,
+            ContextFilter::Exact(set) => Some(set),
+        }
+    }
+}
+
+impl ContextPayload {
+    /// The most contexts one call may name.
+    pub const MAX: usize = 5;
+
+    /// Checks the contexts, 1 to 5 of them, and returns them in the order of their types.
+    pub fn check(&self) -> Result<Vec<NamedContext>, Invalid> {
+        match self.0.len() {
+            0 => Err(Invalid::new("context", Reason::Empty)),
+            1..=Self::MAX => self.0.iter().map(|(kind, value)| value.check(kind)).collect(),
+            _ => Err(Invalid::new("context", Reason::TooMany { max: Self::MAX })),
+        }
+    }
+}
+
+impl ContextValue {
+    fn check(&self, kind: &str) -> Result<NamedContext, Invalid> {
+        let (id, data) = match self {
+            ContextValue::Id(id) => (id, None),
+            ContextValue::Rich { id, data } => (id, data.clone()),
+        };
+        let key = ContextKey::new(kind, id)?;
+        if let Some(data) = &data {
+            Context::check_data(data).map_err(|invalid| invalid.within("context"))?;
+        }
+        Ok(NamedContext { key, data })
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for ContextPayload {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let value = |(kind, id): (K, V)| (kind.into(), ContextValue::Id(id.into()));
+        Self(pairs.into_iter().map(value).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_set_knows_no_order_and_no_repetition() {
+        let set = |keys: &[&str]| {
+            ContextSet::try_from(keys.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
+        };
+        assert_eq!(set(&["b:2", "a:1"]), set(&["a:1", "b:2", "a:1"]));
+        assert_eq!(set(&["b:2", "a:1"]).canonical(), "a:1,b:2");
+        assert_eq!(set(&[""]), ContextSet::default());
+    }
+
+    #[test]
+    fn a_key_has_two_plain_halves() {
+        assert_eq!("tenant:acme-1".parse::<ContextKey>().unwrap().to_string(), "tenant:acme-1");
+        for bad in
+            ["tenant", "a:b:c", ":x", "x:", "a.b:c", "ä:b", &format!("t:{}", "x".repeat(101))]
+        {
+            assert!(bad.parse::<ContextKey>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_payload_names_one_to_five_contexts() {
+        let payload = |json| serde_json::from_value::<ContextPayload>(json).unwrap().check();
+        let named = payload(json!({ "tenant": "acme", "app": { "id": "x", "data": { "a": 1 } } }));
+        let keys: Vec<_> = named.unwrap().iter().map(|named| named.key.to_string()).collect();
+        assert_eq!(keys, ["app:x", "tenant:acme"]);
+
+        let six: serde_json::Map<_, _> = (0..6).map(|n| (format!("t{n}"), json!("x"))).collect();
+        for bad in [json!({}), json!(six), json!({ "a:b": "c" }), json!({ "a": "b c" })] {
+            assert!(payload(bad.clone()).is_err(), "{bad}");
+        }
+        let data = json!({ "text": "x".repeat(Context::MAX_DATA) });
+        assert!(payload(json!({ "a": { "id": "b", "data": data } })).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! What a provider asks for before it sends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::Object;
+use crate::secret::Secret;
+
+/// The credentials of an integration, under the names that providers give them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct Credentials {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secure: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_sid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_profile_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_tls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignore_tls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_options: Option<Object>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_url: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hmac: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_pool_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_request_header: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key_request_header: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_token: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authenticate_by_token: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication_token_key: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alert_uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_link: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone_number_identification: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_key: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_sid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    #[serde(rename = "AppIOBaseUrl", skip_serializing_if = "Option::is_none")]
+    pub app_io_base_url: Option<String>,
+}
+
+impl Credentials {
+    /// The credentials with their secrets made unreadable. TLS options may hold a private key.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        for secret in [
+            &mut self.api_key,
+            &mut self.secret_key,
+            &mut self.password,
+            &mut self.token,
+            &mut self.webhook_url,
+            &mut self.service_account,
+            &mut self.api_token,
+            &mut self.authentication_token_key,
+            &mut self.access_key,
+        ] {
+            *secret = secret.as_ref().map(|_| Secret::redacted());
+        }
+        Self { tls_options: None, ..self }
+    }
+}

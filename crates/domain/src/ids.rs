@@ -1,0 +1,288 @@
+//! Every kind of identifier. Those that somebody else chose are texts; those that the engine
+//! makes are UUIDs in order of creation.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::error::{Invalid, Reason, Unit};
+
+macro_rules! text_id {
+    ($(#[doc = $doc:literal])* $name:ident, $field:literal, $check:ident) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks `raw` and takes it as an identifier.
+            pub fn new(raw: impl Into<Arc<str>>) -> Result<Self, Invalid> {
+                let raw = raw.into();
+                $check($field, &raw)?;
+                Ok(Self(raw))
+            }
+
+            /// The identifier as it was given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(raw: &str) -> Result<Self, Invalid> {
+                Self::new(raw)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = Invalid;
+
+            fn try_from(raw: &str) -> Result<Self, Invalid> {
+                Self::new(raw)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Invalid;
+
+            fn try_from(raw: String) -> Result<Self, Invalid> {
+                Self::new(raw)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0.as_ref().into()
+            }
+        }
+    };
+}
+
+macro_rules! made_id {
+    ($(#[doc = $doc:literal])* $name:ident, $field:literal) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Uuid {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                let expected = "an identifier made by the engine";
+                let uuid = Uuid::try_parse(text)
+                    .map_err(|_| Invalid::new($field, Reason::Malformed { expected }))?;
+                Ok(Self(uuid))
+            }
+        }
+    };
+}
+
+text_id! {
+    /// An organization, named by the host application. Environments belong to one.
+    OrganizationId, "organizationId", readable
+}
+text_id! {
+    /// A recipient, named by the host application: usually its own user id.
+    SubscriberId, "subscriberId", readable
+}
+text_id! {
+    /// One call of trigger, named by the host application or else by the engine.
+    TransactionId, "transactionId", readable
+}
+text_id! {
+    /// A person who administers: who created or deleted something.
+    UserId, "userId", readable
+}
+text_id! {
+    /// A workflow, by the name that triggers it: runs of letters and digits, joined by `-`, `_` or
+    /// `.`.
+    WorkflowIdentifier, "workflowId", joined_runs
+}
+text_id! {
+    /// An integration, by the name that its environment knows it by.
+    IntegrationIdentifier, "identifier", joined_runs
+}
+text_id! {
+    /// A topic, by the name that the host application gave it.
+    TopicKey, "topicKey", topic_key
+}
+
+made_id! {
+    /// An entry in the log of a job.
+    DetailId, "detailId"
+}
+made_id! {
+    /// An environment.
+    EnvironmentId, "environmentId"
+}
+made_id! {
+    /// An integration.
+    IntegrationId, "integrationId"
+}
+made_id! {
+    /// A job: one step of a workflow for one notification.
+    JobId, "jobId"
+}
+made_id! {
+    /// A message.
+    MessageId, "messageId"
+}
+made_id! {
+    /// A notification: one triggered event for one subscriber.
+    NotificationId, "notificationId"
+}
+made_id! {
+    /// The group that a workflow is listed under.
+    NotificationGroupId, "notificationGroupId"
+}
+made_id! {
+    /// A step of a workflow.
+    StepId, "stepId"
+}
+made_id! {
+    /// A subscriber, as the engine knows it: a subscriber that is deleted and created again gets
+    /// another one.
+    InternalSubscriberId, "_subscriberId"
+}
+made_id! {
+    /// The content of a step.
+    TemplateId, "templateId"
+}
+made_id! {
+    /// A topic, as the engine knows it.
+    TopicId, "topicId"
+}
+made_id! {
+    /// A workflow, as the engine knows it.
+    WorkflowId, "workflowId"
+}
+
+impl UserId {
+    /// The host application, where nobody else is named.
+    pub fn host() -> Self {
+        Self("host".into())
+    }
+}
+
+/// The longest text that is taken as an identifier, in bytes.
+pub const MAX_LEN: usize = 255;
+
+fn sized(field: &str, raw: &str) -> Result<(), Invalid> {
+    if raw.is_empty() {
+        return Err(Invalid::new(field, Reason::Empty));
+    }
+    if raw.len() > MAX_LEN {
+        return Err(Invalid::new(field, Reason::TooLong { max: MAX_LEN, unit: Unit::Bytes }));
+    }
+    Ok(())
+}
+
+// Control characters are of no use in a name, and the key layout separates parts with NUL.
+fn readable(field: &str, raw: &str) -> Result<(), Invalid> {
+    sized(field, raw)?;
+    if raw.chars().any(char::is_control) {
+        let expected = "text without control characters";
+        return Err(Invalid::new(field, Reason::Malformed { expected }));
+    }
+    Ok(())
+}
+
+fn joined_runs(field: &str, raw: &str) -> Result<(), Invalid> {
+    sized(field, raw)?;
+    let is_run = |run: &str| !run.is_empty() && run.chars().all(|c| c.is_ascii_alphanumeric());
+    if !raw.split(['-', '_', '.']).all(is_run) {
+        let expected = "letters and digits, joined by single `-`, `_` or `.`";
+        return Err(Invalid::new(field, Reason::Malformed { expected }));
+    }
+    Ok(())
+}
+
+fn topic_key(field: &str, raw: &str) -> Result<(), Invalid> {
+    sized(field, raw)?;
+    let plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "_:.-".contains(c));
+    if !plain && crate::contact::Email::new(raw).is_err() {
+        let expected = "letters, digits, `_`, `:`, `.` and `-`, or an e-mail address";
+        return Err(Invalid::new(field, Reason::Malformed { expected }));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subscriber_id_is_any_readable_text() {
+        for good in ["1", "ada@lovelace.org", "user:42", "Åsa Öberg", &"x".repeat(255)] {
+            assert_eq!(SubscriberId::new(good).unwrap().as_str(), good);
+        }
+        check::<SubscriberId>("", "`subscriberId` must not be empty");
+        check::<SubscriberId>(&"x".repeat(256), "`subscriberId` must be at most 255 bytes long");
+        check::<SubscriberId>("a\0b", "`subscriberId` must be text without control characters");
+    }
+
+    #[test]
+    fn a_workflow_identifier_is_runs_joined_by_single_signs() {
+        for good in ["welcome", "order-shipped", "a.b_c-d", "first_signup", "V2"] {
+            assert!(good.parse::<WorkflowIdentifier>().is_ok(), "{good}");
+        }
+        for bad in ["-a", "a-", "a--b", "a b", "ä", "a/b"] {
+            let expected =
+                "`workflowId` must be letters and digits, joined by single `-`, `_` or `.`";
+            check::<WorkflowIdentifier>(bad, expected);
+        }
+    }
+
+    #[test]
+    fn a_topic_key_is_plain_or_an_email_address() {
+        for good in ["orders:eu.1_x-y", "team+a@example.com"] {
+            assert!(good.parse::<TopicKey>().is_ok(), "{good}");
+        }
+        assert!("a b".parse::<TopicKey>().is_err());
+    }
+
+    #[test]
+    fn a_made_id_is_written_as_it_is_read() {
+        let text = "0192f0c1-2345-7678-9abc-def012345678";
+        let id: MessageId = text.parse().unwrap();
+        assert_eq!(id.to_string(), text);
+        assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{text}\""));
+        check::<MessageId>("42", "`messageId` must be an identifier made by the engine");
+    }
+
+    #[track_caller]
+    fn check<T: FromStr<Err = Invalid> + fmt::Debug>(raw: &str, expected: &str) {
+        assert_eq!(raw.parse::<T>().unwrap_err().to_string(), expected);
+    }
+}

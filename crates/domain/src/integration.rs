@@ -1,0 +1,419 @@
+//! Integrations: accounts at providers, and which one of a channel sends.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use crate::credentials::Credentials;
+use crate::environment::Home;
+use crate::error::{Invalid, Reason, at_most};
+use crate::filter::{self, StepFilter};
+use crate::ids::{EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId};
+use crate::patch::Patch;
+use crate::secret::Secret;
+use crate::slug::slugify;
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+
+/// An account at a provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Integration {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: IntegrationId,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// What people call it.
+    pub name: String,
+    /// The name that its environment knows it by.
+    pub identifier: IntegrationIdentifier,
+    /// The provider. Any text, so that a host application can register a provider of its own.
+    pub provider_id: String,
+    /// The channel that it sends on.
+    pub channel: Channel,
+    /// What the provider asks for.
+    pub credentials: Credentials,
+    /// How it listens to the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configurations: Option<Configurations>,
+    /// Where it stands among the integrations of its channel.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// When it sends instead of the primary one.
+    #[serde(default)]
+    pub conditions: Vec<StepFilter>,
+}
+
+/// Where an integration stands among those of its channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StandingFields", into = "StandingFields")]
+pub enum Standing {
+    /// It sends nothing.
+    Inactive,
+    /// It sends.
+    Active {
+        /// Whether it is the one that sends if nothing else is said.
+        primary: bool,
+        /// Its rank: the higher, the sooner it is asked. On channels without a primary integration
+        /// it is 0.
+        priority: u32,
+    },
+    /// It is gone, and kept for the record only.
+    Deleted {
+        /// Since when.
+        at: Timestamp,
+        /// Who deleted it.
+        by: UserId,
+    },
+}
+
+// How a standing looks on the wire.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StandingFields {
+    active: bool,
+    primary: bool,
+    #[serde(default)]
+    priority: u32,
+    deleted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deleted_by: Option<UserId>,
+}
+
+/// How an integration listens to its provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Configurations {
+    /// Whether the provider may report back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inbound_webhook_enabled: Option<bool>,
+    /// What the provider signs its reports with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inbound_webhook_signing_key: Option<Secret>,
+}
+
+/// A new integration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IntegrationCreate {
+    /// The provider.
+    pub provider_id: String,
+    /// The channel that it sends on.
+    pub channel: Channel,
+    /// What people call it; the name of the provider if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The name that its environment is to know it by; made from its name if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identifier: Option<IntegrationIdentifier>,
+    /// What the provider asks for.
+    #[serde(default)]
+    pub credentials: Credentials,
+    /// Whether it sends from now on.
+    #[serde(default)]
+    pub active: bool,
+    /// When it sends instead of the primary one.
+    #[serde(default)]
+    pub conditions: Vec<StepFilter>,
+    /// How it listens to the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configurations: Option<Configurations>,
+}
+
+/// A partial update of an integration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named after the fields of `Integration`")]
+pub struct IntegrationUpdate {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identifier: Option<IntegrationIdentifier>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<Credentials>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<StepFilter>>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub configurations: Patch<Configurations>,
+}
+
+/// How an integration is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IntegrationDelete {
+    /// Whether the next one in rank becomes primary if this one was. Otherwise nothing is sent on
+    /// its channel until another one is made primary, unless only one active one is left.
+    pub promote: bool,
+}
+
+impl Integration {
+    /// The longest name, in characters.
+    pub const MAX_NAME: usize = 128;
+
+    /// An integration that nobody has seen before, not active yet.
+    pub fn new(
+        id: IntegrationId,
+        home: &Home,
+        identifier: IntegrationIdentifier,
+        create: IntegrationCreate,
+    ) -> Result<Self, Invalid> {
+        if create.provider_id.is_empty() {
+            return Err(Invalid::new("providerId", Reason::Empty));
+        }
+        at_most("providerId", &create.provider_id, Self::MAX_NAME)?;
+        let integration = Self {
+            id,
+            environment_id: home.environment_id,
+            organization_id: home.organization_id.clone(),
+            name: create.name.unwrap_or_else(|| create.provider_id.clone()),
+            identifier,
+            provider_id: create.provider_id,
+            channel: create.channel,
+            credentials: create.credentials,
+            configurations: create.configurations,
+            standing: Standing::Inactive,
+            conditions: create.conditions,
+        };
+        integration.check()?;
+        Ok(integration)
+    }
+
+    /// The identifier of an integration that is created without one: its name and `suffix`.
+    pub fn made_identifier(
+        create: &IntegrationCreate,
+        suffix: &str,
+    ) -> Result<IntegrationIdentifier, Invalid> {
+        let name = create.name.as_ref().unwrap_or(&create.provider_id);
+        let mut slug: String = slugify(name).chars().filter(|c| c.is_ascii()).collect();
+        slug.truncate(64);
+        let parts = slug.split('-').chain([suffix]).filter(|part| !part.is_empty());
+        IntegrationIdentifier::new(parts.collect::<Vec<_>>().join("-"))
+    }
+
+    /// The integration after `update`, except for whether it is active.
+    pub fn updated(&self, update: IntegrationUpdate) -> Result<Self, Invalid> {
+        let mut integration = self.clone();
+        integration.name = update.name.unwrap_or(integration.name);
+        integration.identifier = update.identifier.unwrap_or(integration.identifier);
+        integration.credentials = update.credentials.unwrap_or(integration.credentials);
+        integration.conditions = update.conditions.unwrap_or(integration.conditions);
+        update.configurations.apply(&mut integration.configurations);
+        integration.check()?;
+        Ok(integration)
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if self.name.is_empty() {
+            return Err(Invalid::new("name", Reason::Empty));
+        }
+        at_most("name", &self.name, Self::MAX_NAME)?;
+        filter::check(&self.conditions).map_err(|invalid| invalid.named("conditions"))
+    }
+
+    /// Whether it sends.
+    pub const fn is_active(&self) -> bool {
+        match self.standing {
+            Standing::Active { .. } => true,
+            Standing::Inactive | Standing::Deleted { .. } => false,
+        }
+    }
+
+    /// Whether it is the one that sends if nothing else is said.
+    pub const fn is_primary(&self) -> bool {
+        match self.standing {
+            Standing::Active { primary, .. } => primary,
+            Standing::Inactive | Standing::Deleted { .. } => false,
+        }
+    }
+
+    /// Whether it is gone.
+    pub const fn is_deleted(&self) -> bool {
+        match self.standing {
+            Standing::Deleted { .. } => true,
+            Standing::Inactive | Standing::Active { .. } => false,
+        }
+    }
+
+    /// The integration with its secrets made unreadable.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        self.credentials = self.credentials.redacted();
+        if let Some(configurations) = &mut self.configurations {
+            let key = &mut configurations.inbound_webhook_signing_key;
+            *key = key.as_ref().map(|_| Secret::redacted());
+        }
+        self
+    }
+
+    const fn priority(&self) -> u32 {
+        match self.standing {
+            Standing::Active { priority, .. } => priority,
+            Standing::Inactive | Standing::Deleted { .. } => 0,
+        }
+    }
+}
+
+impl Channel {
+    /// Whether one of the channel's integrations is the primary one.
+    pub const fn has_primary(self) -> bool {
+        match self {
+            Channel::Email | Channel::Sms => true,
+            Channel::InApp | Channel::Chat | Channel::Push => false,
+        }
+    }
+}
+
+/// The integrations of one channel that are not deleted, as a change finds them.
+#[derive(Debug)]
+pub struct Peers(pub Vec<Integration>);
+
+impl Peers {
+    /// Makes `id` active: primary if `may_lead` and nobody else is, otherwise right behind the one
+    /// that is. What has conditions never leads.
+    pub fn activate(&mut self, id: IntegrationId, may_lead: bool) {
+        let is_free = !self.0.iter().any(Integration::is_primary);
+        self.change(id, |integration| {
+            let leads = integration.channel.has_primary() && integration.conditions.is_empty();
+            let primary = leads && may_lead && is_free;
+            integration.standing = Standing::Active { primary, priority: u32::MAX };
+        });
+    }
+
+    /// Makes `id` inactive. Nobody else becomes primary for that.
+    pub fn deactivate(&mut self, id: IntegrationId) {
+        self.change(id, |integration| integration.standing = Standing::Inactive);
+    }
+
+    /// Makes `id` the primary one: active, and without conditions.
+    pub fn lead(&mut self, id: IntegrationId) {
+        for integration in &mut self.0 {
+            let priority = integration.priority();
+            if integration.is_primary() {
+                integration.standing = Standing::Active { primary: false, priority };
+            }
+        }
+        self.change(id, |integration| {
+            integration.conditions.clear();
+            integration.standing = Standing::Active { primary: true, priority: u32::MAX };
+        });
+    }
+
+    /// Takes `id` for changed: what got conditions does not lead any more.
+    pub fn follow_conditions(&mut self, id: IntegrationId) {
+        self.change(id, |integration| {
+            let priority = integration.priority();
+            if integration.is_primary() && !integration.conditions.is_empty() {
+                integration.standing = Standing::Active { primary: false, priority };
+            }
+        });
+    }
+
+    /// Deletes `id`. If it was primary and `promote` says so, the next one in rank becomes primary.
+    pub fn delete(&mut self, id: IntegrationId, promote: bool, by: UserId, now: Timestamp) {
+        let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
+        self.change(id, |integration| integration.standing = Standing::Deleted { at: now, by });
+        if was_primary && promote {
+            let unconditional =
+                |peer: &&Integration| peer.is_active() && peer.conditions.is_empty();
+            let next = self.0.iter().filter(unconditional).max_by_key(|peer| rank(peer));
+            if let Some(next) = next.map(|peer| peer.id) {
+                self.lead(next);
+            }
+        }
+    }
+
+    fn change(&mut self, id: IntegrationId, change: impl FnOnce(&mut Integration)) {
+        if let Some(integration) = self.0.iter_mut().find(|peer| peer.id == id) {
+            change(integration);
+        }
+        self.number();
+    }
+
+    // Numbers the active ones by rank, the last one 1.
+    fn number(&mut self) {
+        let mut active: Vec<_> = self.0.iter_mut().filter(|peer| peer.is_active()).collect();
+        active.sort_by_key(|peer| rank(peer));
+        for (priority, peer) in (1..).zip(active) {
+            let priority = if peer.channel.has_primary() { priority } else { 0 };
+            peer.standing = Standing::Active { primary: peer.is_primary(), priority };
+        }
+    }
+}
+
+// The higher, the sooner it is asked; of equals the older one.
+fn rank(integration: &Integration) -> impl Ord + use<> {
+    (integration.is_primary(), integration.priority(), Reverse(integration.id))
+}
+
+/// Chooses the integration of `channel` that sends: the one that is `named`, else the first in rank
+/// whose conditions hold, else the primary one, else the only active one. On channels without a
+/// primary integration it is the newest instead of the only one.
+pub fn choose<'a>(
+    integrations: &'a [Integration],
+    channel: Channel,
+    named: Option<&str>,
+    facts: &filter::Facts<'_>,
+) -> Option<&'a Integration> {
+    let candidates = || integrations.iter().filter(|one| one.is_active() && one.channel == channel);
+    if let Some(name) = named {
+        return candidates().find(|one| one.identifier.as_str() == name);
+    }
+    let applies = |one: &&Integration| {
+        !one.conditions.is_empty() && filter::evaluate(&one.conditions, facts).holds
+    };
+    let unconditional = || candidates().filter(|one| one.conditions.is_empty());
+    let conditional = candidates().filter(applies).max_by_key(|one| rank(one));
+    conditional.or_else(|| unconditional().find(|one| one.is_primary())).or_else(|| {
+        let newest = unconditional().max_by_key(|one| one.id);
+        newest.filter(|_| !channel.has_primary() || unconditional().count() == 1)
+    })
+}
+
+impl From<StandingFields> for Standing {
+    fn from(fields: StandingFields) -> Self {
+        match (fields.deleted, fields.active) {
+            (true, _) => Standing::Deleted {
+                at: fields.deleted_at.unwrap_or_default(),
+                by: fields.deleted_by.unwrap_or_else(UserId::host),
+            },
+            (false, true) => {
+                Standing::Active { primary: fields.primary, priority: fields.priority }
+            }
+            (false, false) => Standing::Inactive,
+        }
+    }
+}
+
+impl From<Standing> for StandingFields {
+    fn from(standing: Standing) -> Self {
+        let gone = Self {
+            active: false,
+            primary: false,
+            priority: 0,
+            deleted: false,
+            deleted_at: None,
+            deleted_by: None,
+        };
+        match standing {
+            Standing::Inactive => gone,
+            Standing::Active { primary, priority } => {
+                Self { active: true, primary, priority, ..gone }
+            }
+            Standing::Deleted { at, by } => {
+                Self { deleted: true, deleted_at: Some(at), deleted_by: Some(by), ..gone }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! JSON objects that the host application hands in: payloads, custom data, overrides.
+
+use std::ops::Deref;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Invalid, Reason};
+
+/// A JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
+///
+/// The bound keeps every later walk over it off the end of the stack, and what is written
+/// readable: `serde_json` refuses to read what is nested deeper than 128 levels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
+pub struct Object(Map<String, Value>);
+
+impl Object {
+    /// The deepest nesting allowed.
+    pub const MAX_DEPTH: usize = 64;
+
+    /// How many bytes the object takes as JSON text.
+    pub fn size(&self) -> usize {
+        // Writing a map with text keys into a counter does not fail.
+        let mut size = Size(0);
+        serde_json::to_writer(&mut size, &self.0).map_or(usize::MAX, |()| size.0)
+    }
+}
+
+impl Deref for Object {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+impl TryFrom<Map<String, Value>> for Object {
+    type Error = Invalid;
+
+    fn try_from(map: Map<String, Value>) -> Result<Self, Invalid> {
+        if map.values().all(|value| is_shallow(value, Self::MAX_DEPTH - 1)) {
+            return Ok(Self(map));
+        }
+        map.into_iter().for_each(|(_, value)| dismantle(value));
+        Err(Invalid::new("object", Reason::TooDeep { max: Self::MAX_DEPTH }))
+    }
+}
+
+impl TryFrom<Value> for Object {
+    type Error = Invalid;
+
+    fn try_from(value: Value) -> Result<Self, Invalid> {
+        match value {
+            Value::Object(map) => map.try_into(),
+            other => {
+                dismantle(other);
+                let expected = "a JSON object";
+                Err(Invalid::new("object", Reason::Malformed { expected }))
+            }
+        }
+    }
+}
+
+impl From<Object> for Map<String, Value> {
+    fn from(object: Object) -> Self {
+        object.0
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Value::Object(object.0)
+    }
+}
+
+// Walks with a list of its own, for the value may be deeper than the stack is.
+fn is_shallow(value: &Value, max_depth: usize) -> bool {
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        let inside = depth + 1;
+        match value {
+            Value::Array(_) | Value::Object(_) if inside > max_depth => return false,
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, inside))),
+            Value::Object(map) => open.extend(map.values().map(|item| (item, inside))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    true
+}
+
+// Drops a value level by level: its own drop would call itself once per level.
+fn dismantle(value: Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.into_iter().map(|(_, item)| item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+struct Size(usize);
+
+impl std::io::Write for Size {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(Value::Null, |inner, _| json!({ "in": inner }))
+    }
+
+    #[test]
+    fn is_nested_to_a_bound() {
+        assert!(Object::try_from(nested(Object::MAX_DEPTH)).is_ok());
+        let error = Object::try_from(nested(Object::MAX_DEPTH + 1)).unwrap_err();
+        assert_eq!(error.reason, Reason::TooDeep { max: Object::MAX_DEPTH });
+    }
+
+    #[test]
+    fn a_bottomless_value_is_refused_and_not_followed() {
+        let mut value = Value::Null;
+        for _ in 0..1_000_000 {
+            value = Value::Array(vec![value]);
+        }
+        let mut map = Map::new();
+        map.insert("in".into(), value);
+        assert!(Object::try_from(map).is_err());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for value in [json!(null), json!([]), json!("text"), json!(1)] {
+            let error = Object::try_from(value).unwrap_err();
+            assert_eq!(error.to_string(), "`object` must be a JSON object");
+        }
+    }
+
+    #[test]
+    fn is_measured_in_bytes_of_text() {
+        let object = Object::try_from(json!({ "a": "ü" })).unwrap();
+        assert_eq!(object.size(), r#"{"a":"ü"}"#.len());
+    }
+}

@@ -1,0 +1,37 @@
+//! The rules of the Tidings notification engine, as values and total functions.
+//!
+//! Every entity has a file, and so has every decision: [`preference::resolve`] says whether a
+//! channel may be used and who said so, [`filter`] whether a step's conditions hold,
+//! [`integration::choose`] which provider account sends. The same types are what callers hand in
+//! and get back, what the rules work on, and what is stored; their JSON is the wire format.
+//!
+//! Deliberately absent: a clock, randomness, I/O, threads and a store. What time it is, and what a
+//! new record is called, are arguments.
+
+pub mod contact;
+pub mod content;
+pub mod context;
+pub mod credentials;
+pub mod environment;
+pub mod error;
+pub mod filter;
+pub mod ids;
+pub mod integration;
+pub mod job;
+pub mod json;
+pub mod message;
+pub mod notification;
+pub mod page;
+pub mod patch;
+pub mod preference;
+pub mod schedule;
+pub mod secret;
+mod slug;
+pub mod step;
+pub mod subscriber;
+pub mod template;
+pub mod time;
+pub mod trigger;
+pub mod turn;
+pub mod vocabulary;
+pub mod workflow;

@@ -1,0 +1,380 @@
+//! Messages: what reached a subscriber on one channel, or should have.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Cta, MessageContent};
+use crate::context::ContextSet;
+use crate::error::{Invalid, Reason};
+use crate::ids::{
+    EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId, TemplateId,
+    TransactionId, WorkflowId, WorkflowIdentifier,
+};
+use crate::json::Object;
+use crate::notification::Notification;
+use crate::page::PageQuery;
+use crate::secret::Secret;
+use crate::step::Rendered;
+use crate::subscriber::Subscriber;
+use crate::time::Timestamp;
+use crate::turn::Address;
+use crate::vocabulary::{Channel, vocabulary};
+use crate::workflow::Workflow;
+
+/// A message on one channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: MessageId,
+    /// The workflow that it is from.
+    #[serde(rename = "_templateId", default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<WorkflowId>,
+    /// The content that it was rendered from.
+    #[serde(rename = "_messageTemplateId", default, skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<TemplateId>,
+    /// The feed that it is listed in.
+    #[serde(rename = "_feedId", default, skip_serializing_if = "Option::is_none")]
+    pub feed_id: Option<String>,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// The notification that it is a part of.
+    #[serde(rename = "_notificationId")]
+    pub notification_id: NotificationId,
+    /// Whom it is for.
+    #[serde(rename = "_subscriberId")]
+    pub subscriber_id: InternalSubscriberId,
+    /// Whom it is for; filled in when a list is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscriber: Option<Subscriber>,
+    /// The workflow that it is from; filled in when a list is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Workflow>,
+    /// The name of the workflow that it is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_identifier: Option<WorkflowIdentifier>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was delivered; several times if it was delivered again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delivered_at: Vec<Timestamp>,
+    /// How far it has been taken.
+    #[serde(flatten)]
+    pub stage: Stage,
+    /// Until when it is out of sight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<Timestamp>,
+    /// What it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<MessageContent>,
+    /// The call of trigger that it is from.
+    pub transaction_id: TransactionId,
+    /// The line above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The line above a push message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The address that it went to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// The number that it went to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+    /// The address that it was posted to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct_webhook_url: Option<Secret>,
+    /// The provider that it went through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    /// The devices that it went to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_tokens: Vec<String>,
+    /// The channel that it is on.
+    pub channel: Channel,
+    /// What it calls for.
+    pub cta: Cta,
+    /// Whether it was handed over.
+    #[serde(flatten)]
+    pub status: MessageStatus,
+    /// The payload of the trigger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Object>,
+    /// The overrides of the trigger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<Object>,
+    /// The contexts that it is about.
+    #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
+    pub context_keys: ContextSet,
+}
+
+/// How far a message has been taken. Each stage includes the ones before it: what was read was
+/// seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StageFields", into = "StageFields")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Stage {
+    Unseen,
+    Seen { seen_at: Timestamp },
+    Read { seen_at: Timestamp, read_at: Timestamp },
+}
+
+// How a stage looks on the wire.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StageFields {
+    read: bool,
+    seen: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_seen_date: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_read_date: Option<Timestamp>,
+}
+
+vocabulary! {
+    /// What a reader does to a message.
+    MarkAs, "markAs":
+    Read = "read",
+    Seen = "seen",
+    Unread = "unread",
+    Unseen = "unseen",
+}
+
+/// Whether a message was handed over to its provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum MessageStatus {
+    /// It was.
+    Sent,
+    /// It was not.
+    #[serde(rename_all = "camelCase")]
+    Error {
+        /// What kind of thing went wrong.
+        error_id: String,
+        /// What went wrong.
+        error_text: String,
+    },
+    /// It was, and something was odd about it.
+    #[serde(rename_all = "camelCase")]
+    Warning {
+        /// What kind of thing was odd.
+        error_id: String,
+        /// What was odd.
+        error_text: String,
+    },
+}
+
+/// Which messages of a subscriber are listed, newest first. Every condition that is given must
+/// hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MessageQuery {
+    /// Those on this channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// Those of this call of trigger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<TransactionId>,
+    /// Those that were read, or those that were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<bool>,
+    /// Those that were seen, or those that were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<bool>,
+    /// Which page of them.
+    #[serde(flatten)]
+    pub page: PageQuery,
+}
+
+/// How many messages in an inbox wait for their reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InboxCounts {
+    /// Those that were not seen.
+    pub unseen: usize,
+    /// Those that were not read.
+    pub unread: usize,
+}
+
+impl Message {
+    /// What `rendered` says to the subscriber of `notification`, as the step `template_id` of
+    /// `workflow` has it, on its way through `channel`.
+    pub fn new(
+        id: MessageId,
+        notification: &Notification,
+        workflow: &Workflow,
+        (template_id, channel): (TemplateId, Channel),
+        rendered: Rendered,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            workflow_id: Some(workflow.id),
+            template_id: Some(template_id),
+            feed_id: None,
+            environment_id: notification.environment_id,
+            organization_id: notification.organization_id.clone(),
+            notification_id: notification.id,
+            subscriber_id: notification.subscriber_id,
+            subscriber: None,
+            template: None,
+            template_identifier: Some(workflow.identifier().clone()),
+            created_at: now,
+            delivered_at: Vec::new(),
+            stage: Stage::Unseen,
+            snoozed_until: None,
+            content: Some(rendered.content),
+            transaction_id: notification.transaction_id.clone(),
+            subject: rendered.subject,
+            title: rendered.title,
+            email: None,
+            phone: None,
+            direct_webhook_url: None,
+            provider_id: None,
+            device_tokens: Vec::new(),
+            channel,
+            cta: rendered.cta,
+            status: MessageStatus::Sent,
+            payload: notification.payload.clone(),
+            overrides: notification.overrides.clone(),
+            context_keys: notification.context_keys.clone(),
+        }
+    }
+
+    /// The message on its way through `provider_id` to `address`.
+    #[must_use]
+    pub fn addressed(mut self, provider_id: &str, address: &Address) -> Self {
+        self.provider_id = Some(provider_id.into());
+        match address {
+            Address::Email(email) => self.email = Some(email.to_string()),
+            Address::Phone(phone) => self.phone = Some(phone.clone()),
+            Address::Webhook(url) => self.direct_webhook_url = Some(url.clone()),
+            Address::Devices(tokens) => self.device_tokens.clone_from(tokens),
+        }
+        self
+    }
+}
+
+impl Stage {
+    /// The stage after a reader did `mark_as`. What changes nothing changes no date.
+    #[must_use]
+    pub fn mark(self, mark_as: MarkAs, now: Timestamp) -> Stage {
+        match (mark_as, self) {
+            (MarkAs::Unseen, _) => Stage::Unseen,
+            (MarkAs::Seen, Stage::Unseen) => Stage::Seen { seen_at: now },
+            (MarkAs::Read, Stage::Unseen) => Stage::Read { seen_at: now, read_at: now },
+            (MarkAs::Read, Stage::Seen { seen_at }) => Stage::Read { seen_at, read_at: now },
+            (MarkAs::Unread, Stage::Read { seen_at, .. }) => Stage::Seen { seen_at },
+            // What was never seen cannot be made unread without having been seen.
+            (MarkAs::Unread, Stage::Unseen) => Stage::Seen { seen_at: now },
+            // Marked so before, or taken further since.
+            (MarkAs::Seen | MarkAs::Unread, Stage::Seen { .. })
+            | (MarkAs::Seen | MarkAs::Read, Stage::Read { .. }) => self,
+        }
+    }
+
+    /// Whether the message was seen.
+    pub const fn is_seen(self) -> bool {
+        match self {
+            Stage::Unseen => false,
+            Stage::Seen { .. } | Stage::Read { .. } => true,
+        }
+    }
+
+    /// Whether the message was read.
+    pub const fn is_read(self) -> bool {
+        match self {
+            Stage::Unseen | Stage::Seen { .. } => false,
+            Stage::Read { .. } => true,
+        }
+    }
+}
+
+impl TryFrom<StageFields> for Stage {
+    type Error = Invalid;
+
+    fn try_from(fields: StageFields) -> Result<Self, Invalid> {
+        match (fields.seen, fields.read, fields.last_seen_date, fields.last_read_date) {
+            (false, false, None, None) => Ok(Stage::Unseen),
+            (true, false, Some(seen_at), None) => Ok(Stage::Seen { seen_at }),
+            (true, true, Some(seen_at), Some(read_at)) => Ok(Stage::Read { seen_at, read_at }),
+            _ => {
+                let expected = "together with `seen` and both dates";
+                Err(Invalid::new("read", Reason::Malformed { expected }))
+            }
+        }
+    }
+}
+
+impl From<Stage> for StageFields {
+    fn from(stage: Stage) -> Self {
+        let (seen, read) = (stage.is_seen(), stage.is_read());
+        let (last_seen_date, last_read_date) = match stage {
+            Stage::Unseen => (None, None),
+            Stage::Seen { seen_at } => (Some(seen_at), None),
+            Stage::Read { seen_at, read_at } => (Some(seen_at), Some(read_at)),
+        };
+        Self { read, seen, last_seen_date, last_read_date }
+    }
+}
+
+impl MessageQuery {
+    /// Whether the query leaves any out.
+    pub fn is_narrow(&self) -> bool {
+        self.channel.is_some()
+            || self.transaction_id.is_some()
+            || self.read.is_some()
+            || self.seen.is_some()
+    }
+
+    /// Whether `message` belongs to the list.
+    pub fn shows(&self, message: &Message) -> bool {
+        self.channel.is_none_or(|channel| message.channel == channel)
+            && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)
+            && self.read.is_none_or(|read| message.stage.is_read() == read)
+            && self.seen.is_none_or(|seen| message.stage.is_seen() == seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row per mark: the stage it leads to from Unseen, Seen and Read.
+    #[test]
+    fn every_mark_from_every_stage() {
+        use Stage::{Read, Seen, Unseen};
+        let [one, two, now] = [1, 2, 3].map(Timestamp::from_millis);
+        let (seen, read) = (Seen { seen_at: one }, Read { seen_at: one, read_at: two });
+        let seen_now = Seen { seen_at: now };
+        let read_now = Read { seen_at: now, read_at: now };
+        for (mark_as, after) in [
+            (MarkAs::Seen, [seen_now, seen, read]),
+            (MarkAs::Read, [read_now, Read { seen_at: one, read_at: now }, read]),
+            (MarkAs::Unread, [seen_now, seen, seen]),
+            (MarkAs::Unseen, [Unseen, Unseen, Unseen]),
+        ] {
+            assert_eq!([Unseen, seen, read].map(|stage| stage.mark(mark_as, now)), after);
+        }
+    }
+
+    #[test]
+    fn a_stage_is_two_flags_and_their_dates() {
+        let at = Timestamp::from_millis(0);
+        let json = |stage| serde_json::to_string(&stage).unwrap();
+        assert_eq!(json(Stage::Unseen), r#"{"read":false,"seen":false}"#);
+        let date = "1970-01-01T00:00:00.000Z";
+        assert_eq!(
+            json(Stage::Read { seen_at: at, read_at: at }),
+            format!(
+                r#"{{"read":true,"seen":true,"lastSeenDate":"{date}","lastReadDate":"{date}"}}"#
+            )
+        );
+        let torn = r#"{"read":true,"seen":false}"#;
+        assert!(serde_json::from_str::<Stage>(torn).is_err());
+    }
+}

@@ -1,0 +1,373 @@
+//! Notifications: one triggered event for one subscriber, with everything that happened to it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::Email;
+use crate::context::{ContextFilter, ContextSet};
+use crate::environment::Home;
+use crate::error::{Invalid, Reason};
+use crate::ids::{
+    EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, SubscriberId,
+    TopicId, TopicKey, TransactionId, WorkflowId,
+};
+use crate::job::{Job, JobStatus};
+use crate::json::Object;
+use crate::page;
+use crate::subscriber::Subscriber;
+use crate::time::Timestamp;
+use crate::vocabulary::{JobType, Severity};
+use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
+
+/// One triggered event for one subscriber: a record of the activity list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Notification {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: NotificationId,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// Whom it is for.
+    #[serde(rename = "_subscriberId")]
+    pub subscriber_id: InternalSubscriberId,
+    /// The call of trigger that it is from.
+    pub transaction_id: TransactionId,
+    /// The workflow that it is from.
+    #[serde(rename = "_templateId", default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<WorkflowId>,
+    /// The notification whose digest it went into.
+    #[serde(rename = "_digestedNotificationId", default, skip_serializing_if = "Option::is_none")]
+    pub digested_notification_id: Option<NotificationId>,
+    /// When the event was triggered.
+    pub created_at: Timestamp,
+    /// When something last happened to it.
+    pub updated_at: Timestamp,
+    /// What its workflow does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<JobType>,
+    /// Whom it is for; filled in when it is read, as long as the subscriber exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscriber: Option<NotificationSubscriber>,
+    /// The workflow that it is from; filled in when it is read, as long as the workflow exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<NotificationTemplate>,
+    /// Its jobs, in the order of the steps.
+    #[serde(default)]
+    pub jobs: Vec<Job>,
+    /// What happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Object>,
+    /// What was different this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<Object>,
+    /// Values that control its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controls: Option<Object>,
+    /// Whom it was for, as the trigger said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Object>,
+    /// What its workflow is filed under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The topics through which the subscriber got it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<NotificationTopic>,
+    /// How much it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    /// Whether its workflow takes no subscriber's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical: Option<bool>,
+    /// The contexts that it is about.
+    #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
+    pub context_keys: ContextSet,
+}
+
+/// Whom a notification is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationSubscriber {
+    /// What the host application calls it.
+    pub subscriber_id: SubscriberId,
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: InternalSubscriberId,
+    /// Given name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_name: Option<String>,
+    /// Family name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_name: Option<String>,
+    /// Where e-mail goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<Email>,
+    /// Where text messages go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+}
+
+/// The workflow that a notification is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotificationTemplate {
+    /// What the engine calls it.
+    #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<WorkflowId>,
+    /// What people call it.
+    pub name: String,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<WorkflowOrigin>,
+    /// What sets it off.
+    pub triggers: [NotificationTrigger; 1],
+}
+
+/// A topic through which a subscriber got a notification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationTopic {
+    /// What the engine calls it.
+    #[serde(rename = "_topicId")]
+    pub topic_id: TopicId,
+    /// What the host application calls it.
+    pub topic_key: TopicKey,
+    /// The subscriptions that let it through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscription_ids: Vec<String>,
+}
+
+/// Which notifications are listed, newest first. Every condition that is given must hold; of
+/// several values for one condition one is enough. Conditions about the subscriber are one
+/// condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NotificationQuery {
+    /// Those whose workflow does one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<JobType>,
+    /// Those of one of these workflows, by id or identifier.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<String>,
+    /// Those for a subscriber with exactly one of these addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub emails: Vec<String>,
+    /// Those for a subscriber of this id, or with this in the address. Deprecated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// Those for one of these subscribers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subscriber_ids: Vec<SubscriberId>,
+    /// Those that matter so much. `none` includes those that do not say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub severity: Vec<Severity>,
+    /// Which page of them, counting from 0.
+    pub page: u32,
+    /// How many on a page: 1 to 50, 10 if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Those of this call of trigger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<TransactionId>,
+    /// Those that came through this topic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic_key: Option<TopicKey>,
+    /// Those that came through this subscription.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscription_id: Option<String>,
+    /// Those about exactly these contexts.
+    #[serde(skip_serializing_if = "is_any")]
+    pub context_keys: ContextFilter,
+    /// Those triggered then or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Timestamp>,
+    /// Those triggered then or earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Timestamp>,
+}
+
+/// A page of the activity list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationPage {
+    /// Whether there is another page.
+    pub has_more: bool,
+    /// The notifications, newest first.
+    pub data: Vec<Notification>,
+    /// How many were asked for.
+    pub page_size: usize,
+    /// Which page it is.
+    pub page: u32,
+}
+
+impl Notification {
+    /// A notification of `workflow` for `subscriber`, with a job for each of its active steps.
+    pub fn new(
+        id: NotificationId,
+        home: &Home,
+        subscriber: &Subscriber,
+        workflow: &Workflow,
+        event: Event<'_>,
+        mut new_job: impl FnMut() -> JobId,
+        now: Timestamp,
+    ) -> Self {
+        let jobs = workflow.active_steps().map(|step| Job::new(new_job(), step, now)).collect();
+        let severity = event.severity().unwrap_or(workflow.severity);
+        Self {
+            id,
+            environment_id: home.environment_id,
+            organization_id: home.organization_id.clone(),
+            subscriber_id: subscriber.id,
+            transaction_id: event.transaction_id.clone(),
+            workflow_id: Some(workflow.id),
+            digested_notification_id: None,
+            created_at: now,
+            updated_at: now,
+            channels: workflow.job_types(),
+            subscriber: None,
+            template: None,
+            jobs,
+            payload: Some(event.payload.clone()),
+            overrides: event.overrides.cloned(),
+            controls: None,
+            to: event.to,
+            tags: workflow.tags.clone(),
+            topics: Vec::new(),
+            severity: Some(severity),
+            critical: Some(workflow.critical),
+            context_keys: event.context_keys.clone(),
+        }
+    }
+
+    /// The job of that id.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.id == id)
+    }
+
+    /// The job of that id.
+    pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.jobs.iter_mut().find(|job| job.id == id)
+    }
+
+    /// When somebody has to look after one of its jobs; never, if nobody has to. Jobs run one after
+    /// the other, so there is at most one.
+    pub fn due_at(&self) -> Option<Timestamp> {
+        self.jobs.iter().find_map(|job| job.status.due_at())
+    }
+
+    /// The job whose turn it is, if the ones before it are over.
+    pub fn next_job(&self) -> Option<&Job> {
+        let next = self.jobs.iter().find(|job| !job.status.has_ended())?;
+        (next.status == JobStatus::Pending).then_some(next)
+    }
+
+    /// The job that somebody has to look after at `now`.
+    pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
+        let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
+        self.jobs.iter().find(due)
+    }
+}
+
+/// What a trigger says that is the same for all of its recipients, and how it named this one.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "named after the fields of `Trigger`")]
+pub struct Event<'a> {
+    pub transaction_id: &'a TransactionId,
+    pub payload: &'a Object,
+    pub overrides: Option<&'a Object>,
+    pub context_keys: &'a ContextSet,
+    pub to: Option<Object>,
+}
+
+impl Event<'_> {
+    // A trigger may overrule how much the workflow's notifications matter.
+    fn severity(&self) -> Option<Severity> {
+        self.overrides?.get("severity")?.as_str()?.parse().ok()
+    }
+}
+
+impl NotificationQuery {
+    /// The size of a page if nothing is said.
+    pub const DEFAULT_LIMIT: u32 = 10;
+    /// The largest page.
+    pub const MAX_LIMIT: u32 = 50;
+
+    /// Checks the query, and says how many notifications a page has.
+    pub fn check(&self) -> Result<usize, Invalid> {
+        if let (Some(after), Some(before)) = (self.after, self.before)
+            && after > before
+        {
+            return Err(Invalid::new("after", Reason::Reversed { end: "before" }));
+        }
+        page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
+    }
+
+    /// Whether the query is about certain subscribers.
+    pub fn names_subscribers(&self) -> bool {
+        !self.emails.is_empty() || !self.subscriber_ids.is_empty() || self.search.is_some()
+    }
+
+    /// Whether `notification` belongs to the list, as far as its own fields say. Which subscribers
+    /// and workflows the query names is for the caller to find out.
+    pub fn shows(&self, notification: &Notification) -> bool {
+        let severity = notification.severity.unwrap_or_default();
+        let created_at = notification.created_at;
+        let does = |kind: &JobType| notification.channels.contains(kind);
+        let came_through =
+            |through: &dyn Fn(&NotificationTopic) -> bool| notification.topics.iter().any(through);
+        (self.channels.is_empty() || self.channels.iter().any(does))
+            && (self.severity.is_empty() || self.severity.contains(&severity))
+            && self.transaction_id.as_ref().is_none_or(|id| notification.transaction_id == *id)
+            && self
+                .topic_key
+                .as_ref()
+                .is_none_or(|key| came_through(&|topic| topic.topic_key == *key))
+            && self
+                .subscription_id
+                .as_ref()
+                .is_none_or(|id| came_through(&|topic| topic.subscription_ids.contains(id)))
+            && self.context_keys.shows(&notification.context_keys)
+            && self.after.is_none_or(|after| created_at >= after)
+            && self.before.is_none_or(|before| created_at <= before)
+    }
+}
+
+fn is_any(filter: &ContextFilter) -> bool {
+    *filter == ContextFilter::Any
+}
+
+impl From<&Notification> for Home {
+    fn from(notification: &Notification) -> Self {
+        Self {
+            organization_id: notification.organization_id.clone(),
+            environment_id: notification.environment_id,
+        }
+    }
+}
+
+impl From<&Subscriber> for NotificationSubscriber {
+    fn from(subscriber: &Subscriber) -> Self {
+        let profile = &subscriber.profile;
+        Self {
+            subscriber_id: subscriber.subscriber_id.clone(),
+            id: subscriber.id,
+            first_name: profile.first_name.clone(),
+            last_name: profile.last_name.clone(),
+            email: profile.email.clone(),
+            phone: profile.phone.clone(),
+        }
+    }
+}
+
+impl From<&Workflow> for NotificationTemplate {
+    fn from(workflow: &Workflow) -> Self {
+        Self {
+            id: Some(workflow.id),
+            name: workflow.name.clone(),
+            origin: workflow.origin,
+            triggers: workflow.triggers.clone(),
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! Preferences: who has a say in whether a channel may be used, and who wins.
+//!
+//! The rule needs no store, so a host application can test its workflows' preferences offline:
+//!
+//! ```
+//! use tidings_domain::preference::{Layer, Layers, Preference, resolve};
+//! use tidings_domain::vocabulary::Channel;
+//!
+//! let marketing = Preference::default().with(Channel::Email, false);
+//! let ada = Preference::default().with(Channel::Email, true);
+//! let layers = Layers {
+//!     definition: Some(&marketing),
+//!     subscriber_workflow: Some(&ada),
+//!     ..Layers::default()
+//! };
+//!
+//! let email = resolve(layers, Channel::Email);
+//! assert!(email.enabled);
+//! assert_eq!(email.decided_by, Layer::SubscriberWorkflow);
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::{ContextPayload, ContextSet};
+use crate::error::{Invalid, Reason};
+use crate::ids::{EnvironmentId, InternalSubscriberId, WorkflowId, WorkflowIdentifier};
+use crate::json::Object;
+use crate::patch::Patch;
+use crate::schedule::Schedule;
+use crate::time::Timestamp;
+use crate::vocabulary::{Channel, Severity, vocabulary};
+
+/// What one layer has to say: a word for all channels, and words for single ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preference {
+    /// Holds for every channel without a word of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Words for single channels.
+    #[serde(flatten)]
+    pub channels: PreferenceChannels,
+}
+
+/// A word for each channel that there is something to say about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the channels say it")]
+pub struct PreferenceChannels {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sms: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_app: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<bool>,
+}
+
+/// Everything that has a say, from the least to the most specific layer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layers<'a> {
+    /// The workflow as its author defined it.
+    pub definition: Option<&'a Preference>,
+    /// The workflow as it was set in a dashboard.
+    pub dashboard: Option<&'a Preference>,
+    /// The subscriber's word for every workflow.
+    pub subscriber_global: Option<&'a Preference>,
+    /// The subscriber's word for this workflow.
+    pub subscriber_workflow: Option<&'a Preference>,
+    /// Whether the workflow takes no subscriber's word.
+    pub critical: bool,
+}
+
+/// Whether a channel may be used, and on whose word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the channel may be used.
+    pub enabled: bool,
+    /// The layer that decided.
+    pub decided_by: Layer,
+}
+
+vocabulary! {
+    /// Names the layer that decided.
+    Layer, "layer":
+    Default = "default",
+    Definition = "definition",
+    Dashboard = "dashboard",
+    SubscriberGlobal = "subscriber_global",
+    SubscriberWorkflow = "subscriber_workflow",
+}
+
+/// Decides whether `channel` may be used. The most specific layer that says something about the
+/// channel decides; where nobody does, the channel is on.
+pub fn resolve(layers: Layers<'_>, channel: Channel) -> Verdict {
+    decide(layers, |preference| preference.say(channel))
+}
+
+/// Decides whether a channel that no layer names may be used.
+pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
+    decide(layers, |preference| preference.enabled)
+}
+
+fn decide(layers: Layers<'_>, word: impl Fn(&Preference) -> Option<bool>) -> Verdict {
+    let say = |layer: Option<&Preference>| layer.and_then(&word);
+    let (enabled, decided_by) = match (
+        layers.critical,
+        say(layers.subscriber_workflow),
+        say(layers.subscriber_global),
+        say(layers.dashboard),
+        say(layers.definition),
+    ) {
+        // A critical workflow does not listen to its subscribers.
+        (false, Some(enabled), _, _, _) => (enabled, Layer::SubscriberWorkflow),
+        (false, None, Some(enabled), _, _) => (enabled, Layer::SubscriberGlobal),
+        (true, _, _, Some(enabled), _) | (false, None, None, Some(enabled), _) => {
+            (enabled, Layer::Dashboard)
+        }
+        (true, _, _, None, Some(enabled)) | (false, None, None, None, Some(enabled)) => {
+            (enabled, Layer::Definition)
+        }
+        // Nobody objected.
+        (true, _, _, None, None) | (false, None, None, None, None) => (true, Layer::Default),
+    };
+    Verdict { enabled, decided_by }
+}
+
+impl Preference {
+    /// The same preference with a word for `channel`.
+    #[must_use]
+    pub fn with(mut self, channel: Channel, enabled: bool) -> Self {
+        *self.channels.word(channel) = Some(enabled);
+        self
+    }
+
+    /// The same preference with a word for every channel that has none of its own.
+    #[must_use]
+    pub fn with_all(self, enabled: bool) -> Self {
+        Self { enabled: Some(enabled), ..self }
+    }
+
+    fn say(&self, channel: Channel) -> Option<bool> {
+        self.channels.get(channel).or(self.enabled)
+    }
+}
+
+impl PreferenceChannels {
+    /// The word for `channel`.
+    pub const fn get(&self, channel: Channel) -> Option<bool> {
+        match channel {
+            Channel::InApp => self.in_app,
+            Channel::Email => self.email,
+            Channel::Sms => self.sms,
+            Channel::Chat => self.chat,
+            Channel::Push => self.push,
+        }
+    }
+
+    /// What `layers` decide for every channel.
+    pub fn resolved(layers: Layers<'_>) -> Self {
+        let mut channels = Self::default();
+        for channel in Channel::ALL {
+            *channels.word(*channel) = Some(resolve(layers, *channel).enabled);
+        }
+        channels
+    }
+
+    /// Takes over the words of `other`, where it has any.
+    pub fn merge(&mut self, other: &PreferenceChannels) {
+        for channel in Channel::ALL {
+            if let Some(enabled) = other.get(*channel) {
+                *self.word(*channel) = Some(enabled);
+            }
+        }
+    }
+
+    const fn word(&mut self, channel: Channel) -> &mut Option<bool> {
+        match channel {
+            Channel::InApp => &mut self.in_app,
+            Channel::Email => &mut self.email,
+            Channel::Sms => &mut self.sms,
+            Channel::Chat => &mut self.chat,
+            Channel::Push => &mut self.push,
+        }
+    }
+}
+
+/// The word of a subscriber, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriberPreference {
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// Whose word it is.
+    #[serde(rename = "_subscriberId")]
+    pub subscriber_id: InternalSubscriberId,
+    /// The contexts it holds for: exactly these, and no others.
+    #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
+    pub context_keys: ContextSet,
+    /// What it is about.
+    #[serde(flatten)]
+    pub scope: PreferenceScope,
+    /// The word.
+    pub preference: Preference,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a subscriber's word is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "level")]
+pub enum PreferenceScope {
+    /// Every workflow.
+    #[serde(rename = "global")]
+    Global {
+        /// The hours in which the subscriber may be disturbed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<Schedule>,
+    },
+    /// One workflow.
+    #[serde(rename = "template")]
+    Workflow {
+        /// The workflow.
+        #[serde(rename = "_workflowId")]
+        workflow_id: WorkflowId,
+    },
+}
+
+/// Which preferences of a subscriber are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PreferencesQuery {
+    /// Which workflows are shown.
+    pub criticality: Criticality,
+    /// The contexts they are read for.
+    pub context_keys: ContextSet,
+}
+
+vocabulary! {
+    /// Which workflows are shown.
+    Criticality, "criticality":
+    Critical = "critical",
+    NonCritical = "nonCritical",
+    All = "all",
+}
+
+#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
+impl Default for Criticality {
+    fn default() -> Self {
+        Criticality::NonCritical
+    }
+}
+
+impl Criticality {
+    /// Whether a workflow is shown.
+    pub fn shows(self, critical: bool) -> bool {
+        match self {
+            Criticality::Critical => critical,
+            Criticality::NonCritical => !critical,
+            Criticality::All => true,
+        }
+    }
+}
+
+/// Every preference of a subscriber.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preferences {
+    /// The word for every workflow.
+    pub global: GlobalPreference,
+    /// What holds for each workflow, oldest workflow first.
+    pub workflows: Vec<WorkflowPreference>,
+}
+
+/// What holds where a workflow says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GlobalPreference {
+    /// Whether a channel that is not named may be used.
+    pub enabled: bool,
+    /// Whether each channel may be used.
+    pub channels: PreferenceChannels,
+    /// The hours in which the subscriber may be disturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+}
+
+/// What holds for one workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowPreference {
+    /// Whether a channel that no layer names may be used.
+    pub enabled: bool,
+    /// Whether each channel may be used.
+    pub channels: PreferenceChannels,
+    /// Who decided, for each channel.
+    pub overrides: Vec<PreferenceOverride>,
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// When the subscriber last said something about this workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// Who decided about a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreferenceOverride {
+    /// The channel.
+    pub channel: Channel,
+    /// The side that decided.
+    pub source: OverrideSource,
+    /// The layer that decided.
+    pub layer: Layer,
+}
+
+vocabulary! {
+    /// The side that decided about a channel.
+    OverrideSource, "source":
+    Subscriber = "subscriber",
+    Template = "template",
+    WorkflowOverride = "workflowOverride",
+}
+
+impl From<Layer> for OverrideSource {
+    fn from(layer: Layer) -> Self {
+        match layer {
+            Layer::SubscriberGlobal | Layer::SubscriberWorkflow => OverrideSource::Subscriber,
+            Layer::Default | Layer::Definition | Layer::Dashboard => OverrideSource::Template,
+        }
+    }
+}
+
+impl PreferenceOverride {
+    /// Who decided in `layers`, for each channel.
+    pub fn all(layers: Layers<'_>) -> Vec<Self> {
+        let decided = |channel: &Channel| {
+            let layer = resolve(layers, *channel).decided_by;
+            Self { channel: *channel, source: layer.into(), layer }
+        };
+        Channel::ALL.iter().map(decided).collect()
+    }
+}
+
+/// A workflow, as a preference names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowName {
+    /// Its name in URLs.
+    pub slug: String,
+    /// The name that triggers it.
+    pub identifier: WorkflowIdentifier,
+    /// What people call it.
+    pub name: String,
+    /// When it was last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// New words of a subscriber for several workflows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BulkPreferences {
+    /// The words, at most 100. Of two for the same workflow the last one holds.
+    pub preferences: Vec<BulkPreference>,
+    /// The contexts they hold for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPayload>,
+}
+
+/// New words of a subscriber for one workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BulkPreference {
+    /// The workflow: its identifier, its id or its slug.
+    pub workflow_id: String,
+    /// The words. A channel that is not named keeps the one it has.
+    pub channels: PreferenceChannels,
+}
+
+/// New words of a subscriber for every workflow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GlobalPreferenceUpdate {
+    /// The word for every channel without a word of its own.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub enabled: Patch<bool>,
+    /// The words. A channel that is not named keeps the one it has.
+    pub channels: PreferenceChannels,
+    /// The hours in which the subscriber may be disturbed.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub schedule: Patch<Schedule>,
+    /// The contexts they hold for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPayload>,
+}
+
+/// What holds for a workflow, or for all of them, after an update.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdatedPreference {
+    /// What it is about.
+    pub level: PreferenceLevel,
+    /// The workflow, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowInfo>,
+    /// Whether a channel that no layer names may be used.
+    pub enabled: bool,
+    /// Whether each channel may be used.
+    pub channels: PreferenceChannels,
+}
+
+vocabulary! {
+    /// What a preference is about.
+    PreferenceLevel, "level":
+    Global = "global",
+    Template = "template",
+}
+
+/// What a subscriber may know about a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowInfo {
+    /// What the engine calls it.
+    pub id: WorkflowId,
+    /// The name that triggers it.
+    pub identifier: WorkflowIdentifier,
+    /// What people call it.
+    pub name: String,
+    /// Whether it takes no subscriber's word.
+    pub critical: bool,
+    /// What it is filed under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Custom data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Object>,
+    /// How much its notifications matter.
+    pub severity: Severity,
+}
+
+impl BulkPreferences {
+    /// The most workflows one update may be about.
+    pub const MAX: usize = 100;
+
+    /// Refuses an update about no workflow, or about too many.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.preferences.is_empty() {
+            return Err(Invalid::new("preferences", Reason::Empty));
+        }
+        crate::error::at_most_items("preferences", &self.preferences, Self::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Schedules: the hours in which a subscriber wants to be disturbed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{NaiveTime, Timelike};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Invalid, Reason};
+use crate::vocabulary::Weekday;
+
+/// When a subscriber may be reached on channels that disturb.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Schedule {
+    /// Whether the schedule applies at all.
+    pub is_enabled: bool,
+    /// The hours of each day; every hour of every day, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weekly_schedule: Option<BTreeMap<Weekday, DaySchedule>>,
+}
+
+/// The hours of one day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DaySchedule {
+    /// Whether the day is open at all.
+    pub is_enabled: bool,
+    /// The open hours; the whole day, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<Vec<Hours>>,
+}
+
+/// A span of open hours. It goes past midnight where the end comes before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hours {
+    /// When the span begins.
+    pub start: ClockTime,
+    /// When it is over.
+    pub end: ClockTime,
+}
+
+/// A time of day to the minute, written as on a 12-hour clock: `09:30 AM`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ClockTime(NaiveTime);
+
+impl Schedule {
+    /// Refuses a schedule that applies and names no day, or has a span without length.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let (true, Some(days)) = (self.is_enabled, &self.weekly_schedule) else { return Ok(()) };
+        if days.is_empty() {
+            return Err(Invalid::new("schedule.weeklySchedule", Reason::Empty));
+        }
+        let mut spans = days
+            .iter()
+            .flat_map(|(day, open)| open.hours.iter().flatten().map(move |hours| (day, hours)));
+        match spans.find(|(_, hours)| hours.start == hours.end) {
+            Some((day, _)) => {
+                let field = format!("schedule.weeklySchedule.{day}.hours");
+                let expected = "spans whose start and end differ";
+                Err(Invalid::new(field, Reason::Malformed { expected }))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for ClockTime {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        // The space before AM or PM may be left out.
+        let parse = |format| NaiveTime::parse_from_str(text.trim(), format).ok();
+        let time = parse("%I:%M %p").or_else(|| parse("%I:%M%p"));
+        time.map(Self).ok_or_else(|| {
+            Invalid::new("hours", Reason::Malformed { expected: "a time such as `09:30 AM`" })
+        })
+    }
+}
+
+impl fmt::Display for ClockTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (is_pm, hour) = self.0.hour12();
+        let half = if is_pm { "PM" } else { "AM" };
+        write!(f, "{hour:02}:{:02} {half}", self.0.minute())
+    }
+}
+
+impl TryFrom<String> for ClockTime {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<ClockTime> for String {
+    fn from(time: ClockTime) -> String {
+        time.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_as_on_a_12_hour_clock() {
+        for (text, canonical) in [
+            ("09:00 AM", "09:00 AM"),
+            ("9:05 pm", "09:05 PM"),
+            ("12:00 AM", "12:00 AM"),
+            ("12:30PM", "12:30 PM"),
+        ] {
+            let time: ClockTime = text.parse().unwrap();
+            assert_eq!(time.to_string(), canonical);
+            assert_eq!(canonical.parse(), Ok(time));
+        }
+        for bad in ["13:00 PM", "00:30 AM", "9 AM", "09:60 AM", "21:00", ""] {
+            assert!(bad.parse::<ClockTime>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_applies_names_a_day() {
+        let day = r#"{"isEnabled":true,"hours":[{"start":"09:00 AM","end":"09:00 AM"}]}"#;
+        let bad = [
+            r#"{"isEnabled":true,"weeklySchedule":{}}"#.into(),
+            format!(r#"{{"isEnabled":true,"weeklySchedule":{{"monday":{day}}}}}"#),
+        ];
+        for json in bad {
+            let on: Schedule = serde_json::from_str(&json).unwrap();
+            assert!(on.check().is_err(), "{json}");
+            assert_eq!(Schedule { is_enabled: false, ..on }.check(), Ok(()));
+        }
+        assert_eq!(Schedule { is_enabled: true, weekly_schedule: None }.check(), Ok(()));
+        assert!(
+            serde_json::from_str::<Schedule>(
+                r#"{"isEnabled":true,"weeklySchedule":{"someday":{"isEnabled":true}}}"#
+            )
+            .is_err()
+        );
+    }
+}

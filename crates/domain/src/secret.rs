@@ -1,0 +1,44 @@
+//! Values that must not be seen by accident.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// A text that stays out of logs: it prints as `***`, and its memory is overwritten when it is
+/// dropped.
+///
+/// It is serialized as it is, for that is how it is stored and sent. A record that holds one has
+/// a `redacted` function for every other purpose.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes `text` as a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What stands for a secret where it is not to be seen.
+    pub fn redacted() -> Self {
+        Self("***".into())
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}

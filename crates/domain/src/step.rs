@@ -1,0 +1,493 @@
+//! The steps of a workflow: what is sent on which channel, and what happens in between.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
+use crate::error::{Invalid, Reason};
+use crate::filter::{self, StepFilter};
+use crate::ids::{StepId, TemplateId};
+use crate::template::{Facts, Format, RenderError, Template};
+use crate::vocabulary::{Channel, JobType, TimeUnit, Weekday, vocabulary};
+
+/// A step of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: StepId,
+    /// What the engine calls its content.
+    #[serde(rename = "_templateId")]
+    pub template_id: TemplateId,
+    /// What the host application says about it.
+    #[serde(flatten)]
+    pub definition: StepDefinition,
+}
+
+/// What a host application says about a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepDefinition {
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether it is run.
+    #[serde(default = "yes")]
+    pub active: bool,
+    /// Whether the steps after it are given up when it fails.
+    #[serde(default)]
+    pub should_stop_on_fail: bool,
+    /// When it is run: if one of these holds, or if there are none.
+    #[serde(default)]
+    pub filters: Vec<StepFilter>,
+    /// What it does.
+    #[serde(flatten)]
+    pub kind: StepKind,
+    /// Other contents. The first active one that has filters, of which one holds, is used instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+    /// Where replies go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_callback: Option<ReplyCallback>,
+}
+
+/// A step of a changed workflow: one that it had before, or a new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepUpdate {
+    /// The step that is kept under this id; none for a new step.
+    #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<StepId>,
+    /// What the host application says about it.
+    #[serde(flatten)]
+    pub definition: StepDefinition,
+}
+
+/// Another content of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether it is used.
+    #[serde(default = "yes")]
+    pub active: bool,
+    /// When it is used.
+    #[serde(default)]
+    pub filters: Vec<StepFilter>,
+    /// What it does: the same kind of thing as its step.
+    #[serde(flatten)]
+    pub kind: StepKind,
+}
+
+/// Where replies to a message go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplyCallback {
+    /// Whether replies are passed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+    /// The address they are passed on to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StepKind {
+    /// Puts a message into the inbox.
+    InApp {
+        /// What it says.
+        template: InAppTemplate,
+    },
+    /// Sends an e-mail.
+    Email {
+        /// What it says.
+        template: EmailTemplate,
+    },
+    /// Sends a text message.
+    Sms {
+        /// What it says.
+        template: TextTemplate,
+    },
+    /// Sends a chat message.
+    Chat {
+        /// What it says.
+        template: TextTemplate,
+    },
+    /// Sends a push message.
+    Push {
+        /// What it says.
+        template: PushTemplate,
+    },
+    /// Collects events for a while.
+    Digest {
+        /// For how long, and which ones.
+        metadata: DigestMetadata,
+    },
+    /// Waits.
+    Delay {
+        /// For how long.
+        metadata: DelayMetadata,
+    },
+    /// Goes on only so often.
+    Throttle {
+        /// How often.
+        metadata: ThrottleMetadata,
+    },
+    /// Calls a function of the host application.
+    Custom {},
+}
+
+/// What a message in the inbox says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InAppTemplate {
+    /// The line above the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Template>,
+    /// The text.
+    pub body: Template,
+    /// Where a click on it leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Template>,
+    /// The buttons below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buttons: Vec<ButtonTemplate>,
+}
+
+/// A button below a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ButtonTemplate {
+    /// How it looks.
+    #[serde(rename = "type")]
+    pub kind: ButtonType,
+    /// What it says.
+    pub content: Template,
+}
+
+/// What an e-mail says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmailTemplate {
+    /// The subject line.
+    pub subject: Template,
+    /// The text: HTML, or blocks.
+    pub body: EmailBody,
+}
+
+/// The text of an e-mail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EmailBody {
+    /// HTML.
+    Html(Template),
+    /// Paragraphs and buttons.
+    Blocks(Vec<EmailBlock<Template>>),
+}
+
+/// What a text message or a chat message says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextTemplate {
+    /// The text.
+    pub body: Template,
+}
+
+/// What a push message says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PushTemplate {
+    /// The line above the text.
+    pub title: Template,
+    /// The text.
+    pub body: Template,
+}
+
+/// For how long a digest collects, and which events belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum DigestMetadata {
+    /// From the first event on, for a fixed time.
+    Regular(Window),
+    /// The same, but the first event after a quiet time goes on at once.
+    Backoff(Window),
+    /// Until the next occurrence of a time.
+    Timed(TimedWindow),
+}
+
+/// A span of time that starts with an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct Window {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<TimeUnit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_amount: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_unit: Option<TimeUnit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_mode: Option<bool>,
+}
+
+/// A span of time that ends at a time of the calendar.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct TimedWindow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<TimeUnit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<TimedConfig>,
+}
+
+/// The times of the calendar at which a window ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct TimedConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_time: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub week_days: Vec<Weekday>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub month_days: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal: Option<Ordinal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal_value: Option<OrdinalValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monthly_type: Option<MonthlyType>,
+}
+
+vocabulary! {
+    /// Which one of a month's days of a kind.
+    Ordinal, "ordinal":
+    First = "1",
+    Second = "2",
+    Third = "3",
+    Fourth = "4",
+    Fifth = "5",
+    Last = "last",
+}
+
+vocabulary! {
+    /// A kind of day.
+    OrdinalValue, "ordinalValue":
+    Day = "day",
+    Weekday = "weekday",
+    Weekend = "weekend",
+    Sunday = "sunday",
+    Monday = "monday",
+    Tuesday = "tuesday",
+    Wednesday = "wednesday",
+    Thursday = "thursday",
+    Friday = "friday",
+    Saturday = "saturday",
+}
+
+vocabulary! {
+    /// How the days of a month are named.
+    MonthlyType, "monthlyType":
+    Each = "each",
+    On = "on",
+}
+
+/// How long a delay is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum DelayMetadata {
+    /// A fixed time.
+    Regular {
+        /// How many units.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        amount: Option<u32>,
+        /// The unit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<TimeUnit>,
+    },
+    /// Until a time that the payload names.
+    #[serde(rename_all = "camelCase")]
+    Scheduled {
+        /// Where the payload names it.
+        delay_path: String,
+    },
+}
+
+/// How often a throttle lets pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThrottleMetadata {
+    /// How many units a window has.
+    pub amount: u32,
+    /// The unit.
+    pub unit: TimeUnit,
+    /// How many events pass in a window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u32>,
+    /// Where the payload names what is counted apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle_key: Option<String>,
+}
+
+/// What a step says, with the placeholders filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The subject line of an e-mail, or the line above a message.
+    pub subject: Option<String>,
+    /// The line above a push message.
+    pub title: Option<String>,
+    /// The text.
+    pub content: MessageContent,
+    /// What a message in the inbox calls for.
+    pub cta: Cta,
+}
+
+impl StepDefinition {
+    /// The most variants of a step.
+    pub const MAX_VARIANTS: usize = 20;
+
+    /// Refuses what cannot be run.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.kind.channel().is_none() {
+            return Err(Invalid::new("type", Reason::Unsupported));
+        }
+        filter::check(&self.filters)?;
+        crate::error::at_most_items("variants", &self.variants, Self::MAX_VARIANTS)?;
+        for (index, variant) in self.variants.iter().enumerate() {
+            let inside = |invalid: Invalid| invalid.within(format!("variants[{index}]"));
+            filter::check(&variant.filters).map_err(inside)?;
+            if variant.kind.job_type() != self.kind.job_type() {
+                let expected = "the type of its step";
+                return Err(inside(Invalid::new("type", Reason::Malformed { expected })));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StepKind {
+    /// What the job of such a step is.
+    pub const fn job_type(&self) -> JobType {
+        match self {
+            StepKind::InApp { .. } => JobType::InApp,
+            StepKind::Email { .. } => JobType::Email,
+            StepKind::Sms { .. } => JobType::Sms,
+            StepKind::Chat { .. } => JobType::Chat,
+            StepKind::Push { .. } => JobType::Push,
+            StepKind::Digest { .. } => JobType::Digest,
+            StepKind::Delay { .. } => JobType::Delay,
+            StepKind::Throttle { .. } => JobType::Throttle,
+            StepKind::Custom {} => JobType::Custom,
+        }
+    }
+
+    /// The channel that such a step sends on, if it sends.
+    pub const fn channel(&self) -> Option<Channel> {
+        self.job_type().channel()
+    }
+
+    /// Every template in it.
+    pub(crate) fn templates(&self) -> Vec<&Template> {
+        match self {
+            StepKind::InApp { template } => {
+                let InAppTemplate { subject, body, url, buttons } = template;
+                let buttons = buttons.iter().map(|button| &button.content);
+                subject.iter().chain([body]).chain(url).chain(buttons).collect()
+            }
+            StepKind::Email { template } => {
+                let mut templates = vec![&template.subject];
+                match &template.body {
+                    EmailBody::Html(body) => templates.push(body),
+                    EmailBody::Blocks(blocks) => templates.extend(
+                        blocks
+                            .iter()
+                            .flat_map(|block| [&block.content].into_iter().chain(&block.url)),
+                    ),
+                }
+                templates
+            }
+            StepKind::Sms { template } | StepKind::Chat { template } => vec![&template.body],
+            StepKind::Push { template } => vec![&template.title, &template.body],
+            StepKind::Digest { .. }
+            | StepKind::Delay { .. }
+            | StepKind::Throttle { .. }
+            | StepKind::Custom {} => Vec::new(),
+        }
+    }
+
+    /// What such a step says, if it says something, with the placeholders filled in.
+    pub fn render(&self, facts: &Facts) -> Option<Result<Rendered, RenderError>> {
+        match self {
+            StepKind::InApp { template } => Some(template.render(facts)),
+            StepKind::Email { template } => Some(template.render(facts)),
+            StepKind::Sms { template } | StepKind::Chat { template } => {
+                Some(template.body.render(Format::Plain, facts).map(Rendered::text))
+            }
+            StepKind::Push { template } => Some(template.render(facts)),
+            StepKind::Digest { .. }
+            | StepKind::Delay { .. }
+            | StepKind::Throttle { .. }
+            | StepKind::Custom {} => None,
+        }
+    }
+}
+
+impl InAppTemplate {
+    fn render(&self, facts: &Facts) -> Result<Rendered, RenderError> {
+        let plain = |template: &Template| template.render(Format::Plain, facts);
+        let button = |button: &ButtonTemplate| {
+            Ok(CtaButton {
+                kind: button.kind,
+                content: plain(&button.content)?,
+                result_content: None,
+            })
+        };
+        let buttons = self.buttons.iter().map(button).collect::<Result<Vec<_>, RenderError>>()?;
+        Ok(Rendered {
+            subject: self.subject.as_ref().map(plain).transpose()?,
+            cta: Cta::new(self.url.as_ref().map(plain).transpose()?, CtaAction::pending(buttons)),
+            ..Rendered::text(plain(&self.body)?)
+        })
+    }
+}
+
+impl EmailTemplate {
+    fn render(&self, facts: &Facts) -> Result<Rendered, RenderError> {
+        let html = |template: &Template| template.render(Format::Html, facts);
+        let content = match &self.body {
+            EmailBody::Html(body) => MessageContent::Text(html(body)?),
+            EmailBody::Blocks(blocks) => {
+                let blocks = blocks.iter().map(|block| block.try_map(html));
+                MessageContent::Blocks(blocks.collect::<Result<_, _>>()?)
+            }
+        };
+        let subject = Some(self.subject.render(Format::Plain, facts)?);
+        Ok(Rendered { subject, title: None, content, cta: Cta::default() })
+    }
+}
+
+impl PushTemplate {
+    fn render(&self, facts: &Facts) -> Result<Rendered, RenderError> {
+        let title = Some(self.title.render(Format::Plain, facts)?);
+        let text = self.body.render(Format::Plain, facts)?;
+        Ok(Rendered { title, ..Rendered::text(text) })
+    }
+}
+
+impl Rendered {
+    fn text(text: String) -> Self {
+        let content = MessageContent::Text(text);
+        Self { subject: None, title: None, content, cta: Cta::default() }
+    }
+}
+
+const fn yes() -> bool {
+    true
+}

@@ -1,0 +1,306 @@
+//! Subscribers: the people and systems that are notified.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::{Email, Locale, TimeZone};
+use crate::environment::Home;
+use crate::error::Invalid;
+use crate::ids::{
+    EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
+    SubscriberId,
+};
+use crate::json::Object;
+use crate::page::PageQuery;
+use crate::patch::Patch;
+use crate::secret::Secret;
+use crate::time::Timestamp;
+use crate::vocabulary::ChannelProviderId;
+
+/// A recipient of notifications.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscriber {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: InternalSubscriberId,
+    /// What the host application calls it.
+    pub subscriber_id: SubscriberId,
+    /// What the host application says about it.
+    #[serde(flatten)]
+    pub profile: Profile,
+    /// Names of topics. Deprecated, and never filled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<String>,
+    /// Whether it is connected at the moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_online: Option<bool>,
+    /// When it was last connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_online_at: Option<Timestamp>,
+    /// How often it was changed.
+    #[serde(rename = "__v", default)]
+    pub version: u64,
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// Always false: a subscriber that is deleted is gone.
+    pub deleted: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What the host application says about a subscriber.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Profile {
+    /// Given name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_name: Option<String>,
+    /// Family name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_name: Option<String>,
+    /// Where e-mail goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<Email>,
+    /// Where text messages go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+    /// The URL or the name of a picture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avatar: Option<String>,
+    /// The language to write in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locale: Option<Locale>,
+    /// The time zone to write times in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<TimeZone>,
+    /// Where chat and push messages go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelSettings>,
+    /// Custom data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Object>,
+}
+
+/// A new subscriber.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriberCreate {
+    /// What the host application calls it.
+    pub subscriber_id: SubscriberId,
+    /// What the host application says about it.
+    #[serde(flatten)]
+    pub profile: Profile,
+}
+
+/// A partial update of a subscriber.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "named after the fields of `Profile`")]
+pub struct SubscriberUpdate {
+    #[serde(rename = "firstName", skip_serializing_if = "Patch::is_keep")]
+    pub first_name: Patch<String>,
+    #[serde(rename = "lastName", skip_serializing_if = "Patch::is_keep")]
+    pub last_name: Patch<String>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub email: Patch<Email>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub phone: Patch<String>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub avatar: Patch<String>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub locale: Patch<Locale>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub timezone: Patch<TimeZone>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub data: Patch<Object>,
+}
+
+/// Which subscribers are listed. Every condition that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubscriberQuery {
+    /// Which page of them.
+    #[serde(flatten)]
+    pub page: PageQuery,
+    /// Exactly this address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// Exactly this number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+    /// A part of the given name and the family name, in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// How a subscriber is reached through one chat or push integration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelSettings {
+    /// The provider.
+    pub provider_id: ChannelProviderId,
+    /// The integration, by the name its environment knows it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_identifier: Option<IntegrationIdentifier>,
+    /// Where messages go.
+    pub credentials: ChannelCredentials,
+    /// The integration.
+    #[serde(rename = "_integrationId")]
+    pub integration_id: IntegrationId,
+}
+
+/// Where the messages of a chat or push integration go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChannelCredentials {
+    /// The address that a chat provider listens at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_url: Option<Secret>,
+    /// The Mattermost channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The devices that a push provider knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub device_tokens: Vec<String>,
+    /// The id of a Grafana on-call alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alert_uid: Option<String>,
+    /// The title of a Grafana on-call alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The picture of a Grafana on-call alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_url: Option<String>,
+    /// The state of a Grafana on-call alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The link of a Grafana on-call alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_url: Option<String>,
+}
+
+impl Subscriber {
+    /// A subscriber that nobody has seen before.
+    pub fn new(
+        id: InternalSubscriberId,
+        home: &Home,
+        create: SubscriberCreate,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            subscriber_id: create.subscriber_id,
+            profile: create.profile,
+            topics: Vec::new(),
+            is_online: None,
+            last_online_at: None,
+            version: 0,
+            organization_id: home.organization_id.clone(),
+            environment_id: home.environment_id,
+            deleted: false,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// The subscriber with `profile` instead of its own. One that says the same changes nothing.
+    #[must_use]
+    pub fn with_profile(&self, profile: Profile, now: Timestamp) -> Self {
+        if self.profile == profile {
+            return self.clone();
+        }
+        Self { profile, version: self.version + 1, updated_at: now, ..self.clone() }
+    }
+
+    /// Whether the subscriber is called `search`, or has it in the address, in any case.
+    pub fn matches(&self, search: &str) -> bool {
+        let has = |email: &Email| email.as_str().to_lowercase().contains(&search.to_lowercase());
+        self.subscriber_id.as_str() == search || self.profile.email.as_ref().is_some_and(has)
+    }
+
+    /// The subscriber with the secrets of its channels made unreadable.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        for settings in &mut self.profile.channels {
+            let url = &mut settings.credentials.webhook_url;
+            *url = url.as_ref().map(|_| Secret::redacted());
+        }
+        self
+    }
+}
+
+impl Profile {
+    /// The most devices and chat destinations of one integration.
+    pub const MAX_DEVICE_TOKENS: usize = 100;
+
+    /// Refuses more device tokens than a provider is called for.
+    pub fn check(&self) -> Result<(), Invalid> {
+        for (index, settings) in self.channels.iter().enumerate() {
+            let tokens = &settings.credentials.device_tokens;
+            crate::error::at_most_items("deviceTokens", tokens, Self::MAX_DEVICE_TOKENS)
+                .map_err(|invalid| invalid.within(format!("channels[{index}].credentials")))?;
+        }
+        Ok(())
+    }
+
+    /// The profile after `update`.
+    #[must_use]
+    pub fn updated(&self, update: SubscriberUpdate) -> Self {
+        let mut profile = self.clone();
+        update.first_name.apply(&mut profile.first_name);
+        update.last_name.apply(&mut profile.last_name);
+        update.email.apply(&mut profile.email);
+        update.phone.apply(&mut profile.phone);
+        update.avatar.apply(&mut profile.avatar);
+        update.locale.apply(&mut profile.locale);
+        update.timezone.apply(&mut profile.timezone);
+        update.data.apply(&mut profile.data);
+        profile
+    }
+
+    /// What is known when `newer` was said after `self`: what it leaves out stays.
+    #[must_use]
+    pub fn superseded_by(self, newer: Profile) -> Self {
+        Self {
+            first_name: newer.first_name.or(self.first_name),
+            last_name: newer.last_name.or(self.last_name),
+            email: newer.email.or(self.email),
+            phone: newer.phone.or(self.phone),
+            avatar: newer.avatar.or(self.avatar),
+            locale: newer.locale.or(self.locale),
+            timezone: newer.timezone.or(self.timezone),
+            channels: if newer.channels.is_empty() { self.channels } else { newer.channels },
+            data: newer.data.or(self.data),
+        }
+    }
+}
+
+impl SubscriberQuery {
+    /// Whether the query leaves anybody out.
+    pub fn is_narrow(&self) -> bool {
+        self.email.is_some() || self.phone.is_some() || self.name.is_some()
+    }
+
+    /// Whether `subscriber` belongs to the list.
+    pub fn shows(&self, subscriber: &Subscriber) -> bool {
+        let profile = &subscriber.profile;
+        let email = profile.email.as_ref().map(Email::as_str);
+        self.email.as_deref().is_none_or(|wanted| email == Some(wanted))
+            && self.phone.as_deref().is_none_or(|wanted| profile.phone.as_deref() == Some(wanted))
+            && self.name.as_deref().is_none_or(|part| profile.is_called(part))
+    }
+}
+
+impl Profile {
+    fn is_called(&self, part: &str) -> bool {
+        let names = [&self.first_name, &self.last_name].into_iter().flatten();
+        let full = names.map(|name| name.to_lowercase()).collect::<Vec<_>>().join(" ");
+        full.contains(&part.to_lowercase())
+    }
+}

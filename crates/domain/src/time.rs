@@ -1,0 +1,129 @@
+//! Time as the domain sees it: an instant that somebody else read from a clock.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Invalid, Reason};
+
+/// An instant in milliseconds since the Unix epoch, within the years 0 to 9999.
+///
+/// On the wire it is written as in `2026-11-20T12:00:00.000Z`, and read from any RFC 3339 text.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The first instant of the year 0.
+    pub const MIN: Timestamp = Timestamp(-62_167_219_200_000);
+    /// The last instant of the year 9999.
+    pub const MAX: Timestamp = Timestamp(253_402_300_799_999);
+
+    /// The given number of milliseconds since the Unix epoch, or the nearest instant there is.
+    pub const fn from_millis(millis: i64) -> Self {
+        if millis < Self::MIN.0 {
+            Self::MIN
+        } else if millis > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The instant `span` later, or the last one there is.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_add(millis))
+    }
+
+    /// How long `self` comes after `earlier`; nothing if it comes before.
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or_default())
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self::from_millis(time.timestamp_millis())
+    }
+}
+
+impl From<Timestamp> for DateTime<Utc> {
+    fn from(time: Timestamp) -> Self {
+        // Every timestamp is within the range of chrono's.
+        DateTime::from_timestamp_millis(time.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&DateTime::<Utc>::from(*self).to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
+            Invalid::new("timestamp", Reason::Malformed { expected: "an ISO 8601 timestamp" })
+        })?;
+        Ok(time.to_utc().into())
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(time: Timestamp) -> String {
+        time.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_written_with_milliseconds_in_utc() {
+        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::MIN.to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn is_read_in_any_offset_and_precision() {
+        let noon = Timestamp::from_millis(1_795_176_000_000);
+        for text in ["2026-11-20T12:00:00Z", "2026-11-20T13:00:00.0004+01:00", &noon.to_string()] {
+            assert_eq!(text.parse(), Ok(noon), "{text}");
+        }
+        for text in ["", "yesterday", "2026-11-20", "2026-13-01T00:00:00Z"] {
+            assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn stays_within_the_years_that_can_be_written() {
+        assert_eq!(Timestamp::from_millis(i64::MAX), Timestamp::MAX);
+        assert_eq!(Timestamp::from_millis(i64::MIN), Timestamp::MIN);
+        assert_eq!(Timestamp::MAX.after(Duration::MAX), Timestamp::MAX);
+        assert_eq!(Timestamp::MIN.since(Timestamp::MAX), Duration::ZERO);
+    }
+}

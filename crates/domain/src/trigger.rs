@@ -1,0 +1,190 @@
+//! Triggers: the way into the engine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::ContextPayload;
+use crate::error::{Invalid, Reason, at_most_items};
+use crate::ids::{EnvironmentId, NotificationId, SubscriberId, TransactionId, WorkflowIdentifier};
+use crate::json::Object;
+use crate::subscriber::{Profile, SubscriberCreate};
+use crate::time::Timestamp;
+use crate::vocabulary::vocabulary;
+use crate::workflow::Workflow;
+
+/// An event that has happened, and whom to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trigger {
+    /// The workflow that tells them.
+    #[serde(rename = "name")]
+    pub workflow: WorkflowIdentifier,
+    /// Whom to tell: 1 to 100 recipients. Of several for the same subscriber the last one counts.
+    pub to: Recipients,
+    /// What happened.
+    #[serde(default)]
+    pub payload: Object,
+    /// What is to be different this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<Object>,
+    /// What it is called; the engine makes a name if nothing is said. An event that is triggered
+    /// again under the same name happens once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<TransactionId>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPayload>,
+}
+
+/// Whom an event is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Recipients {
+    /// One recipient.
+    One(Recipient),
+    /// Several.
+    Many(Vec<Recipient>),
+}
+
+/// Somebody to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Recipient {
+    /// The subscriber of that id, who is created if need be.
+    Id(SubscriberId),
+    /// The same, who is given what is said here.
+    Inline(SubscriberCreate),
+}
+
+/// What came of a trigger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerReceipt {
+    /// Always true: a trigger that is not acknowledged is an error.
+    pub acknowledged: bool,
+    /// What came of it.
+    pub status: TriggerStatus,
+    /// What it is called.
+    pub transaction_id: TransactionId,
+    /// The notifications that were created, one for each recipient.
+    #[serde(default)]
+    pub notifications: Vec<CreatedNotification>,
+}
+
+/// A trigger that was acknowledged, kept so that it happens once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedTrigger {
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// When it was acknowledged.
+    pub created_at: Timestamp,
+    /// What came of it.
+    #[serde(flatten)]
+    pub receipt: TriggerReceipt,
+}
+
+/// A notification that a trigger created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedNotification {
+    /// Whom it is for.
+    pub subscriber_id: SubscriberId,
+    /// What the engine calls it.
+    #[serde(rename = "_notificationId")]
+    pub notification_id: NotificationId,
+}
+
+vocabulary! {
+    /// What came of a trigger.
+    TriggerStatus, "status":
+    Processed = "processed",
+    TriggerNotActive = "trigger_not_active",
+    NoActiveSteps = "no_workflow_active_steps_defined",
+    NoSteps = "no_workflow_steps_defined",
+}
+
+impl Trigger {
+    /// The most recipients of one trigger.
+    pub const MAX_RECIPIENTS: usize = 100;
+    /// The most triggers of one bulk.
+    pub const MAX_BULK: usize = 100;
+
+    /// A trigger of `workflow` for one recipient, with nothing to say.
+    pub fn new(workflow: WorkflowIdentifier, to: impl Into<Recipient>) -> Self {
+        Self {
+            workflow,
+            to: Recipients::One(to.into()),
+            payload: Object::default(),
+            overrides: None,
+            transaction_id: None,
+            context: None,
+        }
+    }
+
+    /// The recipients, each subscriber once.
+    pub fn recipients(&self) -> Result<Vec<&Recipient>, Invalid> {
+        let recipients = match &self.to {
+            Recipients::One(recipient) => std::slice::from_ref(recipient),
+            Recipients::Many(recipients) => recipients,
+        };
+        if recipients.is_empty() {
+            return Err(Invalid::new("to", Reason::Empty));
+        }
+        at_most_items("to", recipients, Self::MAX_RECIPIENTS)?;
+        let is_last = |(index, recipient): &(usize, &Recipient)| {
+            let mut later = recipients.iter().skip(index + 1);
+            !later.any(|other| other.subscriber_id() == recipient.subscriber_id())
+        };
+        for recipient in recipients {
+            recipient.profile().check().map_err(|invalid| invalid.within("to"))?;
+        }
+        let last = recipients.iter().enumerate().filter(is_last);
+        Ok(last.map(|(_, recipient)| recipient).collect())
+    }
+}
+
+impl TriggerStatus {
+    /// What comes of a trigger of `workflow`.
+    pub fn of(workflow: &Workflow) -> Self {
+        if !workflow.active {
+            TriggerStatus::TriggerNotActive
+        } else if workflow.steps.is_empty() {
+            TriggerStatus::NoSteps
+        } else if workflow.active_steps().next().is_none() {
+            TriggerStatus::NoActiveSteps
+        } else {
+            TriggerStatus::Processed
+        }
+    }
+}
+
+impl Recipient {
+    /// What the host application calls the subscriber.
+    pub const fn subscriber_id(&self) -> &SubscriberId {
+        match self {
+            Recipient::Id(id) => id,
+            Recipient::Inline(subscriber) => &subscriber.subscriber_id,
+        }
+    }
+
+    /// What is said about the subscriber.
+    pub fn profile(&self) -> Profile {
+        match self {
+            Recipient::Id(_) => Profile::default(),
+            Recipient::Inline(subscriber) => subscriber.profile.clone(),
+        }
+    }
+}
+
+impl From<SubscriberId> for Recipient {
+    fn from(id: SubscriberId) -> Self {
+        Recipient::Id(id)
+    }
+}
+
+impl From<SubscriberCreate> for Recipient {
+    fn from(subscriber: SubscriberCreate) -> Self {
+        Recipient::Inline(subscriber)
+    }
+}

@@ -1,0 +1,276 @@
+//! The turn of a job: whether and how its step is run, decided from facts alone.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::contact::Email;
+use crate::context::Context;
+use crate::filter;
+use crate::integration::{self, Integration};
+use crate::job::{Detail, Job};
+use crate::json::Object;
+use crate::notification::Notification;
+use crate::preference::{Layer, Preference, resolve};
+use crate::secret::Secret;
+use crate::step::{Rendered, Step, StepKind};
+use crate::subscriber::{Profile, Subscriber};
+use crate::template;
+use crate::vocabulary::Channel;
+use crate::workflow::Workflow;
+
+/// Everything that a turn depends on, gathered when it comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// Whom the notification is for, unless the subscriber was deleted.
+    pub subscriber: Option<&'a Subscriber>,
+    /// The workflow that it is from, unless it was deleted.
+    pub workflow: Option<&'a Workflow>,
+    /// The contexts that it is about.
+    pub contexts: &'a [Context],
+    /// What the subscriber said about every workflow.
+    pub global: Option<&'a Preference>,
+    /// What the subscriber said about this workflow.
+    pub specific: Option<&'a Preference>,
+    /// The integrations of the environment.
+    pub integrations: &'a [Integration],
+}
+
+/// A job whose turn has come is not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whether that is as it should be.
+    pub kind: RefusalKind,
+    /// What stood against it.
+    pub detail: Detail,
+    /// What is to be known about it.
+    pub raw: Option<String>,
+}
+
+/// Whether it is as it should be that a job is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// A rule says that it should not be done.
+    Skip,
+    /// It should be done, and cannot be.
+    Fail,
+}
+
+/// A message on its way to a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The account that it goes through.
+    pub integration: Integration,
+    /// Where it goes.
+    pub address: Address,
+    /// What it says.
+    pub rendered: Rendered,
+}
+
+/// Where a message goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// To an e-mail address.
+    Email(Email),
+    /// To a telephone.
+    Phone(String),
+    /// To the address that a chat provider listens at.
+    Webhook(Secret),
+    /// To the devices that a push provider knows.
+    Devices(Vec<String>),
+}
+
+/// What the message of `job`, a job of `notification`, says, if it is to be sent at all.
+pub fn render(
+    job: &Job,
+    notification: &Notification,
+    around: Surroundings<'_>,
+) -> Result<Rendered, Refusal> {
+    let turn = Turn::new(job, notification, around)?;
+    turn.render(&turn.facts())
+}
+
+/// What the message of `job`, a job of `notification`, says and how it is sent, if it is to be
+/// sent at all.
+pub fn dispatch(
+    job: &Job,
+    notification: &Notification,
+    around: Surroundings<'_>,
+) -> Result<Dispatch, Refusal> {
+    let turn = Turn::new(job, notification, around)?;
+    let rendered = turn.render(&turn.facts())?;
+    let integration = turn.integration()?;
+    let address = address(&turn.subscriber.profile, integration)?;
+    Ok(Dispatch { integration: integration.clone(), address, rendered })
+}
+
+// A job whose subscriber, workflow and step are there.
+struct Turn<'a> {
+    notification: &'a Notification,
+    around: Surroundings<'a>,
+    subscriber: &'a Subscriber,
+    workflow: &'a Workflow,
+    step: &'a Step,
+    channel: Channel,
+    about: Object,
+    payload: Cow<'a, Object>,
+}
+
+impl<'a> Turn<'a> {
+    fn new(
+        job: &Job,
+        notification: &'a Notification,
+        around: Surroundings<'a>,
+    ) -> Result<Self, Refusal> {
+        let subscriber = around.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
+        let workflow = around.workflow.ok_or(skip(Detail::WorkflowDeleted))?;
+        let step = workflow.step(job.step.id).ok_or(skip(Detail::WorkflowDeleted))?;
+        let channel = step.definition.kind.channel().ok_or(fail(Detail::ContentNotGenerated))?;
+        let payload = notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default();
+        let about = about(subscriber);
+        Ok(Self { notification, around, subscriber, workflow, step, channel, about, payload })
+    }
+
+    fn facts(&self) -> filter::Facts<'_> {
+        filter::Facts { subscriber: &self.about, payload: &self.payload }
+    }
+
+    // Conditions come before preferences, and both before the content: what is not to be sent need
+    // not render.
+    fn render(&self, facts: &filter::Facts<'_>) -> Result<Rendered, Refusal> {
+        self.admit(facts)?;
+        self.prefer()?;
+        let contexts: Map<String, Value> = self.around.contexts.iter().map(known).collect();
+        let known = template::Facts::new(Known {
+            subscriber: facts.subscriber,
+            payload: facts.payload,
+            context: &contexts,
+            workflow: WorkflowFacts {
+                name: &self.workflow.name,
+                identifier: self.workflow.identifier().as_str(),
+            },
+        });
+        match self.content(facts).render(&known) {
+            Some(Ok(rendered)) => Ok(rendered),
+            Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
+            None => Err(fail(Detail::ContentNotGenerated)),
+        }
+    }
+
+    fn admit(&self, facts: &filter::Facts<'_>) -> Result<(), Refusal> {
+        let outcome = filter::evaluate(&self.step.definition.filters, facts);
+        if outcome.holds {
+            return Ok(());
+        }
+        let report = serde_json::to_string(&outcome).unwrap_or_default();
+        Err(skip(Detail::FilteredByStepConditions).because(report))
+    }
+
+    fn prefer(&self) -> Result<(), Refusal> {
+        let layers = self.workflow.layers(self.around.global, self.around.specific);
+        let verdict = resolve(layers, self.channel);
+        match (verdict.enabled, verdict.decided_by) {
+            (true, _) => Ok(()),
+            (false, Layer::Default | Layer::Definition | Layer::Dashboard) => {
+                Err(skip(Detail::FilteredByWorkflowPreference))
+            }
+            (false, Layer::SubscriberGlobal) => {
+                Err(skip(Detail::FilteredBySubscriberGlobalPreference))
+            }
+            (false, Layer::SubscriberWorkflow) => {
+                Err(skip(Detail::FilteredBySubscriberWorkflowPreference))
+            }
+        }
+    }
+
+    // The content of the first variant whose conditions hold, or else the step's own. A variant
+    // without conditions is never chosen.
+    fn content(&self, facts: &filter::Facts<'_>) -> &'a StepKind {
+        let mut variants = self.step.definition.variants.iter();
+        let chosen = variants.find(|variant| {
+            variant.active
+                && !variant.filters.is_empty()
+                && filter::evaluate(&variant.filters, facts).holds
+        });
+        chosen.map_or(&self.step.definition.kind, |variant| &variant.kind)
+    }
+
+    fn integration(&self) -> Result<&'a Integration, Refusal> {
+        let overrides = self.notification.overrides.as_ref();
+        let named = overrides
+            .and_then(|overrides| overrides.get(self.channel.as_str()))
+            .and_then(|channel| channel.get("integrationIdentifier"))
+            .and_then(Value::as_str);
+        let integrations = self.around.integrations;
+        let chosen = integration::choose(integrations, self.channel, named, &self.facts());
+        chosen.ok_or(fail(Detail::NoActiveIntegration))
+    }
+}
+
+#[derive(Serialize)]
+struct Known<'a> {
+    subscriber: &'a Object,
+    payload: &'a Object,
+    context: &'a Map<String, Value>,
+    workflow: WorkflowFacts<'a>,
+}
+
+#[derive(Serialize)]
+struct WorkflowFacts<'a> {
+    name: &'a str,
+    identifier: &'a str,
+}
+
+fn known(context: &Context) -> (String, Value) {
+    let id = Value::from(context.key.id());
+    let data = Value::from(context.data.clone());
+    (context.key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
+}
+
+// What conditions and templates may know of a subscriber: everything but the channel settings,
+// for they hold secrets.
+fn about(subscriber: &Subscriber) -> Object {
+    let mut subscriber = subscriber.clone();
+    subscriber.profile.channels.clear();
+    let json = serde_json::to_value(subscriber).unwrap_or_default();
+    Object::try_from(json).unwrap_or_default()
+}
+
+fn address(profile: &Profile, integration: &Integration) -> Result<Address, Refusal> {
+    let mut settings = profile.channels.iter();
+    let credentials = settings
+        .find(|settings| settings.integration_id == integration.id)
+        .map(|settings| settings.credentials.clone())
+        .unwrap_or_default();
+    let (address, missing) = match integration.channel {
+        Channel::InApp => (None, Detail::NoActiveIntegration),
+        Channel::Email => (profile.email.clone().map(Address::Email), Detail::MissingEmail),
+        Channel::Sms => {
+            let phone = profile.phone.clone().filter(|phone| !phone.is_empty());
+            (phone.map(Address::Phone), Detail::MissingPhone)
+        }
+        Channel::Chat => {
+            (credentials.webhook_url.map(Address::Webhook), Detail::MissingChatWebhook)
+        }
+        Channel::Push => {
+            let tokens = Some(credentials.device_tokens).filter(|tokens| !tokens.is_empty());
+            (tokens.map(Address::Devices), Detail::MissingPushTokens)
+        }
+    };
+    address.ok_or(skip(missing))
+}
+
+const fn skip(detail: Detail) -> Refusal {
+    Refusal { kind: RefusalKind::Skip, detail, raw: None }
+}
+
+const fn fail(detail: Detail) -> Refusal {
+    Refusal { kind: RefusalKind::Fail, detail, raw: None }
+}
+
+impl Refusal {
+    fn because(self, raw: String) -> Self {
+        Self { raw: Some(raw), ..self }
+    }
+}

@@ -1,0 +1,331 @@
+//! The closed lists of words that several entities share, in the order of the specification.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Error, Visitor};
+
+use crate::error::Invalid;
+
+/// Declares a closed list of words: an enum that is written, read and printed as its words. With
+/// serde's derive alone the list would be had by serde only, and not be walked, parsed or shown.
+macro_rules! vocabulary {
+    ($(#[doc = $doc:literal])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "the words say it")]
+        pub enum $name {
+            $($variant,)+
+        }
+
+        impl $name {
+            /// Every one of them, in the order of the specification.
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            const WORDS: &[&str] = &[$($word,)+];
+
+            /// The word on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::error::Invalid;
+
+            fn from_str(word: &str) -> Result<Self, $crate::error::Invalid> {
+                match word {
+                    $($word => Ok($name::$variant),)+
+                    _ => Err($crate::error::Invalid::new(
+                        $field,
+                        $crate::error::Reason::NotOneOf { words: Self::WORDS },
+                    )),
+                }
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                from.deserialize_str($crate::vocabulary::Word::default())
+            }
+        }
+    };
+}
+pub(crate) use vocabulary;
+
+/// Reads one word of a closed list.
+pub(crate) struct Word<T>(PhantomData<T>);
+
+impl<T> Default for Word<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: FromStr<Err = Invalid>> Visitor<'_> for Word<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
+        word.parse().map_err(E::custom)
+    }
+}
+
+vocabulary! {
+    /// A way to reach a subscriber.
+    Channel, "channel":
+    InApp = "in_app",
+    Email = "email",
+    Sms = "sms",
+    Chat = "chat",
+    Push = "push",
+}
+
+vocabulary! {
+    /// What a step of a workflow does, and so what its job is.
+    JobType, "type":
+    InApp = "in_app",
+    Email = "email",
+    Sms = "sms",
+    Chat = "chat",
+    Push = "push",
+    Digest = "digest",
+    Trigger = "trigger",
+    Delay = "delay",
+    Throttle = "throttle",
+    Custom = "custom",
+}
+
+impl From<Channel> for JobType {
+    fn from(channel: Channel) -> Self {
+        match channel {
+            Channel::InApp => JobType::InApp,
+            Channel::Email => JobType::Email,
+            Channel::Sms => JobType::Sms,
+            Channel::Chat => JobType::Chat,
+            Channel::Push => JobType::Push,
+        }
+    }
+}
+
+impl JobType {
+    /// The channel that such a job sends on, if it sends.
+    pub const fn channel(self) -> Option<Channel> {
+        match self {
+            JobType::InApp => Some(Channel::InApp),
+            JobType::Email => Some(Channel::Email),
+            JobType::Sms => Some(Channel::Sms),
+            JobType::Chat => Some(Channel::Chat),
+            JobType::Push => Some(Channel::Push),
+            JobType::Digest
+            | JobType::Trigger
+            | JobType::Delay
+            | JobType::Throttle
+            | JobType::Custom => None,
+        }
+    }
+}
+
+vocabulary! {
+    /// How much a notification matters.
+    Severity, "severity":
+    High = "high",
+    Medium = "medium",
+    Low = "low",
+    None = "none",
+}
+
+#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
+impl Default for Severity {
+    fn default() -> Self {
+        Severity::None
+    }
+}
+
+vocabulary! {
+    /// What the length of a window or a delay is counted in.
+    TimeUnit, "unit":
+    Seconds = "seconds",
+    Minutes = "minutes",
+    Hours = "hours",
+    Days = "days",
+    Weeks = "weeks",
+    Months = "months",
+}
+
+vocabulary! {
+    /// A day of the week.
+    Weekday, "weekDays":
+    Monday = "monday",
+    Tuesday = "tuesday",
+    Wednesday = "wednesday",
+    Thursday = "thursday",
+    Friday = "friday",
+    Saturday = "saturday",
+    Sunday = "sunday",
+}
+
+vocabulary! {
+    /// A provider that is known by name.
+    ProviderId, "providerId":
+    Emailjs = "emailjs",
+    Mailgun = "mailgun",
+    Mailjet = "mailjet",
+    Mandrill = "mandrill",
+    Nodemailer = "nodemailer",
+    Postmark = "postmark",
+    Sendgrid = "sendgrid",
+    Sendinblue = "sendinblue",
+    Ses = "ses",
+    Netcore = "netcore",
+    InfobipEmail = "infobip-email",
+    Resend = "resend",
+    Plunk = "plunk",
+    Mailersend = "mailersend",
+    Mailtrap = "mailtrap",
+    Clickatell = "clickatell",
+    Outlook365 = "outlook365",
+    SvcEmail = "svc-email",
+    Sparkpost = "sparkpost",
+    EmailWebhook = "email-webhook",
+    Braze = "braze",
+    Nexmo = "nexmo",
+    Plivo = "plivo",
+    Sms77 = "sms77",
+    SmsCentral = "sms-central",
+    Sns = "sns",
+    Telnyx = "telnyx",
+    Twilio = "twilio",
+    Gupshup = "gupshup",
+    Firetext = "firetext",
+    InfobipSms = "infobip-sms",
+    BurstSms = "burst-sms",
+    BulkSms = "bulk-sms",
+    IsendSms = "isend-sms",
+    FortySixElks = "forty-six-elks",
+    Kannel = "kannel",
+    Maqsam = "maqsam",
+    Termii = "termii",
+    AfricasTalking = "africas-talking",
+    SvcSms = "svc-sms",
+    Sendchamp = "sendchamp",
+    GenericSms = "generic-sms",
+    Clicksend = "clicksend",
+    Bandwidth = "bandwidth",
+    Messagebird = "messagebird",
+    Simpletexting = "simpletexting",
+    AzureSms = "azure-sms",
+    RingCentral = "ring-central",
+    BrevoSms = "brevo-sms",
+    EazySms = "eazy-sms",
+    Mobishastra = "mobishastra",
+    AfroMessage = "afro-message",
+    Unifonic = "unifonic",
+    Smsmode = "smsmode",
+    Imedia = "imedia",
+    Sinch = "sinch",
+    IsendproSms = "isendpro-sms",
+    Fcm = "fcm",
+    Apns = "apns",
+    Expo = "expo",
+    OneSignal = "one-signal",
+    Pushpad = "pushpad",
+    PushWebhook = "push-webhook",
+    PusherBeams = "pusher-beams",
+    Appio = "appio",
+    Svc = "svc",
+    Slack = "slack",
+    Discord = "discord",
+    Msteams = "msteams",
+    Mattermost = "mattermost",
+    Ryver = "ryver",
+    Zulip = "zulip",
+    GrafanaOnCall = "grafana-on-call",
+    Getstream = "getstream",
+    RocketChat = "rocket-chat",
+    WhatsappBusiness = "whatsapp-business",
+    ChatWebhook = "chat-webhook",
+    SvcSlack = "svc-slack",
+}
+
+impl ProviderId {
+    /// The provider that stands for `channel` until an integration is chosen.
+    pub const fn built_in(channel: Channel) -> Self {
+        match channel {
+            Channel::InApp | Channel::Push => ProviderId::Svc,
+            Channel::Email => ProviderId::SvcEmail,
+            Channel::Sms => ProviderId::SvcSms,
+            Channel::Chat => ProviderId::SvcSlack,
+        }
+    }
+}
+
+vocabulary! {
+    /// A provider that a subscriber can have channel settings for.
+    ChannelProviderId, "providerId":
+    Slack = "slack",
+    Discord = "discord",
+    Msteams = "msteams",
+    Mattermost = "mattermost",
+    Ryver = "ryver",
+    Zulip = "zulip",
+    GrafanaOnCall = "grafana-on-call",
+    Getstream = "getstream",
+    RocketChat = "rocket-chat",
+    WhatsappBusiness = "whatsapp-business",
+    ChatWebhook = "chat-webhook",
+    SvcSlack = "svc-slack",
+    Fcm = "fcm",
+    Apns = "apns",
+    Expo = "expo",
+    OneSignal = "one-signal",
+    Pushpad = "pushpad",
+    PushWebhook = "push-webhook",
+    PusherBeams = "pusher-beams",
+    Appio = "appio",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_read_as_it_is_written() {
+        for provider in ProviderId::ALL {
+            assert_eq!(provider.as_str().parse(), Ok(*provider));
+            let json = serde_json::to_string(provider).unwrap();
+            assert_eq!(serde_json::from_str::<ProviderId>(&json).unwrap(), *provider);
+        }
+    }
+
+    #[test]
+    fn every_channel_provider_is_a_provider() {
+        for provider in ChannelProviderId::ALL {
+            assert!(provider.as_str().parse::<ProviderId>().is_ok(), "{provider}");
+        }
+    }
+
+    #[test]
+    fn another_word_is_refused_with_those_allowed() {
+        let error = "fax".parse::<Channel>().unwrap_err();
+        assert_eq!(error.to_string(), "`channel` must be one of in_app, email, sms, chat, push");
+    }
+}

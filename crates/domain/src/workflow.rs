@@ -1,0 +1,460 @@
+//! Workflows: what happens when an event is triggered.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::environment::Home;
+use crate::error::{Invalid, Reason, at_most, at_most_items};
+use crate::ids::{
+    EnvironmentId, NotificationGroupId, OrganizationId, StepId, TemplateId, UserId, WorkflowId,
+    WorkflowIdentifier,
+};
+use crate::json::Object;
+use crate::page::PageQuery;
+use crate::patch::Patch;
+use crate::preference::{Layers, Preference, WorkflowInfo, WorkflowName};
+use crate::slug::{base62, from_base62, slugify};
+use crate::step::{Step, StepDefinition, StepUpdate};
+use crate::template::Template;
+use crate::time::Timestamp;
+use crate::vocabulary::{JobType, Severity, vocabulary};
+
+/// A workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workflow {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub id: WorkflowId,
+    /// What people call it.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether it can be triggered.
+    pub active: bool,
+    /// Whether it is still being written.
+    pub draft: bool,
+    /// What it says about channels, as its author defined it.
+    pub preference_settings: Preference,
+    /// What it says about channels, as it was set in a dashboard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<Preference>,
+    /// Whether it takes no subscriber's word.
+    pub critical: bool,
+    /// What it is filed under.
+    pub tags: Vec<String>,
+    /// What it does, in this order.
+    pub steps: Vec<Step>,
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// Who created it.
+    #[serde(rename = "_creatorId")]
+    pub creator_id: UserId,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// What sets it off.
+    pub triggers: [NotificationTrigger; 1],
+    /// The group it is listed under.
+    #[serde(rename = "_notificationGroupId")]
+    pub notification_group_id: NotificationGroupId,
+    /// The workflow it was derived from.
+    #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<WorkflowId>,
+    /// Always false: a workflow that is deleted is gone.
+    pub deleted: bool,
+    /// When it was deleted.
+    pub deleted_at: Option<Timestamp>,
+    /// Who deleted it.
+    pub deleted_by: Option<UserId>,
+    /// The group it is listed under, filled in where it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notification_group: Option<NotificationGroup>,
+    /// Custom data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Object>,
+    /// Whether its channels can be sent on, filled in where it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_integration_status: Option<Object>,
+    /// How much its notifications matter.
+    pub severity: Severity,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<WorkflowOrigin>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A new workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowCreate {
+    /// The name that triggers it. No other workflow of the environment has it.
+    pub workflow_id: WorkflowIdentifier,
+    /// What people call it: 1 to 128 characters.
+    pub name: String,
+    /// What it is for: at most 256 characters.
+    #[serde(default)]
+    pub description: String,
+    /// Whether it can be triggered.
+    #[serde(default)]
+    pub active: bool,
+    /// Whether it takes no subscriber's word.
+    #[serde(default)]
+    pub critical: bool,
+    /// How much its notifications matter.
+    #[serde(default)]
+    pub severity: Severity,
+    /// What it is filed under: at most 16 words of at most 64 characters.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// What it says about channels.
+    #[serde(default)]
+    pub preference_settings: Preference,
+    /// What it does, in this order: at most 20 steps.
+    pub steps: Vec<StepDefinition>,
+    /// Custom data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Object>,
+}
+
+/// A partial update of a workflow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named after the fields of `Workflow`")]
+pub struct WorkflowUpdate {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preference_settings: Option<Preference>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub preferences: Patch<Preference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<StepUpdate>>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub data: Patch<Object>,
+}
+
+/// Which workflows are listed. Every condition that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkflowQuery {
+    /// Which page of them.
+    #[serde(flatten)]
+    pub page: PageQuery,
+    /// Those filed under this word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Those that can be triggered, or those that cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+}
+
+/// What sets a workflow off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationTrigger {
+    /// What kind of thing sets it off.
+    #[serde(rename = "type")]
+    pub kind: TriggerType,
+    /// The name that triggers it.
+    pub identifier: WorkflowIdentifier,
+    /// What the payload may hold.
+    pub variables: Vec<TriggerVariable>,
+    /// What of the subscriber it may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscriber_variables: Vec<TriggerVariable>,
+}
+
+vocabulary! {
+    /// What kind of thing sets a workflow off.
+    TriggerType, "type":
+    Event = "event",
+}
+
+/// A name that a template may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerVariable {
+    /// The name.
+    pub name: String,
+}
+
+/// What workflows are listed under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationGroup {
+    /// What the engine calls it.
+    #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<NotificationGroupId>,
+    /// What people call it.
+    pub name: String,
+    /// The environment it belongs to.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// The organization it belongs to.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// The group it was derived from.
+    #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<NotificationGroupId>,
+}
+
+vocabulary! {
+    /// Where a workflow came from.
+    WorkflowOrigin, "origin":
+    SvcCloud = "svc-cloud",
+    SvcCloudV1 = "svc-cloud-v1",
+    External = "external",
+}
+
+/// The ids of a new step.
+pub type StepIds = (StepId, TemplateId);
+
+impl Workflow {
+    /// The longest name, in characters.
+    pub const MAX_NAME: usize = 128;
+    /// The longest description, in characters.
+    pub const MAX_DESCRIPTION: usize = 256;
+    /// The most tags.
+    pub const MAX_TAGS: usize = 16;
+    /// The longest tag, in characters.
+    pub const MAX_TAG: usize = 64;
+    /// The most steps.
+    pub const MAX_STEPS: usize = 20;
+
+    /// A workflow that nobody has seen before. `new_step` makes the ids of its steps.
+    pub fn new(
+        id: WorkflowId,
+        home: &Home,
+        create: WorkflowCreate,
+        new_step: impl FnMut() -> StepIds,
+        now: Timestamp,
+    ) -> Result<Self, Invalid> {
+        let steps = create.steps.into_iter().map(|definition| StepUpdate { id: None, definition });
+        let steps = saved(&[], steps.collect(), new_step)?;
+        let workflow = Self {
+            id,
+            name: create.name,
+            description: create.description,
+            active: create.active,
+            draft: false,
+            preference_settings: create.preference_settings,
+            preferences: None,
+            critical: create.critical,
+            tags: create.tags,
+            triggers: [NotificationTrigger::new(create.workflow_id, &steps)],
+            steps,
+            organization_id: home.organization_id.clone(),
+            creator_id: UserId::host(),
+            environment_id: home.environment_id,
+            notification_group_id: Uuid::from(home.environment_id).into(),
+            parent_id: None,
+            deleted: false,
+            deleted_at: None,
+            deleted_by: None,
+            notification_group: None,
+            data: create.data,
+            workflow_integration_status: None,
+            severity: create.severity,
+            origin: None,
+            created_at: now,
+            updated_at: now,
+        };
+        workflow.check()?;
+        Ok(workflow)
+    }
+
+    /// The workflow after `update`. `new_step` makes the ids of steps that it did not have before.
+    pub fn updated(
+        &self,
+        update: WorkflowUpdate,
+        new_step: impl FnMut() -> StepIds,
+        now: Timestamp,
+    ) -> Result<Self, Invalid> {
+        let mut workflow = self.clone();
+        if let Some(steps) = update.steps {
+            workflow.steps = saved(&self.steps, steps, new_step)?;
+            workflow.triggers =
+                [NotificationTrigger::new(self.identifier().clone(), &workflow.steps)];
+        }
+        workflow.name = update.name.unwrap_or(workflow.name);
+        workflow.description = update.description.unwrap_or(workflow.description);
+        workflow.active = update.active.unwrap_or(workflow.active);
+        workflow.critical = update.critical.unwrap_or(workflow.critical);
+        workflow.severity = update.severity.unwrap_or(workflow.severity);
+        workflow.tags = update.tags.unwrap_or(workflow.tags);
+        workflow.preference_settings =
+            update.preference_settings.unwrap_or(workflow.preference_settings);
+        update.preferences.apply(&mut workflow.preferences);
+        update.data.apply(&mut workflow.data);
+        workflow.check()?;
+        if workflow != *self {
+            workflow.updated_at = now;
+        }
+        Ok(workflow)
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if self.name.is_empty() {
+            return Err(Invalid::new("name", Reason::Empty));
+        }
+        at_most("name", &self.name, Self::MAX_NAME)?;
+        at_most("description", &self.description, Self::MAX_DESCRIPTION)?;
+        at_most_items("tags", &self.tags, Self::MAX_TAGS)?;
+        self.tags.iter().try_for_each(|tag| at_most("tags", tag, Self::MAX_TAG))
+    }
+
+    /// The name that triggers it.
+    pub const fn identifier(&self) -> &WorkflowIdentifier {
+        let [trigger] = &self.triggers;
+        &trigger.identifier
+    }
+
+    /// Its name in URLs.
+    pub fn slug(&self) -> String {
+        format!("{}{SLUG}{}", slugify(&self.name), base62(self.id.into()))
+    }
+
+    /// The id that ends `slug`, if it is one.
+    pub fn id_in_slug(slug: &str) -> Option<WorkflowId> {
+        let (_, id) = slug.rsplit_once(SLUG)?;
+        from_base62(id).map(WorkflowId::from)
+    }
+
+    /// Who has a say about its channels, for a subscriber who said `global` about every workflow
+    /// and `specific` about this one.
+    pub fn layers<'a>(
+        &'a self,
+        global: Option<&'a Preference>,
+        specific: Option<&'a Preference>,
+    ) -> Layers<'a> {
+        Layers {
+            definition: Some(&self.preference_settings),
+            dashboard: self.preferences.as_ref(),
+            subscriber_global: global,
+            subscriber_workflow: specific,
+            critical: self.critical,
+        }
+    }
+
+    /// The step of that id.
+    pub fn step(&self, id: StepId) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == id)
+    }
+
+    /// The steps that are run, in their order.
+    pub fn active_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.definition.active)
+    }
+
+    /// What its active steps do, each kind of thing once.
+    pub fn job_types(&self) -> Vec<JobType> {
+        let mut types: Vec<_> =
+            self.active_steps().map(|step| step.definition.kind.job_type()).collect();
+        types.sort_unstable();
+        types.dedup();
+        types
+    }
+
+    /// What a subscriber may know about it.
+    pub fn info(&self) -> WorkflowInfo {
+        WorkflowInfo {
+            id: self.id,
+            identifier: self.identifier().clone(),
+            name: self.name.clone(),
+            critical: self.critical,
+            tags: self.tags.clone(),
+            data: self.data.clone(),
+            severity: self.severity,
+        }
+    }
+}
+
+/// What stands between the name and the id in a workflow's slug.
+const SLUG: &str = "_wf_";
+
+// Checks the steps of a workflow that had `before`, and gives ids to those that are new.
+fn saved(
+    before: &[Step],
+    steps: Vec<StepUpdate>,
+    mut new_step: impl FnMut() -> StepIds,
+) -> Result<Vec<Step>, Invalid> {
+    at_most_items("steps", &steps, Workflow::MAX_STEPS)?;
+    let mut saved: Vec<Step> = Vec::with_capacity(steps.len());
+    for (index, StepUpdate { id, definition }) in steps.into_iter().enumerate() {
+        let at = |invalid: Invalid| invalid.within(format!("steps[{index}]"));
+        definition.check().map_err(at)?;
+        let (id, template_id) = match id {
+            None => new_step(),
+            Some(id) if saved.iter().any(|step| step.id == id) => {
+                return Err(at(Invalid::new("_id", Reason::Repeated)));
+            }
+            Some(id) => match before.iter().find(|step| step.id == id) {
+                Some(step) => (step.id, step.template_id),
+                None => {
+                    let expected = "the id of a step that the workflow has";
+                    return Err(at(Invalid::new("_id", Reason::Malformed { expected })));
+                }
+            },
+        };
+        saved.push(Step { id, template_id, definition });
+    }
+    Ok(saved)
+}
+
+impl NotificationTrigger {
+    // What `identifier` triggers may use whatever the templates of its steps name.
+    fn new(identifier: WorkflowIdentifier, steps: &[Step]) -> Self {
+        let templates = steps.iter().flat_map(|step| step.definition.kind.templates());
+        let names: BTreeSet<String> = templates.flat_map(Template::variables).collect();
+        let below = |prefix: &str| {
+            let names = names.iter().filter_map(|name| name.strip_prefix(prefix));
+            names.map(|name| TriggerVariable { name: name.into() }).collect()
+        };
+        Self {
+            kind: TriggerType::Event,
+            identifier,
+            variables: below("payload."),
+            subscriber_variables: below("subscriber."),
+        }
+    }
+}
+
+impl WorkflowQuery {
+    /// Whether the query leaves any out.
+    pub fn is_narrow(&self) -> bool {
+        self.tag.is_some() || self.active.is_some()
+    }
+
+    /// Whether `workflow` belongs to the list.
+    pub fn shows(&self, workflow: &Workflow) -> bool {
+        self.tag.as_ref().is_none_or(|tag| workflow.tags.contains(tag))
+            && self.active.is_none_or(|active| workflow.active == active)
+    }
+}
+
+impl From<&Workflow> for WorkflowName {
+    fn from(workflow: &Workflow) -> Self {
+        Self {
+            slug: workflow.slug(),
+            identifier: workflow.identifier().clone(),
+            name: workflow.name.clone(),
+            updated_at: Some(workflow.updated_at),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What an engine is made of.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::job::RetryPolicy;
+use store::Store;
+
+use crate::Engine;
+use crate::clock::{Clock, SystemClock};
+use crate::delivery::Provider;
+use crate::ids::{Entropy, Ids, OsEntropy};
+
+/// The parts of an engine, before it has a store.
+#[derive(Debug)]
+pub struct Builder {
+    clock: Box<dyn Clock>,
+    ids: Ids,
+    providers: Providers,
+    retry: RetryPolicy,
+    lease: Duration,
+}
+
+/// The parts of an engine.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) store: Box<dyn Store>,
+    pub(crate) clock: Box<dyn Clock>,
+    pub(crate) ids: Ids,
+    pub(crate) providers: Providers,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) lease: Duration,
+}
+
+/// Who sends for which provider.
+#[derive(Debug, Default)]
+pub(crate) struct Providers {
+    named: HashMap<String, Box<dyn Provider>>,
+    fallback: Option<Box<dyn Provider>>,
+}
+
+impl Default for Builder {
+    /// The system's clock and randomness, no providers, eight tries in half an hour, five minutes
+    /// for a try.
+    fn default() -> Self {
+        Self {
+            clock: Box::new(SystemClock),
+            ids: Ids::new(OsEntropy),
+            providers: Providers::default(),
+            retry: RetryPolicy::default(),
+            lease: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Builder {
+    /// Reads the time from `clock`.
+    #[must_use]
+    pub fn clock(self, clock: impl Clock) -> Self {
+        Self { clock: Box::new(clock), ..self }
+    }
+
+    /// Makes ids and keys from `entropy`.
+    #[must_use]
+    pub fn entropy(self, entropy: impl Entropy) -> Self {
+        Self { ids: Ids::new(entropy), ..self }
+    }
+
+    /// Sends through `provider` what goes through integrations of `provider_id`.
+    #[must_use]
+    pub fn provider(mut self, provider_id: impl Into<String>, provider: impl Provider) -> Self {
+        self.providers.named.insert(provider_id.into(), Box::new(provider));
+        self
+    }
+
+    /// Sends through `provider` what goes through integrations of providers without one of their
+    /// own.
+    #[must_use]
+    pub fn fallback_provider(mut self, provider: impl Provider) -> Self {
+        self.providers.fallback = Some(Box::new(provider));
+        self
+    }
+
+    /// Tries again as `retry` says when a provider cannot send right now.
+    #[must_use]
+    pub fn retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Gives up on a try whose outcome nobody has reported after `lease`, and tries again. It is
+    /// to be longer than a provider may take.
+    #[must_use]
+    pub fn lease(self, lease: Duration) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// An engine of these parts that keeps its records in `store`.
+    pub fn build(self, store: impl Store) -> Engine {
+        let Self { clock, ids, providers, retry, lease } = self;
+        let store = Box::new(store);
+        Engine { parts: Arc::new(Parts { store, clock, ids, providers, retry, lease }) }
+    }
+
+    /// An engine of these parts that keeps its records in the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open`].
+    #[cfg(feature = "redb")]
+    pub fn open(self, path: impl AsRef<std::path::Path>) -> crate::Result<Engine> {
+        Ok(self.build(store::redb::RedbStore::open(path)?))
+    }
+}
+
+impl Providers {
+    /// Who sends what goes through integrations of `provider_id`.
+    pub(crate) fn of(&self, provider_id: &str) -> Option<&dyn Provider> {
+        self.named.get(provider_id).or(self.fallback.as_ref()).map(AsRef::as_ref)
+    }
+}

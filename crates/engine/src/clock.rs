@@ -1,0 +1,52 @@
+//! Where the engine gets its time from.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use domain::time::Timestamp;
+
+/// Tells the time.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The time at this moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// The operating system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+/// A clock that moves when told to. Clones show the same time.
+#[derive(Clone, Debug, Default)]
+pub struct ManualClock(Arc<AtomicI64>);
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl ManualClock {
+    /// A clock that shows `time`.
+    pub fn at(time: Timestamp) -> Self {
+        Self(Arc::new(AtomicI64::new(time.as_millis())))
+    }
+
+    /// Moves the clock to `time`.
+    pub fn set(&self, time: Timestamp) {
+        self.0.store(time.as_millis(), Ordering::Relaxed);
+    }
+
+    /// Moves the clock forward by `span`.
+    pub fn advance(&self, span: Duration) {
+        self.set(self.now().after(span));
+    }
+}

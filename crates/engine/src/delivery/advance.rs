@@ -1,0 +1,128 @@
+//! Moving a notification from one job to the next.
+
+use domain::ids::{JobId, MessageId};
+use domain::job::{Detail, ExecutionDetail, JobStatus};
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::step::Rendered;
+use domain::time::Timestamp;
+use domain::turn::{self, Refusal, RefusalKind};
+use domain::vocabulary::{Channel, JobType};
+use store::{Transaction, WriteRecords};
+
+use super::Gathered;
+use crate::{Result, Scope};
+
+/// A notification on the move.
+#[derive(Debug)]
+pub(crate) struct Run<'r> {
+    pub(crate) scope: &'r Scope,
+    pub(crate) now: Timestamp,
+    pub(crate) notification: Notification,
+    pub(crate) gathered: Gathered<'r>,
+}
+
+impl Run<'_> {
+    /// Runs the jobs whose turn has come, and queues the first one that needs a provider.
+    pub(crate) fn advance(&mut self, txn: &mut dyn Transaction) -> Result<()> {
+        while let Some((job, kind)) = self.notification.next_job().map(|job| (job.id, job.kind)) {
+            if kind != JobType::InApp {
+                let queued = JobStatus::Queued { due_at: self.now, attempts: 0 };
+                self.log(job, Detail::StepQueued, None);
+                self.move_job(job, queued);
+                break;
+            }
+            self.keep(txn, job)?;
+        }
+        Ok(())
+    }
+
+    // Puts the message of an in-app job into the inbox.
+    fn keep(&mut self, txn: &mut dyn Transaction, job: JobId) -> Result<()> {
+        let around = self.gathered.surroundings();
+        let Some(found) = self.notification.job(job) else { return Ok(()) };
+        match turn::render(found, &self.notification, around) {
+            Ok(rendered) => {
+                if let Some(mut message) = self.message(job, Channel::InApp, rendered) {
+                    message.delivered_at.push(self.now);
+                    txn.insert(&message)?;
+                    self.complete(job, message.id, Detail::MessageCreated, None);
+                }
+            }
+            Err(refusal) => self.refuse(job, refusal),
+        }
+        Ok(())
+    }
+
+    /// The message of `job` on `channel`; nothing, if the job or its workflow is gone.
+    pub(crate) fn message(
+        &self,
+        job: JobId,
+        channel: Channel,
+        rendered: Rendered,
+    ) -> Option<Message> {
+        let workflow = self.gathered.workflow.as_deref()?;
+        let content = (self.notification.job(job)?.step.template_id, channel);
+        let id = self.scope.id(self.now);
+        Some(Message::new(id, &self.notification, workflow, content, rendered, self.now))
+    }
+
+    /// Ends a job that is not done.
+    pub(crate) fn refuse(&mut self, job: JobId, refusal: Refusal) {
+        self.log(job, refusal.detail, refusal.raw);
+        match refusal.kind {
+            RefusalKind::Skip => self.move_job(job, JobStatus::Skipped),
+            RefusalKind::Fail => self.fail(job),
+        }
+    }
+
+    /// Ends a job whose message is where it should be.
+    pub(crate) fn complete(
+        &mut self,
+        job: JobId,
+        message: MessageId,
+        detail: Detail,
+        raw: Option<String>,
+    ) {
+        self.log(job, detail, raw);
+        self.move_job(job, JobStatus::Completed);
+        if let Some(job) = self.notification.job_mut(job) {
+            job.message_id = Some(message);
+        }
+    }
+
+    /// Ends a job that could not be done, and those after it if its step says so.
+    pub(crate) fn fail(&mut self, job: JobId) {
+        self.move_job(job, JobStatus::Failed);
+        if !self.stops_on_failure(job) {
+            return;
+        }
+        while let Some(next) = self.notification.next_job().map(|job| job.id) {
+            self.log(next, Detail::PrecedingStepFailed, None);
+            self.move_job(next, JobStatus::Canceled);
+        }
+    }
+
+    fn stops_on_failure(&self, job: JobId) -> bool {
+        let workflow = self.gathered.workflow.as_deref();
+        let step = self.notification.job(job).zip(workflow);
+        step.and_then(|(job, workflow)| workflow.step(job.step.id))
+            .is_some_and(|step| step.definition.should_stop_on_fail)
+    }
+
+    /// Writes into the log of a job.
+    pub(crate) fn log(&mut self, job: JobId, detail: Detail, raw: Option<String>) {
+        let id = self.scope.id(self.now);
+        if let Some(job) = self.notification.job_mut(job) {
+            job.log(ExecutionDetail::new(id, detail, raw, self.now));
+        }
+    }
+
+    /// Moves a job to `status`.
+    pub(crate) fn move_job(&mut self, job: JobId, status: JobStatus) {
+        self.notification.updated_at = self.now;
+        if let Some(job) = self.notification.job_mut(job) {
+            job.move_to(status, self.now);
+        }
+    }
+}

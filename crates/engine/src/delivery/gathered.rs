@@ -1,0 +1,102 @@
+//! Gathering what the turn of a job depends on.
+
+use domain::context::Context;
+use domain::ids::WorkflowId;
+use domain::integration::Integration;
+use domain::notification::Notification;
+use domain::preference::{Preference, SubscriberPreference};
+use domain::subscriber::Subscriber;
+use domain::turn::Surroundings;
+use domain::workflow::Workflow;
+use std::borrow::Cow;
+use store::{ReadRecords, Snapshot, Table, layout};
+
+use crate::{Result, Scope, contexts, integrations, workflows};
+
+/// What the turns of a notification's jobs depend on.
+#[derive(Debug)]
+pub(crate) struct Gathered<'a> {
+    pub(crate) subscriber: Option<Subscriber>,
+    pub(crate) workflow: Option<Cow<'a, Workflow>>,
+    contexts: Cow<'a, [Context]>,
+    global: Option<Preference>,
+    specific: Option<Preference>,
+    integrations: Vec<Integration>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Everything, as it is now.
+    pub(crate) fn now(
+        scope: &Scope,
+        snapshot: &dyn Snapshot,
+        notification: &Notification,
+    ) -> Result<Self> {
+        let key = layout::subscriber_id(scope.environment_id(), notification.subscriber_id);
+        let workflow = match notification.workflow_id {
+            Some(id) => workflows::find_by_id(scope, snapshot, id)?,
+            None => None,
+        };
+        let (global, specific) = preferences(scope, snapshot, notification)?;
+        Ok(Self {
+            subscriber: snapshot.find_by(Table::SubscriberIds, &key)?,
+            workflow: workflow.map(Cow::Owned),
+            contexts: contexts::known(scope, snapshot, &notification.context_keys)?.into(),
+            global,
+            specific,
+            integrations: integrations::all(&scope.home, snapshot)?,
+        })
+    }
+
+    /// What a trigger does not know already. Jobs that need an integration are not run by it.
+    pub(crate) fn for_trigger(
+        (scope, snapshot): (&Scope, &dyn Snapshot),
+        notification: &Notification,
+        subscriber: Subscriber,
+        workflow: &'a Workflow,
+        contexts: &'a [Context],
+    ) -> Result<Self> {
+        let (global, specific) = preferences(scope, snapshot, notification)?;
+        Ok(Self {
+            subscriber: Some(subscriber),
+            workflow: Some(Cow::Borrowed(workflow)),
+            contexts: Cow::Borrowed(contexts),
+            global,
+            specific,
+            integrations: Vec::new(),
+        })
+    }
+
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            subscriber: self.subscriber.as_ref(),
+            workflow: self.workflow.as_deref(),
+            contexts: &self.contexts,
+            global: self.global.as_ref(),
+            specific: self.specific.as_ref(),
+            integrations: &self.integrations,
+        }
+    }
+}
+
+// What the subscriber said about every workflow, and about this one.
+fn preferences(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    notification: &Notification,
+) -> Result<(Option<Preference>, Option<Preference>)> {
+    let find = |workflow: Option<WorkflowId>| {
+        let key = layout::preference(
+            scope.environment_id(),
+            notification.subscriber_id,
+            &notification.context_keys,
+            workflow,
+        );
+        let said = snapshot.find::<SubscriberPreference>(&key)?;
+        Ok::<_, store::Error>(said.map(|said| said.preference))
+    };
+    let specific = match notification.workflow_id {
+        Some(id) => find(Some(id))?,
+        None => None,
+    };
+    Ok((find(None)?, specific))
+}

@@ -1,0 +1,80 @@
+//! Getting messages out of the door: claim what is due, hand it to providers, settle what came of
+//! it. No transaction is open while a provider works.
+
+mod advance;
+mod claim;
+mod gathered;
+mod outbox;
+mod provider;
+mod settle;
+
+use crate::{Engine, Result};
+
+pub(crate) use advance::Run;
+pub(crate) use gathered::Gathered;
+pub use outbox::Outbox;
+pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
+
+use provider::Outcome;
+
+/// What waits to be sent.
+#[derive(Debug)]
+pub struct DeliveryQueue<'e> {
+    engine: &'e Engine,
+}
+
+/// What became of the jobs that were due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryReport {
+    /// How many messages were handed to a provider.
+    pub sent: usize,
+    /// How many will be tried again.
+    pub retried: usize,
+    /// How many could not be sent.
+    pub failed: usize,
+    /// How many were not to be sent, by a preference, a condition or a missing address.
+    pub skipped: usize,
+}
+
+// So few that the last one of a batch is sent well before its lease is over.
+const BATCH: usize = 32;
+
+impl<'e> DeliveryQueue<'e> {
+    pub(crate) fn new(engine: &'e Engine) -> Self {
+        Self { engine }
+    }
+
+    /// Runs the jobs that are due, in every environment and oldest first, until none is or `limit`
+    /// of them have been run. This is the only function that a host application has to call now
+    /// and then; several threads may call it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store). What was claimed and not settled is tried again when
+    /// its lease is over.
+    pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
+        let mut report = DeliveryReport::default();
+        let mut left = limit;
+        while left > 0 {
+            let claimed = claim::claim(self.engine, left.min(BATCH))?;
+            if claimed.looked_at == 0 {
+                break;
+            }
+            left -= claimed.looked_at;
+            report.skipped += claimed.skipped;
+            report.failed += claimed.failed;
+            for delivery in claimed.deliveries {
+                let outcome = self.send(&delivery);
+                settle::settle(self.engine, &delivery, outcome, &mut report)?;
+            }
+        }
+        Ok(report)
+    }
+
+    fn send(&self, delivery: &Delivery) -> Outcome {
+        match self.engine.parts.providers.of(&delivery.integration.provider_id) {
+            Some(provider) => provider.send(delivery).into(),
+            None => Outcome::NoProvider,
+        }
+    }
+}

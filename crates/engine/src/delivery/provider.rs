@@ -1,0 +1,104 @@
+//! What carries messages out of the process.
+
+use std::fmt;
+use std::time::Duration;
+
+use domain::ids::JobId;
+use domain::integration::Integration;
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::subscriber::Subscriber;
+use domain::turn::Address;
+use thiserror::Error;
+
+/// Sends messages: an SMTP client, an HTTP client for a service, or a test's notebook.
+pub trait Provider: fmt::Debug + Send + Sync + 'static {
+    /// Sends a message. It may be called again with the same [`idempotency_key`] if its answer was
+    /// lost, so a provider that can ask its service for that passes the key on.
+    ///
+    /// [`idempotency_key`]: Delivery::idempotency_key
+    ///
+    /// # Errors
+    ///
+    /// The kind of failure, which decides what happens next.
+    fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError>;
+}
+
+/// A message on its way out, with everything that a provider needs.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The message as it will be listed once it is sent.
+    pub message: Message,
+    /// The account that it goes through.
+    pub integration: Integration,
+    /// Where it goes.
+    pub address: Address,
+    /// Whom it is for.
+    pub subscriber: Subscriber,
+    /// The notification that it is a part of, as it was when it was claimed.
+    pub notification: Notification,
+    pub(super) job: JobId,
+    pub(super) attempts: u32,
+}
+
+/// A message was taken over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderReceipt {
+    /// What the service calls the message.
+    pub provider_message_id: Option<String>,
+}
+
+/// A message was not taken over.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// The service cannot take it right now.
+    #[error("try again later: {reason}")]
+    Retryable {
+        /// How long the service asked to be left alone.
+        after: Option<Duration>,
+        /// What the service said.
+        reason: String,
+    },
+    /// The service will never take it.
+    #[error("refused: {reason}")]
+    Permanent {
+        /// What the service said.
+        reason: String,
+    },
+    /// There is nobody at that address any more.
+    #[error("nobody is there: {reason}")]
+    RecipientGone {
+        /// What the service said.
+        reason: String,
+    },
+    /// The integration is not set up well enough to send anything.
+    #[error("not set up: {reason}")]
+    Misconfigured {
+        /// What is missing.
+        reason: String,
+    },
+}
+
+/// What came of an attempt.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Sent(ProviderReceipt),
+    Refused(SendError),
+    NoProvider,
+}
+
+impl Delivery {
+    /// The same for every attempt to send this message, and for no other message.
+    pub fn idempotency_key(&self) -> JobId {
+        self.job
+    }
+}
+
+impl From<Result<ProviderReceipt, SendError>> for Outcome {
+    fn from(answer: Result<ProviderReceipt, SendError>) -> Self {
+        match answer {
+            Ok(receipt) => Outcome::Sent(receipt),
+            Err(error) => Outcome::Refused(error),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Operations on environments.
+
+use std::fmt::Write;
+
+use domain::environment::{ApiKey, Color, Environment, EnvironmentCreate, EnvironmentName};
+use domain::ids::{EnvironmentId, OrganizationId, UserId};
+use domain::secret::Secret;
+use domain::time::Timestamp;
+use sha2::{Digest, Sha256};
+use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+
+use crate::{Engine, Entity, Error, Result, Rule};
+
+/// The environments of an organization.
+#[derive(Debug)]
+pub struct Environments<'e> {
+    engine: &'e Engine,
+    organization: &'e OrganizationId,
+    viewer: Viewer,
+}
+
+/// Whose keys are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Viewer {
+    /// The host application sees all of them.
+    Host,
+    /// An environment sees its own.
+    Environment(EnvironmentId),
+}
+
+impl<'e> Environments<'e> {
+    pub(crate) fn new(
+        engine: &'e Engine,
+        organization: &'e OrganizationId,
+        viewer: Viewer,
+    ) -> Self {
+        Self { engine, organization, viewer }
+    }
+
+    /// Creates an environment with a key of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Rule::ReservedName`] for `Development` and `Production`; [`Error::Conflict`], if the name
+    /// is taken; [`Error::NotFound`], if the parent is not there.
+    pub fn create(&self, create: EnvironmentCreate) -> Result<Environment> {
+        if create.name.is_reserved() {
+            return Err(Rule::ReservedName { name: create.name.to_string() }.into());
+        }
+        let now = self.engine.now();
+        let environment = self.new_environment(create, now);
+        self.engine.write(|txn| {
+            let siblings = self.all(&*txn)?;
+            if siblings.iter().any(|sibling| sibling.name == environment.name) {
+                return Err(Error::conflict(Entity::Environment, &environment.name));
+            }
+            if let Some(parent) = environment.parent_id
+                && !siblings.iter().any(|sibling| sibling.id == parent)
+            {
+                return Err(Error::not_found(Entity::Environment, parent));
+            }
+            Ok(txn.insert(&environment)?)
+        })?;
+        Ok(self.shown(environment))
+    }
+
+    /// The environment `Development`, which every organization has: it is created when it is
+    /// first asked for.
+    pub fn development(&self) -> Result<Environment> {
+        self.provided("Development", "#7e52f4")
+    }
+
+    /// The environment `Production`, which every organization has: it is created when it is first
+    /// asked for.
+    pub fn production(&self) -> Result<Environment> {
+        self.provided("Production", "#15a5a2")
+    }
+
+    /// The environments of the organization, oldest first.
+    pub fn list(&self) -> Result<Vec<Environment>> {
+        let environments = self.engine.read(|snapshot| self.all(snapshot))?;
+        Ok(environments.into_iter().map(|environment| self.shown(environment)).collect())
+    }
+
+    fn provided(&self, name: &str, color: &str) -> Result<Environment> {
+        let name = EnvironmentName::new(name)?;
+        let create = EnvironmentCreate { name, parent_id: None, color: Color::new(color)? };
+        let found = |environments: Vec<Environment>| {
+            environments.into_iter().find(|environment| environment.name == create.name)
+        };
+        if let Some(environment) = found(self.engine.read(|snapshot| self.all(snapshot))?) {
+            return Ok(self.shown(environment));
+        }
+        let fresh = self.new_environment(create.clone(), self.engine.now());
+        let environment = self.engine.write(|txn| {
+            // Somebody else may have been quicker.
+            if let Some(environment) = found(self.all(&*txn)?) {
+                return Ok(environment);
+            }
+            txn.insert(&fresh)?;
+            Ok(fresh.clone())
+        })?;
+        Ok(self.shown(environment))
+    }
+
+    fn new_environment(&self, create: EnvironmentCreate, now: Timestamp) -> Environment {
+        let id = self.engine.id(now);
+        let key = self.engine.parts.ids.text(52);
+        Environment {
+            id,
+            kind: Some(create.name.kind()),
+            slug: Some(create.name.slug(id)),
+            name: create.name,
+            organization_id: self.organization.clone(),
+            identifier: self.engine.parts.ids.text(12),
+            api_keys: vec![ApiKey {
+                hash: Some(hash(&key)),
+                key: Secret::new(key),
+                user_id: UserId::host(),
+            }],
+            parent_id: create.parent_id,
+            color: create.color,
+            created_at: now,
+        }
+    }
+
+    fn all(&self, snapshot: &dyn Snapshot) -> Result<Vec<Environment>> {
+        Ok(snapshot.all(Table::Environments, &layout::environments(self.organization))?)
+    }
+
+    fn shown(&self, environment: Environment) -> Environment {
+        match self.viewer {
+            Viewer::Host => environment,
+            Viewer::Environment(own) if own == environment.id => environment,
+            Viewer::Environment(_) => environment.without_keys(),
+        }
+    }
+}
+
+/// The SHA-256 of an API key in hexadecimal digits.
+pub(crate) fn hash(key: &str) -> String {
+    let digest = Sha256::digest(key.as_bytes());
+    digest.iter().fold(String::with_capacity(64), |mut hash, byte| {
+        // Writing into a text does not fail.
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    })
+}

@@ -1,0 +1,131 @@
+//! Why an operation did not happen.
+
+use std::fmt;
+
+use domain::error::Invalid;
+use domain::vocabulary::Channel;
+use thiserror::Error;
+
+/// Result of an operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation did not happen, and left nothing behind.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller handed in something that no rule allows.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+
+    /// The caller named something that is not there, or belongs to another environment.
+    #[error("{entity} {} not there", are(ids))]
+    NotFound {
+        /// What kind of thing was named.
+        entity: Entity,
+        /// The names, as the caller wrote them.
+        ids: Vec<String>,
+    },
+
+    /// What the caller wants to create is there already.
+    #[error("{entity} `{id}` is there already")]
+    Conflict {
+        /// What kind of thing it is.
+        entity: Entity,
+        /// The name that is taken.
+        id: String,
+    },
+
+    /// What the caller wants makes sense, and a rule forbids it.
+    #[error(transparent)]
+    Rejected(#[from] Rule),
+
+    /// The caller did not show a key that opens anything.
+    #[error("the API key is missing or not known")]
+    Unauthorized,
+
+    /// The store failed. Trying again may help; changing the arguments will not.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// The kinds of things that an operation can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Entity {
+    Context,
+    Environment,
+    Integration,
+    Message,
+    Notification,
+    Subscriber,
+    Workflow,
+}
+
+/// A rule that forbids something that makes sense.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Every organization has environments of these names from the start.
+    #[error("the name `{name}` is reserved")]
+    ReservedName {
+        /// The name.
+        name: String,
+    },
+    /// A critical workflow takes no subscriber's word.
+    #[error("critical workflows take no preferences: {}", workflows.join(", "))]
+    CriticalWorkflows {
+        /// The workflows, as the caller named them.
+        workflows: Vec<String>,
+    },
+    /// Only e-mail and text messages have a primary integration.
+    #[error("{channel} integrations cannot be primary")]
+    NoPrimary {
+        /// The channel.
+        channel: Channel,
+    },
+    /// The inbox is one.
+    #[error("an environment has at most one in_app integration")]
+    OneInbox,
+}
+
+impl Error {
+    pub(crate) fn not_found(entity: Entity, id: impl fmt::Display) -> Self {
+        Error::NotFound { entity, ids: vec![id.to_string()] }
+    }
+
+    pub(crate) fn conflict(entity: Entity, id: impl fmt::Display) -> Self {
+        Error::Conflict { entity, id: id.to_string() }
+    }
+
+    /// The HTTP status that a service in front of the engine would answer with.
+    pub const fn status(&self) -> u16 {
+        match self {
+            Error::Invalid(_) => 422,
+            Error::NotFound { .. } => 404,
+            Error::Conflict { .. } => 409,
+            Error::Rejected(_) => 400,
+            Error::Unauthorized => 401,
+            Error::Store(_) => 500,
+        }
+    }
+}
+
+fn are(ids: &[String]) -> String {
+    let quoted: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+    format!("{} {}", quoted.join(", "), if ids.len() == 1 { "is" } else { "are" })
+}
+
+impl fmt::Display for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Entity::Context => "context",
+            Entity::Environment => "environment",
+            Entity::Integration => "integration",
+            Entity::Message => "message",
+            Entity::Notification => "notification",
+            Entity::Subscriber => "subscriber",
+            Entity::Workflow => "workflow",
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! Triggering workflows.
+
+use domain::context::Context;
+use domain::error::{Invalid, Reason};
+use domain::ids::{SubscriberId, TransactionId};
+use domain::json::Object;
+use domain::notification::{Event, Notification};
+use domain::subscriber::{Profile, Subscriber, SubscriberCreate};
+use domain::time::Timestamp;
+use domain::trigger::{
+    AcceptedTrigger, CreatedNotification, Recipient, Trigger, TriggerReceipt, TriggerStatus,
+};
+use domain::workflow::Workflow;
+use serde_json::json;
+use store::{ReadRecords, Transaction, WriteRecords, layout};
+
+use crate::contexts::{self, NamedData};
+use crate::delivery::{Gathered, Run};
+use crate::{Entity, Error, Result, Scope, subscribers, workflows};
+
+/// Triggering the workflows of an environment.
+#[derive(Debug)]
+pub struct Events<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Events<'_> {
+    /// Triggers a workflow for its recipients. The notifications, their jobs and the messages that
+    /// go into an inbox are written together; what goes through a provider is sent when
+    /// [`run_due`](crate::DeliveryQueue::run_due) is called. A transaction id that was
+    /// acknowledged before returns its first receipt, and nothing happens.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
+    /// recipient, or there are more than 100, or if a context is not well formed.
+    pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
+        let now = self.scope.now();
+        self.scope.write(|txn| self.accept(txn, trigger, now))
+    }
+
+    /// Triggers up to 100 events in one transaction. An event that is refused leaves the others
+    /// alone; what comes back is in the order of the events.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if there is no event, or there are more than 100; [`Error::Store`], and
+    /// then none of them has happened.
+    pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
+        if triggers.is_empty() {
+            return Err(Invalid::new("events", Reason::Empty).into());
+        }
+        if triggers.len() > Trigger::MAX_BULK {
+            let reason = Reason::TooMany { max: Trigger::MAX_BULK };
+            return Err(Invalid::new("events", reason).into());
+        }
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            let mut receipts = Vec::with_capacity(triggers.len());
+            for trigger in triggers {
+                receipts.push(match self.accept(txn, trigger, now) {
+                    Err(Error::Store(error)) => return Err(error.into()),
+                    receipt => receipt,
+                });
+            }
+            Ok(receipts)
+        })
+    }
+
+    // Refuses before it writes anything.
+    fn accept(
+        &self,
+        txn: &mut dyn Transaction,
+        trigger: &Trigger,
+        now: Timestamp,
+    ) -> Result<TriggerReceipt> {
+        let recipients = trigger.recipients()?;
+        let named = contexts::named(trigger.context.as_ref())?;
+        let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
+        let workflow =
+            found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
+        if let Some(id) = &trigger.transaction_id
+            && let Some(receipt) = self.receipt(&*txn, id)?
+        {
+            return Ok(receipt);
+        }
+        let transaction_id = match trigger.transaction_id.clone() {
+            Some(id) => id,
+            None => TransactionId::new(format!("txn_{}", self.scope.engine.parts.ids.text(24)))?,
+        };
+        let mut receipt = TriggerReceipt {
+            acknowledged: true,
+            status: TriggerStatus::of(&workflow),
+            transaction_id,
+            notifications: Vec::new(),
+        };
+        if receipt.status != TriggerStatus::Processed {
+            return Ok(receipt);
+        }
+        let contexts = contexts::ensure(self.scope, txn, &named, NamedData::Replaces, now)?;
+        let occurrence = Occurrence {
+            trigger,
+            transaction_id: &receipt.transaction_id,
+            workflow: &workflow,
+            contexts: &contexts,
+            now,
+        };
+        receipt.notifications = recipients
+            .into_iter()
+            .map(|recipient| self.notify(txn, &occurrence, recipient))
+            .collect::<Result<_>>()?;
+        txn.insert(&AcceptedTrigger {
+            environment_id: self.scope.environment_id(),
+            created_at: now,
+            receipt: receipt.clone(),
+        })?;
+        Ok(receipt)
+    }
+
+    fn receipt(
+        &self,
+        snapshot: &(impl ReadRecords + ?Sized),
+        id: &TransactionId,
+    ) -> Result<Option<TriggerReceipt>> {
+        let key = layout::transaction(self.scope.environment_id(), id);
+        Ok(snapshot.find::<AcceptedTrigger>(&key)?.map(|accepted| accepted.receipt))
+    }
+
+    fn notify(
+        &self,
+        txn: &mut dyn Transaction,
+        occurrence: &Occurrence<'_>,
+        recipient: &Recipient,
+    ) -> Result<CreatedNotification> {
+        let Occurrence { trigger, workflow, contexts, now, .. } = *occurrence;
+        let subscriber = self.recipient(txn, recipient, now)?;
+        let context_keys = contexts.iter().map(|context| context.key.clone()).collect();
+        let event = Event {
+            transaction_id: occurrence.transaction_id,
+            payload: &trigger.payload,
+            overrides: trigger.overrides.as_ref(),
+            context_keys: &context_keys,
+            to: said(recipient),
+        };
+        let (scope, id) = (self.scope, self.scope.id(now));
+        let new_job = || scope.id(now);
+        let notification =
+            Notification::new(id, &scope.home, &subscriber, workflow, event, new_job, now);
+        let subscriber_id = subscriber.subscriber_id.clone();
+        let gathered =
+            Gathered::for_trigger((scope, &*txn), &notification, subscriber, workflow, contexts)?;
+        let mut run = Run { scope, now, notification, gathered };
+        run.advance(txn)?;
+        txn.insert(&run.notification)?;
+        let notification_id = run.notification.id;
+        Ok(CreatedNotification { subscriber_id, notification_id })
+    }
+
+    fn recipient(
+        &self,
+        txn: &mut dyn Transaction,
+        recipient: &Recipient,
+        now: Timestamp,
+    ) -> Result<Subscriber> {
+        let create = match recipient {
+            Recipient::Id(id) => bare(id),
+            Recipient::Inline(create) => create.clone(),
+        };
+        subscribers::upsert(self.scope, txn, create, now)
+    }
+}
+
+// What the notifications of one trigger have in common.
+struct Occurrence<'a> {
+    trigger: &'a Trigger,
+    transaction_id: &'a TransactionId,
+    workflow: &'a Workflow,
+    contexts: &'a [Context],
+    now: Timestamp,
+}
+
+fn bare(id: &SubscriberId) -> SubscriberCreate {
+    SubscriberCreate { subscriber_id: id.clone(), profile: Profile::default() }
+}
+
+// How a trigger named a recipient; the secrets of its channels are not for the activity list.
+fn said(recipient: &Recipient) -> Option<Object> {
+    let named = match recipient {
+        Recipient::Id(id) => json!({ "subscriberId": id }),
+        Recipient::Inline(create) => {
+            let mut create = create.clone();
+            create.profile.channels.clear();
+            serde_json::to_value(create).ok()?
+        }
+    };
+    named.try_into().ok()
+}

@@ -1,0 +1,58 @@
+//! The inbox of a subscriber: its in-app messages.
+
+use domain::ids::{MessageId, SubscriberId};
+use domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
+use domain::page::Page;
+use domain::vocabulary::Channel;
+use store::{ReadRecords, Table, layout};
+
+use crate::messages::{self, Messages};
+use crate::{Result, Scope, subscribers};
+
+/// The inbox of a subscriber.
+#[derive(Debug)]
+pub struct Inbox<'s> {
+    pub(crate) scope: &'s Scope,
+    pub(crate) subscriber: &'s SubscriberId,
+}
+
+impl Inbox<'_> {
+    /// A page of the messages in the inbox, newest first unless the query says otherwise. Whatever
+    /// channel the query names, only in-app messages are shown.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
+    pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
+        let query = MessageQuery { channel: Some(Channel::InApp), ..query.clone() };
+        self.scope.read(|snapshot| {
+            let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
+            messages::page(self.scope, snapshot, &subscriber, &query)
+        })
+    }
+
+    /// How many messages in the inbox were not seen, and how many were not read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
+    pub fn counts(&self) -> Result<InboxCounts> {
+        self.scope.read(|snapshot| {
+            let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
+            let prefix = layout::messages(self.scope.environment_id(), subscriber.id);
+            Ok(InboxCounts {
+                unseen: snapshot.count(Table::UnseenMessages, &prefix, usize::MAX)?,
+                unread: snapshot.count(Table::UnreadMessages, &prefix, usize::MAX)?,
+            })
+        })
+    }
+
+    /// Marks messages, as [`Messages::mark_as`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Messages::mark_as`].
+    pub fn mark_as(&self, ids: &[MessageId], mark_as: MarkAs) -> Result<Vec<Message>> {
+        Messages { scope: self.scope }.mark_as(self.subscriber, ids, mark_as)
+    }
+}

@@ -1,0 +1,199 @@
+//! Operations on integrations.
+
+use domain::environment::Home;
+use domain::ids::{IntegrationId, IntegrationIdentifier, UserId};
+use domain::integration::{
+    Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
+};
+use domain::vocabulary::Channel;
+use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+
+use crate::{Entity, Error, Result, Rule, Scope};
+
+/// The integrations of an environment.
+#[derive(Debug)]
+pub struct Integrations<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Integrations<'_> {
+    /// Creates an integration. The first active one for e-mail or text messages becomes primary,
+    /// unless it has conditions; others stand right behind the primary one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`], if the identifier is taken; [`Rule::OneInbox`] for a second in-app
+    /// integration.
+    pub fn create(&self, create: IntegrationCreate) -> Result<Integration> {
+        let now = self.scope.now();
+        let active = create.active;
+        let identifier = match create.identifier.clone() {
+            Some(identifier) => identifier,
+            None => self.made_identifier(&create)?,
+        };
+        let integration =
+            Integration::new(self.scope.id(now), &self.scope.home, identifier, create)?;
+        self.scope.write(|txn| {
+            self.claim_identifier(&*txn, &integration)?;
+            let mut peers = self.peers(&*txn, integration.channel)?;
+            if integration.channel == Channel::InApp && !peers.0.is_empty() {
+                return Err(Rule::OneInbox.into());
+            }
+            txn.insert(&integration)?;
+            peers.0.push(integration.clone());
+            let before = peers.0.clone();
+            if active {
+                peers.activate(integration.id, true);
+            }
+            store(txn, &before, &peers.0)?;
+            find(peers.0, integration.id)
+        })
+    }
+
+    /// The integration of that id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is none.
+    pub fn get(&self, id: IntegrationId) -> Result<Integration> {
+        self.scope.read(|snapshot| get(&self.scope.home, snapshot, id))
+    }
+
+    /// Every integration, oldest first.
+    pub fn list(&self) -> Result<Vec<Integration>> {
+        self.scope.read(|snapshot| all(&self.scope.home, snapshot))
+    }
+
+    /// Every integration that is active, oldest first.
+    pub fn list_active(&self) -> Result<Vec<Integration>> {
+        let mut integrations = self.list()?;
+        integrations.retain(Integration::is_active);
+        Ok(integrations)
+    }
+
+    /// Changes an integration. One that becomes active does not become primary by that, and one
+    /// that becomes inactive or gets conditions is not primary any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such integration; [`Error::Conflict`], if the
+    /// identifier is taken.
+    pub fn update(&self, id: IntegrationId, update: IntegrationUpdate) -> Result<Integration> {
+        self.scope.write(|txn| {
+            let before = get(&self.scope.home, &*txn, id)?;
+            let after = before.updated(update.clone())?;
+            if after.identifier != before.identifier {
+                self.claim_identifier(&*txn, &after)?;
+            }
+            self.change(txn, id, |peers| {
+                for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
+                    peer.clone_from(&after);
+                }
+                match update.active {
+                    Some(true) if !before.is_active() => peers.activate(id, false),
+                    Some(false) => peers.deactivate(id),
+                    Some(true) | None => peers.follow_conditions(id),
+                }
+            })?;
+            get(&self.scope.home, &*txn, id)
+        })
+    }
+
+    /// Makes an integration the primary one of its channel: it becomes active, and its conditions
+    /// are removed. The one that was primary stays active.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such integration; [`Rule::NoPrimary`], if it is for
+    /// neither e-mail nor text messages.
+    pub fn set_primary(&self, id: IntegrationId) -> Result<Integration> {
+        self.scope.write(|txn| {
+            let before = get(&self.scope.home, &*txn, id)?;
+            if !before.channel.has_primary() {
+                return Err(Rule::NoPrimary { channel: before.channel }.into());
+            }
+            if before.is_primary() {
+                return Ok(before);
+            }
+            self.change(txn, id, |peers| peers.lead(id))?;
+            get(&self.scope.home, &*txn, id)
+        })
+    }
+
+    /// Deletes an integration for good, and returns those that are left. If it was primary, its
+    /// channel has no primary one until one is set, unless `delete` says to promote the next one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such integration.
+    pub fn delete(&self, id: IntegrationId, delete: IntegrationDelete) -> Result<Vec<Integration>> {
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            get(&self.scope.home, &*txn, id)?;
+            self.change(txn, id, |peers| peers.delete(id, delete.promote, UserId::host(), now))?;
+            all(&self.scope.home, &*txn)
+        })
+    }
+
+    // Changes the integrations of a channel together, for their ranks depend on one another.
+    fn change(
+        &self,
+        txn: &mut dyn Transaction,
+        id: IntegrationId,
+        change: impl FnOnce(&mut Peers),
+    ) -> Result<()> {
+        let channel = get(&self.scope.home, &*txn, id)?.channel;
+        let mut peers = self.peers(&*txn, channel)?;
+        let before = peers.0.clone();
+        change(&mut peers);
+        store(txn, &before, &peers.0)
+    }
+
+    fn peers(&self, snapshot: &dyn Snapshot, channel: Channel) -> Result<Peers> {
+        let mut integrations = all(&self.scope.home, snapshot)?;
+        integrations.retain(|integration| integration.channel == channel);
+        Ok(Peers(integrations))
+    }
+
+    fn claim_identifier(&self, snapshot: &dyn Snapshot, integration: &Integration) -> Result<()> {
+        let identifier = &integration.identifier;
+        let key = layout::integration_identifier(integration.environment_id, identifier);
+        match snapshot.contains(Table::IntegrationIdentifiers, &key)? {
+            true => Err(Error::conflict(Entity::Integration, identifier)),
+            false => Ok(()),
+        }
+    }
+
+    fn made_identifier(&self, create: &IntegrationCreate) -> Result<IntegrationIdentifier> {
+        let suffix = self.scope.engine.parts.ids.text(8);
+        Ok(Integration::made_identifier(create, &suffix)?)
+    }
+}
+
+/// Every integration of an environment that is not deleted, oldest first.
+pub(crate) fn all(home: &Home, snapshot: &dyn Snapshot) -> Result<Vec<Integration>> {
+    let prefix = layout::integrations(home.environment_id);
+    let mut integrations: Vec<Integration> = snapshot.all(Table::Integrations, &prefix)?;
+    integrations.retain(|integration| !integration.is_deleted());
+    Ok(integrations)
+}
+
+fn get(home: &Home, snapshot: &dyn Snapshot, id: IntegrationId) -> Result<Integration> {
+    let integration = snapshot.find(&layout::integration(home.environment_id, id))?;
+    integration
+        .filter(|integration: &Integration| !integration.is_deleted())
+        .ok_or_else(|| Error::not_found(Entity::Integration, id))
+}
+
+fn store(txn: &mut dyn Transaction, before: &[Integration], after: &[Integration]) -> Result<()> {
+    for (before, after) in before.iter().zip(after).filter(|(before, after)| before != after) {
+        txn.replace(before, after)?;
+    }
+    Ok(())
+}
+
+fn find(integrations: Vec<Integration>, id: IntegrationId) -> Result<Integration> {
+    let mut integrations = integrations.into_iter();
+    let found = integrations.find(|integration| integration.id == id);
+    found.ok_or_else(|| Error::not_found(Entity::Integration, id))
+}

@@ -1,0 +1,176 @@
+//! An embedded notification engine: every operation is a function call.
+//!
+//! [`Engine`] is the way in. A host application opens one file, and has subscribers, preferences,
+//! workflows, an inbox, an activity list and durable delivery:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tidings::Engine;
+//! use tidings::domain::ids::SubscriberId;
+//! use tidings::domain::message::MessageQuery;
+//! use tidings::domain::trigger::Trigger;
+//!
+//! let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
+//! let acme = engine.organization("acme".try_into()?);
+//! let env = engine.environment(acme.environments().development()?.id)?;
+//!
+//! env.workflows().create(serde_json::from_str(
+//!     r#"{ "workflowId": "greeting", "name": "Greeting", "active": true,
+//!          "steps": [{ "type": "in_app", "template": { "body": "Hello {{ payload.name }}!" } }] }"#,
+//! )?)?;
+//! let ada = SubscriberId::new("ada")?;
+//! let mut greeting = Trigger::new("greeting".try_into()?, ada.clone());
+//! greeting.payload = serde_json::json!({ "name": "Ada" }).try_into()?;
+//! env.events().trigger(&greeting)?;
+//!
+//! let inbox = env.inbox(&ada).list(&MessageQuery::default())?;
+//! assert_eq!(inbox.data.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Operations are grouped by what they are about, one file per group: those of
+//! [`env.subscribers()`](Scope::subscribers) are in `subscribers.rs`, and so on. Each reads the
+//! same way: take the time, open a transaction, ask the domain, store the answer.
+//!
+//! Records, inputs and rules are those of the [`domain`] crate, storage is behind the [`store`]
+//! crate's contract; both are here under their names.
+
+mod builder;
+mod clock;
+mod contexts;
+mod delivery;
+mod environments;
+mod error;
+mod events;
+mod ids;
+mod inbox;
+mod integrations;
+mod messages;
+mod notifications;
+mod preferences;
+mod scope;
+mod subscribers;
+mod workflows;
+
+use std::sync::Arc;
+
+use ::domain::ids::{EnvironmentId, OrganizationId};
+use ::domain::time::Timestamp;
+use ::store::memory::MemoryStore;
+use ::store::{ReadRecords, Snapshot, Store, Table, Transaction, layout};
+use uuid::Uuid;
+
+pub use ::{domain, store};
+pub use builder::Builder;
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use contexts::Contexts;
+pub use delivery::{
+    Delivery, DeliveryQueue, DeliveryReport, Outbox, Provider, ProviderReceipt, SendError,
+};
+pub use environments::Environments;
+pub use error::{Entity, Error, Result, Rule};
+pub use events::Events;
+pub use ids::{Entropy, OsEntropy, SeededEntropy};
+pub use inbox::Inbox;
+pub use integrations::Integrations;
+pub use messages::Messages;
+pub use notifications::Notifications;
+pub use preferences::SubscriberPreferences;
+pub use scope::{Organization, Scope};
+pub use subscribers::Subscribers;
+pub use workflows::Workflows;
+
+/// A notification engine. Cheap to clone; clones share everything.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    parts: Arc<builder::Parts>,
+}
+
+impl Engine {
+    /// An engine that keeps everything in the file at `path`, which is created if need be.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`], if the file is something else, damaged, newer than this version, or open
+    /// elsewhere.
+    #[cfg(feature = "redb")]
+    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Ok(Self::builder().build(::store::redb::RedbStore::open(path)?))
+    }
+
+    /// An engine that forgets everything when it is dropped.
+    pub fn in_memory() -> Self {
+        Self::builder().build(MemoryStore::default())
+    }
+
+    /// An engine with parts of the host application's choice.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Everything that belongs to an organization, for the host application's own use.
+    pub fn organization(&self, id: OrganizationId) -> Organization {
+        Organization::new(self.clone(), id)
+    }
+
+    /// Everything inside an environment, for the host application's own use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such environment.
+    pub fn environment(&self, id: EnvironmentId) -> Result<Scope> {
+        self.read(|snapshot| {
+            let key = layout::environment_id(id);
+            let environment = snapshot.find_by(Table::EnvironmentIds, &key)?;
+            environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
+        })
+        .map(|environment| Scope::new(self.clone(), &environment))
+    }
+
+    /// Everything inside the environment that the value of an `Authorization` header opens:
+    /// `ApiKey` and one of its keys.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unauthorized`], if the header holds anything else.
+    pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
+        let key = authorization.strip_prefix("ApiKey ").ok_or(Error::Unauthorized)?;
+        // Looking up the hash takes a time that tells nothing about the key.
+        let hash = environments::hash(key);
+        self.read(|snapshot| {
+            let environment = snapshot.find_by(Table::ApiKeys, &layout::api_key(&hash))?;
+            environment.ok_or(Error::Unauthorized)
+        })
+        .map(|environment| Scope::new(self.clone(), &environment))
+    }
+
+    /// Getting messages out of the door.
+    pub fn delivery(&self) -> DeliveryQueue<'_> {
+        DeliveryQueue::new(self)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.parts.clock.now()
+    }
+
+    fn id<Id: From<Uuid>>(&self, now: Timestamp) -> Id {
+        self.parts.ids.next(now)
+    }
+
+    fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
+        ::store::read(self.store(), body)
+    }
+
+    fn write<T>(&self, body: impl FnMut(&mut dyn Transaction) -> Result<T>) -> Result<T> {
+        ::store::write(self.store(), body)
+    }
+
+    fn store(&self) -> &dyn Store {
+        self.parts.store.as_ref()
+    }
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,93 @@
+//! Operations on the messages of subscribers.
+
+use std::collections::HashMap;
+
+use domain::error::{Invalid, Reason};
+use domain::ids::{MessageId, SubscriberId, WorkflowId};
+use domain::message::{MarkAs, Message, MessageQuery};
+use domain::page::Page;
+use domain::subscriber::Subscriber;
+use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+
+use crate::{Result, Scope, subscribers, workflows};
+
+/// The messages of an environment.
+#[derive(Debug)]
+pub struct Messages<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Messages<'_> {
+    /// A page of the messages of a subscriber on every channel, newest first unless the query says
+    /// otherwise, each with its subscriber and, as long as it exists, its workflow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
+    pub fn list(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
+        self.scope.read(|snapshot| {
+            let subscriber = subscribers::get(self.scope, snapshot, subscriber)?;
+            let mut page = page(self.scope, snapshot, &subscriber, query)?;
+            let mut known: HashMap<WorkflowId, _> = HashMap::new();
+            for message in &mut page.data {
+                message.subscriber = Some(subscriber.clone());
+                if let Some(id) = message.workflow_id {
+                    if !known.contains_key(&id) {
+                        known.insert(id, workflows::find_by_id(self.scope, snapshot, id)?);
+                    }
+                    message.template = known.get(&id).cloned().flatten();
+                }
+            }
+            Ok(page)
+        })
+    }
+
+    /// Marks messages of a subscriber, and returns them as they are now, each once, in the order
+    /// of `ids`. Ids of messages that are not the subscriber's are passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid), if there are no ids.
+    pub fn mark_as(
+        &self,
+        subscriber: &SubscriberId,
+        ids: &[MessageId],
+        mark_as: MarkAs,
+    ) -> Result<Vec<Message>> {
+        if ids.is_empty() {
+            return Err(Invalid::new("messageId", Reason::Empty).into());
+        }
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            let subscriber = subscribers::get(self.scope, &*txn, subscriber)?;
+            let mut marked: Vec<Message> = Vec::with_capacity(ids.len());
+            for id in ids {
+                let key = layout::message(self.scope.environment_id(), subscriber.id, *id);
+                let known = marked.iter().any(|message| message.id == *id);
+                let Some(before) = txn.find::<Message>(&key)?.filter(|_| !known) else { continue };
+                let stage = before.stage.mark(mark_as, now);
+                let after = Message { stage, ..before.clone() };
+                if after != before {
+                    txn.replace(&before, &after)?;
+                }
+                marked.push(after);
+            }
+            Ok(marked)
+        })
+    }
+}
+
+/// A page of the messages of a subscriber.
+pub(crate) fn page(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    subscriber: &Subscriber,
+    query: &MessageQuery,
+) -> Result<Page<Message>> {
+    let request = query.page.check()?;
+    let prefix = layout::messages(scope.environment_id(), subscriber.id);
+    let shows = |message: &Message| query.shows(message);
+    let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
+    Ok(snapshot.page(Table::Messages, &prefix, &request, shows)?)
+}

@@ -1,0 +1,255 @@
+//! Operations on the preferences of a subscriber.
+
+use std::collections::HashMap;
+
+use domain::context::ContextSet;
+use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
+use domain::patch::Patch;
+use domain::preference::{
+    BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Layers, Preference,
+    PreferenceChannels, PreferenceLevel, PreferenceOverride, PreferenceScope, Preferences,
+    PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowName, WorkflowPreference,
+    resolve_unnamed,
+};
+use domain::time::Timestamp;
+use domain::workflow::Workflow;
+use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+
+use crate::contexts::{self, NamedData};
+use crate::{Entity, Error, Result, Rule, Scope, subscribers, workflows};
+
+/// The preferences of a subscriber.
+#[derive(Debug)]
+pub struct SubscriberPreferences<'s> {
+    pub(crate) scope: &'s Scope,
+    pub(crate) subscriber: &'s SubscriberId,
+}
+
+impl SubscriberPreferences<'_> {
+    /// What holds for the subscriber in general and for every active workflow, all channels, each
+    /// with the layer that decided. Preferences for one context set say nothing about another.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber.
+    pub fn get(&self, query: &PreferencesQuery) -> Result<Preferences> {
+        self.scope.read(|snapshot| {
+            let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
+            let said = Said::all(self.scope, snapshot, subscriber.id, &query.context_keys)?;
+            let prefix = layout::workflows(self.scope.environment_id());
+            let mut workflows: Vec<Workflow> = snapshot.all(Table::Workflows, &prefix)?;
+            workflows
+                .retain(|workflow| workflow.active && query.criticality.shows(workflow.critical));
+            let workflows = workflows.iter().map(|workflow| said.about(workflow)).collect();
+            Ok(Preferences { global: said.in_general(), workflows })
+        })
+    }
+
+    /// Says something about several workflows at once: all of it holds, or nothing does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] with all the workflows that are not there, or the subscriber;
+    /// [`Rule::CriticalWorkflows`] with all that take no subscriber's word.
+    pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
+        update.check()?;
+        let named = contexts::named(update.context.as_ref())?;
+        let set = contexts::keys(&named);
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
+            let changes = self.named_workflows(&*txn, update)?;
+            contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
+            let key = |workflow| {
+                layout::preference(self.scope.environment_id(), subscriber, &set, workflow)
+            };
+            let global = txn.find::<SubscriberPreference>(&key(None))?;
+            let global = global.map(|global| global.preference);
+            let mut updated = Vec::with_capacity(changes.len());
+            for (workflow, channels) in changes {
+                let workflow_id = workflow.id;
+                let scope = PreferenceScope::Workflow { workflow_id };
+                let before = txn.find::<SubscriberPreference>(&key(Some(workflow_id)))?;
+                let mut after =
+                    before.clone().unwrap_or_else(|| self.unsaid(subscriber, &set, scope, now));
+                after.preference.channels.merge(&channels);
+                after.updated_at = now;
+                put(txn, before.as_ref(), &after)?;
+                updated.push(answer(&workflow, global.as_ref(), &after.preference));
+            }
+            Ok(updated)
+        })
+    }
+
+    /// Says something about every workflow. What was said about a single one stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a schedule
+    /// names no day or has a span without length.
+    pub fn update_global(&self, update: &GlobalPreferenceUpdate) -> Result<UpdatedPreference> {
+        if let Patch::Set(schedule) = &update.schedule {
+            schedule.check()?;
+        }
+        let named = contexts::named(update.context.as_ref())?;
+        let set = contexts::keys(&named);
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
+            contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
+            let key = layout::preference(self.scope.environment_id(), subscriber, &set, None);
+            let before = txn.find::<SubscriberPreference>(&key)?;
+            let nothing = PreferenceScope::Global { schedule: None };
+            let mut after =
+                before.clone().unwrap_or_else(|| self.unsaid(subscriber, &set, nothing, now));
+            after.preference.channels.merge(&update.channels);
+            update.enabled.apply(&mut after.preference.enabled);
+            if let PreferenceScope::Global { schedule } = &mut after.scope {
+                update.schedule.clone().apply(schedule);
+            }
+            after.updated_at = now;
+            put(txn, before.as_ref(), &after)?;
+            let global = general(Some(&after));
+            Ok(UpdatedPreference {
+                level: PreferenceLevel::Global,
+                workflow: None,
+                enabled: global.enabled,
+                channels: global.channels,
+            })
+        })
+    }
+
+    // The workflows of an update, each once in the order of its first mention, with what was said
+    // last about it. Fails with all that are not there, or else all that are critical.
+    fn named_workflows(
+        &self,
+        snapshot: &dyn Snapshot,
+        update: &BulkPreferences,
+    ) -> Result<Vec<(Workflow, PreferenceChannels)>> {
+        let mut changes: Vec<(Workflow, PreferenceChannels)> = Vec::new();
+        let (mut missing, mut critical) = (Vec::new(), Vec::new());
+        for item in &update.preferences {
+            let Some(workflow) = workflows::find(self.scope, snapshot, &item.workflow_id)? else {
+                missing.push(item.workflow_id.clone());
+                continue;
+            };
+            if workflow.critical {
+                critical.push(item.workflow_id.clone());
+            }
+            match changes.iter_mut().find(|(known, _)| known.id == workflow.id) {
+                Some((_, channels)) => *channels = item.channels,
+                None => changes.push((workflow, item.channels)),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
+        }
+        if !critical.is_empty() {
+            return Err(Rule::CriticalWorkflows { workflows: critical }.into());
+        }
+        Ok(changes)
+    }
+
+    fn unsaid(
+        &self,
+        subscriber_id: InternalSubscriberId,
+        contexts: &ContextSet,
+        scope: PreferenceScope,
+        now: Timestamp,
+    ) -> SubscriberPreference {
+        SubscriberPreference {
+            environment_id: self.scope.environment_id(),
+            subscriber_id,
+            context_keys: contexts.clone(),
+            scope,
+            preference: Preference::default(),
+            updated_at: now,
+        }
+    }
+}
+
+/// What a subscriber said for one context set.
+#[derive(Debug, Default)]
+struct Said {
+    global: Option<SubscriberPreference>,
+    workflows: HashMap<WorkflowId, SubscriberPreference>,
+}
+
+impl Said {
+    fn all(
+        scope: &Scope,
+        snapshot: &dyn Snapshot,
+        subscriber: InternalSubscriberId,
+        contexts: &ContextSet,
+    ) -> Result<Self> {
+        let prefix = layout::preferences_for(scope.environment_id(), subscriber, contexts);
+        let mut said = Self::default();
+        for preference in snapshot.all::<SubscriberPreference>(Table::Preferences, &prefix)? {
+            match preference.scope {
+                PreferenceScope::Global { .. } => said.global = Some(preference),
+                PreferenceScope::Workflow { workflow_id } => {
+                    said.workflows.insert(workflow_id, preference);
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    fn in_general(&self) -> GlobalPreference {
+        general(self.global.as_ref())
+    }
+
+    fn about(&self, workflow: &Workflow) -> WorkflowPreference {
+        let specific = self.workflows.get(&workflow.id);
+        let layers = workflow.layers(
+            self.global.as_ref().map(|global| &global.preference),
+            specific.map(|specific| &specific.preference),
+        );
+        WorkflowPreference {
+            enabled: resolve_unnamed(layers).enabled,
+            channels: PreferenceChannels::resolved(layers),
+            overrides: PreferenceOverride::all(layers),
+            workflow: WorkflowName::from(workflow),
+            updated_at: specific.map(|specific| specific.updated_at),
+        }
+    }
+}
+
+fn general(global: Option<&SubscriberPreference>) -> GlobalPreference {
+    let subscriber_global = global.map(|global| &global.preference);
+    let layers = Layers { subscriber_global, ..Layers::default() };
+    let schedule = global.and_then(|global| match &global.scope {
+        PreferenceScope::Global { schedule } => schedule.clone(),
+        PreferenceScope::Workflow { .. } => None,
+    });
+    GlobalPreference {
+        enabled: resolve_unnamed(layers).enabled,
+        channels: PreferenceChannels::resolved(layers),
+        schedule,
+    }
+}
+
+fn answer(
+    workflow: &Workflow,
+    global: Option<&Preference>,
+    specific: &Preference,
+) -> UpdatedPreference {
+    let layers = workflow.layers(global, Some(specific));
+    UpdatedPreference {
+        level: PreferenceLevel::Template,
+        workflow: Some(workflow.info()),
+        enabled: resolve_unnamed(layers).enabled,
+        channels: PreferenceChannels::resolved(layers),
+    }
+}
+
+fn put(
+    txn: &mut dyn Transaction,
+    before: Option<&SubscriberPreference>,
+    after: &SubscriberPreference,
+) -> Result<()> {
+    match before {
+        Some(before) => Ok(txn.replace(before, after)?),
+        None => Ok(txn.insert(after)?),
+    }
+}

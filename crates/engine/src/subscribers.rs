@@ -1,0 +1,131 @@
+//! Operations on subscribers.
+
+use domain::ids::SubscriberId;
+use domain::message::Message;
+use domain::page::Page;
+use domain::preference::SubscriberPreference;
+use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
+use domain::time::Timestamp;
+use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+
+use crate::{Entity, Error, Result, Scope};
+
+/// The subscribers of an environment.
+#[derive(Debug)]
+pub struct Subscribers<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Subscribers<'_> {
+    /// Creates a subscriber.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`], if there is one of that id.
+    pub fn create(&self, create: SubscriberCreate) -> Result<Subscriber> {
+        create.profile.check()?;
+        let now = self.scope.now();
+        let subscriber = Subscriber::new(self.scope.id(now), &self.scope.home, create, now);
+        self.scope.write(|txn| {
+            let id = &subscriber.subscriber_id;
+            let key = layout::subscriber(self.scope.environment_id(), id);
+            if txn.contains(Table::Subscribers, &key)? {
+                return Err(Error::conflict(Entity::Subscriber, id));
+            }
+            Ok(txn.insert(&subscriber)?)
+        })?;
+        Ok(subscriber)
+    }
+
+    /// Creates a subscriber, or gives the one of that id what is said here. What is not said
+    /// stays.
+    pub fn upsert(&self, create: SubscriberCreate) -> Result<Subscriber> {
+        create.profile.check()?;
+        let now = self.scope.now();
+        self.scope.write(|txn| upsert(self.scope, txn, create.clone(), now))
+    }
+
+    /// The subscriber of that id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is none.
+    pub fn get(&self, id: &SubscriberId) -> Result<Subscriber> {
+        self.scope.read(|snapshot| get(self.scope, snapshot, id))
+    }
+
+    /// A page of the subscribers, newest first unless the query says otherwise.
+    pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
+        let request = query.page.check()?;
+        let prefix = layout::subscriber_ids(self.scope.environment_id());
+        let shows = |subscriber: &Subscriber| query.shows(subscriber);
+        let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
+        self.scope
+            .read(|snapshot| Ok(snapshot.page(Table::SubscriberIds, &prefix, &request, shows)?))
+    }
+
+    /// Changes what is said about a subscriber. A field that is kept stays, one that is cleared is
+    /// gone, and custom data is replaced as a whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber.
+    pub fn update(&self, id: &SubscriberId, update: SubscriberUpdate) -> Result<Subscriber> {
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            let before = get(self.scope, &*txn, id)?;
+            let after = before.with_profile(before.profile.updated(update.clone()), now);
+            txn.replace(&before, &after)?;
+            Ok(after)
+        })
+    }
+
+    /// Deletes a subscriber, with its messages and its preferences. What is on its way to it is
+    /// not sent any more; the activity list keeps what has happened.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber.
+    pub fn delete(&self, id: &SubscriberId) -> Result<()> {
+        let environment = self.scope.environment_id();
+        self.scope.write(|txn| {
+            let subscriber = get(self.scope, &*txn, id)?;
+            let messages = layout::messages(environment, subscriber.id);
+            for message in txn.all::<Message>(Table::Messages, &messages)? {
+                txn.remove(&message)?;
+            }
+            let preferences = layout::preferences(environment, subscriber.id);
+            for preference in txn.all::<SubscriberPreference>(Table::Preferences, &preferences)? {
+                txn.remove(&preference)?;
+            }
+            Ok(txn.remove(&subscriber)?)
+        })
+    }
+}
+
+/// The subscriber of that id.
+pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, id: &SubscriberId) -> Result<Subscriber> {
+    let key = layout::subscriber(scope.environment_id(), id);
+    snapshot.find(&key)?.ok_or_else(|| Error::not_found(Entity::Subscriber, id))
+}
+
+/// The subscriber of that id, created or given what is said here.
+pub(crate) fn upsert(
+    scope: &Scope,
+    txn: &mut dyn Transaction,
+    create: SubscriberCreate,
+    now: Timestamp,
+) -> Result<Subscriber> {
+    let key = layout::subscriber(scope.environment_id(), &create.subscriber_id);
+    let Some(before) = txn.find::<Subscriber>(&key)? else {
+        let subscriber = Subscriber::new(scope.id(now), &scope.home, create, now);
+        txn.insert(&subscriber)?;
+        return Ok(subscriber);
+    };
+    let profile = before.profile.clone().superseded_by(create.profile);
+    let after = before.with_profile(profile, now);
+    if after != before {
+        txn.replace(&before, &after)?;
+    }
+    Ok(after)
+}

@@ -1,0 +1,132 @@
+//! Operations on workflows.
+
+use domain::ids::{WorkflowId, WorkflowIdentifier};
+use domain::page::Page;
+use domain::preference::SubscriberPreference;
+use domain::time::Timestamp;
+use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+
+use crate::{Entity, Error, Result, Scope};
+
+/// The workflows of an environment. A workflow is named by its identifier, its id or its slug.
+#[derive(Debug)]
+pub struct Workflows<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Workflows<'_> {
+    /// Creates a workflow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] with the way to the field, if a step cannot be run or a template does
+    /// not compile; [`Error::Conflict`], if the identifier is taken.
+    pub fn create(&self, create: WorkflowCreate) -> Result<Workflow> {
+        let now = self.scope.now();
+        let home = &self.scope.home;
+        let workflow = Workflow::new(self.scope.id(now), home, create, || self.step_ids(now), now)?;
+        self.scope.write(|txn| {
+            let identifier = workflow.identifier();
+            let key = layout::workflow_identifier(home.environment_id, identifier);
+            if txn.contains(Table::WorkflowIdentifiers, &key)? {
+                return Err(Error::conflict(Entity::Workflow, identifier));
+            }
+            Ok(txn.insert(&workflow)?)
+        })?;
+        Ok(workflow)
+    }
+
+    /// The workflow of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is none.
+    pub fn get(&self, name: &str) -> Result<Workflow> {
+        self.scope.read(|snapshot| get(self.scope, snapshot, name))
+    }
+
+    /// A page of the workflows, newest first unless the query says otherwise.
+    pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
+        let request = query.page.check()?;
+        let prefix = layout::workflows(self.scope.environment_id());
+        let shows = |workflow: &Workflow| query.shows(workflow);
+        let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
+        self.scope.read(|snapshot| Ok(snapshot.page(Table::Workflows, &prefix, &request, shows)?))
+    }
+
+    /// Changes a workflow. Its steps are replaced as a whole; those that name their id stay the
+    /// same steps. What is on its way says what the workflow says when it is sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), and [`Error::NotFound`], if there is no such workflow.
+    pub fn update(&self, name: &str, update: WorkflowUpdate) -> Result<Workflow> {
+        let now = self.scope.now();
+        self.scope.write(|txn| {
+            let before = get(self.scope, &*txn, name)?;
+            let after = before.updated(update.clone(), || self.step_ids(now), now)?;
+            txn.replace(&before, &after)?;
+            Ok(after)
+        })
+    }
+
+    /// Deletes a workflow, with what subscribers said about it. What is on its way is not sent any
+    /// more; the activity list keeps what has happened.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such workflow.
+    pub fn delete(&self, name: &str) -> Result<()> {
+        self.scope.write(|txn| {
+            let workflow = get(self.scope, &*txn, name)?;
+            let prefix = layout::workflow_preferences(workflow.environment_id, workflow.id);
+            let preferences =
+                txn.all::<SubscriberPreference>(Table::WorkflowPreferences, &prefix)?;
+            for preference in preferences {
+                txn.remove(&preference)?;
+            }
+            Ok(txn.remove(&workflow)?)
+        })
+    }
+
+    fn step_ids(&self, now: Timestamp) -> StepIds {
+        (self.scope.id(now), self.scope.id(now))
+    }
+}
+
+/// The workflow of that name.
+pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Workflow> {
+    find(scope, snapshot, name)?.ok_or_else(|| Error::not_found(Entity::Workflow, name))
+}
+
+/// The workflow of that name, if there is one. An identifier that looks like an id or a slug is
+/// an identifier first.
+pub(crate) fn find(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Option<Workflow>> {
+    if let Ok(identifier) = WorkflowIdentifier::new(name)
+        && let Some(workflow) = find_by_identifier(scope, snapshot, &identifier)?
+    {
+        return Ok(Some(workflow));
+    }
+    let id = name.parse().ok().or_else(|| Workflow::id_in_slug(name));
+    id.map_or(Ok(None), |id| find_by_id(scope, snapshot, id))
+}
+
+/// The workflow with that identifier, if there is one.
+pub(crate) fn find_by_identifier(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    identifier: &WorkflowIdentifier,
+) -> Result<Option<Workflow>> {
+    let key = layout::workflow_identifier(scope.environment_id(), identifier);
+    Ok(snapshot.find_by(Table::WorkflowIdentifiers, &key)?)
+}
+
+/// The workflow of that id, if there is one.
+pub(crate) fn find_by_id(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    id: WorkflowId,
+) -> Result<Option<Workflow>> {
+    Ok(snapshot.find(&layout::workflow(scope.environment_id(), id))?)
+}

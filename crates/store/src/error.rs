@@ -1,0 +1,78 @@
+//! What can go wrong between a record and the disk.
+
+use std::path::PathBuf;
+use std::{error, io};
+
+use thiserror::Error;
+
+/// Result of a store operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A store operation failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The backend could not do what it was asked to.
+    #[error("{backend} could not {action}")]
+    Backend {
+        /// The backend, as in `redb`.
+        backend: &'static str,
+        /// What it was asked to do, as in `commit a transaction`.
+        action: &'static str,
+        /// What the backend said.
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+
+    /// A stored record could not be read back. Either the file is damaged, or a newer version of
+    /// this library wrote it.
+    #[error("record in table `{table}` is not readable")]
+    Corrupt {
+        /// The table it lies in.
+        table: &'static str,
+        /// What decoding said.
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+
+    /// The operating system does not let the file be read and written.
+    #[error("`{path}` cannot be opened")]
+    Unopenable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+
+    /// Somebody else has the file open, in this process or in another.
+    #[error("`{path}` is already open")]
+    AlreadyOpen {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The file is something else than a store. It was left as it is.
+    #[error("`{path}` is not a notification store")]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A newer version of this library wrote the file. It was left as it is.
+    #[error("`{path}` has format {found}, and this version knows formats up to {supported}")]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format it was written with.
+        found: u32,
+        /// The newest format that this version knows.
+        supported: u32,
+    },
+
+    /// The file contradicts itself.
+    #[error("`{path}` is damaged")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The contradiction.
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+}

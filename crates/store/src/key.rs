@@ -1,0 +1,120 @@
+//! Keys: byte strings that sort the way lists are read.
+//!
+//! A key is a sequence of parts. Text parts end in NUL, which no text part contains, so that the
+//! parts of `("a", "b")` never run together into those of `("ab", "")`. Ids are their 16 bytes.
+//! Times are big-endian with the sign bit flipped, so that they sort as times.
+
+use std::ops::Bound;
+
+use domain::page;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use crate::KeyRange;
+
+/// The full key of one entry.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(Vec<u8>);
+
+/// The leading parts of a key: what a run of entries has in common.
+#[derive(Clone, Debug, Default)]
+pub struct Prefix(Vec<u8>);
+
+impl Prefix {
+    /// What every key has in common.
+    pub(crate) const fn all() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(crate) fn text(mut self, part: &str) -> Self {
+        self.0.extend_from_slice(part.as_bytes());
+        self.0.push(0);
+        self
+    }
+
+    pub(crate) fn id(mut self, part: impl Into<Uuid>) -> Self {
+        self.0.extend_from_slice(part.into().as_bytes());
+        self
+    }
+
+    pub(crate) fn time(mut self, part: Timestamp) -> Self {
+        let sortable = part.as_millis().cast_unsigned() ^ (1 << 63);
+        self.0.extend_from_slice(&sortable.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn end(self) -> Key {
+        Key(self.0)
+    }
+
+    /// Every key with this prefix.
+    pub fn range(&self) -> KeyRange {
+        let end = self.upper_bound().map_or(Bound::Unbounded, Bound::Excluded);
+        (Bound::Included(self.0.clone()), end)
+    }
+
+    /// The keys with this prefix that sort behind `bound`.
+    pub(crate) fn above(&self, bound: &page::Bound) -> KeyRange {
+        (self.at(bound), self.range().1)
+    }
+
+    /// The keys with this prefix that sort in front of `bound`.
+    pub(crate) fn below(&self, bound: &page::Bound) -> KeyRange {
+        (self.range().0, self.at(bound))
+    }
+
+    fn at(&self, bound: &page::Bound) -> Bound<Vec<u8>> {
+        let key = |cursor: &page::Cursor| [&self.0, cursor.key()].concat();
+        match bound {
+            page::Bound::Included(cursor) => Bound::Included(key(cursor)),
+            page::Bound::Excluded(cursor) => Bound::Excluded(key(cursor)),
+        }
+    }
+
+    /// What `key` has besides this prefix.
+    pub(crate) fn rest<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        key.strip_prefix(self.0.as_slice()).unwrap_or(key)
+    }
+
+    /// The smallest byte string above every key with this prefix.
+    fn upper_bound(&self) -> Option<Vec<u8>> {
+        let last = self.0.iter().rposition(|byte| *byte != u8::MAX)?;
+        let mut bound = self.0.get(..=last)?.to_vec();
+        *bound.last_mut()? += 1;
+        Some(bound)
+    }
+}
+
+impl Key {
+    /// The bytes that the store sorts by.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_run_together() {
+        let ab_then_nothing = Prefix::all().text("ab").text("").end();
+        let a_then_b = Prefix::all().text("a").text("b").end();
+        assert_ne!(ab_then_nothing, a_then_b);
+    }
+
+    #[test]
+    fn times_sort_as_times() {
+        let key = |millis| Prefix::all().time(Timestamp::from_millis(millis)).end();
+        assert!([i64::MIN, -1, 0, 1, i64::MAX].map(key).is_sorted());
+    }
+
+    #[test]
+    fn a_prefix_ends_where_the_next_one_starts() {
+        let end = |bytes: &[u8]| Prefix(bytes.to_vec()).range().1;
+        assert_eq!(end(b"a"), Bound::Excluded(b"b".to_vec()));
+        assert_eq!(end(&[1, 0xff]), Bound::Excluded(vec![2]));
+        assert_eq!(end(&[0xff, 0xff]), Bound::Unbounded);
+        assert_eq!(end(b""), Bound::Unbounded);
+    }
+}

@@ -1,0 +1,103 @@
+//! A store that forgets: for tests, and for hosts that need nothing more.
+//!
+//! Tables are persistent maps, so a snapshot is a pointer, and dropping a transaction is all it
+//! takes to undo it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use rpds::RedBlackTreeMapSync;
+
+use crate::{
+    Decision, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
+    WriteBody, range,
+};
+
+/// Keeps everything in memory. Clones share it, and the last of them takes it away.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    committed: RwLock<Arc<Tables>>,
+    turn: Mutex<()>,
+}
+
+#[derive(Clone, Default)]
+struct Tables(BTreeMap<Table, Rows>);
+
+type Rows = RedBlackTreeMapSync<Vec<u8>, Vec<u8>>;
+
+impl Store for MemoryStore {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        body(&*self.committed())
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        let _turn = self.shared.turn.lock();
+        let mut tables = Tables::clone(&self.committed());
+        match body(&mut tables)? {
+            Decision::Commit => *self.shared.committed.write() = Arc::new(tables),
+            Decision::Abort => {}
+        }
+        Ok(())
+    }
+}
+
+impl MemoryStore {
+    fn committed(&self) -> Arc<Tables> {
+        Arc::clone(&self.shared.committed.read())
+    }
+}
+
+impl Snapshot for Tables {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let Some(value) = self.0.get(&table).and_then(|rows| rows.get(key)) else {
+            return Ok(false);
+        };
+        visit(value);
+        Ok(true)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let (Some(rows), Some(bounds)) = (self.0.get(&table), range::borrow(range)) else {
+            return Ok(());
+        };
+        let mut entries = rows.range::<[u8], _>(bounds);
+        while let Some((key, value)) = order.step(&mut entries) {
+            if visit(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for Tables {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.entry(table).or_default().insert_mut(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.0.entry(table).or_default().remove_mut(key);
+        Ok(())
+    }
+}
+
+// The values may be secrets.
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}

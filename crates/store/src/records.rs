@@ -1,0 +1,322 @@
+//! Records on top of bytes: encoding, and keeping indexes in step.
+
+use std::ops::ControlFlow;
+
+use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Decision, Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Store, Table, Transaction,
+};
+
+/// Something that is kept in a table of its own.
+pub trait Record: Serialize + DeserializeOwned {
+    /// The table that it is kept in.
+    const TABLE: Table;
+
+    /// The key that it is kept under.
+    fn key(&self) -> Key;
+
+    /// Adds the index entries that lead to it.
+    fn index(&self, _entries: &mut Entries) {}
+}
+
+/// The index entries that lead to one record.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Entries(Vec<(Table, Key)>);
+
+impl Entries {
+    /// Adds one entry.
+    pub fn add(&mut self, index: Table, key: Key) {
+        self.0.push((index, key));
+    }
+
+    /// Those that lead to `record`.
+    pub fn of<R: Record>(record: &R) -> Self {
+        let mut entries = Self::default();
+        record.index(&mut entries);
+        entries
+    }
+
+    /// Each index and the key in it.
+    pub fn iter(&self) -> impl Iterator<Item = (Table, &Key)> {
+        self.0.iter().map(|(index, key)| (*index, key))
+    }
+}
+
+/// Shows `body` one fixed view of `store`, and returns what it makes of it.
+pub fn read<T, E: From<Error>>(
+    store: &dyn Store,
+    mut body: impl FnMut(&dyn Snapshot) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut outcome = None;
+    store.read(&mut |snapshot| {
+        outcome = Some(body(snapshot));
+        Ok(())
+    })?;
+    outcome.unwrap_or_else(|| Err(not_run().into()))
+}
+
+/// Runs `body` in a transaction on `store`. Its changes are made unless it returns an error.
+pub fn write<T, E: From<Error>>(
+    store: &dyn Store,
+    mut body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut outcome = None;
+    store.write(&mut |transaction| {
+        let result = body(transaction);
+        let decision = if result.is_ok() { Decision::Commit } else { Decision::Abort };
+        outcome = Some(result);
+        Ok(decision)
+    })?;
+    outcome.unwrap_or_else(|| Err(not_run().into()))
+}
+
+/// Reading records. Every [`Snapshot`] and every [`Transaction`] can; nobody implements this.
+pub trait ReadRecords: Snapshot {
+    /// The record under `key`.
+    fn find<R: Record>(&self, key: &Key) -> Result<Option<R>> {
+        find(self, key.as_bytes())
+    }
+
+    /// The record that the entry of `index` under `key` leads to.
+    fn find_by<R: Record>(&self, index: Table, key: &Key) -> Result<Option<R>> {
+        let mut target = None;
+        self.get(index, key.as_bytes(), &mut |bytes| target = Some(bytes.to_vec()))?;
+        let Some(target) = target else { return Ok(None) };
+        find(self, &target)?.map(Some).ok_or_else(|| dangling(index))
+    }
+
+    /// Whether there is an entry under `key`.
+    fn contains(&self, table: Table, key: &Key) -> Result<bool> {
+        self.get(table, key.as_bytes(), &mut |_| {})
+    }
+
+    /// How many entries share `prefix`, counting to `limit` at most.
+    fn count(&self, table: Table, prefix: &Prefix, limit: usize) -> Result<usize> {
+        let mut count = 0;
+        self.scan(table, &prefix.range(), Order::Ascending, &mut |_, _| {
+            count += 1;
+            if count < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(count)
+    }
+
+    /// Every record whose entry in `table` shares `prefix`. The table is the record's own, or one
+    /// of its indexes.
+    fn all<R: Record>(&self, table: Table, prefix: &Prefix) -> Result<Vec<R>> {
+        let mut records = Vec::new();
+        self.each(table, &prefix.range(), Order::Ascending, |_, record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
+
+    /// Shows `visit` the records whose entries in `table` are within `range`, in `order`, until it
+    /// breaks, each with the key of its entry.
+    fn each<R: Record>(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        mut visit: impl FnMut(&[u8], R) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut failure = None;
+        self.scan(table, range, order, &mut |key, value| match follow(self, table, value) {
+            Ok(record) => visit(key, record),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// A page of the records whose entries in `table` share `prefix`: of those that `shows` lets
+    /// through, or of all. They sort by the rest of their keys.
+    fn page<R: Record>(
+        &self,
+        table: Table,
+        prefix: &Prefix,
+        request: &PageRequest,
+        shows: Option<&dyn Fn(&R) -> bool>,
+    ) -> Result<Page<R>> {
+        let list = List { snapshot: self, table, prefix, shows };
+        let forwards = Order::from(request.direction);
+        let backwards = Order::from(request.direction.reversed());
+        let one_more = request.limit + 1;
+        let mut found = match &request.place {
+            Place::Start => list.read(&prefix.range(), forwards, one_more)?,
+            Place::After(bound) => list.read(&list.beyond(bound, forwards), forwards, one_more)?,
+            Place::Before(bound) => {
+                list.read(&list.beyond(bound, backwards), backwards, one_more)?
+            }
+        };
+        let goes_on = found.len() > request.limit;
+        found.truncate(request.limit);
+        if let Place::Before(_) = request.place {
+            found.reverse();
+        }
+        let (first, last) = (found.first(), found.last());
+        let cursor = |entry: Option<&(Cursor, R)>| entry.map(|(cursor, _)| cursor.clone());
+        let neighbor = |entry: Option<&(Cursor, R)>, order| match entry {
+            Some((cursor, _)) => list.goes_on_behind(cursor, order),
+            None => Ok(false),
+        };
+        let (has_previous, has_next) = match request.place {
+            Place::Start => (false, goes_on),
+            Place::After(_) => (neighbor(first, backwards)?, goes_on),
+            Place::Before(_) => (goes_on, neighbor(last, forwards)?),
+        };
+        Ok(Page {
+            next: cursor(last).filter(|_| has_next),
+            previous: cursor(first).filter(|_| has_previous),
+            data: found.into_iter().map(|(_, record)| record).collect(),
+            total: Total::of(list.count()?),
+        })
+    }
+}
+
+impl<S: Snapshot + ?Sized> ReadRecords for S {}
+
+// A list of which a page is read.
+struct List<'l, S: ?Sized, R> {
+    snapshot: &'l S,
+    table: Table,
+    prefix: &'l Prefix,
+    shows: Option<&'l dyn Fn(&R) -> bool>,
+}
+
+impl<S: Snapshot + ?Sized, R: Record> List<'_, S, R> {
+    fn read(&self, range: &KeyRange, order: Order, limit: usize) -> Result<Vec<(Cursor, R)>> {
+        let mut found = Vec::new();
+        self.snapshot.each(self.table, range, order, |key, record| {
+            if self.shows.is_none_or(|shows| shows(&record)) {
+                found.push((Cursor::at(self.prefix.rest(key)), record));
+            }
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(found)
+    }
+
+    fn beyond(&self, bound: &Bound, order: Order) -> KeyRange {
+        match order {
+            Order::Ascending => self.prefix.above(bound),
+            Order::Descending => self.prefix.below(bound),
+        }
+    }
+
+    fn goes_on_behind(&self, cursor: &Cursor, order: Order) -> Result<bool> {
+        let bound = Bound::Excluded(cursor.clone());
+        Ok(!self.read(&self.beyond(&bound, order), order, 1)?.is_empty())
+    }
+
+    // Counts to one past the cap of a total.
+    fn count(&self) -> Result<usize> {
+        let limit = Total::CAP + 1;
+        let Some(shows) = self.shows else {
+            return self.snapshot.count(self.table, self.prefix, limit);
+        };
+        let mut count = 0;
+        self.snapshot.each(self.table, &self.prefix.range(), Order::Ascending, |_, record| {
+            count += usize::from(shows(&record));
+            if count < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(count)
+    }
+}
+
+impl From<Direction> for Order {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Ascending => Order::Ascending,
+            Direction::Descending => Order::Descending,
+        }
+    }
+}
+
+/// Writing records, with their index entries. Every [`Transaction`] can; nobody implements this.
+pub trait WriteRecords: Transaction {
+    /// Stores a record under a key that is free.
+    fn insert<R: Record>(&mut self, record: &R) -> Result<()> {
+        let key = record.key();
+        self.put(R::TABLE, key.as_bytes(), &encode(record)?)?;
+        for (index, entry) in Entries::of(record).iter() {
+            self.put(index, entry.as_bytes(), key.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Stores `new` where `old` was. Both have the same key.
+    fn replace<R: Record>(&mut self, old: &R, new: &R) -> Result<()> {
+        let key = new.key();
+        debug_assert_eq!(old.key(), key, "a record keeps its key");
+        self.put(R::TABLE, key.as_bytes(), &encode(new)?)?;
+        let (before, after) = (Entries::of(old), Entries::of(new));
+        for (index, entry) in before.0.iter().filter(|entry| !after.0.contains(entry)) {
+            self.delete(*index, entry.as_bytes())?;
+        }
+        for (index, entry) in after.0.iter().filter(|entry| !before.0.contains(entry)) {
+            self.put(*index, entry.as_bytes(), key.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Removes a record.
+    fn remove<R: Record>(&mut self, record: &R) -> Result<()> {
+        for (index, entry) in Entries::of(record).iter() {
+            self.delete(index, entry.as_bytes())?;
+        }
+        self.delete(R::TABLE, record.key().as_bytes())
+    }
+}
+
+impl<T: Transaction + ?Sized> WriteRecords for T {}
+
+fn find<R: Record>(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Option<R>> {
+    let mut record = None;
+    snapshot.get(R::TABLE, key, &mut |bytes| record = Some(decode(bytes)))?;
+    record.transpose()
+}
+
+// The record that an entry of `table` with this value stands for or leads to.
+fn follow<R: Record>(snapshot: &(impl Snapshot + ?Sized), table: Table, value: &[u8]) -> Result<R> {
+    if table == R::TABLE {
+        return decode(value);
+    }
+    find(snapshot, value)?.ok_or_else(|| dangling(table))
+}
+
+// What every stored value starts with, so that there can be other encodings one day.
+const JSON: u8 = 1;
+
+fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
+    let mut bytes = vec![JSON];
+    serde_json::to_writer(&mut bytes, record).map_err(|source| corrupt(R::TABLE, source))?;
+    Ok(bytes)
+}
+
+fn decode<R: Record>(bytes: &[u8]) -> Result<R> {
+    match bytes.split_first() {
+        Some((&JSON, json)) => {
+            serde_json::from_slice(json).map_err(|source| corrupt(R::TABLE, source))
+        }
+        Some((other, _)) => Err(corrupt(R::TABLE, format!("its encoding {other} is not known"))),
+        None => Err(corrupt(R::TABLE, "it is empty")),
+    }
+}
+
+fn corrupt(table: Table, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Corrupt { table: table.name(), source: source.into() }
+}
+
+fn dangling(index: Table) -> Error {
+    corrupt(index, "an entry leads nowhere")
+}
+
+fn not_run() -> Error {
+    let source = "it returned without running the body".into();
+    Error::Backend { backend: "store", action: "run a transaction", source }
+}

@@ -1,0 +1,107 @@
+//! What redb has on disk, as of one moment.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::rc::Rc;
+use std::result;
+
+use redb::{
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    TableError,
+};
+
+use super::failure::{Failure, attempt, caught};
+use crate::{KeyRange, Order, Result, Snapshot, Table, Visit, range};
+
+/// A redb table of ours.
+pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+/// The definition of `table`.
+pub(super) const fn rows(table: Table) -> Definition {
+    TableDefinition::new(table.name())
+}
+
+/// A snapshot of the file.
+pub(super) struct Disk<'s> {
+    transaction: ReadTransaction,
+    // Opening a table costs as much as finding an entry in it.
+    opened: RefCell<BTreeMap<Table, Option<Rc<Rows>>>>,
+    path: &'s Path,
+}
+
+impl<'s> Disk<'s> {
+    pub(super) fn now(database: &Database, path: &'s Path) -> Result<Self> {
+        let transaction = attempt("take a snapshot", || database.begin_read());
+        let transaction = transaction.map_err(|failure| failure.at(path))?;
+        Ok(Self { transaction, opened: RefCell::default(), path })
+    }
+
+    // A table is created by the first commit that changes it. Until then it is empty.
+    fn open(&self, table: Table) -> result::Result<Option<Rc<Rows>>, Failure> {
+        if let Some(opened) = self.opened.borrow().get(&table) {
+            return Ok(opened.clone());
+        }
+        let opened = attempt("open a table", || match self.transaction.open_table(rows(table)) {
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            opened => opened.map(Some),
+        })?;
+        let opened = opened.map(Rc::new);
+        self.opened.borrow_mut().insert(table, opened.clone());
+        Ok(opened)
+    }
+
+    fn try_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> result::Result<bool, Failure> {
+        let Some(rows) = self.open(table)? else { return Ok(false) };
+        let found = attempt("read an entry", || ReadableTable::get(&*rows, key))?;
+        let Some(value) = &found else { return Ok(false) };
+        visit(caught(|| value.value())?);
+        Ok(true)
+    }
+
+    fn try_scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> result::Result<(), Failure> {
+        let (Some(rows), Some(span)) = (self.open(table)?, range::borrow(range)) else {
+            return Ok(());
+        };
+        let mut entries = attempt("read a range", || ReadableTable::range::<&[u8]>(&*rows, span))?;
+        while let Some((key, value)) =
+            attempt("read a range", || order.step(&mut entries).transpose())?
+        {
+            let (key, value) = caught(|| (key.value(), value.value()))?;
+            if let ControlFlow::Break(()) = visit(key, value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot for Disk<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.try_get(table, key, visit).map_err(|failure| failure.at(self.path))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.try_scan(table, range, order, visit).map_err(|failure| failure.at(self.path))
+    }
+}

@@ -1,0 +1,230 @@
+//! Keeps redb from touching a file before it has proven to be ours.
+//!
+//! redb repairs whatever it opens, and writes to it again when it is closed. Both are right for
+//! our own files only. And what it leaves when it dies while creating a file it does not recognise
+//! itself, so that a new file is not made in redb's order, but in ours.
+
+use std::io::{self, ErrorKind};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use redb::{BackendError, StorageBackend};
+
+/// Stands at the beginning of a new file until the rest of it is there.
+const UNFINISHED: &[u8; 33] = b"an unfinished notification store\n";
+
+/// A disk writes so many bytes at once or not at all.
+const SECTOR: usize = 512;
+
+/// A storage whose edits are held back until the gate is opened.
+#[derive(Clone, Debug)]
+pub(super) struct Gate(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    storage: Box<dyn StorageBackend>,
+    is_new: bool,
+    is_open: AtomicBool,
+    held: Mutex<Vec<Edit>>,
+}
+
+#[derive(Debug)]
+enum Edit {
+    Write { offset: u64, data: Vec<u8> },
+    Grow { len: u64 },
+    Sync,
+}
+
+impl Gate {
+    /// Closes a gate before `storage`.
+    pub(super) fn before(storage: Box<dyn StorageBackend>) -> io::Result<Self> {
+        let is_new = is_new(&*storage)?;
+        let (is_open, held) = (AtomicBool::new(false), Mutex::default());
+        Ok(Self(Arc::new(Shared { storage, is_new, is_open, held })))
+    }
+
+    /// Makes the edits that were held back, and holds back nothing from now on.
+    pub(super) fn open(&self) -> io::Result<()> {
+        if self.0.is_new {
+            self.create()?;
+        } else {
+            self.catch_up()?;
+        }
+        self.0.is_open.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn catch_up(&self) -> io::Result<()> {
+        for edit in self.0.held.lock().drain(..) {
+            match edit {
+                Edit::Write { offset, data } => self.0.storage.write(offset, &data)?,
+                Edit::Grow { len } => self.0.storage.set_len(len)?,
+                Edit::Sync => self.0.storage.sync_data()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything before the first sector, by which redb recognises the file.
+    fn create(&self) -> io::Result<()> {
+        let storage = &*self.0.storage;
+        if !is_new(storage)? {
+            // Somebody else was faster, and is gone again.
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let mut first = [0; SECTOR];
+        self.read(0, &mut first)?;
+        storage.set_len(size(UNFINISHED))?;
+        storage.write(0, UNFINISHED)?;
+        storage.sync_data()?;
+        for edit in self.0.held.lock().drain(..) {
+            match edit {
+                Edit::Write { offset, data } => {
+                    let spared = size(&first).saturating_sub(offset);
+                    if let Some(rest @ [_, ..]) = data.get(index(spared)..) {
+                        storage.write(offset + spared, rest)?;
+                    }
+                }
+                Edit::Grow { len } => storage.set_len(len)?,
+                Edit::Sync => {}
+            }
+        }
+        storage.sync_data()?;
+        storage.write(0, &first)?;
+        storage.sync_data()
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.is_open.load(Ordering::Acquire)
+    }
+
+    fn hold(&self, edit: Edit) {
+        self.0.held.lock().push(edit);
+    }
+
+    /// How long the storage is without the edits that are held back.
+    fn len_behind(&self) -> io::Result<u64> {
+        if self.0.is_new { Ok(0) } else { self.0.storage.len() }
+    }
+}
+
+impl StorageBackend for Gate {
+    fn len(&self) -> io::Result<u64> {
+        if self.is_open() {
+            return self.0.storage.len();
+        }
+        let grown = self.0.held.lock().iter().rev().find_map(|edit| match edit {
+            Edit::Grow { len } => Some(*len),
+            Edit::Write { .. } | Edit::Sync => None,
+        });
+        grown.map_or_else(|| self.len_behind(), Ok)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if self.is_open() {
+            return self.0.storage.read(offset, out);
+        }
+        if offset.saturating_add(size(out)) > self.len()? {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let there = self.len_behind()?.saturating_sub(offset).min(size(out));
+        let (there, grown) = out.split_at_mut(index(there));
+        self.0.storage.read(offset, there)?;
+        grown.fill(0);
+        for edit in &*self.0.held.lock() {
+            if let Edit::Write { offset: start, data } = edit {
+                overlay(out, offset, data, *start);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        if self.is_open() {
+            return self.0.storage.set_len(len);
+        }
+        // redb shrinks a file when it closes it, and lives with it when it cannot.
+        if len < self.len()? {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        self.hold(Edit::Grow { len });
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if self.is_open() {
+            return self.0.storage.sync_data();
+        }
+        self.hold(Edit::Sync);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if self.is_open() {
+            return self.0.storage.write(offset, data);
+        }
+        self.hold(Edit::Write { offset, data: data.to_vec() });
+        Ok(())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.0.storage.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.storage.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, BackendError> {
+        self.0.storage.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.storage.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.storage.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.storage.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.storage.query_lock_range(start, end)
+    }
+}
+
+/// Whether there is nothing in `storage`, or what [`Gate::create`] leaves when it is interrupted.
+fn is_new(storage: &dyn StorageBackend) -> io::Result<bool> {
+    let mut start = [0; UNFINISHED.len()];
+    let len = storage.len()?;
+    let (there, _) = start.split_at_mut(index(len.min(size(UNFINISHED))));
+    storage.read(0, there)?;
+    Ok(start == *UNFINISHED || (len <= size(UNFINISHED) && start == [0; UNFINISHED.len()]))
+}
+
+/// Puts the part of `data`, which begins at `start`, over the part of `out`, which begins at
+/// `offset`, that has the same place in the file.
+fn overlay(out: &mut [u8], offset: u64, data: &[u8], start: u64) {
+    let out = out.iter_mut().skip(index(start.saturating_sub(offset)));
+    let data = data.iter().skip(index(offset.saturating_sub(start)));
+    for (old, new) in out.zip(data) {
+        *old = *new;
+    }
+}
+
+fn size(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+fn index(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}

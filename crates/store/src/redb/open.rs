@@ -1,0 +1,69 @@
+//! Opening a file, without touching it unless it is ours.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError};
+
+use super::RedbOptions;
+use super::failure::{attempt, caught};
+use super::gate::Gate;
+use super::meta::{self, Identity};
+use crate::layout::FORMAT;
+use crate::{Error, Result};
+
+/// Opens the database in `storage`, which errors call `path`, or creates it.
+pub(super) fn open(
+    storage: Box<dyn StorageBackend>,
+    path: &Path,
+    options: &RedbOptions,
+) -> Result<Database> {
+    let gate = attempt("look at the file", || Gate::before(storage));
+    let gate = gate.map_err(|failure| failure.at(path))?;
+    let mut database = start(gate.clone(), path, options.cache_bytes)?;
+    if options.verify {
+        verify(&mut database, path)?;
+    }
+    let identity = attempt("identify the file", || meta::identify(&database));
+    match identity.map_err(|failure| failure.at(path))? {
+        Identity::Ours => attempt("prepare the file", || gate.open()),
+        Identity::Blank => attempt("prepare the file", || gate.open())
+            .and_then(|()| attempt("create the store", || meta::claim(&database))),
+        Identity::Newer { found } => {
+            return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
+        }
+        Identity::Foreign => return Err(Error::NotOurs { path: path.to_owned() }),
+    }
+    .map_err(|failure| failure.at(path))?;
+    Ok(database)
+}
+
+fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Database> {
+    let mut builder = Builder::new();
+    builder.set_cache_size(cache_bytes);
+    let started = caught(|| builder.create_with_backend(gate));
+    match started.map_err(|failure| failure.at(path))? {
+        Err(DatabaseError::DatabaseAlreadyOpen) => {
+            Err(Error::AlreadyOpen { path: path.to_owned() })
+        }
+        Err(error) if is_foreign(&error) => Err(Error::NotOurs { path: path.to_owned() }),
+        started => attempt("open the file", || started).map_err(|failure| failure.at(path)),
+    }
+}
+
+/// Whether redb has not recognised the file, or has recognised one that is older than we are.
+fn is_foreign(error: &DatabaseError) -> bool {
+    match error {
+        DatabaseError::UpgradeRequired(_) => true,
+        DatabaseError::Storage(StorageError::Io(error)) => error.kind() == ErrorKind::InvalidData,
+        _ => false,
+    }
+}
+
+fn verify(database: &mut Database, path: &Path) -> Result<()> {
+    let sound = attempt("verify the file", || match database.check_integrity() {
+        Ok(false) => Err(StorageError::Corrupted("a checksum is wrong".to_owned()).into()),
+        checked => checked,
+    });
+    sound.map(drop).map_err(|failure| failure.at(path))
+}

@@ -1,0 +1,189 @@
+//! Callers share the syncs of the disk, and what belongs to that.
+
+use std::io;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use store::{Decision, Error, Store, Table};
+
+use crate::agreement::{Model, Op, Seen, op, run};
+use crate::disk::{Dice, Disk};
+use crate::{Entries, check_whole, dump, entries, open, write_five};
+
+const ROWS: Table = Table::ALL[0];
+
+#[test]
+fn sixty_four_callers_share_syncs() {
+    const CALLERS: usize = 64;
+    const ROUNDS: usize = 16;
+    let disk = Disk::with_sync_time(Duration::from_micros(200));
+    let store = &open(&disk).unwrap();
+    let before = disk.syncs();
+
+    thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            let write = move |round| write_five(store, &format!("{caller}-{round}")).unwrap();
+            scope.spawn(move || (0..ROUNDS).for_each(write));
+        }
+    });
+
+    let syncs = disk.syncs() - before;
+    assert_eq!(check_whole(store).len(), CALLERS * ROUNDS);
+    assert!(CALLERS * ROUNDS >= 16 * syncs, "{syncs} syncs for {} operations", CALLERS * ROUNDS);
+}
+
+#[test]
+fn a_caller_alone_takes_a_sync_for_each_change_and_none_otherwise() {
+    let disk = Disk::new();
+    let store = open(&disk).unwrap();
+    let before = disk.syncs();
+
+    write_five(&store, "ada").unwrap();
+    write_five(&store, "bob").unwrap();
+    store.write(&mut |_| Ok(Decision::Commit)).unwrap();
+    store.write(&mut |_| Ok(Decision::Abort)).unwrap();
+    dump(&store).unwrap();
+
+    assert_eq!(disk.syncs() - before, 2);
+}
+
+/// A body sees what was written before it at once. Everybody else, and whoever it tells, has to
+/// wait until that is on the disk.
+#[test]
+fn nobody_gets_away_with_what_is_not_durable() {
+    for decision in [Decision::Commit, Decision::Abort] {
+        let disk = Disk::new();
+        let store = open(&disk).unwrap();
+        let [seen, returned] = [AtomicBool::new(false), AtomicBool::new(false)];
+        thread::scope(|scope| {
+            let held = disk.hold_syncs();
+            let syncs = disk.syncs();
+            scope.spawn(|| write_five(&store, "ada").unwrap());
+            wait_for(|| disk.syncs() > syncs);
+            scope.spawn(|| {
+                let look = &mut |_: &[u8]| seen.store(true, SeqCst);
+                store.write(&mut |txn| txn.get(ROWS, b"ada", look).map(|_| decision)).unwrap();
+                returned.store(true, SeqCst);
+            });
+            wait_for(|| seen.load(SeqCst));
+            thread::sleep(Duration::from_millis(20));
+            assert!(!returned.load(SeqCst), "returned before the sync");
+            assert_eq!(dump(&store).unwrap(), []);
+            drop(held);
+        });
+        assert_eq!(check_whole(&store), ["ada"]);
+    }
+}
+
+#[test]
+fn a_failing_sync_is_everybodys_failure() {
+    check_failure(
+        || io::Error::other("the disk is broken"),
+        |error| matches!(error, Error::Backend { backend: "redb", .. }),
+    );
+    check_failure(|| panic!("the disk is broken"), |error| matches!(error, Error::Damaged { .. }));
+}
+
+/// Lets a sync fail that one caller has begun and two are waiting for.
+fn check_failure(failure: fn() -> io::Error, expect: impl Fn(&Error) -> bool) {
+    let disk = Disk::new();
+    let store = open(&disk).unwrap();
+    write_five(&store, "before").unwrap();
+    let ended = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let held = disk.hold_syncs();
+        let syncs = disk.syncs();
+        let leader = scope.spawn(|| write_five(&store, "leader"));
+        wait_for(|| disk.syncs() > syncs);
+        let followers = ["one", "two"].map(|id| {
+            let (store, ended) = (&store, &ended);
+            scope.spawn(move || {
+                store.write(&mut |transaction| {
+                    transaction.put(ROWS, id.as_bytes(), b"")?;
+                    ended.fetch_add(1, SeqCst);
+                    Ok(Decision::Commit)
+                })
+            })
+        });
+        wait_for(|| ended.load(SeqCst) == followers.len());
+        disk.break_syncs(failure);
+        drop(held);
+        for caller in [leader].into_iter().chain(followers) {
+            let error = caller.join().unwrap().unwrap_err();
+            assert!(expect(&error), "{error:?}");
+        }
+    });
+
+    assert!(write_five(&store, "after").is_err());
+    for seed in 0..20 {
+        let disk = disk.after_power_cut(&mut Dice::new(seed));
+        let found = check_whole(&open(&disk).unwrap());
+        assert!(found == ["before"] || found == ["before", "leader"], "{found:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64 * u32::try_from(crate::scale()).unwrap()))]
+
+    #[test]
+    fn a_transaction_sees_through_all_layers(
+        on_disk in vec(op(), 0..9),
+        committing in vec(op(), 0..9),
+        pending in vec(op(), 0..9),
+        own in vec(op(), 0..9),
+    ) {
+        let model = Model::default();
+        for ops in [&on_disk, &committing, &pending] {
+            look(&model, ops, Decision::Commit, || ());
+        }
+        let expected = look(&model, &own, Decision::Abort, || ());
+
+        let disk = Disk::new();
+        let store = open(&disk).unwrap();
+        look(&store, &on_disk, Decision::Commit, || ());
+        let ended = AtomicBool::new(false);
+        let seen = thread::scope(|scope| {
+            let mut held = Some(disk.hold_syncs());
+            let syncs = disk.syncs();
+            scope.spawn(|| look(&store, &committing, Decision::Commit, || ()));
+            wait_for(|| disk.syncs() > syncs);
+            scope.spawn(|| look(&store, &pending, Decision::Commit, || ended.store(true, SeqCst)));
+            wait_for(|| ended.load(SeqCst));
+            look(&store, &own, Decision::Abort, || drop(held.take()))
+        });
+
+        prop_assert_eq!(seen, expected);
+    }
+}
+
+/// Runs `ops` in a transaction, and returns what they and a last look at everything have seen.
+fn look(
+    store: &dyn Store,
+    ops: &[Op],
+    decision: Decision,
+    mut end: impl FnMut(),
+) -> (Vec<Seen>, Entries) {
+    let mut seen = None;
+    let result = store.write(&mut |transaction| {
+        let shown = ops.iter().map(|op| run(transaction, op)).collect();
+        // Every transaction changes something, or else it would not be a layer.
+        transaction.put(Table::ALL[3], b"", &[u8::try_from(ops.len()).unwrap()])?;
+        seen = Some((shown, entries(transaction)?));
+        end();
+        Ok(decision)
+    });
+    result.unwrap();
+    seen.unwrap()
+}
+
+fn wait_for(mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "this takes too long");
+        thread::yield_now();
+    }
+}

@@ -1,0 +1,87 @@
+//! The stores keep their contract, alone and in a crowd, and whatever happens to the disk.
+//!
+//! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so.
+
+use std::env;
+use std::ops::{Bound, ControlFlow};
+
+use store::redb::{RedbOptions, RedbStore};
+use store::{Decision, Error, KeyRange, Order, Snapshot, Store, Table};
+
+mod agreement;
+mod contract;
+mod damage;
+mod disk;
+mod group_commit;
+mod kill;
+mod opening;
+mod power;
+
+const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
+
+/// The entries of a store, or of what a snapshot of it shows.
+type Entries = Vec<(Table, Vec<u8>, Vec<u8>)>;
+
+fn entries(snapshot: &dyn Snapshot) -> Result<Entries, Error> {
+    let mut entries = Vec::new();
+    for table in Table::ALL {
+        let mut visit = |key: &[u8], value: &[u8]| {
+            entries.push((table, key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        snapshot.scan(table, &EVERYTHING, Order::Ascending, &mut visit)?;
+    }
+    Ok(entries)
+}
+
+fn dump(store: &dyn Store) -> Result<Entries, Error> {
+    let mut dump = Vec::new();
+    store.read(&mut |snapshot| {
+        dump = entries(snapshot)?;
+        Ok(())
+    })?;
+    Ok(dump)
+}
+
+/// Writes one transaction of five records, all of them named after `id`.
+fn write_five(store: &dyn Store, id: &str) -> Result<(), Error> {
+    store.write(&mut |transaction| {
+        for table in &Table::ALL[..5] {
+            transaction.put(*table, id.as_bytes(), &value_of(id))?;
+        }
+        Ok(Decision::Commit)
+    })
+}
+
+fn value_of(id: &str) -> Vec<u8> {
+    id.bytes().cycle().take(200).collect()
+}
+
+/// Checks that transactions of [`write_five`] are there as a whole or not at all, and returns the
+/// ids of those that are.
+#[track_caller]
+fn check_whole(store: &dyn Store) -> Vec<String> {
+    let entries = dump(store).unwrap();
+    let in_table = |table| entries.iter().filter(move |(t, _, _)| *t == table);
+    let ids: Vec<_> =
+        in_table(Table::ALL[0]).map(|(_, id, _)| String::from_utf8(id.clone()).unwrap()).collect();
+    for table in &Table::ALL[..5] {
+        let expected = ids.iter().map(|id| (*table, id.clone().into_bytes(), value_of(id)));
+        assert!(in_table(*table).cloned().eq(expected), "{} has other transactions", table.name());
+    }
+    ids
+}
+
+#[track_caller]
+fn check_contains(found: &[String], acknowledged: &[String]) {
+    let lost: Vec<_> = acknowledged.iter().filter(|id| !found.contains(id)).collect();
+    assert!(lost.is_empty(), "lost {lost:?}");
+}
+
+fn open(disk: &disk::Disk) -> Result<RedbStore, Error> {
+    RedbStore::open_storage(disk.clone(), "simulated disk", &RedbOptions::default())
+}
+
+fn scale() -> u64 {
+    env::var("TIDINGS_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
+}

@@ -1,0 +1,153 @@
+//! Opening a file says exactly what is wrong with it, and does not touch what is not ours.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use redb::{Database, TableDefinition};
+use store::Error;
+use store::redb::{RedbOptions, RedbStore};
+use tempfile::{TempDir, tempdir};
+
+use crate::{check_whole, write_five};
+
+#[test]
+fn a_new_file_becomes_a_store() {
+    let (_folder, path) = place();
+    write_five(&RedbStore::open(&path).unwrap(), "ada").unwrap();
+    assert_eq!(check_whole(&RedbStore::open(&path).unwrap()), ["ada"]);
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let (_folder, path) = place();
+    fs::write(&path, "").unwrap();
+    write_five(&RedbStore::open(&path).unwrap(), "ada").unwrap();
+    assert_eq!(check_whole(&RedbStore::open(&path).unwrap()), ["ada"]);
+}
+
+#[test]
+fn an_empty_database_becomes_a_store() {
+    let (_folder, path) = place();
+    drop(Database::create(&path).unwrap());
+    write_five(&RedbStore::open(&path).unwrap(), "ada").unwrap();
+    assert_eq!(check_whole(&RedbStore::open(&path).unwrap()), ["ada"]);
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_left_alone() {
+    check_foreign(b"Dear diary,");
+    check_foreign(b"x");
+    check_foreign(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    check_foreign(&[0; 8192]);
+    check_foreign(&database(|path| put(path, TableDefinition::new("songs"), b"title", b"Fly")));
+    check_foreign(&database(|path| put(path, TableDefinition::new("meta"), b"title", b"Fly")));
+    check_foreign(&database(|path| {
+        let other: TableDefinition<u64, u64> = TableDefinition::new("meta");
+        let database = Database::create(path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(other).unwrap().insert(1, 2).unwrap();
+        transaction.commit().unwrap();
+        crash(database);
+    }));
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let bytes = database(|path| {
+        drop(RedbStore::open(path).unwrap());
+        put(path, TableDefinition::new("meta"), b"format", &7_u32.to_be_bytes());
+    });
+    check(&bytes, |error, path| {
+        assert!(matches!(error, Error::NewerFormat { found: 7, supported: 1, .. }), "{error:?}");
+        let expected =
+            format!("`{}` has format 7, and this version knows formats up to 1", path.display());
+        assert_eq!(error.to_string(), expected);
+    });
+}
+
+#[test]
+fn a_truncated_file_is_damaged_and_left_alone() {
+    let whole = database(|path| write_five(&RedbStore::open(path).unwrap(), "ada").unwrap());
+    for len in [9, 100, 320, 4096, 5000, 8192, whole.len() / 2, whole.len() - 4096] {
+        check(&whole[..len], |error, path| {
+            assert!(matches!(error, Error::Damaged { .. }), "{len} bytes: {error:?}");
+            assert_eq!(error.to_string(), format!("`{}` is damaged", path.display()));
+        });
+    }
+}
+
+#[test]
+fn a_file_without_its_format_is_damaged() {
+    let bytes = database(|path| {
+        drop(RedbStore::open(path).unwrap());
+        put(path, TableDefinition::new("meta"), b"format", b"one");
+    });
+    check(&bytes, |error, _| assert!(matches!(error, Error::Damaged { .. }), "{error:?}"));
+}
+
+#[test]
+fn a_file_is_open_once() {
+    let (_folder, path) = place();
+    let first = RedbStore::open(&path).unwrap();
+    let error = RedbStore::open(&path).unwrap_err();
+    assert!(matches!(&error, Error::AlreadyOpen { .. }), "{error:?}");
+    assert_eq!(error.to_string(), format!("`{}` is already open", path.display()));
+
+    drop(first);
+    RedbStore::open(&path).unwrap();
+}
+
+#[test]
+fn a_place_where_no_file_can_be_is_named() {
+    let folder = tempdir().unwrap();
+    for path in [folder.path().to_owned(), folder.path().join("missing").join("store.redb")] {
+        let error = RedbStore::open(&path).unwrap_err();
+        assert!(matches!(&error, Error::Unopenable { .. }), "{error:?}");
+        assert_eq!(error.to_string(), format!("`{}` cannot be opened", path.display()));
+    }
+}
+
+fn check_foreign(bytes: &[u8]) {
+    check(bytes, |error, path| {
+        assert!(matches!(error, Error::NotOurs { .. }), "{error:?}");
+        assert_eq!(error.to_string(), format!("`{}` is not a notification store", path.display()));
+    });
+}
+
+/// Opens a file with `bytes` in it, which fails and leaves them as they are.
+fn check(bytes: &[u8], expect: impl Fn(&Error, &Path)) {
+    let (_folder, path) = place();
+    fs::write(&path, bytes).unwrap();
+    for verify in [false, true] {
+        let options = RedbOptions { verify, ..RedbOptions::default() };
+        expect(&RedbStore::open_with(&path, &options).unwrap_err(), &path);
+        assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
+    }
+}
+
+/// The bytes of the file that `make` makes.
+fn database(make: impl Fn(&Path)) -> Vec<u8> {
+    let (_folder, path) = place();
+    make(&path);
+    fs::read(path).unwrap()
+}
+
+type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+fn put(path: &Path, table: Rows, key: &[u8], value: &[u8]) {
+    let database = Database::create(path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(table).unwrap().insert(key, value).unwrap();
+    transaction.commit().unwrap();
+}
+
+/// Leaves a database as a crash does.
+fn crash(database: Database) {
+    std::mem::forget(database);
+}
+
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    (folder, path)
+}
