@@ -24,9 +24,17 @@ fn what_was_acknowledged_survives_a_power_cut() {
             writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
         });
 
-        let found = check_whole(&open(&disk.after_power_cut(&mut dice)).unwrap());
-
+        drop(store);
+        let disk = disk.after_power_cut(&mut dice);
+        let store = open(&disk).unwrap();
+        let mut found = check_whole(&store);
         check_contains(&found, &acknowledged);
+
+        // What was repaired lasts.
+        write_five(&store, "after").unwrap();
+        drop(store);
+        found.push("after".to_owned());
+        assert_eq!(check_whole(&open(&disk).unwrap()), found);
     }
 }
 
