@@ -1,0 +1,3 @@
+//! Every operation of the specification, case by case, over both backends.
+
+mod world;
