@@ -44,7 +44,9 @@ fn compare(name: &str, storage: impl Fn() -> Watched) {
     let plain = || {
         let storage = storage();
         let syncs = storage.syncs.clone();
-        (Plain(Builder::new().create_with_backend(storage).unwrap()), syncs)
+        let mut builder = Builder::new();
+        builder.set_cache_size(RedbOptions::default().cache_bytes);
+        (Plain(builder.create_with_backend(storage).unwrap()), syncs)
     };
     let ours = || {
         let storage = storage();

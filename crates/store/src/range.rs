@@ -1,6 +1,5 @@
 //! What every backend has to know about a run of keys.
 
-use std::cmp::Ordering;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use crate::{KeyRange, Order};
@@ -27,14 +26,6 @@ impl Order {
         match self {
             Order::Ascending => entries.next(),
             Order::Descending => entries.next_back(),
-        }
-    }
-
-    /// How two keys stand to each other when read in this order.
-    pub(crate) fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
-        match self {
-            Order::Ascending => left.cmp(right),
-            Order::Descending => right.cmp(left),
         }
     }
 }

@@ -103,6 +103,16 @@ pub trait ReadRecords: Snapshot {
         Ok(count)
     }
 
+    /// The keys of the records that the entries of `index` sharing `prefix` lead to.
+    fn targets(&self, index: Table, prefix: &Prefix) -> Result<Vec<Key>> {
+        let mut targets = Vec::new();
+        self.scan(index, &prefix.range(), Order::Ascending, &mut |_, target| {
+            targets.push(Key::stored(target));
+            ControlFlow::Continue(())
+        })?;
+        Ok(targets)
+    }
+
     /// Every record whose entry in `table` shares `prefix`. The table is the record's own, or one
     /// of its indexes.
     fn all<R: Record>(&self, table: Table, prefix: &Prefix) -> Result<Vec<R>> {

@@ -88,7 +88,8 @@ fn set(transaction: &mut dyn Transaction, key: &str, change: Option<&str>) {
 
 fn get(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Option<Vec<u8>> {
     let mut value = None;
-    snapshot.get(ROWS, key, &mut |bytes| value = Some(bytes.to_vec())).unwrap();
+    let found = snapshot.get(ROWS, key, &mut |bytes| value = Some(bytes.to_vec())).unwrap();
+    assert_eq!(found, value.is_some());
     value
 }
 

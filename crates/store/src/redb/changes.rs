@@ -78,7 +78,7 @@ pub(super) fn over<'c>(upper: Run<'c>, lower: Run<'c>, order: Order) -> Run<'c> 
         let (Some((above, _)), Some((below, _))) = (upper.peek(), lower.peek()) else {
             return upper.next().or_else(|| lower.next());
         };
-        match order.compare(above, below) {
+        match compare(above, below, order) {
             Ordering::Less => upper.next(),
             Ordering::Equal => {
                 lower.next();
@@ -87,4 +87,12 @@ pub(super) fn over<'c>(upper: Run<'c>, lower: Run<'c>, order: Order) -> Run<'c> 
             Ordering::Greater => lower.next(),
         }
     }))
+}
+
+/// How two keys stand to each other when they are read in `order`.
+pub(super) fn compare(left: &[u8], right: &[u8], order: Order) -> Ordering {
+    match order {
+        Order::Ascending => left.cmp(right),
+        Order::Descending => right.cmp(left),
+    }
 }

@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::result;
 
 use redb::{
-    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
-    TableError,
+    ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError,
 };
 
 use super::failure::{Failure, attempt, caught};
+use super::handle::Handle;
 use crate::{KeyRange, Order, Result, Snapshot, Table, Visit, range};
 
 /// A redb table of ours.
@@ -34,8 +34,9 @@ pub(super) struct Disk<'s> {
 }
 
 impl<'s> Disk<'s> {
-    pub(super) fn now(database: &Database, path: &'s Path) -> Result<Self> {
-        let transaction = attempt("take a snapshot", || database.begin_read());
+    pub(super) fn now(database: &Handle, path: &'s Path) -> Result<Self> {
+        let transaction =
+            attempt("take a snapshot", || Ok::<_, redb::Error>(database.get()?.begin_read()?));
         let transaction = transaction.map_err(|failure| failure.at(path))?;
         Ok(Self { transaction, opened: RefCell::default(), path })
     }

@@ -131,7 +131,9 @@ impl StorageBackend for Gate {
         }
         let there = self.len_behind()?.saturating_sub(offset).min(size(out));
         let (there, grown) = out.split_at_mut(index(there));
-        self.0.storage.read(offset, there)?;
+        if !there.is_empty() {
+            self.0.storage.read(offset, there)?;
+        }
         grown.fill(0);
         for edit in &*self.0.held.lock() {
             if let Edit::Write { offset: start, data } = edit {
@@ -227,4 +229,45 @@ fn size(bytes: &[u8]) -> u64 {
 
 fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    #[test]
+    fn edits_are_seen_at_once_and_made_later() {
+        let storage = InMemoryBackend::new();
+        storage.set_len(4).unwrap();
+        storage.write(0, b"ours").unwrap();
+        let gate = Gate::before(Box::new(storage)).unwrap();
+
+        gate.write(1, b"wn").unwrap();
+        gate.set_len(6).unwrap();
+        gate.write(3, b"er").unwrap();
+        gate.sync_data().unwrap();
+
+        assert_eq!(bytes(&gate), b"owner\0");
+        assert_eq!(bytes(&*gate.0.storage), b"ours");
+        gate.open().unwrap();
+        assert_eq!(bytes(&gate), b"owner\0");
+        assert_eq!(bytes(&*gate.0.storage), b"owner\0");
+    }
+
+    #[test]
+    fn nothing_is_read_beyond_the_end() {
+        let gate = Gate::before(Box::new(InMemoryBackend::new())).unwrap();
+        gate.set_len(4).unwrap();
+        assert!(gate.read(1, &mut [0; 3]).is_ok());
+        assert!(gate.read(2, &mut [0; 3]).is_err());
+        assert!(gate.read(u64::MAX, &mut [0; 3]).is_err());
+    }
+
+    fn bytes(storage: &dyn StorageBackend) -> Vec<u8> {
+        let mut bytes = vec![0; index(storage.len().unwrap())];
+        storage.read(0, &mut bytes).unwrap();
+        bytes
+    }
 }

@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
-use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError,
-};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 
 use super::disk::Definition;
+use super::handle::Handle;
 use crate::layout::FORMAT;
 
 const META: Definition = TableDefinition::new("meta");
@@ -27,8 +26,8 @@ pub(super) enum Identity {
 }
 
 /// Finds out whose file it is.
-pub(super) fn identify(database: &Database) -> Result<Identity, redb::Error> {
-    let transaction = database.begin_read()?;
+pub(super) fn identify(database: &Handle) -> Result<Identity, redb::Error> {
+    let transaction = database.get()?.begin_read()?;
     let meta = match transaction.open_table(META) {
         Ok(meta) => meta,
         Err(TableError::TableDoesNotExist(_)) if is_blank(&transaction)? => {
@@ -54,8 +53,8 @@ pub(super) fn identify(database: &Database) -> Result<Identity, redb::Error> {
 }
 
 /// Makes a blank file ours.
-pub(super) fn claim(database: &Database) -> Result<(), redb::Error> {
-    let transaction = database.begin_write()?;
+pub(super) fn claim(database: &Handle) -> Result<(), redb::Error> {
+    let transaction = database.get()?.begin_write()?;
     let mut meta = transaction.open_table(META)?;
     meta.insert(APPLICATION, US)?;
     meta.insert(FORMAT_OF_FILE, FORMAT.to_be_bytes().as_slice())?;

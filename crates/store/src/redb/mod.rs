@@ -1,19 +1,20 @@
 //! A store that remembers: one file, kept by redb.
 //!
 //! What is special about it is group commit, which `queue.rs` tells about: callers share a sync of
-//! the disk, and still nobody hears `Ok` before his changes are durable.
+//! the disk, and still nobody hears `Ok` before their changes are durable.
 
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use redb::StorageBackend;
 use redb::backends::FileBackend;
-use redb::{Database, StorageBackend};
 
 use self::changes::Changes;
 use self::disk::Disk;
 use self::failure::{Failure, attempt};
+use self::handle::Handle;
 use self::queue::{News, Queue, Ticket};
 use self::transaction::Layered;
 use crate::{Decision, Error, ReadBody, Result, Store, WriteBody};
@@ -22,6 +23,7 @@ mod changes;
 mod disk;
 mod failure;
 mod gate;
+mod handle;
 mod meta;
 mod open;
 mod queue;
@@ -29,7 +31,7 @@ mod transaction;
 
 /// Keeps everything in one file, which nobody else can open meanwhile.
 pub struct RedbStore {
-    database: Database,
+    database: Handle,
     path: PathBuf,
     queue: Mutex<Queue>,
 }
@@ -92,7 +94,7 @@ impl RedbStore {
     }
 
     fn commit(&self, changes: &Changes) -> Result<(), redb::Error> {
-        let transaction = self.database.begin_write()?;
+        let transaction = self.database.get()?.begin_write()?;
         changes.apply(&transaction)?;
         Ok(transaction.commit()?)
     }

@@ -3,11 +3,12 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError};
+use redb::{Builder, DatabaseError, StorageBackend, StorageError};
 
 use super::RedbOptions;
 use super::failure::{attempt, caught};
 use super::gate::Gate;
+use super::handle::Handle;
 use super::meta::{self, Identity};
 use crate::layout::FORMAT;
 use crate::{Error, Result};
@@ -17,7 +18,7 @@ pub(super) fn open(
     storage: Box<dyn StorageBackend>,
     path: &Path,
     options: &RedbOptions,
-) -> Result<Database> {
+) -> Result<Handle> {
     let gate = attempt("look at the file", || Gate::before(storage));
     let gate = gate.map_err(|failure| failure.at(path))?;
     let mut database = start(gate.clone(), path, options.cache_bytes)?;
@@ -38,7 +39,7 @@ pub(super) fn open(
     Ok(database)
 }
 
-fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Database> {
+fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Handle> {
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
     let started = caught(|| builder.create_with_backend(gate));
@@ -47,7 +48,9 @@ fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Database> {
             Err(Error::AlreadyOpen { path: path.to_owned() })
         }
         Err(error) if is_foreign(&error) => Err(Error::NotOurs { path: path.to_owned() }),
-        started => attempt("open the file", || started).map_err(|failure| failure.at(path)),
+        started => attempt("open the file", || started)
+            .map(Handle::new)
+            .map_err(|failure| failure.at(path)),
     }
 }
 
@@ -60,10 +63,13 @@ fn is_foreign(error: &DatabaseError) -> bool {
     }
 }
 
-fn verify(database: &mut Database, path: &Path) -> Result<()> {
-    let sound = attempt("verify the file", || match database.check_integrity() {
-        Ok(false) => Err(StorageError::Corrupted("a checksum is wrong".to_owned()).into()),
-        checked => checked,
+fn verify(database: &mut Handle, path: &Path) -> Result<()> {
+    let sound = attempt("verify the file", || {
+        if database.get_mut()?.check_integrity()? {
+            Ok(())
+        } else {
+            Err(redb::Error::Corrupted("a checksum is wrong".to_owned()))
+        }
     });
-    sound.map(drop).map_err(|failure| failure.at(path))
+    sound.map_err(|failure| failure.at(path))
 }

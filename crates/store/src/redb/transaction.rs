@@ -5,10 +5,9 @@ use std::iter::{self, Peekable};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use redb::Database;
-
-use super::changes::{Changes, Run, over};
+use super::changes::{Changes, Run, compare, over};
 use super::disk::Disk;
+use super::handle::Handle;
 use crate::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, range};
 
 /// A transaction in the making.
@@ -19,12 +18,12 @@ pub(super) struct Layered<'s> {
     /// The disk lies below everything, so it does not matter whether it is looked at before or
     /// after the commit of a layer above it.
     disk: OnceCell<Disk<'s>>,
-    database: &'s Database,
+    database: &'s Handle,
     path: &'s Path,
 }
 
 impl<'s> Layered<'s> {
-    pub(super) fn new(under: Vec<&'s Changes>, database: &'s Database, path: &'s Path) -> Self {
+    pub(super) fn new(under: Vec<&'s Changes>, database: &'s Handle, path: &'s Path) -> Self {
         Self { own: Changes::default(), under, disk: OnceCell::new(), database, path }
     }
 
@@ -104,7 +103,7 @@ struct Merge<'m, 'c, 'v> {
 impl Merge<'_, '_, '_> {
     fn entry(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
         let order = self.order;
-        while let Some(change) = self.run.next_if(|(new, _)| order.compare(new, key).is_lt()) {
+        while let Some(change) = self.run.next_if(|(new, _)| compare(new, key, order).is_lt()) {
             self.show(change)?;
         }
         match self.run.next_if(|(new, _)| *new == key) {

@@ -1,0 +1,94 @@
+//! What preferences cost: one decision, all five channels, and all workflows of a subscriber.
+//!
+//! ```text
+//! cargo bench --bench preferences
+//! ```
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use domain::preference::{
+    BulkPreference, BulkPreferences, Layers, Preference, PreferenceChannels, PreferencesQuery,
+    resolve,
+};
+use domain::vocabulary::Channel;
+use serde_json::json;
+use tidings::Engine;
+use tidings::domain::ids::SubscriberId;
+use tidings::store::Store;
+use tidings::store::memory::MemoryStore;
+use tidings::store::redb::RedbStore;
+
+fn decisions(criterion: &mut Criterion) {
+    let every = PreferenceChannels {
+        email: Some(true),
+        sms: Some(true),
+        in_app: Some(true),
+        chat: Some(true),
+        push: Some(true),
+    };
+    let full = Preference { enabled: Some(true), channels: every };
+    let silent = Preference::default();
+    let layers = Layers {
+        definition: Some(&full),
+        dashboard: Some(&silent),
+        subscriber_global: Some(&silent),
+        subscriber_workflow: Some(&silent),
+        critical: false,
+    };
+    let mut group = criterion.benchmark_group("decision");
+    group.bench_function("4 layers, 1 channel", |bencher| {
+        bencher.iter(|| resolve(black_box(layers), black_box(Channel::Sms)));
+    });
+    group.bench_function("4 layers, 5 channels", |bencher| {
+        bencher.iter(|| {
+            let layers = black_box(layers);
+            Channel::ALL.iter().filter(|channel| resolve(layers, **channel).enabled).count()
+        });
+    });
+    group.finish();
+}
+
+fn readings(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut group = criterion.benchmark_group("100 workflows of a subscriber");
+    reading(&mut group, "memory", MemoryStore::default());
+    reading(&mut group, "redb", RedbStore::open(folder.path().join("bench.redb")).unwrap());
+    group.finish();
+}
+
+fn reading(
+    group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>,
+    name: &str,
+    store: impl Store,
+) {
+    let engine = Engine::builder().build(store);
+    let acme = engine.organization("acme".try_into().unwrap());
+    let env = engine.environment(acme.environments().development().unwrap().id).unwrap();
+    let ada = SubscriberId::new("ada").unwrap();
+    env.subscribers()
+        .create(serde_json::from_value(json!({ "subscriberId": "ada" })).unwrap())
+        .unwrap();
+    let off = PreferenceChannels { email: Some(false), ..PreferenceChannels::default() };
+    let mut update = BulkPreferences::default();
+    for number in 0..100 {
+        let workflow = json!({
+            "workflowId": format!("workflow-{number}"),
+            "name": format!("Workflow {number}"),
+            "active": true,
+            "steps": [{ "type": "email", "template": { "subject": "Hello", "body": "Hello" } }],
+        });
+        env.workflows().create(serde_json::from_value(workflow).unwrap()).unwrap();
+        if number % 4 == 0 {
+            let workflow_id = format!("workflow-{number}");
+            update.preferences.push(BulkPreference { workflow_id, channels: off });
+        }
+    }
+    env.preferences(&ada).update_bulk(&update).unwrap();
+    group.bench_function(name, |bencher| {
+        bencher.iter(|| env.preferences(&ada).get(&PreferencesQuery::default()).unwrap());
+    });
+}
+
+criterion_group!(benches, decisions, readings);
+criterion_main!(benches);
