@@ -167,6 +167,12 @@ impl TryFrom<String> for TimeZone {
     }
 }
 
+impl From<TimeZone> for Tz {
+    fn from(zone: TimeZone) -> Tz {
+        zone.0
+    }
+}
+
 impl From<TimeZone> for String {
     fn from(zone: TimeZone) -> String {
         zone.as_str().into()

@@ -1,5 +1,7 @@
 //! What a provider asks for before it sends.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::json::Object;
@@ -49,7 +51,7 @@ pub struct Credentials {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore_tls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_options: Option<Object>,
+    pub tls_options: Option<TlsOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,8 +106,19 @@ pub struct Credentials {
     pub app_io_base_url: Option<String>,
 }
 
+/// How a provider is connected to. It may hold a private key, so it prints as `***`.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TlsOptions(pub Object);
+
+impl fmt::Debug for TlsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
 impl Credentials {
-    /// The credentials with their secrets made unreadable. TLS options may hold a private key.
+    /// The credentials with their secrets made unreadable, and without TLS options.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for secret in [

@@ -1,6 +1,6 @@
 //! Integrations: accounts at providers, and which one of a channel sends.
 
-use std::cmp::Reverse;
+mod peers;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,9 @@ use crate::secret::Secret;
 use crate::slug::slugify;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
+
+pub use peers::Peers;
+use peers::rank;
 
 /// An account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,7 +219,10 @@ impl Integration {
             return Err(Invalid::new("name", Reason::Empty));
         }
         at_most("name", &self.name, Self::MAX_NAME)?;
-        filter::check(&self.conditions).map_err(|invalid| invalid.named("conditions"))
+        filter::check(&self.conditions).map_err(|invalid| {
+            let place = invalid.field.replacen("filters", "conditions", 1);
+            invalid.named(place)
+        })
     }
 
     /// Whether it sends.
@@ -270,88 +276,6 @@ impl Channel {
             Channel::InApp | Channel::Chat | Channel::Push => false,
         }
     }
-}
-
-/// The integrations of one channel that are not deleted, as a change finds them.
-#[derive(Debug)]
-pub struct Peers(pub Vec<Integration>);
-
-impl Peers {
-    /// Makes `id` active: primary if `may_lead` and nobody else is, otherwise right behind the one
-    /// that is. What has conditions never leads.
-    pub fn activate(&mut self, id: IntegrationId, may_lead: bool) {
-        let is_free = !self.0.iter().any(Integration::is_primary);
-        self.change(id, |integration| {
-            let leads = integration.channel.has_primary() && integration.conditions.is_empty();
-            let primary = leads && may_lead && is_free;
-            integration.standing = Standing::Active { primary, priority: u32::MAX };
-        });
-    }
-
-    /// Makes `id` inactive. Nobody else becomes primary for that.
-    pub fn deactivate(&mut self, id: IntegrationId) {
-        self.change(id, |integration| integration.standing = Standing::Inactive);
-    }
-
-    /// Makes `id` the primary one: active, and without conditions.
-    pub fn lead(&mut self, id: IntegrationId) {
-        for integration in &mut self.0 {
-            let priority = integration.priority();
-            if integration.is_primary() {
-                integration.standing = Standing::Active { primary: false, priority };
-            }
-        }
-        self.change(id, |integration| {
-            integration.conditions.clear();
-            integration.standing = Standing::Active { primary: true, priority: u32::MAX };
-        });
-    }
-
-    /// Takes `id` for changed: what got conditions does not lead any more.
-    pub fn follow_conditions(&mut self, id: IntegrationId) {
-        self.change(id, |integration| {
-            let priority = integration.priority();
-            if integration.is_primary() && !integration.conditions.is_empty() {
-                integration.standing = Standing::Active { primary: false, priority };
-            }
-        });
-    }
-
-    /// Deletes `id`. If it was primary and `promote` says so, the next one in rank becomes primary.
-    pub fn delete(&mut self, id: IntegrationId, promote: bool, by: UserId, now: Timestamp) {
-        let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
-        self.change(id, |integration| integration.standing = Standing::Deleted { at: now, by });
-        if was_primary && promote {
-            let unconditional =
-                |peer: &&Integration| peer.is_active() && peer.conditions.is_empty();
-            let next = self.0.iter().filter(unconditional).max_by_key(|peer| rank(peer));
-            if let Some(next) = next.map(|peer| peer.id) {
-                self.lead(next);
-            }
-        }
-    }
-
-    fn change(&mut self, id: IntegrationId, change: impl FnOnce(&mut Integration)) {
-        if let Some(integration) = self.0.iter_mut().find(|peer| peer.id == id) {
-            change(integration);
-        }
-        self.number();
-    }
-
-    // Numbers the active ones by rank, the last one 1.
-    fn number(&mut self) {
-        let mut active: Vec<_> = self.0.iter_mut().filter(|peer| peer.is_active()).collect();
-        active.sort_by_key(|peer| rank(peer));
-        for (priority, peer) in (1..).zip(active) {
-            let priority = if peer.channel.has_primary() { priority } else { 0 };
-            peer.standing = Standing::Active { primary: peer.is_primary(), priority };
-        }
-    }
-}
-
-// The higher, the sooner it is asked; of equals the older one.
-fn rank(integration: &Integration) -> impl Ord + use<> {
-    (integration.is_primary(), integration.priority(), Reverse(integration.id))
 }
 
 /// Chooses the integration of `channel` that sends: the one that is `named`, else the first in rank

@@ -1,15 +1,17 @@
 //! Jobs: one step of a workflow for one notification, and what happened to it.
 
-use std::time::Duration;
+mod retry;
 
 use serde::{Deserialize, Serialize};
 
 use crate::filter::StepFilter;
 use crate::ids::{DetailId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
-use crate::step::{MonthlyType, Ordinal, OrdinalValue, Step};
+use crate::step::{MonthlyType, Ordinal, OrdinalValue, ReplyCallback, Step};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, ProviderId, TimeUnit, Weekday, vocabulary};
+
+pub use retry::RetryPolicy;
 
 /// A step of a workflow on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +98,7 @@ pub struct JobStep {
     pub template_id: TemplateId,
     /// Where replies go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply_callback: Option<Object>,
+    pub reply_callback: Option<ReplyCallback>,
     /// Values that control it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_variables: Option<Object>,
@@ -352,6 +354,19 @@ impl Job {
 }
 
 impl JobStatus {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            JobStatus::Pending => "pending",
+            JobStatus::Queued { .. } => "queued",
+            JobStatus::Running { .. } => "running",
+            JobStatus::Completed => "completed",
+            JobStatus::Failed => "failed",
+            JobStatus::Canceled => "canceled",
+            JobStatus::Skipped => "skipped",
+        }
+    }
+
     /// When somebody has to look after the job; never, if nobody has to.
     pub const fn due_at(self) -> Option<Timestamp> {
         match self {
@@ -376,36 +391,6 @@ impl JobStatus {
     }
 }
 
-/// How often, and at which intervals, a provider that cannot send right now is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// How often in all.
-    pub attempts: u32,
-    /// The time between the first try and the second. It doubles with every try.
-    pub first_interval: Duration,
-}
-
-impl Default for RetryPolicy {
-    /// Eight tries within half an hour.
-    fn default() -> Self {
-        Self { attempts: 8, first_interval: Duration::from_secs(14) }
-    }
-}
-
-impl RetryPolicy {
-    /// How long to wait after the try number `attempts`; nothing if it was the last one.
-    /// `jitter`, out of 65 536, takes up to a quarter off, so that what failed together is not
-    /// tried together.
-    pub fn next(&self, attempts: u32, jitter: u16) -> Option<Duration> {
-        if attempts >= self.attempts {
-            return None;
-        }
-        let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
-        let interval = self.first_interval.saturating_mul(doubled);
-        Some(interval - interval / 4 / (1 << 16) * u32::from(jitter))
-    }
-}
-
 impl From<&Step> for JobStep {
     fn from(step: &Step) -> Self {
         Self {
@@ -413,49 +398,17 @@ impl From<&Step> for JobStep {
             active: step.definition.active,
             filters: step.definition.filters.clone(),
             template_id: step.template_id,
-            reply_callback: None,
+            reply_callback: step.definition.reply_callback.clone(),
             control_variables: None,
             metadata: None,
             issues: None,
             template: None,
             variants: Vec::new(),
             name: step.definition.name.clone(),
-            parent_id: None,
+            parent_id: step.parent_id,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eight_tries_take_half_an_hour() {
-        let policy = RetryPolicy::default();
-        let waits: Vec<_> = (1..).map_while(|attempts| policy.next(attempts, 0)).collect();
-        assert_eq!(
-            waits.iter().map(Duration::as_secs).collect::<Vec<_>>(),
-            [14, 28, 56, 112, 224, 448, 896]
-        );
-        assert!(waits.iter().sum::<Duration>() < Duration::from_secs(30 * 60));
-    }
-
-    #[test]
-    fn jitter_takes_a_quarter_off_at_most() {
-        let policy = RetryPolicy { attempts: 2, first_interval: Duration::from_secs(64) };
-        assert_eq!(policy.next(1, 0), Some(Duration::from_secs(64)));
-        let least = policy.next(1, u16::MAX).unwrap();
-        assert!(least > Duration::from_secs(48) && least < Duration::from_millis(48_001));
-        assert_eq!(policy.next(2, 0), None);
-    }
-
-    #[test]
-    fn a_status_carries_what_is_known_in_it() {
-        let queued = JobStatus::Queued { due_at: Timestamp::from_millis(0), attempts: 1 };
-        assert_eq!(
-            serde_json::to_string(&queued).unwrap(),
-            r#"{"status":"queued","dueAt":"1970-01-01T00:00:00.000Z","attempts":1}"#
-        );
-        assert_eq!(serde_json::to_string(&JobStatus::Skipped).unwrap(), r#"{"status":"skipped"}"#);
-    }
-}
+mod tests;

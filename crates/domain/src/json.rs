@@ -19,6 +19,14 @@ impl Object {
     /// The deepest nesting allowed.
     pub const MAX_DEPTH: usize = 64;
 
+    /// What `record` says. A record holds objects, and so may be nested deeper than they are.
+    pub(crate) fn of(record: impl Serialize) -> Self {
+        match serde_json::to_value(record) {
+            Ok(Value::Object(map)) => Self(map),
+            Ok(_) | Err(_) => Self::default(),
+        }
+    }
+
     /// How many bytes the object takes as JSON text.
     pub fn size(&self) -> usize {
         // Writing a map with text keys into a counter does not fail.

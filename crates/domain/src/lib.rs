@@ -24,6 +24,8 @@ pub mod notification;
 pub mod page;
 pub mod patch;
 pub mod preference;
+#[cfg(test)]
+mod sample;
 pub mod schedule;
 pub mod secret;
 mod slug;

@@ -245,6 +245,14 @@ impl Message {
         }
     }
 
+    /// What it says, if that is one text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Some(MessageContent::Text(text)) => Some(text),
+            Some(MessageContent::Blocks(_)) | None => None,
+        }
+    }
+
     /// The message on its way through `provider_id` to `address`.
     #[must_use]
     pub fn addressed(mut self, provider_id: &str, address: &Address) -> Self {
@@ -256,6 +264,14 @@ impl Message {
             Address::Devices(tokens) => self.device_tokens.clone_from(tokens),
         }
         self
+    }
+
+    /// The message with its secrets made unreadable.
+    #[must_use]
+    pub fn redacted(self) -> Self {
+        let direct_webhook_url = self.direct_webhook_url.as_ref().map(|_| Secret::redacted());
+        let subscriber = self.subscriber.map(Subscriber::redacted);
+        Self { direct_webhook_url, subscriber, ..self }
     }
 }
 
@@ -341,40 +357,4 @@ impl MessageQuery {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One row per mark: the stage it leads to from Unseen, Seen and Read.
-    #[test]
-    fn every_mark_from_every_stage() {
-        use Stage::{Read, Seen, Unseen};
-        let [one, two, now] = [1, 2, 3].map(Timestamp::from_millis);
-        let (seen, read) = (Seen { seen_at: one }, Read { seen_at: one, read_at: two });
-        let seen_now = Seen { seen_at: now };
-        let read_now = Read { seen_at: now, read_at: now };
-        for (mark_as, after) in [
-            (MarkAs::Seen, [seen_now, seen, read]),
-            (MarkAs::Read, [read_now, Read { seen_at: one, read_at: now }, read]),
-            (MarkAs::Unread, [seen_now, seen, seen]),
-            (MarkAs::Unseen, [Unseen, Unseen, Unseen]),
-        ] {
-            assert_eq!([Unseen, seen, read].map(|stage| stage.mark(mark_as, now)), after);
-        }
-    }
-
-    #[test]
-    fn a_stage_is_two_flags_and_their_dates() {
-        let at = Timestamp::from_millis(0);
-        let json = |stage| serde_json::to_string(&stage).unwrap();
-        assert_eq!(json(Stage::Unseen), r#"{"read":false,"seen":false}"#);
-        let date = "1970-01-01T00:00:00.000Z";
-        assert_eq!(
-            json(Stage::Read { seen_at: at, read_at: at }),
-            format!(
-                r#"{{"read":true,"seen":true,"lastSeenDate":"{date}","lastReadDate":"{date}"}}"#
-            )
-        );
-        let torn = r#"{"read":true,"seen":false}"#;
-        assert!(serde_json::from_str::<Stage>(torn).is_err());
-    }
-}
+mod tests;

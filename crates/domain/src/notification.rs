@@ -1,6 +1,6 @@
 //! Notifications: one triggered event for one subscriber, with everything that happened to it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::contact::Email;
 use crate::context::{ContextFilter, ContextSet};
@@ -149,7 +149,7 @@ pub struct NotificationQuery {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
     /// Those of one of these workflows, by id or identifier.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,
     /// Those for a subscriber with exactly one of these addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -334,6 +334,20 @@ impl NotificationQuery {
     }
 }
 
+// The specification lets a single id stand for the list of it.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    OneOrMany::deserialize(from).map(|ids| match ids {
+        OneOrMany::One(id) => vec![id],
+        OneOrMany::Many(ids) => ids,
+    })
+}
+
 fn is_any(filter: &ContextFilter) -> bool {
     *filter == ContextFilter::Any
 }
@@ -371,3 +385,6 @@ impl From<&Workflow> for NotificationTemplate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,6 +234,8 @@ impl From<Cursor> for String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -269,5 +271,79 @@ mod tests {
         let json = |counted| serde_json::to_string(&Total::of(counted)).unwrap();
         assert_eq!(json(50_000), r#"{"totalCount":50000,"totalCountCapped":false}"#);
         assert_eq!(json(50_001), r#"{"totalCount":50000,"totalCountCapped":true}"#);
+    }
+
+    /// One row per query: where the page lies, whether the item at the cursor belongs to it.
+    #[test]
+    fn a_page_lies_behind_or_before_a_cursor() {
+        let cursor = || Cursor::at(&[7; Cursor::LEN]);
+        let query = |after: bool, before: bool, include_cursor| PageQuery {
+            after: after.then(cursor),
+            before: before.then(cursor),
+            include_cursor,
+            ..PageQuery::default()
+        };
+        for (query, place) in [
+            (query(false, false, false), Place::Start),
+            (query(false, false, true), Place::Start),
+            (query(true, false, false), Place::After(Bound::Excluded(cursor()))),
+            (query(true, false, true), Place::After(Bound::Included(cursor()))),
+            (query(false, true, false), Place::Before(Bound::Excluded(cursor()))),
+            (query(false, true, true), Place::Before(Bound::Included(cursor()))),
+        ] {
+            let direction = Direction::Descending;
+            assert_eq!(query.check(), Ok(PageRequest { place, limit: 10, direction }));
+        }
+        let order_direction = Some(Direction::Ascending);
+        let ascending = PageQuery { order_direction, ..PageQuery::default() };
+        assert_eq!(ascending.check().unwrap().direction, Direction::Ascending);
+    }
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        for length in [0, 15, 17] {
+            let foreign = || Some(Cursor::at(&vec![7; length]));
+            for (query, field) in [
+                (PageQuery { after: foreign(), ..PageQuery::default() }, "after"),
+                (PageQuery { before: foreign(), ..PageQuery::default() }, "before"),
+            ] {
+                let expected = "a cursor of this list";
+                let error = Invalid::new(field, Reason::Malformed { expected });
+                assert_eq!(query.check(), Err(error), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_direction_has_another() {
+        for direction in Direction::ALL {
+            assert_ne!(direction.reversed(), *direction);
+            assert_eq!(direction.reversed().reversed(), *direction);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cursors_sort_as_their_keys_do(
+            keys in prop::array::uniform2(prop::array::uniform16(any::<u8>())),
+        ) {
+            let [one, other] = keys.map(|key| Cursor::at(&key));
+            prop_assert_eq!(one.to_string().cmp(&other.to_string()), keys[0].cmp(&keys[1]));
+            prop_assert_eq!(one.to_string().parse(), Ok(one));
+        }
+
+        #[test]
+        fn any_text_is_taken_for_a_cursor_without_harm(text in "\\PC*|[0-9a-fA-F]*") {
+            if let Ok(cursor) = text.parse::<Cursor>() {
+                prop_assert_eq!(cursor.to_string(), text.to_lowercase());
+            }
+        }
+
+        #[test]
+        fn a_total_is_read_as_it_is_written(counted in 0_usize..60_000) {
+            let total = Total::of(counted);
+            let json = serde_json::to_string(&total).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Total>(&json).unwrap(), total);
+        }
     }
 }

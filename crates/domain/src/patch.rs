@@ -54,3 +54,36 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
         Ok(value.map_or(Patch::Clear, Patch::Set))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Update {
+        #[serde(skip_serializing_if = "Patch::is_keep")]
+        field: Patch<u8>,
+    }
+
+    /// One row per patch: how it is written, and what it makes of an empty field and of a full one.
+    #[test]
+    fn keeps_clears_and_sets() {
+        for (field, json, of_none, of_some) in [
+            (Patch::Keep, json!({}), None, Some(1)),
+            (Patch::Clear, json!({ "field": null }), None, None),
+            (Patch::from(2), json!({ "field": 2 }), Some(2), Some(2)),
+        ] {
+            assert_eq!(serde_json::to_value(Update { field }).unwrap(), json);
+            assert_eq!(serde_json::from_value::<Update>(json).unwrap(), Update { field });
+            let applied = |mut to: Option<u8>| {
+                field.apply(&mut to);
+                to
+            };
+            assert_eq!((applied(None), applied(Some(1))), (of_none, of_some));
+        }
+        assert!(serde_json::from_value::<Update>(json!({ "field": "2" })).is_err());
+    }
+}

@@ -42,3 +42,6 @@ impl fmt::Debug for Secret {
         f.write_str("***")
     }
 }
+
+#[cfg(test)]
+mod tests;

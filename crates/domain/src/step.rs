@@ -1,5 +1,8 @@
 //! The steps of a workflow: what is sent on which channel, and what happens in between.
 
+mod metadata;
+mod templates;
+
 use serde::{Deserialize, Serialize};
 
 use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
@@ -7,7 +10,12 @@ use crate::error::{Invalid, Reason};
 use crate::filter::{self, StepFilter};
 use crate::ids::{StepId, TemplateId};
 use crate::template::{Facts, Format, RenderError, Template};
-use crate::vocabulary::{Channel, JobType, TimeUnit, Weekday, vocabulary};
+use crate::vocabulary::{Channel, JobType};
+
+pub use metadata::{
+    DelayMetadata, DigestMetadata, MonthlyType, Ordinal, OrdinalValue, ThrottleMetadata,
+    TimedConfig, TimedWindow, Window,
+};
 
 /// A step of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +26,9 @@ pub struct Step {
     /// What the engine calls its content.
     #[serde(rename = "_templateId")]
     pub template_id: TemplateId,
+    /// The step before it.
+    #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<StepId>,
     /// What the host application says about it.
     #[serde(flatten)]
     pub definition: StepDefinition,
@@ -27,6 +38,9 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepDefinition {
+    /// What the editor that it was written in calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
     /// What people call it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -199,143 +213,6 @@ pub struct PushTemplate {
     pub body: Template,
 }
 
-/// For how long a digest collects, and which events belong together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum DigestMetadata {
-    /// From the first event on, for a fixed time.
-    Regular(Window),
-    /// The same, but the first event after a quiet time goes on at once.
-    Backoff(Window),
-    /// Until the next occurrence of a time.
-    Timed(TimedWindow),
-}
-
-/// A span of time that starts with an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "named as in the specification")]
-pub struct Window {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub amount: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unit: Option<TimeUnit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub digest_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff_amount: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff_unit: Option<TimeUnit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub update_mode: Option<bool>,
-}
-
-/// A span of time that ends at a time of the calendar.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "named as in the specification")]
-pub struct TimedWindow {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub amount: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unit: Option<TimeUnit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub digest_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timed: Option<TimedConfig>,
-}
-
-/// The times of the calendar at which a window ends.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "named as in the specification")]
-pub struct TimedConfig {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_time: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub week_days: Vec<Weekday>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub month_days: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordinal: Option<Ordinal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordinal_value: Option<OrdinalValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub monthly_type: Option<MonthlyType>,
-}
-
-vocabulary! {
-    /// Which one of a month's days of a kind.
-    Ordinal, "ordinal":
-    First = "1",
-    Second = "2",
-    Third = "3",
-    Fourth = "4",
-    Fifth = "5",
-    Last = "last",
-}
-
-vocabulary! {
-    /// A kind of day.
-    OrdinalValue, "ordinalValue":
-    Day = "day",
-    Weekday = "weekday",
-    Weekend = "weekend",
-    Sunday = "sunday",
-    Monday = "monday",
-    Tuesday = "tuesday",
-    Wednesday = "wednesday",
-    Thursday = "thursday",
-    Friday = "friday",
-    Saturday = "saturday",
-}
-
-vocabulary! {
-    /// How the days of a month are named.
-    MonthlyType, "monthlyType":
-    Each = "each",
-    On = "on",
-}
-
-/// How long a delay is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum DelayMetadata {
-    /// A fixed time.
-    Regular {
-        /// How many units.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        amount: Option<u32>,
-        /// The unit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        unit: Option<TimeUnit>,
-    },
-    /// Until a time that the payload names.
-    #[serde(rename_all = "camelCase")]
-    Scheduled {
-        /// Where the payload names it.
-        delay_path: String,
-    },
-}
-
-/// How often a throttle lets pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ThrottleMetadata {
-    /// How many units a window has.
-    pub amount: u32,
-    /// The unit.
-    pub unit: TimeUnit,
-    /// How many events pass in a window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<u32>,
-    /// Where the payload names what is counted apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throttle_key: Option<String>,
-}
-
 /// What a step says, with the placeholders filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
@@ -358,10 +235,12 @@ impl StepDefinition {
         if self.kind.channel().is_none() {
             return Err(Invalid::new("type", Reason::Unsupported));
         }
+        self.kind.check_templates()?;
         filter::check(&self.filters)?;
         crate::error::at_most_items("variants", &self.variants, Self::MAX_VARIANTS)?;
         for (index, variant) in self.variants.iter().enumerate() {
             let inside = |invalid: Invalid| invalid.within(format!("variants[{index}]"));
+            variant.kind.check_templates().map_err(inside)?;
             filter::check(&variant.filters).map_err(inside)?;
             if variant.kind.job_type() != self.kind.job_type() {
                 let expected = "the type of its step";
@@ -391,35 +270,6 @@ impl StepKind {
     /// The channel that such a step sends on, if it sends.
     pub const fn channel(&self) -> Option<Channel> {
         self.job_type().channel()
-    }
-
-    /// Every template in it.
-    pub(crate) fn templates(&self) -> Vec<&Template> {
-        match self {
-            StepKind::InApp { template } => {
-                let InAppTemplate { subject, body, url, buttons } = template;
-                let buttons = buttons.iter().map(|button| &button.content);
-                subject.iter().chain([body]).chain(url).chain(buttons).collect()
-            }
-            StepKind::Email { template } => {
-                let mut templates = vec![&template.subject];
-                match &template.body {
-                    EmailBody::Html(body) => templates.push(body),
-                    EmailBody::Blocks(blocks) => templates.extend(
-                        blocks
-                            .iter()
-                            .flat_map(|block| [&block.content].into_iter().chain(&block.url)),
-                    ),
-                }
-                templates
-            }
-            StepKind::Sms { template } | StepKind::Chat { template } => vec![&template.body],
-            StepKind::Push { template } => vec![&template.title, &template.body],
-            StepKind::Digest { .. }
-            | StepKind::Delay { .. }
-            | StepKind::Throttle { .. }
-            | StepKind::Custom {} => Vec::new(),
-        }
     }
 
     /// What such a step says, if it says something, with the placeholders filled in.
@@ -491,3 +341,6 @@ impl Rendered {
 const fn yes() -> bool {
     true
 }
+
+#[cfg(test)]
+mod tests;

@@ -215,7 +215,7 @@ impl Subscriber {
         if self.profile == profile {
             return self.clone();
         }
-        Self { profile, version: self.version + 1, updated_at: now, ..self.clone() }
+        Self { profile, version: self.version.saturating_add(1), updated_at: now, ..self.clone() }
     }
 
     /// Whether the subscriber is called `search`, or has it in the address, in any case.
@@ -304,3 +304,6 @@ impl Profile {
         full.contains(&part.to_lowercase())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,9 +17,12 @@ use thiserror::Error;
 
 use crate::error::{Invalid, Reason, Unit};
 
-/// A text with placeholders that is known to compile.
+/// A text with placeholders.
+///
+/// One that is read from JSON is taken as it is, so that reading a workflow costs nothing more; a
+/// workflow that is saved [checks](Template::check) every template in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(transparent)]
 pub struct Template(String);
 
 /// What the placeholders stand for.
@@ -61,20 +64,23 @@ impl Template {
     /// The longest template, in bytes.
     pub const MAX_LEN: usize = 256 * 1024;
 
-    /// Compiles `raw` and takes it as a template.
+    /// Takes `raw` as a template, if it compiles.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
-        let raw = raw.into();
-        if raw.len() > Self::MAX_LEN {
+        let template = Self(raw.into());
+        template.check()?;
+        Ok(template)
+    }
+
+    /// Refuses a template that is too long or does not compile.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.0.len() > Self::MAX_LEN {
             let reason = Reason::TooLong { max: Self::MAX_LEN, unit: Unit::Bytes };
             return Err(Invalid::new("template", reason));
         }
-        match ENGINE.template_from_named_str(PLAIN, &raw) {
-            Ok(_) => Ok(Self(raw)),
-            Err(error) => {
-                let problem = RenderError::from(error).0;
-                Err(Invalid::new("template", Reason::Template { problem }))
-            }
-        }
+        ENGINE.template_from_named_str(PLAIN, &self.0).map(drop).map_err(|error| {
+            let problem = RenderError::from(error).0;
+            Invalid::new("template", Reason::Template { problem })
+        })
     }
 
     /// The template as it was written.
@@ -105,25 +111,11 @@ impl Facts {
     }
 }
 
-impl TryFrom<String> for Template {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
-
 impl TryFrom<&str> for Template {
     type Error = Invalid;
 
     fn try_from(raw: &str) -> Result<Self, Invalid> {
         Self::new(raw)
-    }
-}
-
-impl From<Template> for String {
-    fn from(template: Template) -> String {
-        template.0
     }
 }
 

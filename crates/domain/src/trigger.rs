@@ -188,3 +188,6 @@ impl From<SubscriberCreate> for Recipient {
         Recipient::Inline(subscriber)
     }
 }
+
+#[cfg(test)]
+mod tests;

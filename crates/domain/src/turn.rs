@@ -233,8 +233,7 @@ fn known(context: &Context) -> (String, Value) {
 fn about(subscriber: &Subscriber) -> Object {
     let mut subscriber = subscriber.clone();
     subscriber.profile.channels.clear();
-    let json = serde_json::to_value(subscriber).unwrap_or_default();
-    Object::try_from(json).unwrap_or_default()
+    Object::of(subscriber)
 }
 
 fn address(profile: &Profile, integration: &Integration) -> Result<Address, Refusal> {
@@ -274,3 +273,6 @@ impl Refusal {
         Self { raw: Some(raw), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Workflows: what happens when an event is triggered.
 
+mod request;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -12,14 +14,14 @@ use crate::ids::{
     WorkflowIdentifier,
 };
 use crate::json::Object;
-use crate::page::PageQuery;
-use crate::patch::Patch;
 use crate::preference::{Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
-use crate::step::{Step, StepDefinition, StepUpdate};
+use crate::step::{Step, StepUpdate};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity, vocabulary};
+
+pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 
 /// A workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,81 +90,6 @@ pub struct Workflow {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-}
-
-/// A new workflow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkflowCreate {
-    /// The name that triggers it. No other workflow of the environment has it.
-    pub workflow_id: WorkflowIdentifier,
-    /// What people call it: 1 to 128 characters.
-    pub name: String,
-    /// What it is for: at most 256 characters.
-    #[serde(default)]
-    pub description: String,
-    /// Whether it can be triggered.
-    #[serde(default)]
-    pub active: bool,
-    /// Whether it takes no subscriber's word.
-    #[serde(default)]
-    pub critical: bool,
-    /// How much its notifications matter.
-    #[serde(default)]
-    pub severity: Severity,
-    /// What it is filed under: at most 16 words of at most 64 characters.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// What it says about channels.
-    #[serde(default)]
-    pub preference_settings: Preference,
-    /// What it does, in this order: at most 20 steps.
-    pub steps: Vec<StepDefinition>,
-    /// Custom data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Object>,
-}
-
-/// A partial update of a workflow.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "named after the fields of `Workflow`")]
-pub struct WorkflowUpdate {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub active: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub critical: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub severity: Option<Severity>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub preference_settings: Option<Preference>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    pub preferences: Patch<Preference>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Vec<StepUpdate>>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    pub data: Patch<Object>,
-}
-
-/// Which workflows are listed. Every condition that is given must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct WorkflowQuery {
-    /// Which page of them.
-    #[serde(flatten)]
-    pub page: PageQuery,
-    /// Those filed under this word.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
-    /// Those that can be triggered, or those that cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub active: Option<bool>,
 }
 
 /// What sets a workflow off.
@@ -316,7 +243,8 @@ impl Workflow {
         at_most("name", &self.name, Self::MAX_NAME)?;
         at_most("description", &self.description, Self::MAX_DESCRIPTION)?;
         at_most_items("tags", &self.tags, Self::MAX_TAGS)?;
-        self.tags.iter().try_for_each(|tag| at_most("tags", tag, Self::MAX_TAG))
+        let mut tags = self.tags.iter().enumerate();
+        tags.try_for_each(|(index, tag)| at_most(&format!("tags[{index}]"), tag, Self::MAX_TAG))
     }
 
     /// The name that triggers it.
@@ -412,7 +340,8 @@ fn saved(
                 }
             },
         };
-        saved.push(Step { id, template_id, definition });
+        let parent_id = saved.last().map(|step| step.id);
+        saved.push(Step { id, template_id, parent_id, definition });
     }
     Ok(saved)
 }
@@ -420,7 +349,7 @@ fn saved(
 impl NotificationTrigger {
     // What `identifier` triggers may use whatever the templates of its steps name.
     fn new(identifier: WorkflowIdentifier, steps: &[Step]) -> Self {
-        let templates = steps.iter().flat_map(|step| step.definition.kind.templates());
+        let templates = steps.iter().flat_map(|step| step.definition.templates());
         let names: BTreeSet<String> = templates.flat_map(Template::variables).collect();
         let below = |prefix: &str| {
             let names = names.iter().filter_map(|name| name.strip_prefix(prefix));
@@ -435,19 +364,6 @@ impl NotificationTrigger {
     }
 }
 
-impl WorkflowQuery {
-    /// Whether the query leaves any out.
-    pub fn is_narrow(&self) -> bool {
-        self.tag.is_some() || self.active.is_some()
-    }
-
-    /// Whether `workflow` belongs to the list.
-    pub fn shows(&self, workflow: &Workflow) -> bool {
-        self.tag.as_ref().is_none_or(|tag| workflow.tags.contains(tag))
-            && self.active.is_none_or(|active| workflow.active == active)
-    }
-}
-
 impl From<&Workflow> for WorkflowName {
     fn from(workflow: &Workflow) -> Self {
         Self {
@@ -458,3 +374,6 @@ impl From<&Workflow> for WorkflowName {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use domain::notification::{
     Notification, NotificationPage, NotificationQuery, NotificationSubscriber, NotificationTemplate,
 };
 use domain::subscriber::Subscriber;
-use store::{Order, Prefix, ReadRecords, Snapshot, Table, layout};
+use store::{Key, Order, Prefix, ReadRecords, Snapshot, Table, layout};
 
 use crate::{Entity, Error, Result, Scope, workflows};
 
@@ -108,12 +108,12 @@ impl Narrowed {
         let (table, prefixes) = self.sources(scope, query);
         match prefixes.as_slice() {
             [prefix] => {
-                let newest_first = Order::Descending;
-                snapshot.each(table, &prefix.range(), newest_first, |_, found| visit(found))?;
+                let range = prefix.range();
+                snapshot.each(table, &range, Order::Descending, |_, found| visit(found))?;
             }
             prefixes => {
-                for notification in merged(snapshot, table, prefixes)? {
-                    if visit(notification).is_break() {
+                for key in newest_first(snapshot, table, prefixes)? {
+                    if visit(snapshot.follow(table, &key)?).is_break() {
                         break;
                     }
                 }
@@ -149,13 +149,14 @@ impl Narrowed {
     }
 }
 
-fn merged(snapshot: &dyn Snapshot, table: Table, prefixes: &[Prefix]) -> Result<Vec<Notification>> {
-    let mut merged: Vec<Notification> = Vec::new();
+// Keys end in ids, and ids sort by time.
+fn newest_first(snapshot: &dyn Snapshot, table: Table, prefixes: &[Prefix]) -> Result<Vec<Key>> {
+    let mut keys = Vec::new();
     for prefix in prefixes {
-        merged.extend(snapshot.all::<Notification>(table, prefix)?);
+        keys.extend(snapshot.targets(table, prefix)?);
     }
-    merged.sort_by(|left, right| right.id.cmp(&left.id));
-    Ok(merged)
+    keys.sort_unstable_by(|left, right| right.cmp(left));
+    Ok(keys)
 }
 
 fn named_subscribers(

@@ -115,6 +115,7 @@ impl SubscriberPreferences<'_> {
                 workflow: None,
                 enabled: global.enabled,
                 channels: global.channels,
+                condition: None,
             })
         })
     }
@@ -240,6 +241,7 @@ fn answer(
         workflow: Some(workflow.info()),
         enabled: resolve_unnamed(layers).enabled,
         channels: PreferenceChannels::resolved(layers),
+        condition: None,
     }
 }
 

@@ -57,11 +57,17 @@ impl Subscribers<'_> {
     /// A page of the subscribers, newest first unless the query says otherwise.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
         let request = query.page.check()?;
-        let prefix = layout::subscriber_ids(self.scope.environment_id());
+        let environment = self.scope.environment_id();
+        // Both tables sort by id behind what the subscribers have in common.
+        let (table, prefix) = match &query.email {
+            Some(email) => {
+                (Table::SubscriberEmails, layout::subscriber_emails(environment, email))
+            }
+            None => (Table::SubscriberIds, layout::subscriber_ids(environment)),
+        };
         let shows = |subscriber: &Subscriber| query.shows(subscriber);
         let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
-        self.scope
-            .read(|snapshot| Ok(snapshot.page(Table::SubscriberIds, &prefix, &request, shows)?))
+        self.scope.read(|snapshot| Ok(snapshot.page(table, &prefix, &request, shows)?))
     }
 
     /// Changes what is said about a subscriber. A field that is kept stays, one that is cleared is

@@ -113,6 +113,11 @@ pub trait ReadRecords: Snapshot {
         Ok(targets)
     }
 
+    /// The record under `target`, which an entry of `index` leads to.
+    fn follow<R: Record>(&self, index: Table, target: &Key) -> Result<R> {
+        follow(self, index, target.as_bytes())
+    }
+
     /// Every record whose entry in `table` shares `prefix`. The table is the record's own, or one
     /// of its indexes.
     fn all<R: Record>(&self, table: Table, prefix: &Prefix) -> Result<Vec<R>> {

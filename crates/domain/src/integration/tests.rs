@@ -1,1 +1,437 @@
+use std::cmp::Reverse;
 
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::json::Object;
+use crate::sample;
+
+// A short hand for the integrations of a channel, oldest first: a letter for the identifier, `?`
+// for a condition that holds for the plan `pro`, and then `-` if it is inactive, `x` if it is
+// deleted, or else its priority, after a `*` if it is primary.
+fn peers(channel: Channel, short: &str) -> Vec<Integration> {
+    short.split_whitespace().map(|one| peer(channel, one)).collect()
+}
+
+fn peer(channel: Channel, short: &str) -> Integration {
+    let (name, rest) = short.split_at(1);
+    let unconditional = rest.trim_start_matches('?');
+    let rank = unconditional.trim_start_matches('*');
+    let standing = match rank {
+        "-" => Standing::Inactive,
+        "x" => Standing::Deleted { at: sample::at(7), by: UserId::host() },
+        priority => {
+            let primary = rank != unconditional;
+            Standing::Active { primary, priority: priority.parse().unwrap() }
+        }
+    };
+    let conditions = if unconditional == rest { vec![] } else { vec![plan_is_pro()] };
+    Integration { standing, conditions, ..sample::integration(number(name), name, channel) }
+}
+
+fn number(name: &str) -> u128 {
+    name.bytes().next().unwrap().into()
+}
+
+fn short(peers: &[Integration]) -> String {
+    let one = |peer: &Integration| {
+        let condition = if peer.conditions.is_empty() { "" } else { "?" };
+        let rank = match &peer.standing {
+            Standing::Inactive => "-".into(),
+            Standing::Deleted { .. } => "x".into(),
+            Standing::Active { primary: true, priority } => format!("*{priority}"),
+            Standing::Active { primary: false, priority } => priority.to_string(),
+        };
+        format!("{}{condition}{rank}", peer.identifier)
+    };
+    peers.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn plan_is_pro() -> StepFilter {
+    let part = json!({ "field": "plan", "operator": "EQUAL", "value": "pro", "on": "payload" });
+    let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
+    serde_json::from_value(group).unwrap()
+}
+
+#[track_caller]
+fn check_on(
+    channel: Channel,
+    before: &str,
+    name: &str,
+    change: impl FnOnce(&mut Peers, IntegrationId),
+    after: &str,
+) {
+    let mut changed = Peers(peers(channel, before));
+    change(&mut changed, sample::id(number(name)));
+    assert_eq!(short(&changed.0), after, "from {before}");
+}
+
+#[track_caller]
+fn check(before: &str, name: &str, change: impl FnOnce(&mut Peers, IntegrationId), after: &str) {
+    check_on(Channel::Email, before, name, change, after);
+}
+
+fn create(peers: &mut Peers, id: IntegrationId) {
+    peers.activate(id, true);
+}
+
+fn activate(peers: &mut Peers, id: IntegrationId) {
+    peers.activate(id, false);
+}
+
+fn delete(peers: &mut Peers, id: IntegrationId) {
+    peers.delete(id, false, UserId::host(), sample::at(7));
+}
+
+fn delete_and_promote(peers: &mut Peers, id: IntegrationId) {
+    peers.delete(id, true, UserId::host(), sample::at(7));
+}
+
+#[test]
+fn the_first_one_without_conditions_is_created_primary() {
+    check("a-", "a", create, "a*1");
+    check("a- b-", "b", create, "a- b*1");
+    check("a1 b-", "b", create, "a1 b*2");
+    check("a?-", "a", create, "a?1");
+    check("a?1 b-", "b", create, "a?1 b*2");
+    check_on(Channel::Sms, "a-", "a", create, "a*1");
+}
+
+#[test]
+fn any_other_is_created_right_below_the_primary_one() {
+    check("a*1 b-", "b", create, "a*2 b1");
+    check("a*2 b1 c-", "c", create, "a*3 b1 c2");
+    check("a*2 b1 c?-", "c", create, "a*3 b1 c?2");
+}
+
+#[test]
+fn what_is_activated_later_does_not_become_primary() {
+    check("a-", "a", activate, "a1");
+    check("a1 b-", "b", activate, "a1 b2");
+    check("a*1 b-", "b", activate, "a*2 b1");
+    check("a*2 b1", "a", activate, "a*2 b1");
+    check("a*2 b1", "b", create, "a*2 b1");
+}
+
+#[test]
+fn what_is_deactivated_leaves_its_rank_to_those_below() {
+    check("a*3 b2 c1", "b", Peers::deactivate, "a*2 b- c1");
+    check("a*3 b2 c1", "a", Peers::deactivate, "a- b2 c1");
+    check("a*1 b-", "b", Peers::deactivate, "a*1 b-");
+}
+
+/// The cases of the specification for making an integration primary, in the order there.
+#[test]
+fn the_primary_one_is_active_without_conditions_and_on_top() {
+    check("a*2 b?1", "b", Peers::lead, "a1 b*2");
+    check("a*2 b1", "a", Peers::lead, "a*2 b1");
+    check("a-", "a", Peers::lead, "a*1");
+    check("a*1 b-", "b", Peers::lead, "a1 b*2");
+    check("p*2 a1 i- t-", "t", Peers::lead, "p2 a1 i- t*3");
+    check("p*3 a2 b1", "b", Peers::lead, "p2 a1 b*3");
+    check("a- b- c?-", "c", Peers::lead, "a- b- c*1");
+}
+
+#[test]
+fn what_gets_conditions_is_not_primary_any_more() {
+    check("a?*2 b1", "a", Peers::follow_conditions, "a?2 b1");
+    check("a*2 b?1", "b", Peers::follow_conditions, "a*2 b?1");
+    check("a*2 b1", "a", Peers::follow_conditions, "a*2 b1");
+    check("a?-", "a", Peers::follow_conditions, "a?-");
+}
+
+#[test]
+fn what_is_deleted_leaves_no_primary_unless_the_next_one_is_promoted() {
+    for (before, name, after, promoted) in [
+        ("a*3 b2 c2", "b", "a*2 bx c1", "a*2 bx c1"),
+        ("a*3 b2 c1", "a", "ax b2 c1", "ax b*2 c1"),
+        ("a*3 b?2 c1", "a", "ax b?2 c1", "ax b?1 c*2"),
+        ("a*2 b?1", "a", "ax b?1", "ax b?1"),
+        ("a*2 b- c1", "a", "ax b- c1", "ax b- c*1"),
+        ("a*1 b-", "a", "ax b-", "ax b-"),
+        ("a*1 b-", "b", "a*1 bx", "a*1 bx"),
+        ("a2 b1", "a", "ax b1", "ax b1"),
+    ] {
+        check(before, name, delete, after);
+        check(before, name, delete_and_promote, promoted);
+    }
+}
+
+#[test]
+fn a_deletion_is_dated_and_signed() {
+    let mut deleted = Peers(peers(Channel::Email, "a*1"));
+    deleted.delete(sample::id(number("a")), false, "eve".parse().unwrap(), sample::at(9));
+    let by = UserId::new("eve").unwrap();
+    assert_eq!(deleted.0[0].standing, Standing::Deleted { at: sample::at(9), by });
+}
+
+#[test]
+fn other_channels_have_neither_a_primary_one_nor_ranks() {
+    for channel in [Channel::InApp, Channel::Chat, Channel::Push] {
+        check_on(channel, "a-", "a", create, "a0");
+        check_on(channel, "a0 b-", "b", create, "a0 b0");
+        check_on(channel, "a0 b0", "a", Peers::deactivate, "a- b0");
+        check_on(channel, "a0 b0", "b", delete_and_promote, "a0 bx");
+    }
+}
+
+#[test]
+fn what_is_not_there_changes_nothing() {
+    let changes: [fn(&mut Peers, IntegrationId); 7] = [
+        create,
+        activate,
+        Peers::deactivate,
+        Peers::lead,
+        Peers::follow_conditions,
+        delete,
+        delete_and_promote,
+    ];
+    for change in changes {
+        check("a*2 b?1 c-", "z", change, "a*2 b?1 c-");
+    }
+}
+
+#[track_caller]
+fn check_choice(channel: Channel, short: &str, named: Option<&str>, plan: &str, chosen: &str) {
+    let mut integrations = peers(channel, short);
+    // What is on another channel is never chosen, whatever its rank.
+    let other = if channel == Channel::Sms { Channel::Email } else { Channel::Sms };
+    integrations.extend(peers(other, "y*9 z?8"));
+    let payload = sample::object(json!({ "plan": plan }));
+    let facts = filter::Facts { subscriber: &Object::default(), payload: &payload };
+    let choice = choose(&integrations, channel, named, &facts);
+    assert_eq!(choice.map_or("", |one| one.identifier.as_str()), chosen, "{short}, plan {plan}");
+}
+
+#[test]
+fn the_one_that_sends_is_chosen() {
+    for (short, named, free, pro) in [
+        ("", None, "", ""),
+        ("a- bx", None, "", ""),
+        ("a1", None, "a", "a"),
+        ("a2 b1", None, "", ""),
+        ("a*2 b1", None, "a", "a"),
+        ("a1 b*2", None, "b", "b"),
+        ("a*2 b?1", None, "a", "b"),
+        ("a*3 b?1 c?2", None, "a", "c"),
+        ("a*3 b?2 c?1", None, "a", "b"),
+        ("a1 b?2", None, "a", "b"),
+        ("a2 b1 c?3", None, "", "c"),
+        ("a?1", None, "", "a"),
+        ("a?-", None, "", ""),
+        ("a*2 b1", Some("b"), "b", "b"),
+        ("a*2 b?1", Some("b"), "b", "b"),
+        ("a*1 b-", Some("b"), "", ""),
+        ("a*1 bx", Some("b"), "", ""),
+        ("a*1", Some("y"), "", ""),
+        ("a*1", Some("nobody"), "", ""),
+    ] {
+        for channel in [Channel::Email, Channel::Sms] {
+            check_choice(channel, short, named, "free", free);
+            check_choice(channel, short, named, "pro", pro);
+        }
+    }
+}
+
+#[test]
+fn on_other_channels_the_newest_is_chosen() {
+    for (short, named, free, pro) in [
+        ("a0 b0", None, "b", "b"),
+        ("a0 b-", None, "a", "a"),
+        ("a0 b?0", None, "a", "b"),
+        ("a0 b?0 c?0", None, "a", "b"),
+        ("a0 b0", Some("a"), "a", "a"),
+    ] {
+        for channel in [Channel::InApp, Channel::Chat, Channel::Push] {
+            check_choice(channel, short, named, "free", free);
+            check_choice(channel, short, named, "pro", pro);
+        }
+    }
+}
+
+#[test]
+fn a_new_one_is_inactive_and_called_after_its_provider() {
+    let integration = sample::integration(1, "outbox-1", Channel::Email);
+    assert_eq!(integration.standing, Standing::Inactive);
+    assert_eq!(integration.name, "outbox");
+    assert!(!integration.is_active() && !integration.is_primary() && !integration.is_deleted());
+}
+
+#[test]
+fn what_no_integration_can_be_is_refused_with_its_place() {
+    let deep = json!([{ "type": "GROUP", "value": "AND", "children": [
+        { "field": "a", "operator": "BETWEEN", "value": "1", "on": "payload" },
+    ] }]);
+    for (create, problem) in [
+        (json!({ "providerId": "" }), "`providerId` must not be empty"),
+        (
+            json!({ "providerId": "x".repeat(129) }),
+            "`providerId` must be at most 128 characters long",
+        ),
+        (json!({ "name": "" }), "`name` must not be empty"),
+        (json!({ "name": "ü".repeat(129) }), "`name` must be at most 128 characters long"),
+        (
+            json!({ "conditions": deep }),
+            "`conditions[0].children[0].value` must be two values, as in `1,5`",
+        ),
+    ] {
+        let mut whole = json!({ "providerId": "outbox", "channel": "email" });
+        whole.as_object_mut().unwrap().extend(create.as_object().unwrap().clone());
+        let whole = serde_json::from_value(whole).unwrap();
+        let identifier = "outbox".parse().unwrap();
+        let error = Integration::new(sample::id(1), &sample::home(), identifier, whole);
+        assert_eq!(error.unwrap_err().to_string(), problem);
+    }
+}
+
+#[test]
+fn an_identifier_is_made_of_the_name() {
+    for (name, made) in [
+        (None, "outbox-k7"),
+        (Some("Amazon SES (EU)"), "amazon-ses-eu-k7"),
+        (Some("Grüße & mehr"), "gre-mehr-k7"),
+        (Some("邮件"), "k7"),
+        (Some(&*"long ".repeat(99)), &*format!("{}-k7", ["long"; 13].join("-"))),
+    ] {
+        let create = json!({ "providerId": "outbox", "channel": "email", "name": name });
+        let create = serde_json::from_value(create).unwrap();
+        let identifier = Integration::made_identifier(&create, "k7").unwrap();
+        assert_eq!(identifier.as_str(), made);
+    }
+}
+
+#[test]
+fn an_update_changes_what_it_names() {
+    let before = peer(Channel::Email, "a*2");
+    assert_eq!(before.updated(IntegrationUpdate::default()), Ok(before.clone()));
+
+    let update = json!({
+        "name": "Main", "identifier": "main", "credentials": { "user": "ada" },
+        "conditions": [plan_is_pro()], "configurations": { "inboundWebhookEnabled": true },
+        "active": false,
+    });
+    let after = before.updated(serde_json::from_value(update).unwrap()).unwrap();
+    let configurations =
+        Configurations { inbound_webhook_enabled: Some(true), ..Configurations::default() };
+    let expected = Integration {
+        name: "Main".into(),
+        identifier: "main".parse().unwrap(),
+        credentials: Credentials { user: Some("ada".into()), ..Credentials::default() },
+        conditions: vec![plan_is_pro()],
+        configurations: Some(configurations),
+        ..before.clone()
+    };
+    assert_eq!(after, expected, "whether it is active is for its peers to say");
+
+    let cleared = IntegrationUpdate { configurations: Patch::Clear, ..Default::default() };
+    assert_eq!(after.updated(cleared).unwrap().configurations, None);
+    let unnamed = IntegrationUpdate { name: Some(String::new()), ..Default::default() };
+    assert_eq!(before.updated(unnamed), Err(Invalid::new("name", Reason::Empty)));
+}
+
+#[test]
+fn a_standing_is_read_as_it_is_written() {
+    let json = |active, primary, priority, deleted| {
+        json!({
+            "active": active, "primary": primary, "priority": priority, "deleted": deleted,
+        })
+    };
+    let deleted = Standing::Deleted { at: sample::at(0), by: "eve".parse().unwrap() };
+    let mut gone = json(false, false, 0, true);
+    gone["deletedAt"] = "1970-01-01T00:00:00.000Z".into();
+    gone["deletedBy"] = "eve".into();
+    for (standing, json) in [
+        (Standing::Inactive, json(false, false, 0, false)),
+        (Standing::Active { primary: true, priority: 3 }, json(true, true, 3, false)),
+        (Standing::Active { primary: false, priority: 0 }, json(true, false, 0, false)),
+        (deleted, gone),
+    ] {
+        assert_eq!(serde_json::to_value(standing.clone()).unwrap(), json);
+        assert_eq!(serde_json::from_value::<Standing>(json).unwrap(), standing);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Activate { may_lead: bool },
+    Deactivate,
+    Lead,
+    SetConditions(bool),
+    Delete { promote: bool },
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        any::<bool>().prop_map(|may_lead| Change::Activate { may_lead }),
+        Just(Change::Deactivate),
+        Just(Change::Lead),
+        any::<bool>().prop_map(Change::SetConditions),
+        any::<bool>().prop_map(|promote| Change::Delete { promote }),
+    ]
+}
+
+impl Change {
+    fn apply(&self, peers: &mut Peers, id: IntegrationId) {
+        match *self {
+            Change::Activate { may_lead } => peers.activate(id, may_lead),
+            Change::Deactivate => peers.deactivate(id),
+            Change::Lead => peers.lead(id),
+            Change::SetConditions(some) => {
+                for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
+                    peer.conditions = if some { vec![plan_is_pro()] } else { vec![] };
+                }
+                peers.follow_conditions(id);
+            }
+            Change::Delete { promote } => peers.delete(id, promote, UserId::host(), sample::at(7)),
+        }
+        peers.0.retain(|peer| !peer.is_deleted());
+    }
+}
+
+// The active ones but `id`, the first to be asked in front.
+fn order(peers: &Peers, id: IntegrationId) -> Vec<IntegrationId> {
+    let mut active: Vec<_> = peers.0.iter().filter(|peer| peer.is_active()).collect();
+    active.sort_by_key(|peer| Reverse(peer.priority()));
+    active.iter().map(|peer| peer.id).filter(|other| *other != id).collect()
+}
+
+proptest! {
+    #[test]
+    fn ranks_are_whole_with_the_primary_one_on_top(
+        conditional in prop::collection::vec(any::<bool>(), 0..6),
+        history in prop::collection::vec((0_usize..6, change()), 0..24),
+    ) {
+        let short = |(name, conditional)| format!("{name}{}-", if conditional { "?" } else { "" });
+        let all: Vec<_> = ('a'..).zip(conditional).map(short).collect();
+        let mut peers = Peers(peers(Channel::Email, &all.join(" ")));
+        for (index, change) in history {
+            let id = sample::id(number("a") + index as u128);
+            let before = order(&peers, id);
+            change.apply(&mut peers, id);
+
+            let mut active: Vec<_> = peers.0.iter().filter(|peer| peer.is_active()).collect();
+            active.sort_by_key(|peer| peer.priority());
+            prop_assert!(active.iter().map(|peer| peer.priority()).eq(1..=active.len() as u32));
+            let below_top = active.split_last().map_or(&[][..], |(_, below)| below);
+            prop_assert!(!below_top.iter().any(|peer| peer.is_primary()));
+            prop_assert!(!active.iter().any(|peer| peer.is_primary() && !peer.conditions.is_empty()));
+            if !matches!(change, Change::Delete { promote: true }) {
+                prop_assert_eq!(order(&peers, id), before, "the others keep their order");
+            }
+        }
+    }
+
+    #[test]
+    fn elsewhere_nothing_is_ranked(
+        history in prop::collection::vec((0_usize..3, change()), 0..12),
+    ) {
+        let mut peers = Peers(peers(Channel::Chat, "a- b?- c-"));
+        for (index, change) in history {
+            if !matches!(change, Change::Lead) {
+                change.apply(&mut peers, sample::id(number("a") + index as u128));
+            }
+            prop_assert!(peers.0.iter().all(|peer| peer.priority() == 0 && !peer.is_primary()));
+        }
+    }
+}

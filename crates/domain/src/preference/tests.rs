@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const ON: Option<bool> = Some(true);
@@ -161,6 +163,90 @@ fn merging_keeps_what_is_not_named() {
     words.merge(&PreferenceChannels { email: OFF, ..Default::default() });
     let expected = PreferenceChannels { in_app: ON, email: OFF, ..Default::default() };
     assert_eq!(words, expected);
+}
+
+// The rule in other words: the layers speak one after the other, and the last word counts.
+fn last_word(layers: Layers<'_>, channel: Channel) -> Verdict {
+    let mut speakers =
+        vec![(Layer::Definition, layers.definition), (Layer::Dashboard, layers.dashboard)];
+    if !layers.critical {
+        speakers.push((Layer::SubscriberGlobal, layers.subscriber_global));
+        speakers.push((Layer::SubscriberWorkflow, layers.subscriber_workflow));
+    }
+    let mut verdict = Verdict { enabled: true, decided_by: Layer::Default };
+    for (decided_by, preference) in speakers {
+        let words = preference.map(|said| [said.enabled, said.channels.get(channel)]);
+        for enabled in words.into_iter().flatten().flatten() {
+            verdict = Verdict { enabled, decided_by };
+        }
+    }
+    verdict
+}
+
+fn preference() -> impl Strategy<Value = Option<Preference>> {
+    let word = || any::<Option<bool>>();
+    let channels =
+        (word(), word(), word(), word(), word()).prop_map(|(email, sms, in_app, chat, push)| {
+            PreferenceChannels { email, sms, in_app, chat, push }
+        });
+    let preference =
+        (word(), channels).prop_map(|(enabled, channels)| Preference { enabled, channels });
+    proptest::option::of(preference)
+}
+
+proptest! {
+    #[test]
+    fn the_last_word_decides(
+        said in prop::array::uniform4(preference()),
+        critical in any::<bool>(),
+        channel in proptest::sample::select(Channel::ALL),
+    ) {
+        let [definition, dashboard, global, specific] = &said;
+        let layers = Layers {
+            definition: definition.as_ref(),
+            dashboard: dashboard.as_ref(),
+            subscriber_global: global.as_ref(),
+            subscriber_workflow: specific.as_ref(),
+            critical,
+        };
+        let verdict = resolve(layers, channel);
+        prop_assert_eq!(verdict, last_word(layers, channel));
+        prop_assert_eq!(PreferenceChannels::resolved(layers).get(channel), Some(verdict.enabled));
+        let named = PreferenceOverride::all(layers);
+        let named = named.iter().find(|entry| entry.channel == channel).unwrap();
+        prop_assert_eq!(named.layer, verdict.decided_by);
+    }
+
+    #[test]
+    fn a_preference_is_read_as_it_is_written(preference in preference()) {
+        let preference = preference.unwrap_or_default();
+        let json = serde_json::to_string(&preference).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Preference>(&json).unwrap(), preference);
+    }
+}
+
+#[test]
+fn a_criticality_shows_its_workflows() {
+    for (criticality, critical, other) in [
+        (Criticality::Critical, true, false),
+        (Criticality::NonCritical, false, true),
+        (Criticality::All, true, true),
+    ] {
+        assert_eq!((criticality.shows(true), criticality.shows(false)), (critical, other));
+    }
+    assert_eq!(Criticality::default(), Criticality::NonCritical);
+}
+
+#[test]
+fn a_bulk_is_about_1_to_100_workflows() {
+    let item = |_| BulkPreference { workflow_id: "w".into(), channels: Default::default() };
+    let check = |count| {
+        let bulk = BulkPreferences { preferences: (0..count).map(item).collect(), context: None };
+        bulk.check().map_err(|invalid| invalid.to_string())
+    };
+    assert_eq!([check(1), check(100)], [Ok(()), Ok(())]);
+    assert_eq!(check(0), Err("`preferences` must not be empty".into()));
+    assert_eq!(check(101), Err("`preferences` must have at most 100 items".into()));
 }
 
 #[track_caller]

@@ -40,6 +40,12 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     })
 }
 
+/// When the next job is due.
+pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
+    let soonest = engine.read(|snapshot| Ok(due(snapshot, Timestamp::MAX, 1)?))?;
+    Ok(soonest.first().and_then(Notification::due_at))
+}
+
 fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Notification>> {
     let mut due = Vec::new();
     snapshot.each(Table::Due, &layout::due_until(now), Order::Ascending, |_, notification| {
@@ -57,7 +63,9 @@ fn claim_one(
     claimed: &mut Claimed,
 ) -> Result<()> {
     let Some((job, status)) = before.due_job(now).map(|job| (job.id, job.status)) else {
-        return Ok(());
+        // Passing it over would find it again, and again.
+        let (table, source) = (Table::Due.name(), "an entry leads to nothing that is due".into());
+        return Err(store::Error::Corrupt { table, source }.into());
     };
     let scope = Scope { engine: engine.clone(), home: Home::from(before) };
     let gathered = Gathered::now(&scope, &*txn, before)?;
@@ -66,7 +74,7 @@ fn claim_one(
     let found = run.notification.job(job);
     match found.map(|job| turn::dispatch(job, &run.notification, run.gathered.surroundings())) {
         None => {}
-        Some(Ok(dispatch)) => claimed.deliveries.extend(run.start(job, attempts + 1, dispatch)),
+        Some(Ok(dispatch)) => claimed.deliveries.extend(run.start(job, attempts.saturating_add(1), dispatch)),
         Some(Err(refusal)) => {
             match refusal.kind {
                 RefusalKind::Skip => claimed.skipped += 1,

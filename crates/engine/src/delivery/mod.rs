@@ -8,6 +8,10 @@ mod outbox;
 mod provider;
 mod settle;
 
+use std::time::{Duration, Instant};
+
+use domain::time::Timestamp;
+
 use crate::{Engine, Result};
 
 pub(crate) use advance::Run;
@@ -39,6 +43,10 @@ pub struct DeliveryReport {
 // So few that the last one of a batch is sent well before its lease is over.
 const BATCH: usize = 32;
 
+// For so long the outcomes of a batch may be known to this process only. What is sent within it is
+// sent again after a crash.
+const UNSETTLED: Duration = Duration::from_millis(100);
+
 impl<'e> DeliveryQueue<'e> {
     pub(crate) fn new(engine: &'e Engine) -> Self {
         Self { engine }
@@ -63,12 +71,30 @@ impl<'e> DeliveryQueue<'e> {
             left -= claimed.looked_at;
             report.skipped += claimed.skipped;
             report.failed += claimed.failed;
-            for delivery in claimed.deliveries {
-                let outcome = self.send(&delivery);
-                settle::settle(self.engine, &delivery, outcome, &mut report)?;
-            }
+            self.deliver(claimed.deliveries, &mut report)?;
         }
         Ok(report)
+    }
+
+    /// When [`run_due`](Self::run_due) has something to do next: in the past if it has already,
+    /// and never if nothing waits.
+    pub fn next_due(&self) -> Result<Option<Timestamp>> {
+        claim::next_due(self.engine)
+    }
+
+    // Sends a batch, and settles it in few transactions.
+    fn deliver(&self, deliveries: Vec<Delivery>, report: &mut DeliveryReport) -> Result<()> {
+        let mut unsettled = Vec::with_capacity(deliveries.len());
+        let mut since = Instant::now();
+        for delivery in deliveries {
+            let outcome = self.send(&delivery);
+            unsettled.push((delivery, outcome));
+            if since.elapsed() > UNSETTLED {
+                settle::settle(self.engine, &std::mem::take(&mut unsettled), report)?;
+                since = Instant::now();
+            }
+        }
+        settle::settle(self.engine, &unsettled, report)
     }
 
     fn send(&self, delivery: &Delivery) -> Outcome {

@@ -92,6 +92,11 @@ impl Delivery {
     pub fn idempotency_key(&self) -> JobId {
         self.job
     }
+
+    /// Which attempt this is, counting from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempts
+    }
 }
 
 impl From<Result<ProviderReceipt, SendError>> for Outcome {

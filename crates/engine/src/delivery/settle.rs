@@ -1,8 +1,12 @@
 //! Settling: writing down what came of an attempt, and moving on.
 
+use std::time::Duration;
+
 use domain::environment::Home;
 use domain::job::{Detail, JobStatus};
-use domain::message::MessageStatus;
+use domain::message::{Message, MessageStatus};
+use domain::notification::Notification;
+use domain::time::Timestamp;
 use store::{ReadRecords, Transaction, WriteRecords, layout};
 
 use super::advance::Run;
@@ -10,36 +14,52 @@ use super::provider::{Delivery, Outcome, ProviderReceipt, SendError};
 use super::{DeliveryReport, Gathered};
 use crate::{Engine, Result, Scope};
 
-/// Writes down the `outcome` of `delivery`, unless somebody else has taken the job over since.
+/// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(
     engine: &Engine,
-    delivery: &Delivery,
-    outcome: Outcome,
+    outcomes: &[(Delivery, Outcome)],
     report: &mut DeliveryReport,
 ) -> Result<()> {
+    if outcomes.is_empty() {
+        return Ok(());
+    }
     let now = engine.now();
-    let scope = Scope { engine: engine.clone(), home: Home::from(&delivery.notification) };
-    let key = layout::notification(scope.environment_id(), delivery.notification.id);
     let settled = engine.write(|txn| {
-        let Some(before) = txn.find(&key)? else { return Ok(Settled::Superseded) };
-        let gathered = Gathered::now(&scope, &*txn, &before)?;
-        let mut run = Run { scope: &scope, now, notification: before, gathered };
-        if !run.is_ours(delivery) {
-            return Ok(Settled::Superseded);
-        }
-        let before = run.notification.clone();
-        let settled = run.settle(txn, delivery, &outcome)?;
-        run.advance(txn)?;
-        txn.replace(&before, &run.notification)?;
-        Ok(settled)
+        let settled = outcomes.iter().map(|(delivery, outcome)| {
+            settle_one(engine, txn, delivery, outcome, now)
+        });
+        settled.collect::<Result<Vec<_>>>()
     })?;
-    match settled {
-        Settled::Sent => report.sent += 1,
-        Settled::Retried => report.retried += 1,
-        Settled::Failed => report.failed += 1,
-        Settled::Superseded => {}
+    for settled in settled {
+        match settled {
+            Settled::Sent => report.sent += 1,
+            Settled::Retried => report.retried += 1,
+            Settled::Failed => report.failed += 1,
+            Settled::Superseded => {}
+        }
     }
     Ok(())
+}
+
+fn settle_one(
+    engine: &Engine,
+    txn: &mut dyn Transaction,
+    delivery: &Delivery,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Result<Settled> {
+    let scope = Scope { engine: engine.clone(), home: Home::from(&delivery.notification) };
+    let key = layout::notification(scope.environment_id(), delivery.notification.id);
+    let Some(before) = txn.find::<Notification>(&key)? else { return Ok(Settled::Superseded) };
+    let gathered = Gathered::now(&scope, &*txn, &before)?;
+    let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
+    if !run.is_ours(delivery) {
+        return Ok(Settled::Superseded);
+    }
+    let settled = run.settle(txn, delivery, outcome)?;
+    run.advance(txn)?;
+    txn.replace(&before, &run.notification)?;
+    Ok(settled)
 }
 
 // What became of a job.
@@ -121,7 +141,7 @@ impl Run<'_> {
     ) -> Result<Settled> {
         let status =
             MessageStatus::Error { error_id: detail.to_string(), error_text: reason.into() };
-        let message = domain::message::Message { status, ..delivery.message.clone() };
+        let message = Message { status, ..delivery.message.clone() };
         self.store(txn, &message)?;
         self.log(delivery.job, detail, Some(reason.into()));
         if let Some(job) = self.notification.job_mut(delivery.job) {
@@ -132,7 +152,7 @@ impl Run<'_> {
     }
 
     // A subscriber that was deleted while the provider worked has no messages any more.
-    fn store(&self, txn: &mut dyn Transaction, message: &domain::message::Message) -> Result<()> {
+    fn store(&self, txn: &mut dyn Transaction, message: &Message) -> Result<()> {
         match &self.gathered.subscriber {
             Some(_) => Ok(txn.insert(message)?),
             None => Ok(()),
@@ -142,7 +162,7 @@ impl Run<'_> {
 
 impl Engine {
     // How long to wait after so many tries; nothing, if it was the last one.
-    fn wait_after(&self, attempts: u32) -> Option<std::time::Duration> {
+    fn wait_after(&self, attempts: u32) -> Option<Duration> {
         self.parts.retry.next(attempts, self.parts.ids.jitter())
     }
 }

@@ -1,0 +1,327 @@
+use std::slice;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::compare::tests::value;
+use super::*;
+
+fn object(value: Value) -> Object {
+    value.try_into().unwrap()
+}
+
+fn part(field: &str, operator: FilterOperator, value: &str) -> FilterChild {
+    let (field, value) = (field.to_owned(), value.to_owned());
+    FilterChild::Part(FieldFilterPart { field, value, operator, on: FilterSource::Payload })
+}
+
+fn group(value: Joint, children: impl IntoIterator<Item = FilterChild>) -> StepFilter {
+    let children = children.into_iter().collect();
+    StepFilter { is_negated: false, kind: FilterType::Group, value, children }
+}
+
+fn not(group: StepFilter) -> StepFilter {
+    StepFilter { is_negated: !group.is_negated, ..group }
+}
+
+// A chain of groups, each of them the only child of the one before.
+fn nested(depth: usize, innermost: FilterChild) -> StepFilter {
+    (1..depth).fold(group(Joint::And, [innermost]), |inner, _| {
+        group(Joint::And, [FilterChild::Group(inner)])
+    })
+}
+
+fn yes() -> FilterChild {
+    part("missing", FilterOperator::NotEqual, "")
+}
+
+fn no() -> FilterChild {
+    part("missing", FilterOperator::Equal, "")
+}
+
+fn outcome(filters: &[StepFilter]) -> Outcome {
+    let none = Object::default();
+    evaluate(filters, &Facts { subscriber: &none, payload: &none })
+}
+
+#[track_caller]
+fn check(filters: &[StepFilter], holds: bool) {
+    let outcome = outcome(filters);
+    assert_eq!(outcome.holds, holds);
+    assert_eq!(outcome.checks.len(), leaves(filters), "every comparison is reported");
+    assert_eq!(super::check(filters), Ok(()));
+}
+
+fn leaves(filters: &[StepFilter]) -> usize {
+    let children = filters.iter().flat_map(|group| &group.children);
+    let leaf = |child: &FilterChild| match child {
+        FilterChild::Part(_) => 1,
+        FilterChild::Group(group) => leaves(slice::from_ref(group)),
+    };
+    children.map(leaf).sum()
+}
+
+#[test]
+fn groups_are_joined_and_negated() {
+    use Joint::{And, Or};
+    for (joint, children, holds) in [
+        (And, vec![], true),
+        (And, vec![yes()], true),
+        (And, vec![no()], false),
+        (And, vec![yes(), yes()], true),
+        (And, vec![no(), yes()], false),
+        (Or, vec![], true),
+        (Or, vec![yes()], true),
+        (Or, vec![no()], false),
+        (Or, vec![yes(), no()], true),
+        (Or, vec![no(), no()], false),
+    ] {
+        let group = group(joint, children);
+        check(slice::from_ref(&group), holds);
+        check(&[not(group)], !holds);
+    }
+}
+
+#[test]
+fn one_of_the_outer_groups_is_enough() {
+    let (yes, no) = (group(Joint::And, [yes()]), group(Joint::And, [no()]));
+    check(&[], true);
+    check(&[no.clone(), no.clone()], false);
+    check(&[no.clone(), yes.clone()], true);
+    check(&[yes.clone(), no], true);
+    check(&[not(yes.clone()), not(yes)], false);
+}
+
+#[test]
+fn groups_are_nested() {
+    let either = FilterChild::Group(group(Joint::Or, [no(), yes()]));
+    let neither = FilterChild::Group(not(group(Joint::Or, [no(), no()])));
+    let both = FilterChild::Group(group(Joint::And, [no(), yes()]));
+    check(&[group(Joint::And, [either.clone(), neither.clone()])], true);
+    check(&[group(Joint::And, [either.clone(), both.clone()])], false);
+    check(&[not(group(Joint::Or, [both, no()]))], true);
+    check(&[not(group(Joint::And, [either, neither]))], false);
+}
+
+#[test]
+fn a_fact_is_found_by_its_path() {
+    let subscriber = object(json!({ "data": { "plan": "pro" } }));
+    let payload = object(json!({
+        "order.total": 1,
+        "order": { "total": 2, "items": [{ "price": 3 }, null] },
+        "": { "": 4 },
+        "text": "abc",
+    }));
+    let facts = Facts { subscriber: &subscriber, payload: &payload };
+    for (on, field, found) in [
+        (FilterSource::Payload, "order.total", Some(json!(1))),
+        (FilterSource::Payload, "order.items.0.price", Some(json!(3))),
+        (FilterSource::Payload, "order.items.1", Some(json!(null))),
+        (FilterSource::Payload, "order.items.2", None),
+        (FilterSource::Payload, "order.items.-1", None),
+        (FilterSource::Payload, "order.items.length", None),
+        (FilterSource::Payload, "order.items.99999999999999999999", None),
+        (FilterSource::Payload, "order.", None),
+        (FilterSource::Payload, ".", Some(json!(4))),
+        (FilterSource::Payload, "text.0", None),
+        (FilterSource::Payload, "data.plan", None),
+        (FilterSource::Subscriber, "data.plan", Some(json!("pro"))),
+        (FilterSource::Subscriber, "order", None),
+    ] {
+        assert_eq!(facts.find(on, field), found.as_ref(), "{on} {field}");
+    }
+}
+
+#[test]
+fn a_report_says_what_was_expected_and_what_was_there() {
+    let payload = object(json!({ "total": 5, "none": null, "note": "x".repeat(300) }));
+    let filter = not(group(
+        Joint::And,
+        [
+            part("total", FilterOperator::Larger, "5"),
+            part("none", FilterOperator::Equal, "null"),
+            part("missing", FilterOperator::NotIn, "a,b"),
+            part("note", FilterOperator::Like, "x%"),
+        ],
+    ));
+
+    let outcome = evaluate(&[filter], &Facts { subscriber: &payload, payload: &payload });
+
+    let beginning = format!("\"{}...", "x".repeat(255));
+    let check = |field, operator, expected, actual, held| Check {
+        field: String::from(field),
+        operator,
+        on: FilterSource::Payload,
+        expected: String::from(expected),
+        actual,
+        held,
+    };
+    let checks = vec![
+        check("total", FilterOperator::Larger, "5", Some(json!(5)), false),
+        check("none", FilterOperator::Equal, "null", Some(json!(null)), true),
+        check("missing", FilterOperator::NotIn, "a,b", None, true),
+        check("note", FilterOperator::Like, "x%", Some(json!(beginning)), true),
+    ];
+    assert_eq!(outcome, Outcome { holds: true, checks });
+    let missing = concat!(
+        r#"{"field":"missing","operator":"NOT_IN","on":"payload","#,
+        r#""expected":"a,b","held":true}"#
+    );
+    assert_eq!(serde_json::to_string(&outcome.checks[2]).unwrap(), missing);
+}
+
+#[test]
+fn filters_are_written_as_they_are_read() {
+    let json = json!({ "isNegated": true, "type": "MULTI_LIST", "value": "OR", "children": [
+        { "field": "a.b", "value": "1", "operator": "EQUAL", "on": "payload" },
+        { "isNegated": false, "type": "GROUP", "value": "AND", "children": [] },
+    ] });
+    let filter: StepFilter = serde_json::from_value(json.clone()).unwrap();
+    let child = FilterChild::Group(group(Joint::And, []));
+    assert_eq!(filter.children, [part("a.b", FilterOperator::Equal, "1"), child]);
+    assert_eq!(serde_json::to_value(filter).unwrap(), json);
+
+    let short = serde_json::from_str::<StepFilter>(r#"{"type":"GROUP","value":"AND"}"#);
+    assert_eq!(short.unwrap(), group(Joint::And, []));
+}
+
+#[test]
+fn what_is_no_filter_is_refused_for_what_is_wrong_with_it() {
+    for (child, problem) in [
+        (json!({ "type": "TEXT", "value": "XOR" }), "`value` must be one of AND, OR"),
+        (json!({ "value": "AND" }), "missing field `type`"),
+        (json!({ "field": "a", "on": "payload" }), "missing field `value`"),
+        (json!({ "field": "a", "on": "x" }), "`on` must be one of subscriber, payload"),
+        (
+            json!({ "field": "a", "operator": "EQUALS" }),
+            "`operator` must be one of LARGER, SMALLER, LARGER_EQUAL, SMALLER_EQUAL, EQUAL, \
+             NOT_EQUAL, ALL_IN, ANY_IN, NOT_IN, BETWEEN, NOT_BETWEEN, LIKE, NOT_LIKE, IN",
+        ),
+    ] {
+        let filter = json!({ "type": "GROUP", "value": "AND", "children": [child] });
+        let error = serde_json::from_value::<StepFilter>(filter).unwrap_err();
+        assert_eq!(error.to_string(), problem);
+    }
+}
+
+#[test]
+fn what_is_saved_has_bounds() {
+    let crowd = |count| group(Joint::And, vec![yes(); count]);
+    let second = |operator, value: &str| {
+        vec![crowd(0), group(Joint::Or, [yes(), part("a", operator, value)])]
+    };
+    let too_deep = "`filters` must be nested at most 16 levels deep";
+    let too_many = "`filters` must have at most 256 items";
+    let no_span = "`filters[1].children[1].value` must be two values, as in `1,5`";
+    let too_long = "`filters[1].children[1].value` must be at most 127 characters long";
+    for (filters, problem) in [
+        (vec![nested(16, yes())], None),
+        (vec![nested(17, yes())], Some(too_deep)),
+        (vec![crowd(256)], None),
+        (vec![crowd(255), crowd(2)], Some(too_many)),
+        (vec![crowd(0); 257], Some(too_many)),
+        (second(FilterOperator::Between, "1,5"), None),
+        (second(FilterOperator::Between, "1"), Some(no_span)),
+        (second(FilterOperator::NotBetween, "1,2,3"), Some(no_span)),
+        (second(FilterOperator::Like, &"_".repeat(127)), None),
+        (second(FilterOperator::Like, &"_".repeat(128)), Some(too_long)),
+        (second(FilterOperator::NotLike, &"%".repeat(128)), Some(too_long)),
+    ] {
+        let refused = super::check(&filters).map_err(|invalid| invalid.to_string());
+        assert_eq!(refused.err().as_deref(), problem);
+    }
+}
+
+#[test]
+fn what_is_past_the_bounds_does_not_hold() {
+    check(&[nested(16, yes())], true);
+    assert_eq!(outcome(&[nested(17, yes())]), Outcome { holds: false, checks: vec![] });
+    assert!(!outcome(&[nested(16, FilterChild::Group(not(group(Joint::And, [no()]))))]).holds);
+
+    let crowd = outcome(&[group(Joint::And, vec![yes(); 257])]);
+    assert_eq!((crowd.holds, crowd.checks.len()), (false, 256));
+}
+
+#[test]
+fn a_bottomless_filter_is_refused_and_not_followed() {
+    let mut filters = [nested(200_000, yes())];
+    let (refused, outcome) = (super::check(&filters), outcome(&filters));
+
+    // Its own drop would call itself once per level.
+    while let Some(FilterChild::Group(inner)) = filters[0].children.pop() {
+        filters = [inner];
+    }
+    let reason = Reason::TooDeep { max: StepFilter::MAX_DEPTH };
+    assert_eq!(refused.unwrap_err().reason, reason);
+    assert_eq!(outcome, Outcome { holds: false, checks: vec![] });
+}
+
+#[test]
+fn the_deepest_json_there_is_can_be_read() {
+    let text = |depth: usize| {
+        let open = r#"{"type":"GROUP","value":"AND","children":["#;
+        open.repeat(depth) + &"]}".repeat(depth)
+    };
+    assert!(serde_json::from_str::<StepFilter>(&text(63)).is_ok());
+    assert!(serde_json::from_str::<StepFilter>(&text(1_000_000)).is_err());
+}
+
+fn facts() -> impl Strategy<Value = Object> {
+    let entries = prop::collection::vec(("[ab]|a\\.b", value()), 0..4);
+    entries.prop_map(|entries| object(Value::Object(entries.into_iter().collect())))
+}
+
+fn leaf() -> impl Strategy<Value = FilterChild> {
+    let operator = proptest::sample::select(FilterOperator::ALL);
+    let on = proptest::sample::select(FilterSource::ALL);
+    let field = r"[ab](\.[ab01]){0,3}|\PC{0,3}";
+    (field, "[ab%_,0-2]{0,4}|\\PC*", operator, on).prop_map(|(field, value, operator, on)| {
+        FilterChild::Part(FieldFilterPart { field, value, operator, on })
+    })
+}
+
+fn filter() -> impl Strategy<Value = StepFilter> {
+    let tree = |children: BoxedStrategy<FilterChild>| {
+        let joint = proptest::sample::select(Joint::ALL);
+        let kind = proptest::sample::select(FilterType::ALL);
+        let children = prop::collection::vec(children, 0..4);
+        (any::<bool>(), kind, joint, children).prop_map(|(is_negated, kind, value, children)| {
+            StepFilter { is_negated, kind, value, children }
+        })
+    };
+    let child = leaf()
+        .prop_recursive(4, 24, 4, move |inner| tree(inner.boxed()).prop_map(FilterChild::Group));
+    tree(child.boxed())
+}
+
+proptest! {
+    #[test]
+    fn any_filter_has_an_outcome_over_any_facts(
+        filters in prop::collection::vec(filter(), 0..3),
+        subscriber in facts(),
+        payload in facts(),
+    ) {
+        let facts = Facts { subscriber: &subscriber, payload: &payload };
+        let outcome = evaluate(&filters, &facts);
+        prop_assert_eq!(outcome.checks.len(), leaves(&filters).min(StepFilter::MAX_PARTS));
+        prop_assert_eq!(evaluate(&filters, &facts), outcome);
+    }
+
+    #[test]
+    fn a_negated_group_makes_the_same_comparisons_and_says_the_opposite(
+        filter in filter(),
+        payload in facts(),
+    ) {
+        let facts = Facts { subscriber: &payload, payload: &payload };
+        let affirmed = evaluate(slice::from_ref(&filter), &facts);
+        let negated = evaluate(&[not(filter)], &facts);
+        prop_assert_eq!(negated.holds, !affirmed.holds);
+        prop_assert_eq!(negated.checks, affirmed.checks);
+    }
+
+    #[test]
+    fn any_filter_is_read_as_it_is_written(filter in filter()) {
+        let json = serde_json::to_string(&filter).unwrap();
+        prop_assert_eq!(serde_json::from_str::<StepFilter>(&json).unwrap(), filter);
+    }
+}

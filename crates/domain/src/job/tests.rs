@@ -1,0 +1,171 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::sample;
+
+#[test]
+fn eight_tries_take_half_an_hour() {
+    let policy = RetryPolicy::default();
+    let waits: Vec<_> = (1..).map_while(|attempts| policy.next(attempts, 0)).collect();
+    assert_eq!(
+        waits.iter().map(Duration::as_secs).collect::<Vec<_>>(),
+        [14, 28, 56, 112, 224, 448, 896]
+    );
+    assert!(waits.iter().sum::<Duration>() < Duration::from_secs(30 * 60));
+}
+
+#[test]
+fn jitter_takes_a_quarter_off_at_most() {
+    let policy = RetryPolicy { attempts: 2, first_interval: Duration::from_secs(64) };
+    assert_eq!(policy.next(1, 0), Some(Duration::from_secs(64)));
+    let least = policy.next(1, u16::MAX).unwrap();
+    assert!(least > Duration::from_secs(48) && least < Duration::from_millis(48_001));
+    assert_eq!(policy.next(2, 0), None);
+}
+
+#[test]
+fn a_status_carries_what_is_known_in_it() {
+    let queued = JobStatus::Queued { due_at: Timestamp::from_millis(0), attempts: 1 };
+    assert_eq!(
+        serde_json::to_string(&queued).unwrap(),
+        r#"{"status":"queued","dueAt":"1970-01-01T00:00:00.000Z","attempts":1}"#
+    );
+    assert_eq!(serde_json::to_string(&JobStatus::Skipped).unwrap(), r#"{"status":"skipped"}"#);
+}
+
+fn job(kind: &str) -> Job {
+    let template = match kind {
+        "email" => json!({ "subject": "", "body": "" }),
+        "push" => json!({ "title": "", "body": "" }),
+        _ => json!({ "body": "" }),
+    };
+    let workflow = sample::workflow(json!([{
+        "type": kind, "name": "n", "template": template, "replyCallback": { "active": true },
+        "filters": [{ "type": "GROUP", "value": "AND" }],
+    }]));
+    Job::new(sample::id(9), &workflow.steps[0], sample::at(5))
+}
+
+#[test]
+fn a_new_one_waits_for_its_turn() {
+    for (kind, provider) in [
+        ("in_app", ProviderId::Svc),
+        ("email", ProviderId::SvcEmail),
+        ("sms", ProviderId::SvcSms),
+        ("chat", ProviderId::SvcSlack),
+        ("push", ProviderId::Svc),
+    ] {
+        let job = job(kind);
+        assert_eq!((job.kind.as_str(), job.provider_id), (kind, provider));
+        assert_eq!((job.status, job.updated_at), (JobStatus::Pending, Some(sample::at(5))));
+        assert_eq!((job.step.name.as_deref(), job.step.active), (Some("n"), true));
+        assert_eq!(job.step.filters.len(), 1);
+        let reply_callback = ReplyCallback { active: Some(true), url: None };
+        assert_eq!(job.step.reply_callback, Some(reply_callback));
+    }
+}
+
+/// One row per status: when somebody has to look after the job, and whether it is over.
+#[test]
+fn somebody_looks_after_what_is_queued_or_running() {
+    let (due_at, lease_until) = (sample::at(3), sample::at(4));
+    for (status, due, ended) in [
+        (JobStatus::Pending, None, false),
+        (JobStatus::Queued { due_at, attempts: 0 }, Some(due_at), false),
+        (JobStatus::Running { lease_until, attempts: 1 }, Some(lease_until), false),
+        (JobStatus::Completed, None, true),
+        (JobStatus::Failed, None, true),
+        (JobStatus::Canceled, None, true),
+        (JobStatus::Skipped, None, true),
+    ] {
+        assert_eq!((status.due_at(), status.has_ended()), (due, ended), "{status:?}");
+        let mut job = job("sms");
+        job.move_to(status, sample::at(7));
+        assert_eq!((job.status, job.updated_at), (status, Some(sample::at(7))));
+        let json = serde_json::to_value(&job).unwrap();
+        assert_eq!(serde_json::from_value::<Job>(json).unwrap(), job);
+    }
+}
+
+/// One row per detail: how good or bad it is, and whether the provider and a retry go with it.
+#[test]
+fn an_entry_says_how_bad_it_is_and_whose_it_is() {
+    use Detail::*;
+    use ExecutionStatus::{Failed, Pending, Queued, Success, Warning};
+    let rows = [
+        (StepQueued, Queued, false, false),
+        (MessageCreated, Success, false, false),
+        (MessageSent, Success, true, false),
+        (IntegrationSelected, Success, true, false),
+        (VariantChosen, Success, false, false),
+        (FilteredByStepConditions, Success, false, false),
+        (FilteredByWorkflowPreference, Success, false, false),
+        (FilteredBySubscriberGlobalPreference, Success, false, false),
+        (FilteredBySubscriberWorkflowPreference, Success, false, false),
+        (SubscriberDeleted, Warning, false, false),
+        (WorkflowDeleted, Warning, false, false),
+        (ContentNotGenerated, Failed, false, false),
+        (NoActiveIntegration, Failed, false, false),
+        (MissingEmail, Warning, false, false),
+        (MissingPhone, Warning, false, false),
+        (MissingPushTokens, Warning, false, false),
+        (MissingChatWebhook, Warning, false, false),
+        (ProviderMissing, Failed, true, false),
+        (ProviderRetry, Pending, true, true),
+        (ProviderError, Failed, true, false),
+        (LeaseExpired, Warning, false, true),
+        (PrecedingStepFailed, Warning, false, false),
+    ];
+    assert!(rows.iter().map(|row| row.0).eq(Detail::ALL.iter().copied()), "every detail has a row");
+    for (detail, status, names_provider, is_attempt) in rows {
+        let mut job = job("sms");
+        let entry = |detail| ExecutionDetail::new(sample::id(1), detail, None, sample::at(6));
+        job.log(entry(detail));
+        job.log(entry(StepQueued));
+
+        let provider_id = names_provider.then_some(ProviderId::SvcSms);
+        let first = ExecutionDetail { status, provider_id, ..entry(detail) };
+        let second = ExecutionDetail { is_retry: is_attempt, ..entry(StepQueued) };
+        assert_eq!(job.execution_details, [first, second], "{detail}");
+    }
+}
+
+#[test]
+fn an_entry_comes_from_the_engine() {
+    let raw = Some("why".to_owned());
+    let entry = ExecutionDetail::new(sample::id(1), Detail::ProviderError, raw, sample::at(6));
+    assert_eq!(
+        serde_json::to_value(entry).unwrap(),
+        json!({
+            "_id": "00000000-0000-0000-0000-000000000001",
+            "createdAt": "1970-01-01T00:00:00.006Z",
+            "status": "Failed",
+            "detail": "provider_error",
+            "isRetry": false,
+            "isTest": false,
+            "raw": "why",
+            "source": "Internal",
+        })
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_policy_comes_to_an_end(
+        tries in any::<u32>(),
+        first_interval in any::<Duration>(),
+        attempts in any::<u32>(),
+        jitter in any::<u16>(),
+    ) {
+        let policy = RetryPolicy { attempts: tries, first_interval };
+        let wait = policy.next(attempts, jitter);
+        prop_assert_eq!(wait.is_some(), attempts < tries);
+        if let (Some(least), Some(most)) = (wait, policy.next(attempts, 0)) {
+            prop_assert!(least <= most && least >= most - most / 4);
+            prop_assert!(most >= first_interval);
+        }
+    }
+}

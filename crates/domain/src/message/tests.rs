@@ -1,0 +1,193 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::contact::Email;
+use crate::content::{CtaData, CtaType};
+use crate::sample;
+
+/// One row per mark: the stage it leads to from Unseen, Seen and Read.
+#[test]
+fn every_mark_from_every_stage() {
+    use Stage::{Read, Seen, Unseen};
+    let [one, two, now] = [1, 2, 3].map(Timestamp::from_millis);
+    let (seen, read) = (Seen { seen_at: one }, Read { seen_at: one, read_at: two });
+    let seen_now = Seen { seen_at: now };
+    let read_now = Read { seen_at: now, read_at: now };
+    for (mark_as, after) in [
+        (MarkAs::Seen, [seen_now, seen, read]),
+        (MarkAs::Read, [read_now, Read { seen_at: one, read_at: now }, read]),
+        (MarkAs::Unread, [seen_now, seen, seen]),
+        (MarkAs::Unseen, [Unseen, Unseen, Unseen]),
+    ] {
+        assert_eq!([Unseen, seen, read].map(|stage| stage.mark(mark_as, now)), after);
+    }
+}
+
+#[test]
+fn a_stage_is_two_flags_and_their_dates() {
+    let at = Timestamp::from_millis(0);
+    let json = |stage| serde_json::to_string(&stage).unwrap();
+    assert_eq!(json(Stage::Unseen), r#"{"read":false,"seen":false}"#);
+    let date = "1970-01-01T00:00:00.000Z";
+    assert_eq!(
+        json(Stage::Read { seen_at: at, read_at: at }),
+        format!(r#"{{"read":true,"seen":true,"lastSeenDate":"{date}","lastReadDate":"{date}"}}"#)
+    );
+    let torn = r#"{"read":true,"seen":false}"#;
+    assert!(serde_json::from_str::<Stage>(torn).is_err());
+}
+
+fn message(on: Channel) -> Message {
+    let workflow = sample::workflow(json!([]));
+    let subscriber = sample::subscriber(json!({}));
+    let notification = Notification {
+        overrides: Some(sample::object(json!({ "b": 2 }))),
+        context_keys: serde_json::from_value(json!(["tenant:acme"])).unwrap(),
+        ..sample::notification(&workflow, &subscriber, json!({ "a": 1 }))
+    };
+    let rendered = Rendered {
+        subject: Some("S".into()),
+        title: Some("T".into()),
+        content: MessageContent::Text("C".into()),
+        cta: Cta::new(Some("/".into()), None),
+    };
+    let now = sample::at(5);
+    Message::new(sample::id(9), &notification, &workflow, (sample::id(8), on), rendered, now)
+}
+
+#[test]
+fn a_new_one_says_what_was_rendered_and_was_seen_by_nobody() {
+    let message = message(Channel::Push);
+    let data = Some(CtaData { url: Some("/".into()) });
+    let cta = Cta { kind: Some(CtaType::Redirect), data, action: None };
+    assert_eq!((message.subject.as_deref(), message.title.as_deref()), (Some("S"), Some("T")));
+    assert_eq!(message.content, Some(MessageContent::Text("C".into())));
+    assert_eq!((message.cta.clone(), message.channel), (cta, Channel::Push));
+    assert_eq!((message.stage, message.status.clone()), (Stage::Unseen, MessageStatus::Sent));
+    assert_eq!(message.template_id, Some(sample::id(8)));
+    assert_eq!(message.workflow_id, Some(sample::id(3)));
+    assert_eq!(message.template_identifier, Some("order-shipped".parse().unwrap()));
+    assert_eq!(message.payload, Some(sample::object(json!({ "a": 1 }))));
+    assert_eq!(message.overrides, Some(sample::object(json!({ "b": 2 }))));
+    assert_eq!(message.context_keys.canonical(), "tenant:acme");
+    assert_eq!(message.created_at, sample::at(5));
+}
+
+/// One row per kind of address: the field that it is written to.
+#[test]
+fn an_address_is_written_where_it_belongs() {
+    let rows = [
+        (Address::Email(Email::new("a@b.cd").unwrap()), "email", json!("a@b.cd")),
+        (Address::Phone("+1".into()), "phone", json!("+1")),
+        (Address::Webhook("https://x".into()), "directWebhookUrl", json!("https://x")),
+        (Address::Devices(vec!["d".into()]), "deviceTokens", json!(["d"])),
+    ];
+    for (address, field, value) in rows {
+        let mut expected = serde_json::to_value(message(Channel::Sms)).unwrap();
+        expected["providerId"] = "outbox".into();
+        expected[field] = value;
+        let addressed = message(Channel::Sms).addressed("outbox", &address);
+        assert_eq!(serde_json::to_value(addressed).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_query_shows_what_fulfils_all_of_it() {
+    let read = Stage::Read { seen_at: sample::at(1), read_at: sample::at(2) };
+    let message = Message { stage: read, ..message(Channel::Sms) };
+    let conditions = [
+        ("channel", json!("sms"), true),
+        ("channel", json!("email"), false),
+        ("transactionId", json!("txn"), true),
+        ("transactionId", json!("other"), false),
+        ("read", json!(true), true),
+        ("read", json!(false), false),
+        ("seen", json!(true), true),
+        ("seen", json!(false), false),
+    ];
+    let query = |json: Value| serde_json::from_value::<MessageQuery>(json).unwrap();
+    assert!(query(json!({})).shows(&message) && !query(json!({ "limit": 3 })).is_narrow());
+    for (name, value, shown) in &conditions {
+        assert!(query(json!({ *name: value })).is_narrow());
+        for (other, second, second_shown) in &conditions {
+            if name != other {
+                let both = json!({ *name: value, *other: second });
+                let expected = *shown && *second_shown;
+                assert_eq!(query(both.clone()).shows(&message), expected, "{both}");
+            }
+        }
+    }
+    let seen = Message { stage: Stage::Seen { seen_at: sample::at(1) }, ..message };
+    assert!(query(json!({ "seen": true, "read": false })).shows(&seen));
+}
+
+#[test]
+fn a_status_carries_what_is_known_in_it() {
+    let told = || ("provider_error".to_owned(), "no route".to_owned());
+    let (error_id, error_text) = told();
+    let error = MessageStatus::Error { error_id, error_text };
+    let (error_id, error_text) = told();
+    let warning = MessageStatus::Warning { error_id, error_text };
+    let with = |status: &str| json!({ "status": status, "errorId": "provider_error", "errorText": "no route" });
+    for (status, json) in [
+        (MessageStatus::Sent, json!({ "status": "sent" })),
+        (error, with("error")),
+        (warning, with("warning")),
+    ] {
+        assert_eq!(serde_json::to_value(status.clone()).unwrap(), json);
+        assert_eq!(serde_json::from_value::<MessageStatus>(json).unwrap(), status);
+    }
+}
+
+#[test]
+fn two_flags_and_two_dates_say_one_of_three_things() {
+    let date = || json!("1970-01-01T00:00:00.000Z");
+    let mut stages = 0;
+    for bits in 0..16 {
+        let is = |bit: u32| bits >> bit & 1 == 1;
+        let mut json = json!({ "seen": is(0), "read": is(1) });
+        for (bit, field) in [(2, "lastSeenDate"), (3, "lastReadDate")] {
+            if is(bit) {
+                json[field] = date();
+            }
+        }
+        if let Ok(stage) = serde_json::from_value::<Stage>(json.clone()) {
+            stages += 1;
+            assert_eq!(serde_json::to_value(stage).unwrap(), json);
+        }
+    }
+    assert_eq!(stages, 3);
+}
+
+fn history() -> impl Strategy<Value = Stage> {
+    let marks = prop::collection::vec(proptest::sample::select(MarkAs::ALL), 0..8);
+    marks.prop_map(|marks| {
+        let mark =
+            |stage: Stage, (now, mark_as): (i64, MarkAs)| stage.mark(mark_as, sample::at(now));
+        (1..).zip(marks).fold(Stage::Unseen, mark)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_mark_that_is_made_again_changes_nothing(
+        stage in history(),
+        mark_as in proptest::sample::select(MarkAs::ALL),
+    ) {
+        let once = stage.mark(mark_as, sample::at(100));
+        prop_assert_eq!(once.mark(mark_as, sample::at(200)), once);
+        match mark_as {
+            MarkAs::Read => prop_assert!(once.is_read() && once.is_seen()),
+            MarkAs::Seen => prop_assert!(once.is_seen() && once.is_read() == stage.is_read()),
+            MarkAs::Unread => prop_assert!(once.is_seen() && !once.is_read()),
+            MarkAs::Unseen => prop_assert!(!once.is_seen() && !once.is_read()),
+        }
+    }
+
+    #[test]
+    fn a_stage_is_read_as_it_is_written(stage in history()) {
+        let json = serde_json::to_value(stage).unwrap();
+        prop_assert_eq!(serde_json::from_value::<Stage>(json).unwrap(), stage);
+    }
+}

@@ -1,0 +1,255 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::sample;
+
+fn query(json: Value) -> NotificationQuery {
+    serde_json::from_value(json).unwrap()
+}
+
+fn notification() -> Notification {
+    let workflow = sample::workflow(json!([
+        { "type": "in_app", "template": { "body": "" } },
+        { "type": "sms", "template": { "body": "" } },
+        { "type": "chat", "template": { "body": "" }, "active": false },
+    ]));
+    let topics = json!([
+        {
+            "_topicId": uuid::Uuid::nil(), "topicKey": "orders",
+            "subscriptionIds": ["s1", "s2"],
+        },
+        { "_topicId": uuid::Uuid::nil(), "topicKey": "news", "subscriptionIds": ["s3"] },
+    ]);
+    Notification {
+        severity: Some(Severity::High),
+        topics: serde_json::from_value(topics).unwrap(),
+        context_keys: serde_json::from_value(json!(["tenant:acme", "app:x"])).unwrap(),
+        created_at: sample::at(1_000),
+        ..sample::notification(&workflow, &sample::subscriber(json!({})), json!({ "a": 1 }))
+    }
+}
+
+const BEFORE: &str = "1970-01-01T00:00:00.999Z";
+const THEN: &str = "1970-01-01T00:00:01.000Z";
+const AFTER: &str = "1970-01-01T00:00:01.001Z";
+
+/// One row per value of a condition: whether the notification fulfils it. Alone it decides, and
+/// with any other that does not hold the notification is not shown.
+#[test]
+fn a_query_shows_what_fulfils_all_of_it() {
+    let conditions = [
+        ("channels", json!([]), true),
+        ("channels", json!(["in_app"]), true),
+        ("channels", json!(["email", "sms"]), true),
+        ("channels", json!(["chat"]), false),
+        ("severity", json!([]), true),
+        ("severity", json!(["low", "high"]), true),
+        ("severity", json!(["none"]), false),
+        ("transactionId", json!("txn"), true),
+        ("transactionId", json!("other"), false),
+        ("topicKey", json!("orders"), true),
+        ("topicKey", json!("news"), true),
+        ("topicKey", json!("order"), false),
+        ("subscriptionId", json!("s2"), true),
+        ("subscriptionId", json!("s3"), true),
+        ("subscriptionId", json!("s4"), false),
+        ("contextKeys", json!(null), true),
+        ("contextKeys", json!(["app:x", "tenant:acme"]), true),
+        ("contextKeys", json!(["app:x", "tenant:acme", "app:x"]), true),
+        ("contextKeys", json!(["tenant:acme"]), false),
+        ("contextKeys", json!(["app:x", "tenant:acme", "user:1"]), false),
+        ("contextKeys", json!([]), false),
+        ("contextKeys", json!([""]), false),
+        ("after", json!(BEFORE), true),
+        ("after", json!(THEN), true),
+        ("after", json!(AFTER), false),
+        ("before", json!(BEFORE), false),
+        ("before", json!(THEN), true),
+        ("before", json!(AFTER), true),
+    ];
+    let notification = notification();
+    for (name, value, shown) in &conditions {
+        let alone = json!({ *name: value });
+        assert_eq!(query(alone.clone()).shows(&notification), *shown, "{alone}");
+        for (other, second, second_shown) in &conditions {
+            if name != other {
+                let both = json!({ *name: value, *other: second });
+                let expected = *shown && *second_shown;
+                assert_eq!(query(both.clone()).shows(&notification), expected, "{both}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_does_not_say_how_much_it_matters_says_none() {
+    let silent = Notification { severity: None, ..notification() };
+    assert!(query(json!({ "severity": ["none"] })).shows(&silent));
+    assert!(!query(json!({ "severity": ["low"] })).shows(&silent));
+}
+
+#[test]
+fn who_is_told_by_whom_is_not_for_the_notification_to_say() {
+    for (json, names) in [
+        (json!({}), false),
+        (json!({ "templates": ["welcome"], "channels": ["sms"] }), false),
+        (json!({ "emails": ["a@b.c"] }), true),
+        (json!({ "subscriberIds": ["ada"] }), true),
+        (json!({ "search": "ada" }), true),
+    ] {
+        assert!(
+            query(json.clone())
+                .shows(&Notification { channels: vec![JobType::Sms], ..notification() }),
+            "{json}"
+        );
+        assert_eq!(query(json.clone()).names_subscribers(), names, "{json}");
+    }
+}
+
+#[test]
+fn a_single_id_stands_for_the_list_of_it() {
+    assert_eq!(query(json!({ "templates": "welcome" })).templates, ["welcome"]);
+    assert_eq!(query(json!({ "templates": ["a", "b"] })).templates, ["a", "b"]);
+    assert!(serde_json::from_value::<NotificationQuery>(json!({ "templates": 7 })).is_err());
+}
+
+#[test]
+fn a_page_has_1_to_50_notifications_of_a_span_that_runs_forward() {
+    for (json, size) in [
+        (json!({}), Ok(10)),
+        (json!({ "limit": 1 }), Ok(1)),
+        (json!({ "limit": 50, "page": 4_000_000_000_u32 }), Ok(50)),
+        (json!({ "limit": 0 }), Err("`limit` must be between 1 and 50")),
+        (json!({ "limit": 51 }), Err("`limit` must be between 1 and 50")),
+        (json!({ "after": THEN, "before": THEN }), Ok(10)),
+        (json!({ "after": BEFORE, "before": THEN }), Ok(10)),
+        (json!({ "after": AFTER, "before": THEN }), Err("`after` must not come after `before`")),
+    ] {
+        let checked = query(json).check().map_err(|invalid| invalid.to_string());
+        assert_eq!(checked.as_ref().map_err(String::as_str), size.as_ref().map_err(|e| *e));
+    }
+    for json in [json!({ "page": -1 }), json!({ "limit": -1 }), json!({ "after": "yesterday" })] {
+        assert!(serde_json::from_value::<NotificationQuery>(json.clone()).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn a_new_one_has_a_job_for_each_active_step() {
+    let notification = notification();
+    let kinds: Vec<_> = notification.jobs.iter().map(|job| job.kind).collect();
+    assert_eq!(kinds, [JobType::InApp, JobType::Sms]);
+    assert_eq!(notification.channels, kinds);
+    assert!(notification.jobs.iter().all(|job| job.status == JobStatus::Pending));
+    assert_eq!(notification.jobs[1].step.parent_id, Some(notification.jobs[0].step.id));
+}
+
+#[test]
+fn a_trigger_may_overrule_the_severity() {
+    let mut workflow = sample::workflow(json!([]));
+    workflow.severity = Severity::Low;
+    for (overrides, severity) in [
+        (None, Severity::Low),
+        (Some(json!({})), Severity::Low),
+        (Some(json!({ "severity": "high" })), Severity::High),
+        (Some(json!({ "severity": "none" })), Severity::None),
+        (Some(json!({ "severity": "extreme" })), Severity::Low),
+        (Some(json!({ "severity": 1 })), Severity::Low),
+    ] {
+        let overrides = overrides.map(sample::object);
+        let event = Event {
+            transaction_id: &"txn".parse().unwrap(),
+            payload: &Object::default(),
+            overrides: overrides.as_ref(),
+            context_keys: &ContextSet::default(),
+            to: None,
+        };
+        let subscriber = sample::subscriber(json!({}));
+        let (home, now) = (sample::home(), sample::at(0));
+        let new_job = || sample::id(0);
+        let notification =
+            Notification::new(sample::id(1), &home, &subscriber, &workflow, event, new_job, now);
+        assert_eq!(notification.severity, Some(severity), "{overrides:?}");
+    }
+}
+
+/// One row per state of two jobs: the instant at which somebody has to look after them, and which
+/// of them is next, and due at 5.
+#[test]
+fn jobs_take_turns() {
+    use JobStatus::{Canceled, Completed, Failed, Pending, Queued, Running, Skipped};
+    let queued = |at| Queued { due_at: sample::at(at), attempts: 0 };
+    let running = |at| Running { lease_until: sample::at(at), attempts: 1 };
+    for (first, second, due_at, next, due) in [
+        (Pending, Pending, None, Some(0), None),
+        (queued(5), Pending, Some(5), None, Some(0)),
+        (queued(6), Pending, Some(6), None, None),
+        (running(5), Pending, Some(5), None, Some(0)),
+        (running(6), Pending, Some(6), None, None),
+        (Completed, Pending, None, Some(1), None),
+        (Failed, Pending, None, Some(1), None),
+        (Skipped, Pending, None, Some(1), None),
+        (Canceled, queued(4), Some(4), None, Some(1)),
+        (Completed, Completed, None, None, None),
+        (Completed, Canceled, None, None, None),
+    ] {
+        let mut notification = notification();
+        for (job, status) in notification.jobs.iter_mut().zip([first, second]) {
+            job.move_to(status, sample::at(1));
+        }
+        let ids: Vec<_> = notification.jobs.iter().map(|job| job.id).collect();
+        let index =
+            |job: Option<&Job>| ids.iter().position(|id| Some(*id) == job.map(|job| job.id));
+        let row = format!("{first:?}, {second:?}");
+        assert_eq!(notification.due_at(), due_at.map(sample::at), "{row}");
+        assert_eq!(index(notification.next_job()), next, "{row}");
+        assert_eq!(index(notification.due_job(sample::at(5))), due, "{row}");
+    }
+}
+
+#[test]
+fn a_job_is_found_by_its_id() {
+    let mut notification = notification();
+    let id = notification.jobs[1].id;
+    assert_eq!(notification.job(id).map(|job| job.kind), Some(JobType::Sms));
+    assert_eq!(notification.job_mut(id).map(|job| job.kind), Some(JobType::Sms));
+    assert_eq!(notification.job(sample::id(99)), None);
+}
+
+#[test]
+fn what_is_read_along_is_what_the_others_say() {
+    let subscriber = sample::subscriber(json!({
+        "firstName": "Ada", "lastName": "L", "email": "a@b.c", "phone": "1", "avatar": "x",
+    }));
+    assert_eq!(
+        serde_json::to_value(NotificationSubscriber::from(&subscriber)).unwrap(),
+        json!({
+            "subscriberId": "ada", "_id": subscriber.id, "firstName": "Ada", "lastName": "L",
+            "email": "a@b.c", "phone": "1",
+        })
+    );
+    let workflow = sample::workflow(json!([]));
+    assert_eq!(
+        serde_json::to_value(NotificationTemplate::from(&workflow)).unwrap(),
+        json!({ "_id": workflow.id, "name": "Order shipped", "triggers": workflow.triggers })
+    );
+    assert_eq!(Home::from(&notification()), sample::home());
+}
+
+proptest! {
+    #[test]
+    fn what_comes_between_two_instants_is_shown(
+        created_at in 0_i64..9,
+        after in proptest::option::of(0_i64..9),
+        before in proptest::option::of(0_i64..9),
+    ) {
+        let notification = Notification { created_at: sample::at(created_at), ..notification() };
+        let query = NotificationQuery {
+            after: after.map(sample::at),
+            before: before.map(sample::at),
+            ..NotificationQuery::default()
+        };
+        let shown = (after.unwrap_or(0)..=before.unwrap_or(9)).contains(&created_at);
+        prop_assert_eq!(query.shows(&notification), shown);
+    }
+}

@@ -1,0 +1,82 @@
+//! Records for tests to start from.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::context::ContextSet;
+use crate::environment::Home;
+use crate::integration::Integration;
+use crate::json::Object;
+use crate::notification::{Event, Notification};
+use crate::subscriber::Subscriber;
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+use crate::workflow::Workflow;
+
+/// The instant `millis` after the Unix epoch.
+pub(crate) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+/// The id made of `number`.
+pub(crate) fn id<T: From<Uuid>>(number: u128) -> T {
+    Uuid::from_u128(number).into()
+}
+
+/// A source of the ids made of 1, 2, 3 and so on.
+pub(crate) fn ids() -> impl FnMut() -> Uuid {
+    let mut last = 0;
+    move || {
+        last += 1;
+        Uuid::from_u128(last)
+    }
+}
+
+/// `json`, which is an object.
+pub(crate) fn object(json: Value) -> Object {
+    json.try_into().unwrap()
+}
+
+pub(crate) fn home() -> Home {
+    Home { organization_id: "acme".parse().unwrap(), environment_id: id(1) }
+}
+
+/// The subscriber `ada` with that profile.
+pub(crate) fn subscriber(mut profile: Value) -> Subscriber {
+    profile["subscriberId"] = "ada".into();
+    Subscriber::new(id(2), &home(), serde_json::from_value(profile).unwrap(), at(0))
+}
+
+/// The active workflow `order-shipped` with those steps.
+pub(crate) fn workflow(steps: Value) -> Workflow {
+    let create = json!({
+        "workflowId": "order-shipped", "name": "Order shipped", "active": true, "steps": steps,
+    });
+    let mut new_id = ids();
+    let new_step = || (new_id().into(), new_id().into());
+    Workflow::new(id(3), &home(), serde_json::from_value(create).unwrap(), new_step, at(0)).unwrap()
+}
+
+/// What `workflow` has to say to `subscriber` when it is triggered with `payload`.
+pub(crate) fn notification(
+    workflow: &Workflow,
+    subscriber: &Subscriber,
+    payload: Value,
+) -> Notification {
+    let event = Event {
+        transaction_id: &"txn".parse().unwrap(),
+        payload: &object(payload),
+        overrides: None,
+        context_keys: &ContextSet::default(),
+        to: None,
+    };
+    let mut new_id = ids();
+    Notification::new(id(4), &home(), subscriber, workflow, event, || new_id().into(), at(0))
+}
+
+/// An inactive integration of `channel`.
+pub(crate) fn integration(number: u128, identifier: &str, channel: Channel) -> Integration {
+    let create = json!({ "providerId": "outbox", "channel": channel });
+    let create = serde_json::from_value(create).unwrap();
+    Integration::new(id(number), &home(), identifier.parse().unwrap(), create).unwrap()
+}

@@ -1,0 +1,75 @@
+//! Every template of a step, and the way to it.
+
+use super::{EmailBody, InAppTemplate, StepDefinition, StepKind};
+use crate::error::Invalid;
+use crate::template::Template;
+
+/// A template, and the way to it inside of its step.
+type Named<'a> = (String, &'a Template);
+
+impl StepDefinition {
+    /// Every template in it and its variants.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let variants = self.variants.iter().map(|variant| &variant.kind);
+        let kinds = [&self.kind].into_iter().chain(variants);
+        kinds.flat_map(StepKind::templates).map(|(_, template)| template)
+    }
+}
+
+impl StepKind {
+    /// Refuses templates that do not compile.
+    pub(super) fn check_templates(&self) -> Result<(), Invalid> {
+        let mut templates = self.templates().into_iter();
+        templates.try_for_each(|(name, template)| {
+            template.check().map_err(|invalid| invalid.named(format!("template.{name}")))
+        })
+    }
+
+    fn templates(&self) -> Vec<Named<'_>> {
+        match self {
+            StepKind::InApp { template } => template.templates(),
+            StepKind::Email { template } => {
+                let mut templates = template.body.templates();
+                templates.push(("subject".into(), &template.subject));
+                templates
+            }
+            StepKind::Sms { template } | StepKind::Chat { template } => {
+                vec![("body".into(), &template.body)]
+            }
+            StepKind::Push { template } => {
+                vec![("title".into(), &template.title), ("body".into(), &template.body)]
+            }
+            StepKind::Digest { .. }
+            | StepKind::Delay { .. }
+            | StepKind::Throttle { .. }
+            | StepKind::Custom {} => Vec::new(),
+        }
+    }
+}
+
+impl InAppTemplate {
+    fn templates(&self) -> Vec<Named<'_>> {
+        let InAppTemplate { subject, body, url, buttons } = self;
+        let subject = subject.iter().map(|subject| ("subject".into(), subject));
+        let url = url.iter().map(|url| ("url".into(), url));
+        let buttons = buttons.iter().enumerate();
+        let buttons =
+            buttons.map(|(at, button)| (format!("buttons[{at}].content"), &button.content));
+        subject.chain([("body".into(), body)]).chain(url).chain(buttons).collect()
+    }
+}
+
+impl EmailBody {
+    fn templates(&self) -> Vec<Named<'_>> {
+        match self {
+            EmailBody::Html(html) => vec![("body".into(), html)],
+            EmailBody::Blocks(blocks) => {
+                let templates = blocks.iter().enumerate().flat_map(|(at, block)| {
+                    let url = block.url.iter().map(move |url| (format!("body[{at}].url"), url));
+                    [(format!("body[{at}].content"), &block.content)].into_iter().chain(url)
+                });
+                templates.collect()
+            }
+        }
+    }
+}

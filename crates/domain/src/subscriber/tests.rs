@@ -1,0 +1,175 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::sample;
+
+fn profile(json: Value) -> Profile {
+    serde_json::from_value(json).unwrap()
+}
+
+fn full() -> Value {
+    json!({
+        "firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com", "phone": "+1",
+        "avatar": "a.png", "locale": "en_GB", "timezone": "Europe/London", "data": { "a": 1 },
+        "channels": [settings(1)],
+    })
+}
+
+fn settings(devices: usize) -> Value {
+    json!({
+        "providerId": "fcm", "_integrationId": uuid::Uuid::nil(),
+        "credentials": { "deviceTokens": vec!["t"; devices] },
+    })
+}
+
+/// One row per field: another value for it, and what clears it.
+#[test]
+fn an_update_sets_clears_and_keeps() {
+    for (field, value) in [
+        ("firstName", json!("")),
+        ("lastName", json!("")),
+        ("email", json!("b@c.de")),
+        ("phone", json!("")),
+        ("avatar", json!("")),
+        ("locale", json!("fr")),
+        ("timezone", json!("UTC")),
+        ("data", json!({ "b": 2 })),
+    ] {
+        let update = |value: &Value| serde_json::from_value(json!({ field: value })).unwrap();
+        let mut expected = full();
+        expected[field] = value.clone();
+        let set = profile(full()).updated(update(&value));
+        assert_eq!(serde_json::to_value(&set).unwrap(), expected);
+
+        expected.as_object_mut().unwrap().remove(field);
+        let cleared = set.updated(update(&Value::Null));
+        assert_eq!(serde_json::to_value(&cleared).unwrap(), expected);
+    }
+    assert_eq!(profile(full()).updated(SubscriberUpdate::default()), profile(full()));
+}
+
+#[test]
+fn what_no_subscriber_can_be_called_is_refused() {
+    for (field, value) in [
+        ("email", json!("")),
+        ("email", json!("invalid-email")),
+        ("locale", json!("")),
+        ("locale", json!("!!!invalid!!!")),
+        ("timezone", json!("")),
+        ("timezone", json!("Invalid/Timezone")),
+        ("data", json!([1])),
+        ("data", json!("text")),
+    ] {
+        let json = json!({ field: value });
+        assert!(serde_json::from_value::<SubscriberUpdate>(json.clone()).is_err(), "{json}");
+        assert!(serde_json::from_value::<Profile>(json.clone()).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn what_is_left_out_later_stays() {
+    let names = json!({ "firstName": "B", "email": "b@c.de", "data": { "b": 2 } });
+    let mut expected = full();
+    for (field, value) in names.as_object().unwrap() {
+        expected[field] = value.clone();
+    }
+    let superseded = profile(full()).superseded_by(profile(names));
+    assert_eq!(serde_json::to_value(superseded).unwrap(), expected);
+
+    let devices = json!({ "channels": [settings(2)] });
+    let superseded = profile(full()).superseded_by(profile(devices.clone()));
+    assert_eq!(superseded.channels, profile(devices).channels);
+}
+
+#[test]
+fn an_integration_has_at_most_100_devices() {
+    assert_eq!(profile(json!({ "channels": [settings(100)] })).check(), Ok(()));
+    let error = profile(json!({ "channels": [settings(0), settings(101)] })).check().unwrap_err();
+    let expected = "`channels[1].credentials.deviceTokens` must have at most 100 items";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn every_change_is_counted_and_dated() {
+    let before = sample::subscriber(json!({ "firstName": "Ada" }));
+    assert_eq!((before.version, before.created_at, before.deleted), (0, sample::at(0), false));
+
+    let after = before.with_profile(profile(full()), sample::at(5));
+    let expected =
+        Subscriber { profile: profile(full()), version: 1, updated_at: sample::at(5), ..before };
+    assert_eq!(after, expected);
+    assert_eq!(after.with_profile(profile(full()), sample::at(9)), after);
+
+    let worn = Subscriber { version: u64::MAX, ..after };
+    assert_eq!(worn.with_profile(profile(json!({})), sample::at(9)).version, u64::MAX);
+}
+
+#[test]
+fn a_search_finds_the_id_or_a_part_of_the_address() {
+    let subscriber = sample::subscriber(json!({ "email": "Ada.L@Example.com" }));
+    for (search, found) in
+        [("ada", true), ("ADA.l", true), ("@example", true), ("ada.lovelace", false), ("*", false)]
+    {
+        assert_eq!(subscriber.matches(search), found, "{search}");
+    }
+    let silent = sample::subscriber(json!({}));
+    for (search, found) in [("ada", true), ("ad", false), ("ADA", false)] {
+        assert_eq!(silent.matches(search), found, "{search}");
+    }
+}
+
+#[test]
+fn a_query_shows_who_fulfils_all_of_it() {
+    let subscriber = sample::subscriber(full());
+    let conditions = [
+        ("email", json!("ada@example.com"), true),
+        ("email", json!("Ada@example.com"), false),
+        ("email", json!("ada"), false),
+        ("phone", json!("+1"), true),
+        ("phone", json!("1"), false),
+        ("name", json!("ada"), true),
+        ("name", json!("a LOVE"), true),
+        ("name", json!("lovelace ada"), false),
+    ];
+    let query = |json: Value| serde_json::from_value::<SubscriberQuery>(json).unwrap();
+    assert!(query(json!({})).shows(&subscriber) && !query(json!({ "limit": 3 })).is_narrow());
+    for (name, value, shown) in &conditions {
+        assert!(query(json!({ *name: value })).is_narrow());
+        assert_eq!(query(json!({ *name: value })).shows(&subscriber), *shown, "{value}");
+        for (other, second, second_shown) in &conditions {
+            if name != other {
+                let both = json!({ *name: value, *other: second });
+                let expected = *shown && *second_shown;
+                assert_eq!(query(both.clone()).shows(&subscriber), expected, "{both}");
+            }
+        }
+    }
+    assert!(!query(json!({ "name": "a" })).shows(&sample::subscriber(json!({}))));
+}
+
+// Some of the fields of a profile.
+fn some_fields() -> impl Strategy<Value = Profile> {
+    let names: Vec<_> = full().as_object().unwrap().keys().cloned().collect();
+    proptest::sample::subsequence(names.clone(), 0..=names.len()).prop_map(|names| {
+        let full = full();
+        profile(names.into_iter().map(|name| (name.clone(), full[&name].clone())).collect())
+    })
+}
+
+proptest! {
+    #[test]
+    fn who_said_nothing_changed_nothing(old in some_fields(), new in some_fields()) {
+        prop_assert_eq!(old.clone().superseded_by(Profile::default()), old.clone());
+        prop_assert_eq!(Profile::default().superseded_by(new.clone()), new.clone());
+        let both = old.superseded_by(new.clone());
+        prop_assert_eq!(both.clone().superseded_by(new), both);
+    }
+
+    #[test]
+    fn a_profile_is_read_as_it_is_written(profile in some_fields()) {
+        let subscriber = Subscriber { profile, ..sample::subscriber(json!({})) };
+        let json = serde_json::to_string(&subscriber).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), subscriber);
+    }
+}

@@ -1,0 +1,131 @@
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::sample;
+
+fn to(to: Value) -> Trigger {
+    serde_json::from_value(json!({ "name": "welcome", "to": to })).unwrap()
+}
+
+// Each recipient as its id and, after a colon, the name that is given to it.
+fn named(trigger: &Trigger) -> Result<Vec<String>, Invalid> {
+    let named = |recipient: &&Recipient| {
+        let name = recipient.profile().first_name.map(|name| format!(":{name}"));
+        format!("{}{}", recipient.subscriber_id(), name.unwrap_or_default())
+    };
+    trigger.recipients().map(|recipients| recipients.iter().map(named).collect())
+}
+
+fn inline(id: &str, name: &str) -> Value {
+    json!({ "subscriberId": id, "firstName": name })
+}
+
+#[test]
+fn of_several_for_one_subscriber_the_last_one_counts() {
+    for (recipients, expected) in [
+        (json!("a"), vec!["a"]),
+        (inline("a", "Ada"), vec!["a:Ada"]),
+        (json!(["a", "b"]), vec!["a", "b"]),
+        (json!(["a", "b", "a"]), vec!["b", "a"]),
+        (json!([inline("a", "X"), "b", inline("a", "Ada")]), vec!["b", "a:Ada"]),
+        (json!([inline("a", "X"), "a"]), vec!["a"]),
+        (json!(["A", "a"]), vec!["A", "a"]),
+    ] {
+        assert_eq!(named(&to(recipients)).unwrap(), expected);
+    }
+}
+
+#[test]
+fn there_are_1_to_100_recipients() {
+    let many = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+    let tokens = |count: usize| {
+        json!({ "subscriberId": "a", "channels": [{
+            "providerId": "fcm",
+            "_integrationId": uuid::Uuid::nil(),
+            "credentials": { "deviceTokens": vec!["t"; count] },
+        }] })
+    };
+    for (recipients, problem) in [
+        (json!(many(1)), None),
+        (json!(many(100)), None),
+        (json!([]), Some("`to` must not be empty")),
+        (json!(many(101)), Some("`to` must have at most 100 items")),
+        (json!(vec!["a"; 101]), Some("`to` must have at most 100 items")),
+        (json!([tokens(100)]), None),
+        (
+            json!([tokens(101), "a"]),
+            Some("`to.channels[0].credentials.deviceTokens` must have at most 100 items"),
+        ),
+    ] {
+        let error = to(recipients).recipients().err().map(|invalid| invalid.to_string());
+        assert_eq!(error.as_deref(), problem);
+    }
+}
+
+#[test]
+fn what_is_no_recipient_is_refused() {
+    for recipient in [
+        json!(""),
+        json!(7),
+        json!(null),
+        json!({}),
+        json!({ "subscriberId": "" }),
+        json!({ "subscriberId": "a", "email": "nowhere" }),
+        json!([["a"]]),
+    ] {
+        let trigger = json!({ "name": "welcome", "to": recipient });
+        assert!(serde_json::from_value::<Trigger>(trigger).is_err(), "{recipient}");
+    }
+}
+
+#[test]
+fn a_trigger_for_one_is_short() {
+    let ada: SubscriberId = "ada".parse().unwrap();
+    let trigger = Trigger::new("welcome".parse().unwrap(), ada);
+    assert_eq!(trigger, to(json!("ada")));
+    let create: SubscriberCreate = serde_json::from_value(inline("ada", "Ada")).unwrap();
+    assert_eq!(Trigger::new("welcome".parse().unwrap(), create), to(inline("ada", "Ada")));
+}
+
+#[test]
+fn only_an_active_workflow_with_active_steps_is_processed() {
+    let active = json!({ "type": "sms", "template": { "body": "" } });
+    let mut inactive = active.clone();
+    inactive["active"] = false.into();
+    for (steps, status, when_off) in [
+        (json!([]), TriggerStatus::NoSteps, TriggerStatus::TriggerNotActive),
+        (json!([inactive]), TriggerStatus::NoActiveSteps, TriggerStatus::TriggerNotActive),
+        (json!([inactive, active]), TriggerStatus::Processed, TriggerStatus::TriggerNotActive),
+    ] {
+        let mut workflow = sample::workflow(steps);
+        assert_eq!(TriggerStatus::of(&workflow), status);
+        workflow.active = false;
+        assert_eq!(TriggerStatus::of(&workflow), when_off);
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_subscriber_is_told_once_and_what_was_said_last(
+        recipients in prop::collection::vec(("[a-d]", proptest::option::of("[X-Z]")), 1..12),
+    ) {
+        let json = recipients.iter().map(|(id, name)| match name {
+            Some(name) => inline(id, name),
+            None => json!(id),
+        });
+        let trigger = to(json.collect());
+        let told = named(&trigger).unwrap();
+
+        let ids: HashSet<_> = recipients.iter().map(|(id, _)| id.as_str()).collect();
+        prop_assert_eq!(told.len(), ids.len());
+        for id in ids {
+            let last = recipients.iter().rfind(|(other, _)| other == id).unwrap();
+            let name = last.1.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
+            let expected = format!("{id}{name}");
+            prop_assert!(told.contains(&expected));
+        }
+    }
+}

@@ -1,0 +1,400 @@
+use serde_json::json;
+
+use super::*;
+use crate::content::MessageContent;
+use crate::integration::Standing;
+use crate::sample;
+use crate::step::StepDefinition;
+use crate::vocabulary::JobType;
+
+const SECRET: &str = "https://chat.example.com/s3cr3t";
+
+// Everything that a message on one channel needs, and nothing that speaks against it.
+struct World {
+    subscriber: Option<Subscriber>,
+    workflow: Option<Workflow>,
+    notification: Notification,
+    contexts: Vec<Context>,
+    global: Option<Preference>,
+    specific: Option<Preference>,
+    integrations: Vec<Integration>,
+}
+
+impl World {
+    fn on(channel: Channel) -> Self {
+        let template = match channel {
+            Channel::InApp | Channel::Sms | Channel::Chat => json!({ "body": "Hello" }),
+            Channel::Email => json!({ "subject": "Hello", "body": "Hello" }),
+            Channel::Push => json!({ "title": "Hello", "body": "Hello" }),
+        };
+        Self::with(json!([{ "type": channel, "template": template }]))
+    }
+
+    fn saying(body: &str) -> Self {
+        Self::with(json!([{ "type": "in_app", "template": { "body": body } }]))
+    }
+
+    fn with(steps: Value) -> Self {
+        let settings = |channel: Channel, credentials: Value| {
+            let integration_id: crate::ids::IntegrationId = sample::id(number(channel));
+            json!({
+                "providerId": "slack", "_integrationId": integration_id, "credentials": credentials,
+            })
+        };
+        let subscriber = sample::subscriber(json!({
+            "firstName": "Ada",
+            "email": "ada@example.com",
+            "phone": "+15550100",
+            "channels": [
+                settings(Channel::Chat, json!({ "webhookUrl": SECRET })),
+                settings(Channel::Push, json!({ "deviceTokens": ["d1", "d2"] })),
+            ],
+            "data": { "plan": "pro" },
+        }));
+        let workflow = sample::workflow(steps);
+        let notification = sample::notification(&workflow, &subscriber, json!({ "total": 42 }));
+        let integrations = Channel::ALL.iter().map(|channel| active(*channel)).collect();
+        Self {
+            subscriber: Some(subscriber),
+            workflow: Some(workflow),
+            notification,
+            contexts: vec![],
+            global: None,
+            specific: None,
+            integrations,
+        }
+    }
+
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings {
+            subscriber: self.subscriber.as_ref(),
+            workflow: self.workflow.as_ref(),
+            contexts: &self.contexts,
+            global: self.global.as_ref(),
+            specific: self.specific.as_ref(),
+            integrations: &self.integrations,
+        }
+    }
+
+    fn render(&self) -> Result<Rendered, Refusal> {
+        render(&self.notification.jobs[0], &self.notification, self.around())
+    }
+
+    fn dispatch(&self) -> Result<Dispatch, Refusal> {
+        dispatch(&self.notification.jobs[0], &self.notification, self.around())
+    }
+
+    fn text(&self) -> String {
+        match self.render().unwrap().content {
+            MessageContent::Text(text) => text,
+            MessageContent::Blocks(blocks) => panic!("{blocks:?}"),
+        }
+    }
+
+    fn profile(&mut self) -> &mut Profile {
+        &mut self.subscriber.as_mut().unwrap().profile
+    }
+
+    fn step(&mut self) -> &mut StepDefinition {
+        &mut self.workflow.as_mut().unwrap().steps[0].definition
+    }
+
+    fn overriding(mut self, overrides: Value) -> Self {
+        self.notification.overrides = Some(sample::object(overrides));
+        self
+    }
+}
+
+fn number(channel: Channel) -> u128 {
+    100 + channel as u128
+}
+
+fn active(channel: Channel) -> Integration {
+    let primary = channel.has_primary();
+    let standing = Standing::Active { primary, priority: u32::from(primary) };
+    let identifier = channel.as_str();
+    Integration { standing, ..sample::integration(number(channel), identifier, channel) }
+}
+
+fn only_if(on: &str, field: &str, value: &str) -> Value {
+    let part = json!({ "field": field, "operator": "EQUAL", "value": value, "on": on });
+    json!([{ "type": "GROUP", "value": "AND", "children": [part] }])
+}
+
+fn filters(on: &str, field: &str, value: &str) -> Vec<filter::StepFilter> {
+    serde_json::from_value(only_if(on, field, value)).unwrap()
+}
+
+#[track_caller]
+fn check(world: &World, kind: RefusalKind, detail: Detail) {
+    let refusal = world.dispatch().unwrap_err();
+    assert_eq!((refusal.kind, refusal.detail), (kind, detail));
+}
+
+#[test]
+fn every_channel_has_an_address() {
+    for (channel, address) in [
+        (Channel::Email, Address::Email(Email::new("ada@example.com").unwrap())),
+        (Channel::Sms, Address::Phone("+15550100".into())),
+        (Channel::Chat, Address::Webhook(SECRET.into())),
+        (Channel::Push, Address::Devices(vec!["d1".into(), "d2".into()])),
+    ] {
+        let world = World::on(channel);
+        let rendered = world.render().unwrap();
+        let integration = active(channel);
+        assert_eq!(world.dispatch(), Ok(Dispatch { integration, address, rendered }), "{channel}");
+    }
+}
+
+/// One row per way in which a message that should be sent has nowhere to go.
+#[test]
+fn what_has_no_address_is_skipped() {
+    type Loss = fn(&mut Profile);
+    let rows: [(Channel, Loss, Detail); 7] = [
+        (Channel::Email, |profile| profile.email = None, Detail::MissingEmail),
+        (Channel::Sms, |profile| profile.phone = None, Detail::MissingPhone),
+        (Channel::Sms, |profile| profile.phone = Some(String::new()), Detail::MissingPhone),
+        (Channel::Chat, |profile| profile.channels.clear(), Detail::MissingChatWebhook),
+        (
+            Channel::Chat,
+            |profile| profile.channels[0].integration_id = sample::id(9),
+            Detail::MissingChatWebhook,
+        ),
+        (Channel::Push, |profile| profile.channels.clear(), Detail::MissingPushTokens),
+        (
+            Channel::Push,
+            |profile| profile.channels[1].credentials.device_tokens.clear(),
+            Detail::MissingPushTokens,
+        ),
+    ];
+    for (channel, lose, detail) in rows {
+        let mut world = World::on(channel);
+        lose(world.profile());
+        check(&world, RefusalKind::Skip, detail);
+    }
+    check(&World::on(Channel::InApp), RefusalKind::Skip, Detail::NoActiveIntegration);
+}
+
+/// Everything stands against the message; what does is taken away one by one, and the next one
+/// shows.
+#[test]
+fn what_stands_first_is_named() {
+    use RefusalKind::{Fail, Skip};
+    let off = Some(Preference::default().with(Channel::Email, false));
+
+    let mut world = World::on(Channel::Email);
+    let (subscriber, workflow) = (world.subscriber.take(), world.workflow.take());
+    (world.global, world.specific) = (off, off);
+    world.integrations.clear();
+    check(&world, Skip, Detail::SubscriberDeleted);
+
+    world.subscriber = subscriber;
+    world.profile().email = None;
+    check(&world, Skip, Detail::WorkflowDeleted);
+
+    world.workflow = workflow;
+    world.workflow.as_mut().unwrap().preference_settings = off.unwrap();
+    let template = json!({ "subject": "", "body": "{{ 'x' * 1000000000000 }}" });
+    world.step().kind =
+        serde_json::from_value(json!({ "type": "email", "template": template })).unwrap();
+    world.step().filters = filters("payload", "total", "1");
+    world.notification.jobs[0].step.id = sample::id(99);
+    check(&world, Skip, Detail::WorkflowDeleted);
+
+    world.notification.jobs[0].step.id = world.workflow.as_ref().unwrap().steps[0].id;
+    check(&world, Skip, Detail::FilteredByStepConditions);
+
+    world.step().filters = filters("payload", "total", "42");
+    check(&world, Skip, Detail::FilteredBySubscriberWorkflowPreference);
+
+    world.specific = None;
+    check(&world, Skip, Detail::FilteredBySubscriberGlobalPreference);
+
+    world.global = None;
+    check(&world, Skip, Detail::FilteredByWorkflowPreference);
+
+    world.workflow.as_mut().unwrap().preference_settings = Preference::default();
+    check(&world, Fail, Detail::ContentNotGenerated);
+
+    let template = json!({ "subject": "", "body": "fine" });
+    world.step().kind =
+        serde_json::from_value(json!({ "type": "email", "template": template })).unwrap();
+    check(&world, Fail, Detail::NoActiveIntegration);
+
+    world.integrations = vec![active(Channel::Email)];
+    check(&world, Skip, Detail::MissingEmail);
+
+    world.profile().email = Some(Email::new("ada@example.com").unwrap());
+    assert!(world.dispatch().is_ok());
+}
+
+#[test]
+fn a_dashboard_refuses_for_the_workflow() {
+    let mut world = World::on(Channel::Email);
+    let off = Preference::default().with_all(false);
+    world.workflow.as_mut().unwrap().preferences = Some(off);
+    check(&world, RefusalKind::Skip, Detail::FilteredByWorkflowPreference);
+}
+
+#[test]
+fn a_critical_workflow_does_not_listen() {
+    let mut world = World::on(Channel::Email);
+    world.global = Some(Preference::default().with_all(false));
+    world.specific = world.global;
+    world.workflow.as_mut().unwrap().critical = true;
+    assert!(world.dispatch().is_ok());
+}
+
+#[test]
+fn what_sends_nothing_has_no_content() {
+    let mut world = World::on(Channel::Email);
+    world.step().kind = serde_json::from_value(json!({ "type": "custom" })).unwrap();
+    assert_eq!(world.step().kind.job_type(), JobType::Custom);
+    check(&world, RefusalKind::Fail, Detail::ContentNotGenerated);
+}
+
+#[test]
+fn a_refusal_says_why() {
+    let mut world = World::on(Channel::Email);
+    world.step().filters = filters("payload", "total", "1");
+    let report = json!({ "holds": false, "checks": [{
+        "field": "total", "operator": "EQUAL", "on": "payload", "expected": "1", "actual": 42,
+        "held": false,
+    }] });
+    let raw = world.render().unwrap_err().raw.unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&raw).unwrap(), report);
+
+    let raw = World::saying("\n{{ 'x' * 1000000000000 }}").render().unwrap_err().raw.unwrap();
+    assert!(raw.ends_with(" in line 2"), "{raw}");
+}
+
+#[test]
+fn what_is_only_rendered_needs_no_integration() {
+    for channel in Channel::ALL {
+        let mut world = World::on(*channel);
+        world.integrations.clear();
+        world.profile().channels.clear();
+        assert!(world.render().is_ok(), "{channel}");
+    }
+}
+
+/// One row per way in which the variants of a step are made: whether each is active and which plan
+/// it is for, and what is said.
+#[test]
+fn the_first_variant_that_is_meant_is_used() {
+    let variant = |body: &str, active: bool, plan: Option<&str>| {
+        let filters = plan.map_or(json!([]), |plan| only_if("subscriber", "data.plan", plan));
+        json!({
+            "type": "in_app", "template": { "body": body }, "active": active, "filters": filters,
+        })
+    };
+    for (variants, said) in [
+        (vec![], "base"),
+        (vec![variant("a", true, Some("pro"))], "a"),
+        (vec![variant("a", true, Some("free"))], "base"),
+        (vec![variant("a", false, Some("pro"))], "base"),
+        (vec![variant("a", true, None)], "base"),
+        (vec![variant("a", true, Some("free")), variant("b", true, Some("pro"))], "b"),
+        (vec![variant("a", true, Some("pro")), variant("b", true, Some("pro"))], "a"),
+        (vec![variant("a", false, Some("pro")), variant("b", true, Some("pro"))], "b"),
+    ] {
+        let step =
+            json!({ "type": "in_app", "template": { "body": "base" }, "variants": variants });
+        assert_eq!(World::with(json!([step])).text(), said);
+    }
+}
+
+#[test]
+fn a_trigger_may_name_the_integration() {
+    let other = Integration {
+        standing: Standing::Active { primary: false, priority: 0 },
+        ..sample::integration(200, "other", Channel::Email)
+    };
+    for (overrides, chosen) in [
+        (json!({}), Some("email")),
+        (json!({ "email": {} }), Some("email")),
+        (json!({ "email": { "integrationIdentifier": "other" } }), Some("other")),
+        (json!({ "sms": { "integrationIdentifier": "other" } }), Some("email")),
+        (json!({ "email": { "integrationIdentifier": 7 } }), Some("email")),
+        (json!({ "email": { "integrationIdentifier": "nobody" } }), None),
+    ] {
+        let mut world = World::on(Channel::Email).overriding(overrides.clone());
+        world.integrations.push(other.clone());
+        let integration = world.dispatch().map(|dispatch| dispatch.integration.identifier);
+        let integration = integration.map_err(|refusal| refusal.detail);
+        let expected = chosen.ok_or(Detail::NoActiveIntegration);
+        assert_eq!(
+            integration.as_ref().map(crate::ids::IntegrationIdentifier::as_str),
+            expected.as_ref().copied(),
+            "{overrides}"
+        );
+    }
+}
+
+#[test]
+fn a_condition_may_choose_the_integration() {
+    let mut world = World::on(Channel::Email);
+    let conditions = filters("subscriber", "data.plan", "pro");
+    let identifier = "for-pro".parse().unwrap();
+    world.integrations.push(Integration {
+        conditions,
+        identifier,
+        id: sample::id(200),
+        standing: Standing::Active { primary: false, priority: 1 },
+        ..active(Channel::Email)
+    });
+    assert_eq!(world.dispatch().unwrap().integration.identifier.as_str(), "for-pro");
+    world.profile().data = None;
+    assert_eq!(world.dispatch().unwrap().integration.identifier.as_str(), "email");
+}
+
+#[test]
+fn a_template_knows_what_the_message_is_about() {
+    for (body, said) in [
+        ("{{ subscriber.firstName }} {{ subscriber.subscriberId }}", "Ada ada"),
+        ("{{ subscriber.data.plan }}", "pro"),
+        ("{{ payload.total }}", "42"),
+        ("{{ workflow.name }} {{ workflow.identifier }}", "Order shipped order-shipped"),
+        ("{{ context.tenant.id }} {{ context.tenant.data.name }}", "acme Acme Inc."),
+        ("({{ context.app.id }}{{ context.tenant.createdAt }}{{ environment }})", "()"),
+    ] {
+        let mut world = World::saying(body);
+        world.contexts = vec![Context {
+            organization_id: sample::home().organization_id,
+            environment_id: sample::id(1),
+            key: "tenant:acme".parse().unwrap(),
+            data: sample::object(json!({ "name": "Acme Inc." })),
+            created_at: sample::at(0),
+            updated_at: sample::at(0),
+        }];
+        assert_eq!(world.text(), said);
+    }
+}
+
+#[test]
+fn the_settings_of_channels_are_not_known_to_templates_and_conditions() {
+    for body in ["{{ subscriber }}", "{{ subscriber.channels }}", "{{ subscriber | items }}"] {
+        assert!(!World::saying(body).text().contains("s3cr3t"), "{body}");
+    }
+    let mut world = World::saying("");
+    let field = "channels.0.credentials.webhookUrl";
+    world.step().filters = filters("subscriber", field, SECRET);
+    let refusal = world.render().unwrap_err();
+    assert_eq!(refusal.detail, Detail::FilteredByStepConditions);
+    let report: Value = serde_json::from_str(&refusal.raw.unwrap()).unwrap();
+    assert_eq!(report["checks"][0].get("actual"), None);
+}
+
+#[test]
+fn a_subscriber_with_the_deepest_data_there_is_is_known() {
+    let deepest = (1..Object::MAX_DEPTH).fold(json!("pro"), |inner, _| json!({ "in": inner }));
+    let mut world = World::saying("{{ subscriber.subscriberId }}");
+    world.profile().data = Some(sample::object(json!({ "plan": deepest })));
+    assert_eq!(world.text(), "ada");
+}
+
+#[test]
+fn a_dispatch_prints_no_secrets() {
+    let dispatch = World::on(Channel::Chat).dispatch().unwrap();
+    assert!(!format!("{dispatch:?}").contains("s3cr3t"));
+}

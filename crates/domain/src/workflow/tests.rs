@@ -1,0 +1,348 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::sample;
+
+fn in_app(body: &str) -> Value {
+    json!({ "type": "in_app", "template": { "body": body } })
+}
+
+fn created(create: Value) -> Result<Workflow, Invalid> {
+    let mut whole = json!({ "workflowId": "welcome", "name": "Welcome", "steps": [] });
+    whole.as_object_mut().unwrap().extend(create.as_object().unwrap().clone());
+    let mut new_id = sample::ids();
+    let new_step = || (new_id().into(), new_id().into());
+    let create = serde_json::from_value(whole).unwrap();
+    Workflow::new(sample::id(3), &sample::home(), create, new_step, sample::at(0))
+}
+
+fn updated(workflow: &Workflow, update: Value) -> Result<Workflow, Invalid> {
+    let mut next = 100;
+    let new_step = || {
+        next += 2;
+        (sample::id(next), sample::id(next + 1))
+    };
+    workflow.updated(serde_json::from_value(update).unwrap(), new_step, sample::at(9))
+}
+
+fn between(value: &str) -> Value {
+    let part = json!({ "field": "a", "operator": "BETWEEN", "value": value, "on": "payload" });
+    json!([{ "type": "GROUP", "value": "AND", "children": [part] }])
+}
+
+/// One row per rule: what breaks it, and what is said about that. What just keeps it is taken.
+#[test]
+fn what_no_workflow_can_be_is_refused_with_its_place() {
+    let sms = json!({ "type": "sms", "template": { "body": "" } });
+    let with = |key: &str, value: Value| {
+        let mut step = in_app("");
+        step[key] = value;
+        json!({ "steps": [in_app(""), step] })
+    };
+    let variant = |key: &str, value: Value| {
+        let mut variant = in_app("");
+        variant[key] = value;
+        with("variants", json!([in_app(""), variant]))
+    };
+    let two = "must be two values, as in `1,5`";
+    for (create, problem) in [
+        (json!({ "name": "" }), "`name` must not be empty"),
+        (json!({ "name": "ü".repeat(129) }), "`name` must be at most 128 characters long"),
+        (
+            json!({ "description": "ü".repeat(257) }),
+            "`description` must be at most 256 characters long",
+        ),
+        (json!({ "tags": vec![""; 17] }), "`tags` must have at most 16 items"),
+        (json!({ "tags": ["", "ü".repeat(65)] }), "`tags[1]` must be at most 64 characters long"),
+        (json!({ "steps": vec![in_app(""); 21] }), "`steps` must have at most 20 items"),
+        (
+            json!({ "steps": [in_app(""), { "type": "custom" }] }),
+            "`steps[1].type` is not supported by this version",
+        ),
+        (with("filters", between("1")), &format!("`steps[1].filters[0].children[0].value` {two}")),
+        (
+            with("variants", json!(vec![in_app(""); 21])),
+            "`steps[1].variants` must have at most 20 items",
+        ),
+        (
+            variant("filters", between("1")),
+            &format!("`steps[1].variants[1].filters[0].children[0].value` {two}"),
+        ),
+        (
+            with("variants", json!([in_app(""), sms])),
+            "`steps[1].variants[1].type` must be the type of its step",
+        ),
+    ] {
+        assert_eq!(created(create).unwrap_err().to_string(), problem);
+    }
+    for create in [
+        json!({ "name": "ü".repeat(128), "description": "ü".repeat(256) }),
+        json!({ "tags": vec!["ü".repeat(64); 16] }),
+        json!({ "steps": vec![in_app(""); 20] }),
+        with("variants", json!(vec![in_app(""); 20])),
+        variant("filters", between("1,5")),
+    ] {
+        assert_eq!(created(create.clone()).map(drop), Ok(()), "{create}");
+    }
+}
+
+/// One row per place of a template: it does not compile, and is named.
+#[test]
+fn a_template_that_does_not_compile_is_refused_with_its_place() {
+    let bad = "{% if %}";
+    let text = |body: &str| json!({ "type": "text", "content": body });
+    for (kind, template, place) in [
+        ("in_app", json!({ "body": bad }), "body"),
+        ("in_app", json!({ "body": "", "subject": bad }), "subject"),
+        ("in_app", json!({ "body": "", "url": bad }), "url"),
+        (
+            "in_app",
+            json!({ "body": "", "buttons": [
+                { "type": "primary", "content": "" }, { "type": "primary", "content": bad },
+            ] }),
+            "buttons[1].content",
+        ),
+        ("email", json!({ "subject": bad, "body": "" }), "subject"),
+        ("email", json!({ "subject": "", "body": bad }), "body"),
+        ("email", json!({ "subject": "", "body": [text(""), text(bad)] }), "body[1].content"),
+        (
+            "email",
+            json!({ "subject": "", "body": [{ "type": "button", "content": "", "url": bad }] }),
+            "body[0].url",
+        ),
+        ("sms", json!({ "body": bad }), "body"),
+        ("chat", json!({ "body": bad }), "body"),
+        ("push", json!({ "title": bad, "body": "" }), "title"),
+        ("push", json!({ "title": "", "body": bad }), "body"),
+    ] {
+        let step = json!({ "type": kind, "template": template });
+        let error = created(json!({ "steps": [in_app(""), step] })).unwrap_err();
+        assert_eq!(error.field, format!("steps[1].template.{place}"), "{kind}");
+        assert!(matches!(error.reason, Reason::Template { .. }), "{error}");
+
+        if kind == "in_app" {
+            let mut fine = in_app("");
+            fine["variants"] = json!([step]);
+            let error = created(json!({ "steps": [fine] })).unwrap_err();
+            assert_eq!(error.field, format!("steps[0].variants[0].template.{place}"));
+        }
+    }
+}
+
+#[test]
+fn what_waits_or_collects_is_not_supported_yet() {
+    for step in [
+        json!({ "type": "digest", "metadata": { "type": "regular" } }),
+        json!({ "type": "delay", "metadata": { "type": "regular" } }),
+        json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } }),
+        json!({ "type": "custom" }),
+    ] {
+        let error = created(json!({ "steps": [step] })).unwrap_err();
+        assert_eq!(error, Invalid::new("steps[0].type", Reason::Unsupported));
+    }
+}
+
+#[test]
+fn a_new_one_belongs_to_its_environment_and_can_be_triggered_by_its_name() {
+    let workflow = created(json!({ "data": { "a": 1 }, "severity": "high" })).unwrap();
+    assert_eq!(workflow.identifier().as_str(), "welcome");
+    assert_eq!((workflow.environment_id, workflow.organization_id), {
+        let home = sample::home();
+        (home.environment_id, home.organization_id)
+    });
+    assert_eq!((workflow.active, workflow.draft, workflow.critical), (false, false, false));
+    assert_eq!((workflow.created_at, workflow.updated_at), (sample::at(0), sample::at(0)));
+}
+
+#[test]
+fn steps_follow_one_another() {
+    let workflow = created(json!({ "steps": vec![in_app(""); 3] })).unwrap();
+    let ids: Vec<_> = workflow.steps.iter().map(|step| Some(step.id)).collect();
+    let parents: Vec<_> = workflow.steps.iter().map(|step| step.parent_id).collect();
+    assert_eq!(parents, [None, ids[0], ids[1]]);
+}
+
+#[test]
+fn an_update_keeps_the_ids_of_the_steps_it_names() {
+    let before = created(json!({ "steps": [in_app("a"), in_app("b"), in_app("c")] })).unwrap();
+    let [a, _, c] = &before.steps[..] else { panic!("{:?}", before.steps) };
+    let kept = |step: &Step, body: &str| {
+        let mut json = in_app(body);
+        json["_id"] = json!(step.id);
+        json
+    };
+
+    let after = updated(&before, json!({ "steps": [kept(c, "C"), in_app("d"), kept(a, "a")] }));
+
+    let steps = after.unwrap().steps;
+    let ids: Vec<_> = steps.iter().map(|step| (step.id, step.template_id)).collect();
+    let new = (sample::id(102), sample::id(103));
+    assert_eq!(ids, [(c.id, c.template_id), new, (a.id, a.template_id)]);
+    let parents: Vec<_> = steps.iter().map(|step| step.parent_id).collect();
+    assert_eq!(parents, [None, Some(c.id), Some(new.0)]);
+    assert_eq!(steps[0].definition, serde_json::from_value(in_app("C")).unwrap());
+
+    let twice = json!({ "steps": [kept(a, ""), kept(a, "")] });
+    let error = updated(&before, twice).unwrap_err();
+    assert_eq!(error.to_string(), "`steps[1]._id` must not be given twice");
+    let foreign = Step { id: sample::id(77), ..a.clone() };
+    let error = updated(&before, json!({ "steps": [kept(&foreign, "")] })).unwrap_err();
+    let expected = "`steps[0]._id` must be the id of a step that the workflow has";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn an_update_changes_what_it_names() {
+    let before = created(json!({
+        "description": "d", "tags": ["t"], "data": { "a": 1 }, "steps": [in_app("x")],
+    }))
+    .unwrap();
+    let off = Preference::default().with_all(false);
+    let update = json!({
+        "name": "N", "description": "D", "active": true, "critical": true, "severity": "low",
+        "tags": ["T"], "preferenceSettings": off, "preferences": off, "data": null,
+    });
+    let expected = Workflow {
+        name: "N".into(),
+        description: "D".into(),
+        active: true,
+        critical: true,
+        severity: Severity::Low,
+        tags: vec!["T".into()],
+        preference_settings: off,
+        preferences: Some(off),
+        data: None,
+        updated_at: sample::at(9),
+        ..before.clone()
+    };
+    let after = updated(&before, update.clone()).unwrap();
+    assert_eq!(after, expected);
+    assert_eq!(updated(&before, json!({})), Ok(before.clone()), "nothing is changed by nothing");
+    let later = |update: Value| {
+        let update = serde_json::from_value(update).unwrap();
+        after.updated(update, || (sample::id(0), sample::id(0)), sample::at(99)).unwrap()
+    };
+    assert_eq!(later(update).updated_at, sample::at(9), "nor by the same");
+    assert_eq!(later(json!({ "preferences": null })).preferences, None);
+    let error = updated(&before, json!({ "name": "" })).unwrap_err();
+    assert_eq!(error, Invalid::new("name", Reason::Empty));
+}
+
+#[test]
+fn what_the_templates_name_are_the_variables() {
+    let workflow = created(json!({ "steps": [
+        {
+            "type": "in_app",
+            "template": {
+                "subject": "{{ payload.a }}",
+                "body": "{{ payload.b.c }} {{ subscriber.firstName }} {{ context.tenant.id }}",
+                "url": "{{ payload.d }}",
+                "buttons": [{ "type": "primary", "content": "{{ payload.e }}" }],
+            },
+        },
+        {
+            "type": "email",
+            "template": { "subject": "{{ payload.a }}", "body": [
+                { "type": "button", "content": "{{ payload.f }}", "url": "{{ payload.g }}" },
+            ] },
+        },
+        { "type": "email", "template": { "subject": "", "body": "{{ payload.h }}" } },
+        {
+            "type": "push",
+            "template": { "title": "{{ payload.i }}", "body": "{{ subscriber.data.x }}" },
+            "variants": [
+                { "type": "push", "template": { "title": "{{ payload.j }}", "body": "" } },
+            ],
+        },
+        { "type": "sms", "template": { "body": "{% set x = 1 %}{{ x }}{{ workflow.name }}" } },
+    ] }));
+    let [trigger] = workflow.unwrap().triggers;
+    let names = |variables: Vec<TriggerVariable>| {
+        variables.into_iter().map(|variable| variable.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(trigger.variables), ["a", "b.c", "d", "e", "f", "g", "h", "i", "j"]);
+    assert_eq!(names(trigger.subscriber_variables), ["data.x", "firstName"]);
+}
+
+#[test]
+fn an_update_of_the_steps_changes_the_variables() {
+    let before = created(json!({ "steps": [in_app("{{ payload.a }}")] })).unwrap();
+    let after = updated(&before, json!({ "steps": [in_app("{{ payload.b }}")] })).unwrap();
+    assert_eq!(after.triggers[0].variables, [TriggerVariable { name: "b".into() }]);
+    assert_eq!(after.identifier(), before.identifier());
+}
+
+#[test]
+fn only_active_steps_are_run() {
+    let sms = json!({ "type": "sms", "template": { "body": "" } });
+    let email = json!({
+        "type": "email", "template": { "subject": "", "body": "" }, "active": false,
+    });
+    let steps = json!([sms, in_app(""), email, in_app("")]);
+    let workflow = created(json!({ "steps": steps })).unwrap();
+    let active: Vec<_> = workflow.active_steps().map(|step| step.id).collect();
+    let [a, b, _, d] = &workflow.steps[..] else { panic!("{:?}", workflow.steps) };
+    assert_eq!(active, [a.id, b.id, d.id]);
+    assert_eq!(workflow.job_types(), [JobType::InApp, JobType::Sms]);
+    assert_eq!(workflow.step(b.id), Some(b));
+    assert_eq!(workflow.step(sample::id(99)), None);
+}
+
+#[test]
+fn everybody_with_a_say_has_a_layer() {
+    let mut workflow = created(json!({ "critical": true })).unwrap();
+    let [definition, dashboard, global, specific] = [
+        Preference::default().with_all(true),
+        Preference::default().with_all(false),
+        Preference::default().with(crate::vocabulary::Channel::Sms, true),
+        Preference::default().with(crate::vocabulary::Channel::Sms, false),
+    ];
+    workflow.preference_settings = definition;
+    workflow.preferences = Some(dashboard);
+    let layers = workflow.layers(Some(&global), Some(&specific));
+    assert_eq!(layers.definition, Some(&definition));
+    assert_eq!(layers.dashboard, Some(&dashboard));
+    assert_eq!(layers.subscriber_global, Some(&global));
+    assert_eq!(layers.subscriber_workflow, Some(&specific));
+    assert!(layers.critical);
+}
+
+#[test]
+fn a_query_shows_what_fulfils_all_of_it() {
+    let workflow = created(json!({ "tags": ["a", "b"], "active": true })).unwrap();
+    for (query, shows) in [
+        (json!({}), true),
+        (json!({ "tag": "b" }), true),
+        (json!({ "tag": "c" }), false),
+        (json!({ "active": true }), true),
+        (json!({ "active": false }), false),
+        (json!({ "tag": "a", "active": false }), false),
+        (json!({ "tag": "c", "active": true }), false),
+    ] {
+        let narrow = query != json!({});
+        let query: WorkflowQuery = serde_json::from_value(query).unwrap();
+        assert_eq!(query.shows(&workflow), shows, "{query:?}");
+        assert_eq!(query.is_narrow(), narrow, "{query:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_id_is_found_in_the_slug_whatever_the_name(
+        number in any::<u128>(),
+        name in "\\PC{1,20}|.*_wf_.*",
+    ) {
+        let mut workflow = created(json!({})).unwrap();
+        (workflow.id, workflow.name) = (sample::id(number), name);
+        let slug = workflow.slug();
+        prop_assert_eq!(Workflow::id_in_slug(&slug), Some(workflow.id));
+        let url = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        prop_assert!(slug.chars().all(|c| url(c) || !c.is_ascii()), "{}", slug);
+    }
+
+    #[test]
+    fn any_text_is_taken_for_a_slug_without_harm(text in "\\PC*|.*_wf_[0-9A-Za-z]{20,24}") {
+        let _ = Workflow::id_in_slug(&text);
+    }
+}

@@ -1,0 +1,8 @@
+//! The stores against a model.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidings_fuzz::history::{self, Step};
+
+fuzz_target!(|steps: Vec<Step>| history::run(&steps));

@@ -1,0 +1,318 @@
+//! Histories of operations of the facade, run over both stores.
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use arbitrary::Arbitrary;
+use domain::ids::{IntegrationId, MessageId};
+use domain::integration::IntegrationDelete;
+use domain::message::{MarkAs, MessageQuery};
+use domain::notification::NotificationQuery;
+use domain::page::{Direction, PageQuery};
+use domain::preference::PreferencesQuery;
+use domain::subscriber::SubscriberQuery;
+use domain::time::Timestamp;
+use domain::workflow::WorkflowQuery;
+use store::memory::MemoryStore;
+use store::{ReadBody, Store, WriteBody};
+use tidings::{Clock, Engine, ManualClock, Organization, Outbox, Result, Scope, SeededEntropy};
+
+use crate::disk::Disk;
+use crate::tables::{check_indexes, dump};
+
+mod inputs;
+
+pub use inputs::{About, Account, Event, Mark, Profile, Refusal, Shape, Span, Which, Who, Word};
+
+/// One call of the facade, or something that happens around it.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Op {
+    Trigger(Event),
+    TriggerTwo(Event, Event),
+    Mark(Who, u8, Mark),
+    RunDue(u8),
+    CreateSubscriber(Who, Profile),
+    UpsertSubscriber(Who, Profile),
+    UpdateSubscriber(Who, Profile),
+    DeleteSubscriber(Who),
+    CreateWorkflow(Which, Shape),
+    UpdateWorkflow(Which, Shape),
+    DeleteWorkflow(Which),
+    CreateIntegration(Account),
+    UpdateIntegration(u8, Account),
+    SetPrimary(u8),
+    DeleteIntegration(u8, bool),
+    Prefer(Who, Which, Which, Word, About),
+    PreferGlobally(Who, Word, About),
+    CreateEnvironment(u8),
+    Look(Who),
+    /// The next delivery is refused.
+    Refuse(Refusal),
+    /// Time goes by.
+    Wait(Span),
+    /// The process is killed and started again.
+    Restart,
+}
+
+/// An engine, and the only environment that is used.
+#[derive(Debug)]
+pub struct World {
+    /// The engine.
+    pub engine: Engine,
+    /// What it takes for the time.
+    pub clock: ManualClock,
+    /// What it sends through.
+    pub outbox: Outbox,
+    /// The environment.
+    pub env: Scope,
+    /// Where everything is kept.
+    pub store: Shared,
+    backend: Backend,
+    restarts: u64,
+    integrations: Vec<IntegrationId>,
+}
+
+/// Where a world is kept.
+#[derive(Clone, Debug)]
+pub enum Backend {
+    /// In a store that a restart leaves alone.
+    Memory(Shared),
+    /// On a disk, by redb.
+    Redb(Disk),
+}
+
+/// A store that several engines can have, and that can be looked into.
+#[derive(Clone)]
+pub struct Shared(Arc<dyn Store>);
+
+/// Runs `ops` over both stores, and checks after each of them that answers and tables are the
+/// same, and that the indexes agree with the records.
+///
+/// # Panics
+///
+/// If they are not, or do not.
+pub fn run(ops: &[Op]) {
+    let mut memory = World::in_memory();
+    let mut redb = World::on(Backend::Redb(Disk::default()));
+    for op in ops {
+        assert_eq!(memory.run(*op), redb.run(*op), "{op:?} gives another answer");
+        assert!(dump(&memory.store) == dump(&redb.store), "{op:?} leaves other tables");
+        check_indexes(&memory.store);
+    }
+    let (backend, left) = (redb.backend.clone(), dump(&redb.store));
+    drop(redb);
+    assert!(dump(&backend.open()) == left, "the store is another one after it was closed");
+}
+
+impl World {
+    /// A world in memory.
+    pub fn in_memory() -> Self {
+        Self::on(Backend::Memory(Shared::new(MemoryStore::default())))
+    }
+
+    /// A world without anything in it but an environment.
+    pub fn on(backend: Backend) -> Self {
+        let clock = ManualClock::at("2026-11-20T12:00:00Z".parse::<Timestamp>().expect("a time"));
+        let (outbox, store) = (Outbox::default(), backend.open());
+        let engine = engine(&clock, &outbox, &store, 0);
+        let env = development(&engine);
+        let integrations = Vec::new();
+        Self { engine, clock, outbox, env, store, backend, restarts: 0, integrations }
+    }
+
+    /// The world as another process finds it, at this time, if everything was moved to `backend`.
+    #[must_use]
+    pub fn moved_to(&self, backend: Backend) -> Self {
+        let mut moved = Self::on(backend);
+        moved.clock.set(self.clock.now());
+        moved.restarts = self.restarts;
+        moved.integrations.clone_from(&self.integrations);
+        moved.restart();
+        moved
+    }
+
+    /// Runs `op`, and returns what it says.
+    pub fn run(&mut self, op: Op) -> String {
+        let (env, subscribers) = (&self.env, self.env.subscribers());
+        match op {
+            Op::Trigger(event) => text(env.events().trigger(&event.trigger())),
+            Op::TriggerTwo(one, two) => {
+                let receipts = env.events().trigger_bulk(&[one.trigger(), two.trigger()]);
+                text(receipts.map(|receipts| receipts.into_iter().map(text).collect::<Vec<_>>()))
+            }
+            Op::Mark(who, which, mark) => self.mark(who, which, mark.into()),
+            Op::RunDue(limit) => {
+                let report = self.engine.delivery().run_due(usize::from(limit % 8));
+                format!("{} {:?}", text(report), self.outbox.sent())
+            }
+            Op::CreateSubscriber(who, profile) => {
+                text(subscribers.create(profile.create(who, &self.integrations)))
+            }
+            Op::UpsertSubscriber(who, profile) => {
+                text(subscribers.upsert(profile.create(who, &self.integrations)))
+            }
+            Op::UpdateSubscriber(who, profile) => {
+                text(subscribers.update(&who.id(), profile.update()))
+            }
+            Op::DeleteSubscriber(who) => text(subscribers.delete(&who.id())),
+            Op::CreateWorkflow(which, shape) => text(env.workflows().create(shape.create(which))),
+            Op::UpdateWorkflow(which, shape) => {
+                text(env.workflows().update(which.name(), shape.update()))
+            }
+            Op::DeleteWorkflow(which) => text(env.workflows().delete(which.name())),
+            Op::CreateIntegration(account) => {
+                let created = env.integrations().create(account.create());
+                self.integrations.extend(created.as_ref().map(|integration| integration.id));
+                text(created)
+            }
+            Op::UpdateIntegration(at, account) => {
+                self.on_integration(at, |id| text(env.integrations().update(id, account.update())))
+            }
+            Op::SetPrimary(at) => {
+                self.on_integration(at, |id| text(env.integrations().set_primary(id)))
+            }
+            Op::DeleteIntegration(at, promote) => self.on_integration(at, |id| {
+                text(env.integrations().delete(id, IntegrationDelete { promote }))
+            }),
+            Op::Prefer(who, one, two, word, about) => {
+                text(env.preferences(&who.id()).update_bulk(&word.bulk(&[one, two], about)))
+            }
+            Op::PreferGlobally(who, word, about) => {
+                text(env.preferences(&who.id()).update_global(&word.global(about)))
+            }
+            Op::CreateEnvironment(name) => {
+                text(acme(&self.engine).environments().create(inputs::environment(name)))
+            }
+            Op::Look(who) => self.look(who),
+            Op::Refuse(refusal) => {
+                self.outbox.refuse_next(refusal.into());
+                String::new()
+            }
+            Op::Wait(span) => {
+                self.clock.advance(span.duration());
+                String::new()
+            }
+            Op::Restart => {
+                self.restart();
+                String::new()
+            }
+        }
+    }
+
+    // Marks those messages of a subscriber whose bits are set, counting from the newest one.
+    fn mark(&self, who: Who, which: u8, mark: MarkAs) -> String {
+        let messages = self.env.messages();
+        let known = messages.list(&who.id(), &MessageQuery::default());
+        let known = known.map(|page| page.data).unwrap_or_default();
+        let marked = known.iter().enumerate().filter(|(at, _)| which >> (at % 8) & 1 == 1);
+        let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
+        text(messages.mark_as(&who.id(), &ids, mark))
+    }
+
+    fn on_integration(&self, at: u8, operation: impl FnOnce(IntegrationId) -> String) -> String {
+        let known = usize::from(at).checked_rem(self.integrations.len());
+        known.map_or_else(String::new, |at| operation(self.integrations[at]))
+    }
+
+    fn look(&self, who: Who) -> String {
+        let (env, id) = (&self.env, who.id());
+        let page = PageQuery {
+            limit: Some(2),
+            order_direction: Some(Direction::Ascending),
+            ..PageQuery::default()
+        };
+        let subscribers = SubscriberQuery { page: page.clone(), ..SubscriberQuery::default() };
+        let workflows = WorkflowQuery { page, ..WorkflowQuery::default() };
+        [
+            text(env.subscribers().get(&id)),
+            text(env.subscribers().list(&subscribers)),
+            text(env.workflows().list(&workflows)),
+            text(env.integrations().list_active()),
+            text(env.messages().list(&id, &MessageQuery::default())),
+            text(env.inbox(&id).list(&MessageQuery::default())),
+            text(env.inbox(&id).counts()),
+            text(env.preferences(&id).get(&PreferencesQuery::default())),
+            text(env.notifications().list(&NotificationQuery {
+                subscriber_ids: vec![id.clone()],
+                ..NotificationQuery::default()
+            })),
+            text(env.notifications().list(&NotificationQuery::default())),
+            text(env.environments().list()),
+        ]
+        .join("\n")
+    }
+
+    fn restart(&mut self) {
+        self.restarts += 1;
+        self.backend = self.backend.copied();
+        self.store = self.backend.open();
+        self.engine = engine(&self.clock, &self.outbox, &self.store, self.restarts);
+        self.env = development(&self.engine);
+    }
+}
+
+fn engine(clock: &ManualClock, outbox: &Outbox, store: &Shared, seed: u64) -> Engine {
+    Engine::builder()
+        .clock(clock.clone())
+        .entropy(SeededEntropy::new(seed))
+        .fallback_provider(outbox.clone())
+        .build(store.clone())
+}
+
+fn acme(engine: &Engine) -> Organization {
+    engine.organization("acme".try_into().expect("a name"))
+}
+
+fn development(engine: &Engine) -> Scope {
+    let development = acme(engine).environments().development().expect("it is always there");
+    engine.environment(development.id).expect("it is there")
+}
+
+/// What an operation says.
+pub fn text<T: Debug>(answer: Result<T>) -> String {
+    match answer {
+        Ok(answer) => format!("{answer:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+impl Backend {
+    fn open(&self) -> Shared {
+        match self {
+            Backend::Memory(store) => store.clone(),
+            Backend::Redb(disk) => Shared::new(disk.open()),
+        }
+    }
+
+    // What is left of it after a kill. A memory store is for the process that is not killed.
+    fn copied(&self) -> Self {
+        match self {
+            Backend::Memory(store) => Backend::Memory(store.clone()),
+            Backend::Redb(disk) => Backend::Redb(disk.copied()),
+        }
+    }
+}
+
+impl Shared {
+    /// Shares `store`.
+    pub fn new(store: impl Store) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl Store for Shared {
+    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
+        self.0.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
+        self.0.write(body)
+    }
+}
+
+impl Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

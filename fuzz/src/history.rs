@@ -1,0 +1,227 @@
+//! Histories of transactions, run on both stores and on a model that is obviously right.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow, RangeBounds};
+
+use arbitrary::Arbitrary;
+use store::memory::MemoryStore;
+use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
+
+use crate::disk::Disk;
+use crate::tables::dump;
+
+/// What happens to a store.
+#[derive(Clone, Debug, Arbitrary)]
+pub enum Step {
+    /// A transaction.
+    Write(Vec<Op>, End),
+    /// It is closed, and opened again.
+    Reopen,
+    /// Its process is killed, and started again.
+    Restart,
+}
+
+/// What a transaction does.
+#[derive(Clone, Debug, Arbitrary)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Op {
+    Put(Place, Key, Value),
+    Delete(Place, Key),
+    Get(Place, Key),
+    Scan { place: Place, range: (Edge, Edge), descending: bool, limit: u8 },
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum End {
+    Commit,
+    Abort,
+    Fail,
+}
+
+/// One of a few tables, so that operations meet.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+pub struct Place(u8);
+
+/// One of a few keys.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+pub struct Key {
+    length: u8,
+    bytes: [u8; 3],
+}
+
+/// A value, which may be longer than a page of the file.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+pub struct Value {
+    byte: u8,
+    length: u16,
+}
+
+/// One end of a range.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Edge {
+    Included(Key),
+    Excluded(Key),
+    Unbounded,
+}
+
+/// What a get or a scan has shown.
+type Seen = Vec<(Vec<u8>, Vec<u8>)>;
+
+type Rows = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+
+/// Runs `steps` on every store, and checks after each of them that they show the same.
+///
+/// # Panics
+///
+/// If they do not.
+pub fn run(steps: &[Step]) {
+    let (mut model, memory, mut disk) = (Rows::new(), MemoryStore::default(), Disk::default());
+    let mut redb = disk.open();
+    for step in steps {
+        match step {
+            Step::Write(ops, end) => {
+                let expected = write_model(&mut model, ops, *end);
+                assert_eq!(write(&memory, ops, *end), expected, "memory shows something else");
+                assert_eq!(write(&redb, ops, *end), expected, "redb shows something else");
+            }
+            Step::Reopen => {
+                drop(redb);
+                redb = disk.open();
+            }
+            Step::Restart => {
+                disk = disk.copied();
+                redb = disk.open();
+            }
+        }
+        let rows = model.iter().map(|((table, key), value)| (*table, key.clone(), value.clone()));
+        let expected: Vec<_> = rows.collect();
+        assert_eq!(dump(&memory), expected, "memory holds something else");
+        assert_eq!(dump(&redb), expected, "redb holds something else");
+    }
+}
+
+fn write_model(model: &mut Rows, ops: &[Op], end: End) -> Vec<Seen> {
+    let mut draft = model.clone();
+    let seen = ops.iter().map(|op| op.run_on_model(&mut draft)).collect();
+    if let End::Commit = end {
+        *model = draft;
+    }
+    seen
+}
+
+fn write(store: &dyn Store, ops: &[Op], end: End) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    let result = store.write(&mut |transaction| {
+        let run = ops.iter().map(|op| op.run(transaction));
+        seen = run.collect::<store::Result<_>>()?;
+        match end {
+            End::Commit => Ok(Decision::Commit),
+            End::Abort => Ok(Decision::Abort),
+            End::Fail => Err(Error::Corrupt { table: "none", source: "on purpose".into() }),
+        }
+    });
+    match end {
+        End::Commit | End::Abort => result.expect("nothing is wrong with the store"),
+        End::Fail => {
+            let error = result.expect_err("the body has failed");
+            assert!(matches!(error, Error::Corrupt { table: "none", .. }), "{error:?}");
+        }
+    }
+    seen
+}
+
+impl Op {
+    fn run(&self, transaction: &mut dyn Transaction) -> store::Result<Seen> {
+        let mut seen = Seen::new();
+        match *self {
+            Op::Put(place, key, value) => {
+                transaction.put(place.table(), &key.bytes(), &value.bytes())?;
+            }
+            Op::Delete(place, key) => transaction.delete(place.table(), &key.bytes())?,
+            Op::Get(place, key) => {
+                let key = key.bytes();
+                let mut visit = |value: &[u8]| seen.push((key.clone(), value.to_vec()));
+                let found = transaction.get(place.table(), &key, &mut visit)?;
+                assert_eq!(found, seen.len() == 1, "a get says something else than it shows");
+            }
+            Op::Scan { place, range, descending, limit } => {
+                let order = if descending { Order::Descending } else { Order::Ascending };
+                let mut visit = |key: &[u8], value: &[u8]| {
+                    seen.push((key.to_vec(), value.to_vec()));
+                    let is_over = seen.len() > usize::from(limit);
+                    if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                };
+                transaction.scan(place.table(), &keys(range), order, &mut visit)?;
+            }
+        }
+        Ok(seen)
+    }
+
+    fn run_on_model(&self, rows: &mut Rows) -> Seen {
+        match *self {
+            Op::Put(place, key, value) => {
+                rows.insert((place.table(), key.bytes()), value.bytes());
+                Seen::new()
+            }
+            Op::Delete(place, key) => {
+                rows.remove(&(place.table(), key.bytes()));
+                Seen::new()
+            }
+            Op::Get(place, key) => {
+                let value = rows.get(&(place.table(), key.bytes()));
+                value.map(|value| (key.bytes(), value.clone())).into_iter().collect()
+            }
+            Op::Scan { place, range, descending, limit } => {
+                let range = keys(range);
+                let within = |(table, key): &(Table, Vec<u8>)| {
+                    *table == place.table() && range.contains(key)
+                };
+                let found = rows.iter().filter(|(place, _)| within(place));
+                let found = found.map(|((_, key), value)| (key.clone(), value.clone()));
+                let mut seen: Seen = found.collect();
+                if descending {
+                    seen.reverse();
+                }
+                seen.truncate(usize::from(limit) + 1);
+                seen
+            }
+        }
+    }
+}
+
+fn keys((start, end): (Edge, Edge)) -> KeyRange {
+    (start.bound(), end.bound())
+}
+
+impl Place {
+    fn table(self) -> Table {
+        Table::ALL[usize::from(self.0) % 3]
+    }
+}
+
+impl Key {
+    fn bytes(self) -> Vec<u8> {
+        let length = usize::from(self.length) % (self.bytes.len() + 1);
+        let few = |byte: &u8| [0, 1, b'a', u8::MAX][usize::from(*byte) % 4];
+        self.bytes[..length].iter().map(few).collect()
+    }
+}
+
+impl Value {
+    fn bytes(self) -> Vec<u8> {
+        vec![self.byte; usize::from(self.length) % 5_000]
+    }
+}
+
+impl Edge {
+    fn bound(self) -> Bound<Vec<u8>> {
+        match self {
+            Edge::Included(key) => Bound::Included(key.bytes()),
+            Edge::Excluded(key) => Bound::Excluded(key.bytes()),
+            Edge::Unbounded => Bound::Unbounded,
+        }
+    }
+}

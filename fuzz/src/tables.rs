@@ -1,0 +1,102 @@
+//! What is in a store: every table, and whether the indexes agree with the records.
+
+use std::collections::BTreeSet;
+use std::ops::{Bound, ControlFlow};
+
+use domain::context::Context;
+use domain::environment::Environment;
+use domain::integration::Integration;
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::preference::SubscriberPreference;
+use domain::subscriber::Subscriber;
+use domain::trigger::AcceptedTrigger;
+use domain::workflow::Workflow;
+use store::{Decision, Entries, KeyRange, Order, ReadRecords, Record, Snapshot, Store, Table};
+
+/// One entry of a table: its key and its value.
+pub type Entry = (Table, Vec<u8>, Vec<u8>);
+
+const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
+
+/// Every entry of every table.
+pub fn dump(store: &dyn Store) -> Vec<Entry> {
+    let entries = store::read(store, |snapshot| {
+        let tables = Table::ALL.iter().map(|table| entries(snapshot, *table));
+        Ok::<_, store::Error>(tables.collect::<store::Result<Vec<_>>>()?.concat())
+    });
+    entries.expect("the store can be read")
+}
+
+/// Puts `entries` into `store`.
+pub fn load(store: &dyn Store, entries: &[Entry]) {
+    let loaded = store.write(&mut |transaction| {
+        for (table, key, value) in entries {
+            transaction.put(*table, key, value)?;
+        }
+        Ok(Decision::Commit)
+    });
+    loaded.expect("the store can be written to");
+}
+
+/// Checks that the entries of the indexes are those that the records have, each leading to its
+/// record, and that each record lies under its own key.
+#[track_caller]
+pub fn check_indexes(store: &dyn Store) {
+    let (found, expected) = store::read(store, |snapshot| {
+        let mut records = Records { snapshot, tables: Vec::new(), entries: BTreeSet::new() };
+        records.add::<Environment>()?;
+        records.add::<Subscriber>()?;
+        records.add::<Workflow>()?;
+        records.add::<Integration>()?;
+        records.add::<Context>()?;
+        records.add::<SubscriberPreference>()?;
+        records.add::<AcceptedTrigger>()?;
+        records.add::<Notification>()?;
+        records.add::<Message>()?;
+        let mut found = BTreeSet::new();
+        for index in Table::ALL.iter().filter(|table| !records.tables.contains(table)) {
+            found.extend(entries(snapshot, *index)?);
+        }
+        Ok::<_, store::Error>((found, records.entries))
+    })
+    .expect("the store can be read");
+    let missing: Vec<_> = expected.difference(&found).map(show).collect();
+    let extra: Vec<_> = found.difference(&expected).map(show).collect();
+    assert!(missing.is_empty() && extra.is_empty(), "missing: {missing:#?}\nextra: {extra:#?}");
+}
+
+// The records of the tables that were added, and the index entries that they have.
+struct Records<'s> {
+    snapshot: &'s dyn Snapshot,
+    tables: Vec<Table>,
+    entries: BTreeSet<Entry>,
+}
+
+impl Records<'_> {
+    fn add<R: Record>(&mut self) -> store::Result<()> {
+        self.tables.push(R::TABLE);
+        let entries = &mut self.entries;
+        self.snapshot.each(R::TABLE, &EVERYTHING, Order::Ascending, |key, record: R| {
+            let target = record.key();
+            assert_eq!(target.as_bytes(), key, "a record of {} has moved", R::TABLE.name());
+            for (index, entry) in Entries::of(&record).iter() {
+                entries.insert((index, entry.as_bytes().to_vec(), key.to_vec()));
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}
+
+fn entries(snapshot: &dyn Snapshot, table: Table) -> store::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    snapshot.scan(table, &EVERYTHING, Order::Ascending, &mut |key, value| {
+        entries.push((table, key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(entries)
+}
+
+fn show((table, key, target): &Entry) -> String {
+    format!("{} {} -> {}", table.name(), key.escape_ascii(), target.escape_ascii())
+}

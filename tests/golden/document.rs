@@ -1,0 +1,524 @@
+//! The fields of every structure, copied from the specification.
+//!
+//! A field is written as its name; behind it `?` says that it may be absent, and `~` that it may be
+//! null.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// The fields of a structure.
+#[derive(Debug)]
+pub struct Structure {
+    pub name: &'static str,
+    /// Those that the specification lists, in its order.
+    pub specified: &'static str,
+    /// Those that are kept beside them.
+    pub own: &'static str,
+    /// Those that may be absent, and yet are always written.
+    pub always: &'static str,
+    /// Those that are specified, may be absent, and are never written.
+    pub left_out: &'static str,
+    /// The structures that the values of some fields have, or the items of their lists. Of several
+    /// it is the first whose required fields are all there.
+    pub inside: &'static [(&'static str, &'static [&'static Structure])],
+    /// Whether other names are refused, and not ignored.
+    pub closed: bool,
+}
+
+impl Structure {
+    const fn of(name: &'static str, specified: &'static str) -> Self {
+        Self { name, specified, own: "", always: "", left_out: "", inside: &[], closed: false }
+    }
+
+    /// A structure that the specification does not list.
+    const fn own(name: &'static str, own: &'static str) -> Self {
+        Self { own, ..Self::of(name, "") }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &'static str> {
+        let left_out = names(self.left_out);
+        let all = self.specified.split_whitespace().chain(self.own.split_whitespace());
+        all.filter(move |field| !left_out.contains(bare(field)))
+    }
+
+    /// Every field that is ever written.
+    pub fn every(&self) -> BTreeSet<&'static str> {
+        self.fields().map(bare).collect()
+    }
+
+    /// The fields that must be there.
+    pub fn required(&self) -> BTreeSet<&'static str> {
+        self.fields().filter(|field| !field.contains('?')).map(bare).collect()
+    }
+
+    /// The fields that are there in any case.
+    pub fn least(&self) -> BTreeSet<&'static str> {
+        self.required().union(&names(self.always)).copied().collect()
+    }
+
+    /// The fields that may be null, each with whether it may be absent as well.
+    pub fn nullable(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let nullable = self.fields().filter(|field| field.contains('~'));
+        nullable.map(|field| (bare(field), field.contains('?')))
+    }
+
+    /// This structure, and every one that is inside of it.
+    pub fn with_inside(&'static self) -> Vec<&'static Structure> {
+        let mut all = vec![self];
+        let mut next = 0;
+        while let Some(structure) = all.get(next).copied() {
+            let inside = structure.inside.iter().flat_map(|(_, structures)| structures.iter());
+            for structure in inside.copied() {
+                if !all.iter().any(|known| known.name == structure.name) {
+                    all.push(structure);
+                }
+            }
+            next += 1;
+        }
+        all
+    }
+
+    /// Shows `visit` every object in `value` that has a structure, with its structure.
+    pub fn walk(&self, value: &mut Value, visit: &mut impl FnMut(&Self, &mut Map<String, Value>)) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, visit)),
+            Value::Object(object) => {
+                for (field, structures) in self.inside {
+                    let Some(value) = object.get_mut(*field) else { continue };
+                    walk_any(structures, value, visit);
+                }
+                visit(self, object);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+fn walk_any(
+    structures: &[&Structure],
+    value: &mut Value,
+    visit: &mut impl FnMut(&Structure, &mut Map<String, Value>),
+) {
+    if let Value::Array(items) = value {
+        return items.iter_mut().for_each(|item| walk_any(structures, item, visit));
+    }
+    let fits = |structure: &&&Structure| {
+        structure.required().iter().all(|field| value.get(field).is_some())
+    };
+    let structure = structures.iter().find(fits).or(structures.last()).unwrap();
+    structure.walk(value, visit);
+}
+
+fn bare(field: &str) -> &str {
+    field.trim_end_matches(['?', '~'])
+}
+
+fn names(fields: &'static str) -> BTreeSet<&'static str> {
+    fields.split_whitespace().collect()
+}
+
+pub static ENVIRONMENT: Structure = Structure {
+    own: "color createdAt",
+    always: "apiKeys",
+    inside: &[("apiKeys", &[&API_KEY])],
+    ..Structure::of(
+        "environment",
+        "_id name _organizationId identifier type?~ apiKeys? _parentId? slug?",
+    )
+};
+static API_KEY: Structure = Structure::of("API key", "key _userId hash?");
+pub static ENVIRONMENT_CREATE: Structure =
+    Structure::of("environment create", "name parentId? color");
+
+pub static INTEGRATION: Structure = Structure {
+    own: "priority",
+    always: "_id conditions",
+    inside: &[
+        ("credentials", &[&CREDENTIALS]),
+        ("configurations", &[&CONFIGURATIONS]),
+        ("conditions", &[&STEP_FILTER]),
+    ],
+    ..Structure::of(
+        "integration",
+        "_id? _environmentId _organizationId name identifier providerId channel credentials \
+         configurations? active deleted deletedAt? deletedBy? primary conditions?",
+    )
+};
+static CREDENTIALS: Structure = Structure::of(
+    "credentials",
+    "apiKey? user? secretKey? domain? password? host? port? region? accountSid? \
+     messageProfileId? token? from? senderName? projectName? applicationId? clientId? baseUrl? \
+     webhookUrl? redirectUrl? serviceAccount? ipPoolName? apiKeyRequestHeader? \
+     secretKeyRequestHeader? idPath? datePath? apiToken? authenticationTokenKey? instanceId? \
+     alertUid? title? imageUrl? state? externalLink? channelId? phoneNumberIdentification? \
+     accessKey? appSid? senderId? tenantId? AppIOBaseUrl? secure? requireTls? ignoreTls? hmac? \
+     authenticateByToken? tlsOptions?",
+);
+static CONFIGURATIONS: Structure =
+    Structure::of("configurations", "inboundWebhookEnabled? inboundWebhookSigningKey?");
+static STEP_FILTER: Structure = Structure {
+    inside: &[("children", &[&FIELD_FILTER_PART, &STEP_FILTER])],
+    ..Structure::of("step filter", "isNegated type value children")
+};
+static FIELD_FILTER_PART: Structure = Structure::of("field filter part", "field value operator on");
+pub static INTEGRATION_CREATE: Structure = Structure {
+    inside: INTEGRATION.inside,
+    ..Structure::own(
+        "integration create",
+        "providerId channel name? identifier? credentials? active? conditions? configurations?",
+    )
+};
+pub static INTEGRATION_UPDATE: Structure = Structure {
+    inside: INTEGRATION.inside,
+    ..Structure::own(
+        "integration update",
+        "name? identifier? credentials? active? conditions? configurations?",
+    )
+};
+pub static INTEGRATION_DELETE: Structure = Structure::own("integration delete", "promote?");
+
+pub static SUBSCRIBER: Structure = Structure {
+    always: "_id __v",
+    inside: &[("channels", &[&CHANNEL_SETTINGS])],
+    ..Structure::of(
+        "subscriber",
+        "_id? subscriberId firstName?~ lastName?~ email?~ phone?~ avatar?~ locale?~ timezone?~ \
+         channels? topics? isOnline?~ lastOnlineAt?~ __v? data?~ _organizationId _environmentId \
+         deleted createdAt updatedAt",
+    )
+};
+static CHANNEL_SETTINGS: Structure = Structure {
+    inside: &[("credentials", &[&CHANNEL_CREDENTIALS])],
+    ..Structure::of(
+        "channel settings",
+        "providerId integrationIdentifier? credentials _integrationId",
+    )
+};
+static CHANNEL_CREDENTIALS: Structure = Structure::of(
+    "channel credentials",
+    "webhookUrl? channel? deviceTokens? alertUid? title? imageUrl? state? externalUrl?",
+);
+pub static SUBSCRIBER_CREATE: Structure = Structure {
+    inside: SUBSCRIBER.inside,
+    ..Structure::own(
+        "subscriber create",
+        "subscriberId firstName? lastName? email? phone? avatar? locale? timezone? channels? data?",
+    )
+};
+pub static SUBSCRIBER_UPDATE: Structure = Structure::of(
+    "subscriber update",
+    "firstName? lastName? email? phone? avatar? locale? timezone? data?",
+);
+pub static SUBSCRIBER_QUERY: Structure =
+    Structure { own: "email? phone? name?", ..page_query("subscriber query") };
+
+// What is listed so far has no other order than that of its ids.
+const fn page_query(name: &'static str) -> Structure {
+    Structure {
+        left_out: "orderBy",
+        ..Structure::of(name, "after? before? limit? orderDirection? orderBy? includeCursor?")
+    }
+}
+
+pub static WORKFLOW: Structure = Structure {
+    own: "preferences? severity origin? createdAt updatedAt",
+    always: "_id",
+    inside: &[
+        ("preferenceSettings", &[&PREFERENCE]),
+        ("preferences", &[&PREFERENCE]),
+        ("steps", &[&STEP]),
+        ("triggers", &[&NOTIFICATION_TRIGGER]),
+        ("notificationGroup", &[&NOTIFICATION_GROUP]),
+    ],
+    ..Structure::of(
+        "workflow",
+        "_id? name description active draft preferenceSettings critical tags steps \
+         _organizationId _creatorId _environmentId triggers _notificationGroupId _parentId? \
+         deleted deletedAt~ deletedBy~ notificationGroup? data? workflowIntegrationStatus?",
+    )
+};
+static PREFERENCE: Structure =
+    Structure { own: "enabled?", ..Structure::of("preference", CHANNELS.specified) };
+static CHANNELS: Structure =
+    Structure::of("preference channels", "email? sms? in_app? chat? push?");
+static NOTIFICATION_TRIGGER: Structure = Structure {
+    inside: &[("variables", &[&VARIABLE]), ("subscriberVariables", &[&VARIABLE])],
+    ..Structure::of("notification trigger", "type identifier variables subscriberVariables?")
+};
+static VARIABLE: Structure = Structure::of("variable", "name");
+static NOTIFICATION_GROUP: Structure =
+    Structure::of("notification group", "_id? name _environmentId _organizationId _parentId?");
+static STEP: Structure = Structure {
+    own: "type",
+    always: "_id _templateId active shouldStopOnFail filters",
+    inside: &[
+        ("filters", &[&STEP_FILTER]),
+        ("metadata", &[&STEP_METADATA, &THROTTLE_METADATA]),
+        ("replyCallback", &[&REPLY_CALLBACK]),
+        ("variants", &[&VARIANT]),
+    ],
+    ..Structure::of(
+        "step",
+        "_id? uuid? name? _templateId? active? shouldStopOnFail? template? filters? _parentId? \
+         metadata? replyCallback? variants?",
+    )
+};
+// A variant is another content of its step: what it is called, what comes before it and what comes
+// of it is for the step to say.
+static VARIANT: Structure = Structure {
+    own: "type",
+    always: "active filters",
+    left_out: "_id uuid _templateId shouldStopOnFail _parentId replyCallback",
+    inside: &[("filters", &[&STEP_FILTER]), ("metadata", &[&STEP_METADATA, &THROTTLE_METADATA])],
+    ..Structure::of(
+        "variant",
+        "_id? uuid? name? _templateId? active? shouldStopOnFail? template? filters? _parentId? \
+         metadata? replyCallback?",
+    )
+};
+// All variants of step metadata in one: a regular or backoff digest, a timed one, a regular delay
+// and a scheduled one.
+static STEP_METADATA: Structure = Structure {
+    inside: &[("timed", &[&TIMED])],
+    ..Structure::of(
+        "step metadata",
+        "type amount? unit? digestKey? backoff? backoffAmount? backoffUnit? updateMode? timed? \
+         delayPath?",
+    )
+};
+static THROTTLE_METADATA: Structure =
+    Structure::own("throttle metadata", "amount unit threshold? throttleKey?");
+static TIMED: Structure =
+    Structure::of("timed", "atTime? weekDays? monthDays? ordinal? ordinalValue? monthlyType?");
+static REPLY_CALLBACK: Structure = Structure::of("reply callback", "active? url?");
+pub static WORKFLOW_CREATE: Structure = Structure {
+    inside: &[("preferenceSettings", &[&PREFERENCE]), ("steps", &[&STEP_DEFINITION])],
+    ..Structure::own(
+        "workflow create",
+        "workflowId name description? active? critical? severity? tags? preferenceSettings? \
+         steps data?",
+    )
+};
+static STEP_DEFINITION: Structure = Structure {
+    inside: STEP.inside,
+    ..Structure::own(
+        "step definition",
+        "uuid? name? active? shouldStopOnFail? template? filters? metadata? replyCallback? \
+         variants? type",
+    )
+};
+pub static WORKFLOW_UPDATE: Structure = Structure {
+    inside: &[
+        ("preferenceSettings", &[&PREFERENCE]),
+        ("preferences", &[&PREFERENCE]),
+        ("steps", &[&STEP_UPDATE]),
+    ],
+    ..Structure::own(
+        "workflow update",
+        "name? description? active? critical? severity? tags? preferenceSettings? preferences? \
+         steps? data?",
+    )
+};
+static STEP_UPDATE: Structure = Structure {
+    inside: STEP.inside,
+    ..Structure::own(
+        "step update",
+        "_id? uuid? name? active? shouldStopOnFail? template? filters? metadata? replyCallback? \
+         variants? type",
+    )
+};
+pub static WORKFLOW_QUERY: Structure =
+    Structure { own: "tag? active?", ..page_query("workflow query") };
+
+pub static MESSAGE: Structure = Structure {
+    always: "_id",
+    inside: &[
+        ("subscriber", &[&SUBSCRIBER]),
+        ("template", &[&WORKFLOW]),
+        ("content", &[&EMAIL_BLOCK]),
+        ("cta", &[&CTA]),
+    ],
+    ..Structure::of(
+        "message",
+        "_id? _templateId?~ _messageTemplateId?~ _feedId?~ _environmentId _organizationId \
+         _notificationId _subscriberId subscriber? template? templateIdentifier? createdAt \
+         deliveredAt? lastSeenDate? lastReadDate? snoozedUntil? content? transactionId subject? \
+         title? email? phone? directWebhookUrl? providerId? errorId? errorText? channel read seen \
+         deviceTokens? cta status payload? overrides? contextKeys?",
+    )
+};
+static EMAIL_BLOCK: Structure = Structure {
+    inside: &[("styles", &[&STYLES])],
+    ..Structure::of("email block", "type content url? styles?")
+};
+static STYLES: Structure = Structure::of("styles", "textAlign");
+static CTA: Structure = Structure {
+    inside: &[("data", &[&CTA_DATA]), ("action", &[&CTA_ACTION])],
+    ..Structure::of("message CTA", "type? data? action?")
+};
+static CTA_DATA: Structure = Structure::of("message CTA data", "url?");
+static CTA_ACTION: Structure = Structure {
+    inside: &[("buttons", &[&CTA_BUTTON]), ("result", &[&CTA_RESULT])],
+    ..Structure::of("message CTA action", "status? buttons? result?")
+};
+static CTA_BUTTON: Structure = Structure::of("message CTA button", "type content resultContent?");
+static CTA_RESULT: Structure = Structure::of("message CTA result", "payload? type?");
+pub static MESSAGE_QUERY: Structure =
+    Structure { own: "channel? transactionId? read? seen?", ..page_query("message query") };
+
+pub static NOTIFICATION: Structure = Structure {
+    own: "overrides?",
+    always: "_id createdAt updatedAt jobs",
+    inside: &[
+        ("subscriber", &[&NOTIFICATION_SUBSCRIBER]),
+        ("template", &[&NOTIFICATION_TEMPLATE]),
+        ("jobs", &[&JOB]),
+        ("topics", &[&NOTIFICATION_TOPIC]),
+    ],
+    ..Structure::of(
+        "activity notification",
+        "_id? _environmentId _organizationId _subscriberId transactionId _templateId? \
+         _digestedNotificationId? createdAt? updatedAt? channels? subscriber? template? jobs? \
+         payload? controls? to? tags? topics? severity? critical? contextKeys?",
+    )
+};
+static NOTIFICATION_SUBSCRIBER: Structure =
+    Structure::of("activity subscriber", "subscriberId _id firstName? lastName? email? phone?");
+static NOTIFICATION_TEMPLATE: Structure = Structure {
+    inside: &[("triggers", &[&NOTIFICATION_TRIGGER])],
+    ..Structure::of("activity template", "_id? name origin? triggers")
+};
+static NOTIFICATION_TOPIC: Structure =
+    Structure { own: "subscriptionIds?", ..Structure::of("activity topic", "_topicId topicKey") };
+static JOB: Structure = Structure {
+    own: "_messageId? dueAt? leaseUntil? attempts?",
+    inside: &[
+        ("digest", &[&DIGEST]),
+        ("executionDetails", &[&EXECUTION_DETAIL]),
+        ("step", &[&ACTIVITY_STEP]),
+    ],
+    ..Structure::of(
+        "job",
+        "_id type digest? executionDetails step overrides? payload? providerId status updatedAt? \
+         scheduleExtensionsCount?",
+    )
+};
+static DIGEST: Structure = Structure {
+    inside: &[("timed", &[&DIGEST_TIMED])],
+    ..Structure::of(
+        "digest metadata",
+        "type digestKey? amount? unit? events? backoff? backoffAmount? backoffUnit? updateMode? \
+         timed?",
+    )
+};
+static DIGEST_TIMED: Structure = Structure::of(
+    "digest timed",
+    "atTime? weekDays? monthDays? ordinal? ordinalValue? monthlyType? cronExpression? untilDate?",
+);
+static EXECUTION_DETAIL: Structure = Structure::of(
+    "execution detail",
+    "_id createdAt? status detail isRetry isTest providerId? raw?~ source",
+);
+static ACTIVITY_STEP: Structure = Structure {
+    inside: &[
+        ("filters", &[&STEP_FILTER]),
+        ("replyCallback", &[&REPLY_CALLBACK]),
+        ("variants", &[&ACTIVITY_STEP]),
+    ],
+    ..Structure::of(
+        "activity step",
+        "_id active filters _templateId replyCallback? controlVariables? metadata? issues? \
+         template? variants? name? _parentId?~",
+    )
+};
+pub static NOTIFICATION_PAGE: Structure = Structure {
+    inside: &[("data", &[&NOTIFICATION])],
+    ..Structure::of("activity page", "hasMore data pageSize page")
+};
+pub static NOTIFICATION_QUERY: Structure = Structure::of(
+    "activity query",
+    "channels? templates? emails? search? subscriberIds? severity? page? limit? transactionId? \
+     topicKey? subscriptionId? contextKeys? after? before?",
+);
+
+pub static PAGE: Structure = Structure {
+    inside: &[("data", &[&SUBSCRIBER])],
+    ..Structure::of("page", "data next~ previous~ totalCount totalCountCapped")
+};
+
+pub static PREFERENCES: Structure = Structure {
+    inside: &[("global", &[&GLOBAL_PREFERENCE]), ("workflows", &[&WORKFLOW_PREFERENCE])],
+    ..Structure::of("preferences", "global workflows")
+};
+static GLOBAL_PREFERENCE: Structure = Structure {
+    inside: &[("channels", &[&CHANNELS]), ("schedule", &[&SCHEDULE])],
+    ..Structure::of("global preference", "enabled channels schedule?")
+};
+static SCHEDULE: Structure = Structure {
+    inside: &[("weeklySchedule", &[&WEEK])],
+    ..Structure::of("schedule", "isEnabled weeklySchedule?")
+};
+static WEEK: Structure = Structure {
+    closed: true,
+    inside: &[
+        ("monday", &[&DAY]),
+        ("tuesday", &[&DAY]),
+        ("wednesday", &[&DAY]),
+        ("thursday", &[&DAY]),
+        ("friday", &[&DAY]),
+        ("saturday", &[&DAY]),
+        ("sunday", &[&DAY]),
+    ],
+    ..Structure::of("week", "monday? tuesday? wednesday? thursday? friday? saturday? sunday?")
+};
+static DAY: Structure =
+    Structure { inside: &[("hours", &[&HOURS])], ..Structure::of("day", "isEnabled hours?") };
+static HOURS: Structure = Structure::of("hours", "start end");
+static WORKFLOW_PREFERENCE: Structure = Structure {
+    inside: &[
+        ("channels", &[&CHANNELS]),
+        ("overrides", &[&OVERRIDE]),
+        ("workflow", &[&WORKFLOW_NAME]),
+    ],
+    ..Structure::of("workflow preference", "enabled channels overrides workflow updatedAt?")
+};
+static OVERRIDE: Structure =
+    Structure { own: "layer", ..Structure::of("override", "channel source") };
+static WORKFLOW_NAME: Structure = Structure::of("workflow name", "slug identifier name updatedAt?");
+pub static PREFERENCES_QUERY: Structure =
+    Structure::of("preferences query", "criticality? contextKeys?");
+pub static UPDATED_PREFERENCE: Structure = Structure {
+    inside: &[("workflow", &[&WORKFLOW_INFO]), ("channels", &[&CHANNELS])],
+    ..Structure::of("updated preference", "level workflow? enabled channels condition?~")
+};
+static WORKFLOW_INFO: Structure =
+    Structure::of("workflow info", "id identifier name critical tags? data? severity");
+pub static BULK_PREFERENCES: Structure = Structure {
+    inside: &[("preferences", &[&BULK_PREFERENCE])],
+    ..Structure::of("bulk preferences", "preferences context?")
+};
+static BULK_PREFERENCE: Structure = Structure {
+    inside: &[("channels", &[&CHANNELS])],
+    ..Structure::of("bulk preference", "workflowId channels")
+};
+pub static GLOBAL_PREFERENCE_UPDATE: Structure = Structure {
+    inside: &[("channels", &[&CHANNELS]), ("schedule", &[&SCHEDULE])],
+    ..Structure::own("global preference update", "enabled? channels? schedule? context?")
+};
+
+pub static CONTEXT: Structure = Structure {
+    own: "_organizationId _environmentId",
+    ..Structure::of("context", "type id data createdAt updatedAt")
+};
+
+pub static TRIGGER: Structure = Structure {
+    inside: &[("to", &[&SUBSCRIBER_CREATE])],
+    ..Structure::own("trigger", "name to payload? overrides? transactionId? context?")
+};
+pub static TRIGGER_RECEIPT: Structure = Structure {
+    inside: &[("notifications", &[&CREATED_NOTIFICATION])],
+    ..Structure::own("trigger receipt", "acknowledged status transactionId notifications")
+};
+static CREATED_NOTIFICATION: Structure =
+    Structure::own("created notification", "subscriberId _notificationId");

@@ -1,0 +1,140 @@
+//! Every closed list of words, copied from the specification.
+
+use std::fmt::{Debug, Display};
+
+use domain::content::{ActionStatus, ButtonType, CtaType, EmailBlockType, TextAlign};
+use domain::environment::EnvironmentType;
+use domain::filter::{FilterOperator, FilterSource, FilterType, Joint};
+use domain::job::{DigestType, ExecutionSource, ExecutionStatus};
+use domain::message::{MarkAs, MessageStatus};
+use domain::page::Direction;
+use domain::preference::{Criticality, OverrideSource, PreferenceLevel};
+use domain::step::{DelayMetadata, DigestMetadata, MonthlyType, Ordinal, OrdinalValue};
+use domain::vocabulary::{
+    Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday,
+};
+use domain::workflow::{TriggerType, WorkflowOrigin};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Says that `all` are the `words`, in their order, and that nothing else is read.
+#[track_caller]
+fn check<T>(all: &[T], words: &str)
+where
+    T: Debug + Display + PartialEq + Serialize + DeserializeOwned,
+{
+    let words: Vec<_> = words.split_whitespace().collect();
+    assert_eq!(all.iter().map(ToString::to_string).collect::<Vec<_>>(), words);
+    for (one, word) in all.iter().zip(words) {
+        assert_eq!(serde_json::to_value(one).unwrap(), json!(word));
+        assert_eq!(serde_json::from_value::<T>(json!(word)).unwrap(), *one);
+        let shouted = format!("{word} ");
+        assert!(serde_json::from_value::<T>(json!(shouted)).is_err(), "{shouted}");
+    }
+    for other in [json!(""), json!("unheard-of"), json!(0), json!(null)] {
+        assert!(serde_json::from_value::<T>(other).is_err());
+    }
+}
+
+#[test]
+fn shared() {
+    check(Channel::ALL, "in_app email sms chat push");
+    check(JobType::ALL, "in_app email sms chat push digest trigger delay throttle custom");
+    check(Severity::ALL, "high medium low none");
+    check(TimeUnit::ALL, "seconds minutes hours days weeks months");
+    check(Weekday::ALL, "monday tuesday wednesday thursday friday saturday sunday");
+    check(Direction::ALL, "ASC DESC");
+}
+
+#[test]
+fn providers() {
+    check(
+        ProviderId::ALL,
+        "emailjs mailgun mailjet mandrill nodemailer postmark sendgrid sendinblue ses netcore \
+         infobip-email resend plunk mailersend mailtrap clickatell outlook365 svc-email sparkpost \
+         email-webhook braze nexmo plivo sms77 sms-central sns telnyx twilio gupshup firetext \
+         infobip-sms burst-sms bulk-sms isend-sms forty-six-elks kannel maqsam termii \
+         africas-talking svc-sms sendchamp generic-sms clicksend bandwidth messagebird \
+         simpletexting azure-sms ring-central brevo-sms eazy-sms mobishastra afro-message unifonic \
+         smsmode imedia sinch isendpro-sms fcm apns expo one-signal pushpad push-webhook \
+         pusher-beams appio svc slack discord msteams mattermost ryver zulip grafana-on-call \
+         getstream rocket-chat whatsapp-business chat-webhook svc-slack",
+    );
+    check(
+        ChannelProviderId::ALL,
+        "slack discord msteams mattermost ryver zulip grafana-on-call getstream rocket-chat \
+         whatsapp-business chat-webhook svc-slack fcm apns expo one-signal pushpad push-webhook \
+         pusher-beams appio",
+    );
+}
+
+#[test]
+fn of_environments_and_workflows() {
+    check(EnvironmentType::ALL, "dev prod");
+    check(WorkflowOrigin::ALL, "svc-cloud svc-cloud-v1 external");
+    check(TriggerType::ALL, "event");
+}
+
+#[test]
+fn of_filters() {
+    check(FilterType::ALL, "BOOLEAN TEXT DATE NUMBER STATEMENT LIST MULTI_LIST GROUP");
+    check(Joint::ALL, "AND OR");
+    check(
+        FilterOperator::ALL,
+        "LARGER SMALLER LARGER_EQUAL SMALLER_EQUAL EQUAL NOT_EQUAL ALL_IN ANY_IN NOT_IN BETWEEN \
+         NOT_BETWEEN LIKE NOT_LIKE IN",
+    );
+    check(FilterSource::ALL, "subscriber payload");
+}
+
+#[test]
+fn of_preferences() {
+    check(PreferenceLevel::ALL, "global template");
+    check(OverrideSource::ALL, "subscriber template workflowOverride");
+    check(Criticality::ALL, "critical nonCritical all");
+}
+
+#[test]
+fn of_messages() {
+    check(EmailBlockType::ALL, "button text");
+    check(TextAlign::ALL, "center left right");
+    check(CtaType::ALL, "redirect");
+    check(ActionStatus::ALL, "pending done");
+    check(ButtonType::ALL, "primary secondary");
+    check(MarkAs::ALL, "read seen unread unseen");
+}
+
+#[test]
+fn of_jobs() {
+    check(DigestType::ALL, "regular backoff timed");
+    check(ExecutionStatus::ALL, "Success Warning Failed Pending Queued ReadConfirmation");
+    check(ExecutionSource::ALL, "Credentials Internal Payload Webhook");
+}
+
+#[test]
+fn of_times() {
+    check(Ordinal::ALL, "1 2 3 4 5 last");
+    check(
+        OrdinalValue::ALL,
+        "day weekday weekend sunday monday tuesday wednesday thursday friday saturday",
+    );
+    check(MonthlyType::ALL, "each on");
+}
+
+/// Words that decide what else is there.
+#[test]
+fn of_variants() {
+    fn reads<T: DeserializeOwned>(words: &str, json: impl Fn(&str) -> Value) {
+        for word in words.split_whitespace() {
+            assert!(serde_json::from_value::<T>(json(word)).is_ok(), "{word}");
+        }
+        assert!(serde_json::from_value::<T>(json("unheard-of")).is_err());
+    }
+    reads::<MessageStatus>(
+        "sent error warning",
+        |word| json!({ "status": word, "errorId": "", "errorText": "" }),
+    );
+    reads::<DigestMetadata>("regular backoff timed", |word| json!({ "type": word }));
+    reads::<DelayMetadata>("regular scheduled", |word| json!({ "type": word, "delayPath": "" }));
+}

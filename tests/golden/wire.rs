@@ -1,0 +1,289 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use domain::context::Context;
+use domain::environment::{Environment, EnvironmentCreate};
+use domain::integration::{Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
+use domain::message::{Message, MessageQuery};
+use domain::notification::{Notification, NotificationPage, NotificationQuery};
+use domain::page::Page;
+use domain::preference::{
+    BulkPreferences, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
+};
+use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
+use domain::trigger::{Trigger, TriggerReceipt};
+use domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::document::{self, Structure};
+
+/// A pair of files, and what is read from them.
+struct Golden {
+    file: &'static str,
+    structure: &'static Structure,
+    rewrite: fn(Value) -> Result<Value, serde_json::Error>,
+    /// What a request says where it says nothing.
+    defaults: Value,
+}
+
+fn response<T: Serialize + DeserializeOwned>(
+    file: &'static str,
+    structure: &'static Structure,
+) -> Golden {
+    request::<T>(file, structure, json!({}))
+}
+
+fn request<T: Serialize + DeserializeOwned>(
+    file: &'static str,
+    structure: &'static Structure,
+    defaults: Value,
+) -> Golden {
+    let rewrite = |json| serde_json::to_value(serde_json::from_value::<T>(json)?);
+    Golden { file, structure, rewrite, defaults }
+}
+
+fn goldens() -> Vec<Golden> {
+    let first_page = || json!({ "includeCursor": false });
+    vec![
+        response::<Environment>("environment", &document::ENVIRONMENT),
+        response::<EnvironmentCreate>("environment_create", &document::ENVIRONMENT_CREATE),
+        response::<Integration>("integration", &document::INTEGRATION),
+        request::<IntegrationCreate>(
+            "integration_create",
+            &document::INTEGRATION_CREATE,
+            json!({ "credentials": {}, "active": false, "conditions": [] }),
+        ),
+        response::<IntegrationUpdate>("integration_update", &document::INTEGRATION_UPDATE),
+        request::<IntegrationDelete>(
+            "integration_delete",
+            &document::INTEGRATION_DELETE,
+            json!({ "promote": false }),
+        ),
+        response::<Subscriber>("subscriber", &document::SUBSCRIBER),
+        response::<SubscriberCreate>("subscriber_create", &document::SUBSCRIBER_CREATE),
+        response::<SubscriberUpdate>("subscriber_update", &document::SUBSCRIBER_UPDATE),
+        request::<SubscriberQuery>("subscriber_query", &document::SUBSCRIBER_QUERY, first_page()),
+        response::<Workflow>("workflow", &document::WORKFLOW),
+        request::<WorkflowCreate>(
+            "workflow_create",
+            &document::WORKFLOW_CREATE,
+            json!({
+                "description": "", "active": false, "critical": false, "severity": "none",
+                "tags": [], "preferenceSettings": {},
+            }),
+        ),
+        response::<WorkflowUpdate>("workflow_update", &document::WORKFLOW_UPDATE),
+        request::<WorkflowQuery>("workflow_query", &document::WORKFLOW_QUERY, first_page()),
+        response::<Message>("message", &document::MESSAGE),
+        request::<MessageQuery>("message_query", &document::MESSAGE_QUERY, first_page()),
+        response::<Notification>("notification", &document::NOTIFICATION),
+        response::<NotificationPage>("notification_page", &document::NOTIFICATION_PAGE),
+        request::<NotificationQuery>(
+            "notification_query",
+            &document::NOTIFICATION_QUERY,
+            json!({ "page": 0 }),
+        ),
+        response::<Page<Subscriber>>("page", &document::PAGE),
+        response::<Preferences>("preferences", &document::PREFERENCES),
+        request::<PreferencesQuery>(
+            "preferences_query",
+            &document::PREFERENCES_QUERY,
+            json!({ "criticality": "nonCritical", "contextKeys": [] }),
+        ),
+        response::<Vec<UpdatedPreference>>(
+            "bulk_preferences_result",
+            &document::UPDATED_PREFERENCE,
+        ),
+        response::<BulkPreferences>("bulk_preferences", &document::BULK_PREFERENCES),
+        request::<GlobalPreferenceUpdate>(
+            "global_preference_update",
+            &document::GLOBAL_PREFERENCE_UPDATE,
+            json!({ "channels": {} }),
+        ),
+        response::<Context>("context", &document::CONTEXT),
+        request::<Trigger>("trigger", &document::TRIGGER, json!({ "payload": {} })),
+        response::<TriggerReceipt>("trigger_receipt", &document::TRIGGER_RECEIPT),
+    ]
+}
+
+impl Golden {
+    fn full(&self) -> Value {
+        read(&format!("{}.full.json", self.file))
+    }
+
+    fn minimal(&self) -> Value {
+        read(&format!("{}.minimal.json", self.file))
+    }
+
+    fn rewritten(&self, json: Value) -> Value {
+        (self.rewrite)(json).unwrap_or_else(|error| panic!("{}: {error}", self.file))
+    }
+
+    /// `json` after `change` was done to every object in it that has a structure.
+    fn changed(
+        &self,
+        mut json: Value,
+        mut change: impl FnMut(&Structure, &mut Map<String, Value>),
+    ) -> Value {
+        self.structure.walk(&mut json, &mut change);
+        json
+    }
+
+    /// The minimal file with what it leaves to be filled in.
+    fn completed(&self) -> Value {
+        let mut json = self.minimal();
+        if let (Value::Object(json), Value::Object(defaults)) = (&mut json, &self.defaults) {
+            json.extend(defaults.clone());
+        }
+        json
+    }
+}
+
+fn folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/wire"))
+}
+
+fn read(file: &str) -> Value {
+    let text = fs::read_to_string(folder().join(file));
+    let text = text.unwrap_or_else(|error| panic!("{file}: {error}"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn keys(object: &Map<String, Value>) -> BTreeSet<&str> {
+    object.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn what_is_read_is_written_again() {
+    for golden in goldens() {
+        assert_eq!(golden.rewritten(golden.full()), golden.full(), "{}.full", golden.file);
+        let written = golden.rewritten(golden.minimal());
+        assert_eq!(written, golden.completed(), "{}.minimal", golden.file);
+        assert_eq!(golden.rewritten(written.clone()), written, "{}", golden.file);
+    }
+}
+
+/// Everywhere in the full files there is what must be there and nothing that is not known, and
+/// every field of every structure is somewhere.
+#[test]
+fn the_full_files_have_every_field_of_the_specification() {
+    for golden in goldens() {
+        let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        golden.changed(golden.full(), |structure, object| {
+            let (keys, every) = (keys(object), structure.every());
+            let place = format!("{}.full: {}", golden.file, structure.name);
+            assert_eq!(keys.difference(&every).collect::<Vec<_>>(), [&""; 0], "{place}: unknown");
+            let missing: Vec<_> = structure.required().difference(&keys).copied().collect();
+            assert_eq!(missing, [""; 0], "{place}: missing");
+            seen.entry(structure.name).or_default().extend(object.keys().cloned());
+        });
+        for structure in golden.structure.with_inside() {
+            let seen = seen.remove(structure.name).unwrap_or_default();
+            let every = structure.every().into_iter().map(str::to_owned).collect();
+            assert_eq!(seen, every, "{}.full: {}", golden.file, structure.name);
+        }
+    }
+}
+
+#[test]
+fn the_minimal_files_have_nothing_that_may_be_absent() {
+    for golden in goldens() {
+        golden.changed(golden.minimal(), |structure, object| {
+            let place = format!("{}.minimal: {}", golden.file, structure.name);
+            assert_eq!(keys(object), structure.least(), "{place}");
+        });
+    }
+}
+
+#[test]
+fn what_must_be_there_is_asked_for() {
+    for golden in goldens().iter().filter(|golden| golden.minimal().is_object()) {
+        for field in golden.structure.required() {
+            let mut json = golden.minimal();
+            let removed = json.as_object_mut().unwrap().remove(field);
+            if removed != Some(Value::Null) {
+                let read = (golden.rewrite)(json);
+                assert!(
+                    read.is_err() || EXCUSED.contains(&(golden.file, field)),
+                    "{} without {field}",
+                    golden.file
+                );
+            }
+        }
+    }
+}
+
+/// What is always written and was not always stored.
+const EXCUSED: &[(&str, &str)] =
+    &[("integration", "priority"), ("trigger_receipt", "notifications")];
+
+#[test]
+fn what_is_not_known_is_ignored() {
+    for golden in goldens() {
+        for json in [golden.full(), golden.minimal()] {
+            let expected = golden.rewritten(json.clone());
+            let strange = golden.changed(json, |structure, object| {
+                if !structure.closed {
+                    object.insert("unheardOf".into(), json!({ "of": ["any", "kind"] }));
+                }
+            });
+            assert_eq!(golden.rewritten(strange), expected, "{}", golden.file);
+        }
+    }
+}
+
+/// What must be there and may be null is written as null; what may be absent as well is left out.
+#[test]
+fn null_is_written_where_something_must_be() {
+    let mut nulls = 0;
+    for golden in goldens() {
+        let nulled = golden.changed(golden.minimal(), |structure, object| {
+            for (field, _) in structure.nullable() {
+                object.insert(field.into(), Value::Null);
+            }
+        });
+        let expected = golden.changed(golden.completed(), |structure, object| {
+            for (field, _) in structure.nullable().filter(|(_, may_be_absent)| !may_be_absent) {
+                object.insert(field.into(), Value::Null);
+                nulls += 1;
+            }
+        });
+        assert_eq!(golden.rewritten(nulled), expected, "{}", golden.file);
+    }
+    assert_eq!(nulls, 4, "two on a page, two in a workflow");
+}
+
+#[test]
+fn an_update_clears_what_is_null() {
+    let clears = |file, fields: &[&str]| {
+        let golden = goldens().into_iter().find(|golden| golden.file == file).unwrap();
+        for field in fields {
+            let mut expected = golden.completed();
+            expected[*field] = Value::Null;
+            let json = json!({ *field: null });
+            assert_eq!(golden.rewritten(json), expected, "{file}.{field}");
+        }
+    };
+    let profile =
+        ["firstName", "lastName", "email", "phone", "avatar", "locale", "timezone", "data"];
+    clears("subscriber_update", &profile);
+    clears("integration_update", &["configurations"]);
+    clears("workflow_update", &["preferences", "data"]);
+    clears("global_preference_update", &["enabled", "schedule"]);
+}
+
+#[test]
+fn every_file_is_read() {
+    let known: BTreeSet<_> = goldens()
+        .iter()
+        .flat_map(|golden| ["full", "minimal"].map(|kind| format!("{}.{kind}.json", golden.file)))
+        .collect();
+    let there: BTreeSet<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(there, known);
+}

@@ -1,0 +1,290 @@
+//! An operation that fails leaves nothing behind, wherever it failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use fuzz::facade::{Shared, World};
+use fuzz::tables::dump;
+use serde_json::{Value, json};
+use tidings::domain::ids::JobId;
+use tidings::domain::integration::IntegrationDelete;
+use tidings::domain::message::{MarkAs, MessageQuery};
+use tidings::domain::notification::NotificationQuery;
+use tidings::domain::page::PageQuery;
+use tidings::domain::preference::PreferencesQuery;
+use tidings::domain::subscriber::SubscriberQuery;
+use tidings::domain::trigger::Trigger;
+use tidings::domain::workflow::WorkflowQuery;
+use tidings::{Error, Result, store};
+
+use crate::faulty::{Fault, FaultyStore, RecordingStore};
+use crate::parsed;
+use crate::seeded::{
+    acme, ada, email, email_integration, inbox, inbox_of, is_urgent, trigger, world_in,
+};
+
+#[test]
+fn environments() {
+    let create = || parsed(json!({ "name": "QA", "color": "#fff" }));
+    check(|world| acme(world).environments().create(create()));
+    check(|world| world.env.environments().create(create()));
+    check(|world| acme(world).environments().production());
+    check(|world| {
+        let other = world.engine.organization("other".try_into().unwrap());
+        other.environments().development()
+    });
+}
+
+#[test]
+fn integrations() {
+    let create = |channel: &str, active: bool| {
+        parsed(json!({ "providerId": "host", "channel": channel, "active": active }))
+    };
+    check(|world| world.env.integrations().create(create("email", true)));
+    check(|world| world.env.integrations().create(create("sms", false)));
+    for update in [
+        json!({ "name": "New", "identifier": "new" }),
+        json!({ "active": false }),
+        json!({ "conditions": [is_urgent()] }),
+    ] {
+        check(|world| {
+            world
+                .env
+                .integrations()
+                .update(email_integration(&world.env, 0)?, parsed(update.clone()))
+        });
+    }
+    check(|world| world.env.integrations().set_primary(email_integration(&world.env, 1)?));
+    for promote in [false, true] {
+        check(|world| {
+            world
+                .env
+                .integrations()
+                .delete(email_integration(&world.env, 0)?, IntegrationDelete { promote })
+        });
+    }
+}
+
+#[test]
+fn subscribers() {
+    let email = "new@example.org";
+    let create = |id: &str| parsed(json!({ "subscriberId": id, "email": email }));
+    check(|world| world.env.subscribers().create(create("new")));
+    check(|world| world.env.subscribers().upsert(create("new")));
+    check(|world| world.env.subscribers().upsert(create("ada")));
+    for update in [json!({ "email": email, "firstName": "New" }), json!({ "email": null })] {
+        check(|world| world.env.subscribers().update(&ada(), parsed(update.clone())));
+    }
+    check(|world| world.env.subscribers().delete(&ada()));
+}
+
+#[test]
+fn workflows() {
+    let steps = json!([inbox(), email()]);
+    let create = json!({ "workflowId": "new", "name": "New", "steps": steps });
+    check(|world| world.env.workflows().create(parsed(create.clone())));
+    check(|world| {
+        world.env.workflows().update("both", parsed(json!({ "name": "New", "steps": [inbox()] })))
+    });
+    check(|world| world.env.workflows().delete("both"));
+}
+
+#[test]
+fn preferences() {
+    let words = |context: Value| {
+        let word = |id: &str| json!({ "workflowId": id, "channels": { "email": false } });
+        let mut bulk = json!({ "preferences": [word("inbox"), word("both")] });
+        if !context.is_null() {
+            bulk["context"] = context;
+        }
+        bulk
+    };
+    for context in [Value::Null, json!({ "tenant": "acme", "app": "new" })] {
+        let bulk = words(context.clone());
+        check(|world| world.env.preferences(&ada()).update_bulk(&parsed(bulk.clone())));
+        let mut global = json!({ "channels": { "email": false }, "enabled": false });
+        if !context.is_null() {
+            global["context"] = context;
+        }
+        check(|world| world.env.preferences(&ada()).update_global(&parsed(global.clone())));
+    }
+}
+
+#[test]
+fn events() {
+    check(|world| world.env.events().trigger(&trigger("inbox", json!("ada"))));
+    check(|world| {
+        let several = trigger("both", json!(["ada", { "subscriberId": "new", "phone": "1" }]));
+        let context = json!({ "tenant": { "id": "acme", "data": { "new": true } }, "app": "new" });
+        world.env.events().trigger(&Trigger { context: Some(parsed(context)), ..several })
+    });
+    check(|world| {
+        let refused = trigger("nobody.knows", json!("ada"));
+        let events = [trigger("inbox", json!("ada")), refused, trigger("email", json!("new"))];
+        world.env.events().trigger_bulk(&events)
+    });
+}
+
+#[test]
+fn marks() {
+    for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
+        check(|world| world.env.messages().mark_as(&ada(), &inbox_of(&world.env)?, mark_as));
+        check(|world| world.env.inbox(&ada()).mark_as(&inbox_of(&world.env)?, mark_as));
+    }
+}
+
+/// Claiming and settling are transactions of their own. Each happens as a whole or not at all, and
+/// when the fault is over, everything is delivered just as if nothing had been.
+#[test]
+fn deliveries() {
+    let recording = RecordingStore::default();
+    let sound = world_in(Shared::new(recording.clone()));
+    sound.engine.delivery().run_due(usize::MAX).unwrap();
+    let states: BTreeSet<_> = recording.states().into_iter().collect();
+    let expected = Outcome::of(&sound);
+    assert!(expected.sent.len() > 3, "there is too little to deliver");
+
+    for kind in [Fault::Call, Fault::Commit] {
+        for fault in (0..).map(kind) {
+            let (store, world) = faulty_world();
+            store.fail_at(fault);
+            let result = world.engine.delivery().run_due(usize::MAX);
+            if !store.recover() {
+                result.unwrap();
+                break;
+            }
+            assert_is_fault(result, fault);
+            assert!(states.contains(&dump(&store)), "{fault:?} leaves half a transaction");
+            assert_eq!(Outcome::of(&world), expected, "{fault:?} is not made up for");
+        }
+    }
+}
+
+#[test]
+fn reading() {
+    check_read(|world| acme(world).environments().list());
+    check_read(|world| world.engine.environment(world.env.environment_id()));
+    check_read(|world| {
+        let key = acme(world).environments().development()?.api_keys.remove(0).key;
+        world.engine.authenticate(&format!("ApiKey {}", key.expose()))
+    });
+    check_read(|world| world.env.subscribers().get(&ada()));
+    check_read(|world| world.env.subscribers().list(&SubscriberQuery::default()));
+    check_read(|world| world.env.workflows().get("both"));
+    check_read(|world| world.env.workflows().list(&WorkflowQuery::default()));
+    check_read(|world| world.env.integrations().list());
+    check_read(|world| world.env.integrations().list_active());
+    check_read(|world| world.env.integrations().get(email_integration(&world.env, 0)?));
+    check_read(|world| world.env.contexts().get(&"tenant:acme".parse().unwrap()));
+    check_read(|world| world.env.preferences(&ada()).get(&PreferencesQuery::default()));
+    check_read(|world| world.env.messages().list(&ada(), &MessageQuery::default()));
+    check_read(|world| world.env.inbox(&ada()).list(&MessageQuery::default()));
+    check_read(|world| world.env.inbox(&ada()).counts());
+    for query in [
+        json!({}),
+        json!({ "transactionId": "first" }),
+        json!({ "subscriberIds": ["ada", "bob"], "templates": ["both"] }),
+        json!({ "emails": ["ada@example.org"], "search": "example" }),
+        json!({ "templates": ["inbox", "both"] }),
+    ] {
+        let query: NotificationQuery = parsed(query);
+        check_read(|world| world.env.notifications().list(&query));
+        check_read(|world| {
+            let first = world.env.notifications().list(&query)?.data.remove(0);
+            world.env.notifications().get(first.id)
+        });
+    }
+}
+
+/// Runs `operation` on a store of which the first call fails, then on one of which the second one
+/// does, and so on, until the operation gets through; and the same with commits.
+#[track_caller]
+fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
+    for kind in [Fault::Call, Fault::Commit] {
+        for fault in (0..).map(kind) {
+            let (store, world) = faulty_world();
+            let before = dump(&store);
+            store.fail_at(fault);
+            let result = operation(&world);
+            if !store.recover() {
+                result.unwrap();
+                assert_ne!(dump(&store), before, "the operation does nothing");
+                break;
+            }
+            assert_is_fault(result, fault);
+            assert!(dump(&store) == before, "{fault:?} leaves something behind");
+        }
+    }
+}
+
+/// The same with an operation that changes nothing.
+#[track_caller]
+fn check_read<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
+    let (store, world) = faulty_world();
+    for fault in (0..).map(Fault::Call) {
+        store.fail_at(fault);
+        let result = operation(&world);
+        if !store.recover() {
+            result.unwrap();
+            break;
+        }
+        assert_is_fault(result, fault);
+    }
+}
+
+#[track_caller]
+fn assert_is_fault<T: Debug>(result: Result<T>, fault: Fault) {
+    let is_fault =
+        matches!(&result, Err(Error::Store(store::Error::Backend { backend: "faulty", .. })));
+    assert!(is_fault, "{fault:?} is answered with {result:?}");
+}
+
+fn faulty_world() -> (FaultyStore, World) {
+    let store = FaultyStore::default();
+    let world = world_in(Shared::new(store.clone()));
+    (store, world)
+}
+
+/// What has come of all that there was to deliver, whatever it took.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    /// Each message that went out, by its idempotency key.
+    sent: BTreeMap<JobId, String>,
+    jobs: BTreeSet<String>,
+    messages: Vec<String>,
+}
+
+impl Outcome {
+    /// Delivers what is left, and what has a lease when that is over.
+    fn of(world: &World) -> Self {
+        for _ in 0..4 {
+            world.engine.delivery().run_due(usize::MAX).unwrap();
+            world.clock.advance(Duration::from_secs(1_000));
+        }
+        let sent = world.outbox.sent().into_iter().map(|delivery| {
+            let message = format!("{:?} {:?}", delivery.address, delivery.message.content);
+            (delivery.idempotency_key(), message)
+        });
+        let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
+        let notifications = world.env.notifications().list(&everything).unwrap().data;
+        let jobs = notifications.iter().flat_map(|notification| &notification.jobs);
+        let jobs = jobs.map(|job| format!("{} {:?}", job.id, job.status)).collect();
+        Self { sent: sent.collect(), jobs, messages: messages(world) }
+    }
+}
+
+// What is in each message besides its id and the times.
+fn messages(world: &World) -> Vec<String> {
+    let page = PageQuery { limit: Some(100), ..PageQuery::default() };
+    let query = MessageQuery { page, ..MessageQuery::default() };
+    let of = |who: &str| world.env.messages().list(&who.try_into().unwrap(), &query).unwrap().data;
+    let all = ["ada", "bob", "cyd"].into_iter().flat_map(of);
+    let shown = all.map(|message| {
+        let name = (message.notification_id, message.template_id, message.channel);
+        format!("{name:?} {:?} {:?}", message.content, message.status)
+    });
+    let mut shown: Vec<String> = shown.collect();
+    shown.sort();
+    shown
+}

@@ -1,0 +1,28 @@
+//! The engine over memory and the engine over redb cannot be told apart, and neither can two runs.
+
+use fuzz::facade::{self, World};
+use fuzz::tables::dump;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::{beginning, cases, op};
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// Also when the file is opened again in between, and after the process was killed.
+    #[test]
+    fn after_any_history(ops in vec(op(), 0..40)) {
+        facade::run(&[beginning(), ops].concat());
+    }
+
+    #[test]
+    fn the_same_seed_and_the_same_history_give_the_same_bytes(ops in vec(op(), 0..40)) {
+        let run = || {
+            let mut world = World::in_memory();
+            let answers: Vec<_> = beginning().iter().chain(&ops).map(|op| world.run(*op)).collect();
+            (answers, dump(&world.store))
+        };
+        prop_assert!(run() == run(), "{ops:?} runs differently the second time");
+    }
+}

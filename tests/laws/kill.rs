@@ -1,0 +1,169 @@
+//! Nothing that was acknowledged is lost when the process is killed, and nothing is half there.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{env, thread};
+
+use fuzz::facade::Shared;
+use fuzz::tables::{check_indexes, dump};
+use serde_json::json;
+use store::Table;
+use store::redb::RedbStore;
+use tempfile::tempdir;
+use tidings::domain::ids::SubscriberId;
+use tidings::domain::job::JobStatus;
+use tidings::domain::message::{MarkAs, MessageQuery};
+use tidings::domain::notification::{Notification, NotificationQuery};
+use tidings::domain::trigger::Trigger;
+use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SystemClock};
+
+use crate::seeded::{email, inbox};
+use crate::{parsed, scale};
+
+/// Tells the child which file to write to.
+const FILE: &str = "TIDINGS_LAWS_KILL_FILE";
+
+const ROUNDS: u32 = 3;
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tidings.redb");
+    let mut acknowledged = Vec::new();
+    for round in 0..ROUNDS * scale() {
+        // Between the first acknowledgement and some hundred of them.
+        let millis = u64::from(round) * 37 % 150;
+        acknowledged.extend(work_until_killed(&path, Duration::from_millis(millis)));
+        check_left(&path, &acknowledged);
+    }
+    assert!(acknowledged.len() > 10, "only {} were acknowledged", acknowledged.len());
+}
+
+/// Runs [`child`] in another process, kills it so long after its first acknowledgement, and returns
+/// the transactions that it acknowledged.
+fn work_until_killed(path: &Path, time: Duration) -> Vec<String> {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "kill::child", "--nocapture"])
+        .env(FILE, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    // A line that was cut off does not end as it should.
+    let mut acknowledged = output.lines().map_while(Result::ok).filter_map(|line| {
+        line.strip_prefix("acknowledged ")?.strip_suffix(';').map(str::to_owned)
+    });
+    let first = acknowledged.next();
+    thread::scope(|scope| {
+        let rest = scope.spawn(|| acknowledged.collect::<Vec<_>>());
+        thread::sleep(time);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        first.into_iter().chain(rest.join().unwrap()).collect()
+    })
+}
+
+/// Not a test, but what the other process does.
+#[test]
+fn child() {
+    let Ok(file) = env::var(FILE) else { return };
+    let engine = Engine::builder().fallback_provider(Outbox::default()).open(file).unwrap();
+    let env = &prepared(&engine);
+    // A line is written as a whole.
+    let output = &Mutex::new(());
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(move || {
+                loop {
+                    let receipt = env.events().trigger(&event()).unwrap();
+                    let _line = output.lock().unwrap();
+                    println!("acknowledged {};", receipt.transaction_id);
+                }
+            });
+        }
+        scope.spawn(|| {
+            loop {
+                engine.delivery().run_due(4).unwrap();
+            }
+        });
+        scope.spawn(move || {
+            loop {
+                mark_all(env, &ada());
+            }
+        });
+    });
+}
+
+fn prepared(engine: &Engine) -> Scope {
+    let organization = engine.organization("acme".try_into().unwrap());
+    let env = engine.environment(organization.environments().development().unwrap().id).unwrap();
+    if env.workflows().get("both").is_err() {
+        let both = json!({ "workflowId": "both", "name": "Both", "active": true,
+            "steps": [inbox(), email()] });
+        env.workflows().create(parsed(both)).unwrap();
+        let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
+        env.integrations().create(parsed(sends)).unwrap();
+    }
+    env
+}
+
+fn event() -> Trigger {
+    let inline = |id: &str| json!({ "subscriberId": id, "email": format!("{id}@example.org") });
+    parsed(json!({ "name": "both", "to": [inline("ada"), inline("bob")], "payload": { "n": 1 } }))
+}
+
+fn mark_all(env: &Scope, who: &SubscriberId) {
+    let Ok(page) = env.inbox(who).list(&MessageQuery::default()) else { return };
+    let ids: Vec<_> = page.data.iter().map(|message| message.id).collect();
+    if !ids.is_empty() {
+        env.messages().mark_as(who, &ids, MarkAs::Read).unwrap();
+    }
+}
+
+/// Checks that everything is there that was acknowledged, that nothing contradicts it, and that
+/// what was under way comes to its end.
+#[track_caller]
+fn check_left(path: &Path, acknowledged: &[String]) {
+    let store = Shared::new(RedbStore::open(path).unwrap());
+    check_indexes(&store);
+    // So late that all leases are over.
+    let clock = ManualClock::at(SystemClock.now().after(Duration::from_secs(3_600)));
+    let outbox = Outbox::default();
+    let engine =
+        Engine::builder().clock(clock).fallback_provider(outbox).build(store.clone());
+    let env = prepared(&engine);
+    for transaction in acknowledged {
+        check_there(&env, transaction);
+    }
+    engine.delivery().run_due(usize::MAX).unwrap();
+    check_indexes(&store);
+    assert!(!dump(&store).iter().any(|(table, ..)| *table == Table::Due), "work is left");
+}
+
+/// Checks that both recipients of `transaction` have their notification, with the message in the
+/// inbox and a job for the one that is to be sent.
+#[track_caller]
+fn check_there(env: &Scope, transaction: &str) {
+    let query = json!({ "transactionId": transaction });
+    let notifications =
+        env.notifications().list(&parsed::<NotificationQuery>(query.clone())).unwrap().data;
+    assert_eq!(notifications.len(), 2, "of {transaction}");
+    for Notification { jobs, subscriber, .. } in notifications {
+        let [in_app, email] = jobs.as_slice() else { panic!("{transaction} has {jobs:?}") };
+        assert_eq!(in_app.status, JobStatus::Completed);
+        let messages =
+            env.messages().list(&subscriber.unwrap().subscriber_id, &parsed(query.clone()));
+        let messages: Vec<_> =
+            messages.unwrap().data.into_iter().map(|message| Some(message.id)).collect();
+        let expected =
+            [email.message_id, in_app.message_id].into_iter().filter(Option::is_some);
+        assert_eq!(messages, expected.collect::<Vec<_>>(), "of {transaction}");
+    }
+}
+
+fn ada() -> SubscriberId {
+    SubscriberId::new("ada").unwrap()
+}

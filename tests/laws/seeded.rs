@@ -1,0 +1,183 @@
+//! A small world with something in every table: records in each of their states, and work to do.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use fuzz::facade::{Backend, Shared, World};
+use fuzz::tables::{Entry, dump, load};
+use serde_json::{Value, json};
+use tidings::domain::ids::{IntegrationId, MessageId, SubscriberId};
+use tidings::domain::integration::IntegrationDelete;
+use tidings::domain::message::{MarkAs, MessageQuery};
+use tidings::domain::trigger::Trigger;
+use tidings::domain::vocabulary::Channel;
+use tidings::{Organization, Result, Scope, SendError};
+
+use crate::parsed;
+
+static WORLD: LazyLock<World> = LazyLock::new(|| prepare(World::in_memory()));
+
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| dump(&WORLD.store));
+
+/// The world. It is there to be looked at.
+pub fn world() -> &'static World {
+    &WORLD
+}
+
+/// Every entry of the world.
+pub fn entries() -> &'static [Entry] {
+    &ENTRIES
+}
+
+/// The world in `store`, into which it is copied.
+pub fn world_in(store: Shared) -> World {
+    load(&store, entries());
+    WORLD.moved_to(Backend::Memory(store))
+}
+
+/// Puts everything into `world` that it is to have.
+pub fn prepare(world: World) -> World {
+    add_integrations(&world);
+    add_subscribers(&world);
+    add_workflows(&world);
+    add_preferences(&world);
+    trigger_and_deliver(&world);
+    acme(&world).environments().create(parsed(json!({ "name": "Old", "color": "#000" }))).unwrap();
+    world
+}
+
+fn add_integrations(world: &World) {
+    let create = |channel: &str, name: &str, conditions: Value| {
+        let integrations = world.env.integrations();
+        let create = json!({
+            "providerId": name, "channel": channel, "identifier": name, "active": true,
+            "conditions": conditions, "credentials": { "apiKey": "secret", "from": "us" },
+        });
+        integrations.create(parsed(create)).unwrap().id
+    };
+    create("email", "sendgrid", json!([]));
+    create("email", "of-the-host", json!([]));
+    create("email", "for-the-urgent", json!([is_urgent()]));
+    create("sms", "twilio", json!([]));
+    create("push", "fcm", json!([]));
+    create("in_app", "inbox", json!([]));
+    let deleted = create("chat", "slack", json!([]));
+    world.env.integrations().delete(deleted, IntegrationDelete::default()).unwrap();
+}
+
+fn add_subscribers(world: &World) {
+    let push = world.env.integrations().list().unwrap().remove(4).id;
+    let credentials = json!({ "deviceTokens": ["one", "two"] });
+    let settings =
+        json!({ "providerId": "fcm", "_integrationId": push, "credentials": credentials });
+    for create in [
+        json!({
+            "subscriberId": "ada", "firstName": "Ada", "lastName": "Lovelace", "locale": "en_GB",
+            "email": "ada@example.org", "phone": "+44 20 7946 0000", "timezone": "Europe/London",
+            "channels": [settings], "data": { "plan": { "seats": 3 } },
+        }),
+        json!({ "subscriberId": "bob", "email": "bob@example.org" }),
+        json!({ "subscriberId": "cyd" }),
+    ] {
+        world.env.subscribers().create(parsed(create)).unwrap();
+    }
+}
+
+fn add_workflows(world: &World) {
+    let filtered = json!({ "type": "sms", "template": { "body": "!" }, "filters": [is_urgent()] });
+    let push = json!({ "type": "push", "template": { "title": "Hi", "body": "{{ payload.n }}" } });
+    for (name, critical, steps) in [
+        ("inbox", false, json!([inbox()])),
+        ("both", false, json!([inbox(), email()])),
+        ("all", true, json!([filtered, push, email(), inbox()])),
+    ] {
+        let create = json!({
+            "workflowId": name, "name": name, "active": true, "critical": critical,
+            "tags": ["tag"], "severity": "high", "steps": steps, "data": { "owner": "us" },
+        });
+        world.env.workflows().create(parsed(create)).unwrap();
+    }
+}
+
+fn add_preferences(world: &World) {
+    let ada = ada();
+    let preferences = world.env.preferences(&ada);
+    let hours = json!([{ "start": "09:00 AM", "end": "05:00 PM" }]);
+    let day = json!({ "isEnabled": true, "hours": hours });
+    let schedule = json!({ "isEnabled": true, "weeklySchedule": { "monday": day } });
+    let global = json!({ "channels": { "sms": true }, "schedule": schedule });
+    preferences.update_global(&parsed(global)).unwrap();
+    let word = json!({ "workflowId": "both", "channels": { "email": true } });
+    for bulk in [
+        json!({ "preferences": [word] }),
+        json!({ "preferences": [word], "context": { "tenant": "acme" } }),
+    ] {
+        preferences.update_bulk(&parsed(bulk)).unwrap();
+    }
+}
+
+// Leaves behind what was sent, what was refused, what will be tried again, what somebody has
+// taken and not brought back, and what is due.
+fn trigger_and_deliver(world: &World) {
+    let minute = Duration::from_secs(60);
+    let send = |transaction: &str, trigger: Trigger| {
+        let transaction_id = Some(parsed(json!(transaction)));
+        let context = json!({ "tenant": { "id": "acme", "data": { "seats": 3 } } });
+        let context = Some(parsed(context));
+        world.env.events().trigger(&Trigger { transaction_id, context, ..trigger }).unwrap();
+        world.clock.advance(minute);
+    };
+    send("first", trigger("inbox", json!(["ada", "bob"])));
+    send("second", trigger("both", json!(["ada", "bob"])));
+    world.outbox.refuse_next(SendError::Permanent { reason: "no".into() });
+    let after = Some(minute * 10);
+    world.outbox.refuse_next(SendError::Retryable { after, reason: "not now".into() });
+    world.engine.delivery().run_due(2).unwrap();
+    send("third", trigger("both", json!("ada")));
+    world.engine.delivery().run_due(1).unwrap();
+    send("fourth", trigger("all", json!(["ada", "bob", "cyd"])));
+    send("fifth", trigger("both", json!(["ada", "cyd"])));
+    let messages = inbox_of(&world.env).unwrap();
+    world.env.messages().mark_as(&ada(), &messages[..1], MarkAs::Read).unwrap();
+    world.env.messages().mark_as(&ada(), &messages[1..2], MarkAs::Seen).unwrap();
+}
+
+/// A trigger of `workflow` for `to`.
+pub fn trigger(workflow: &str, to: Value) -> Trigger {
+    parsed(json!({ "name": workflow, "to": to, "payload": { "urgent": true, "n": 1 } }))
+}
+
+pub fn acme(world: &World) -> Organization {
+    world.engine.organization("acme".try_into().unwrap())
+}
+
+pub fn ada() -> SubscriberId {
+    SubscriberId::new("ada").unwrap()
+}
+
+/// The messages in the inbox of ada, newest first.
+pub fn inbox_of(env: &Scope) -> Result<Vec<MessageId>> {
+    let page = env.inbox(&ada()).list(&MessageQuery::default())?;
+    Ok(page.data.iter().map(|message| message.id).collect())
+}
+
+/// One of the integrations for e-mail, oldest first. The first one is primary.
+pub fn email_integration(env: &Scope, rank: usize) -> Result<IntegrationId> {
+    let mut integrations = env.integrations().list()?;
+    integrations.retain(|integration| integration.channel == Channel::Email);
+    Ok(integrations[rank].id)
+}
+
+pub fn inbox() -> Value {
+    json!({ "type": "in_app", "template": { "subject": "Hi", "body": "Dear {{ payload.n }}" } })
+}
+
+pub fn email() -> Value {
+    json!({ "type": "email", "template": { "subject": "Hi", "body": "<p>{{ payload.n }}</p>" } })
+}
+
+/// A filter that the payload of [`trigger`] meets.
+pub fn is_urgent() -> Value {
+    let part = json!({ "field": "urgent", "value": "true", "operator": "EQUAL", "on": "payload" });
+    json!({ "isNegated": false, "type": "GROUP", "value": "AND", "children": [part] })
+}

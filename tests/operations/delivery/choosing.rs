@@ -1,0 +1,218 @@
+//! Which integration sends, and which content.
+
+use serde_json::{Value, json};
+use tidings::domain::integration::IntegrationDelete;
+
+use super::{ada, log, statuses};
+use crate::world::{
+    World, active_integration, email, names, on_both, only, parsed, payload_is, sms, with,
+};
+
+#[test]
+fn the_primary_integration_sends() {
+    on_both(|world| {
+        mailing(&world);
+        let first = world.active_integration("email", "first");
+        let second = world.active_integration("email", "second");
+        assert_eq!(sender(&world, json!({})), "first");
+
+        world.env.integrations().set_primary(second.id).unwrap();
+        assert_eq!(sender(&world, json!({})), "second");
+
+        // Without a primary one, the only one that is left sends.
+        world.env.integrations().delete(second.id, IntegrationDelete::default()).unwrap();
+        assert_eq!(sender(&world, json!({})), "first");
+
+        // Of several, none does.
+        let third = world.active_integration("email", "third");
+        world.env.integrations().set_primary(first.id).unwrap();
+        world.active_integration("email", "fourth");
+        world.env.integrations().delete(first.id, IntegrationDelete::default()).unwrap();
+        assert_eq!(sender(&world, json!({})), "no_active_integration");
+
+        world.env.integrations().set_primary(third.id).unwrap();
+        assert_eq!(sender(&world, json!({})), "third");
+    });
+}
+
+#[test]
+fn an_integration_whose_conditions_hold_comes_first() {
+    on_both(|world| {
+        mailing(&world);
+        world.active_integration("email", "primary");
+        let german = json!({ "conditions": [payload_is("country", "de")] });
+        world.integration(with(active_integration("email", "german"), german));
+        let vip = json!({ "conditions": [payload_is("vip", "true")] });
+        world.integration(with(active_integration("email", "vip"), vip));
+
+        assert_eq!(sender(&world, json!({})), "primary");
+        assert_eq!(sender(&world, json!({ "country": "fr" })), "primary");
+        assert_eq!(sender(&world, json!({ "country": "de" })), "german");
+        assert_eq!(sender(&world, json!({ "vip": true })), "vip");
+    });
+}
+
+#[test]
+fn an_integration_whose_conditions_do_not_hold_does_not_send() {
+    on_both(|world| {
+        mailing(&world);
+        let german = json!({ "conditions": [payload_is("country", "de")] });
+        world.integration(with(active_integration("email", "german"), german));
+
+        assert_eq!(sender(&world, json!({ "country": "de" })), "german");
+        assert_eq!(sender(&world, json!({ "country": "fr" })), "no_active_integration");
+    });
+}
+
+#[test]
+fn a_trigger_can_name_the_integration() {
+    on_both(|world| {
+        mailing(&world);
+        world.active_integration("email", "primary");
+        let german = json!({ "conditions": [payload_is("country", "de")] });
+        world.integration(with(active_integration("email", "german"), german));
+        let asleep = json!({ "active": false });
+        world.integration(with(active_integration("email", "asleep"), asleep));
+        world.active_integration("sms", "twilio");
+        let named = |channel: &str, name: &str| {
+            let overrides = json!({ channel: { "integrationIdentifier": name } });
+            sender_with(&world, json!({ "overrides": overrides }))
+        };
+
+        assert_eq!(named("email", "primary"), "primary");
+        // It was asked for, whatever its conditions say.
+        assert_eq!(named("email", "german"), "german");
+        for other in ["asleep", "twilio", "unknown"] {
+            assert_eq!(named("email", other), "no_active_integration", "{other}");
+        }
+        assert_eq!(named("sms", "unknown"), "primary");
+    });
+}
+
+#[test]
+fn the_integration_is_chosen_when_the_message_is_sent() {
+    on_both(|world| {
+        mailing(&world);
+        world.active_integration("email", "first");
+        let second = world.active_integration("email", "second");
+        world.outbox.refuse_next(super::retryable("busy"));
+        let id = world.notify("mail", "ada");
+        world.run_due();
+
+        world.env.integrations().set_primary(second.id).unwrap();
+        world.pass(std::time::Duration::from_secs(60));
+        world.run_due();
+
+        assert_eq!(
+            log(&world.notification(id), 0),
+            [
+                "step_queued",
+                "integration_selected: first",
+                "provider_retry: busy",
+                "integration_selected: second",
+                "message_sent",
+            ]
+        );
+        assert_eq!(only(world.outbox.sent()).message.provider_id.as_deref(), Some("second"));
+    });
+}
+
+#[test]
+fn every_provider_has_its_own_messages() {
+    on_both(|world| {
+        mailing(&world);
+        world.workflow_of("text", &[sms()]);
+        world.active_integration("email", "sendgrid");
+        world.active_integration("sms", "own");
+        let own = tidings::Outbox::default();
+        let engine = world.engine_with(|builder| builder.provider("own", own.clone()));
+        world.notify("mail", "ada");
+        world.notify("text", "ada");
+
+        engine.delivery().run_due(usize::MAX).unwrap();
+
+        assert_eq!(only(own.sent()).message.channel.as_str(), "sms");
+        assert_eq!(only(world.outbox.sent()).message.channel.as_str(), "email");
+        // A provider that only the host knows has no name in the activity list.
+        let jobs = world.notifications(json!({ "channels": ["sms"] }));
+        assert_eq!(only(only(jobs).jobs).provider_id.as_str(), "svc-sms");
+    });
+}
+
+#[test]
+fn the_first_variant_whose_conditions_hold_is_sent() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("sms", "twilio");
+        let says = |body: &str| json!({ "type": "sms", "template": { "body": body } });
+        let when = |body: &str, field: &str| {
+            with(says(body), json!({ "filters": [payload_is(field, "true")] }))
+        };
+        let variants = [
+            // Without conditions, it is never chosen.
+            says("bare"),
+            with(when("asleep", "vip"), json!({ "active": false })),
+            when("vip", "vip"),
+            when("german", "german"),
+        ];
+        world.workflow_of("mail", &[with(says("plain"), json!({ "variants": variants }))]);
+
+        let check = |payload: Value, body: &str| {
+            world.trigger(json!({ "name": "mail", "to": "ada", "payload": payload }));
+            world.run_due();
+            let content = crate::world::wire(&world.messages("ada")[0])["content"].clone();
+            assert_eq!(content, body);
+        };
+
+        check(json!({}), "plain");
+        check(json!({ "vip": false, "german": true }), "german");
+        check(json!({ "vip": true }), "vip");
+        check(json!({ "vip": true, "german": true }), "vip");
+    });
+}
+
+#[test]
+fn a_template_knows_a_subscriber_whose_data_is_as_deep_as_it_may_be() {
+    on_both(|world| {
+        let data = (0..64).fold(json!("bottom"), |inner, _| json!({ "in": inner }));
+        world.subscriber(json!({
+            "subscriberId": "ada", "firstName": "Ada", "phone": "+4912345", "data": data,
+        }));
+        world.active_integration("sms", "twilio");
+        let template = json!({ "body": "Hello {{ subscriber.firstName }}" });
+        world.workflow_of("text", &[with(sms(), json!({ "template": template }))]);
+
+        let id = world.notify("text", "ada");
+        world.run_due();
+
+        assert_eq!(statuses(&world, id), ["completed"]);
+        let message = crate::world::wire(only(world.messages("ada")));
+        assert_eq!(message["content"], "Hello Ada");
+    });
+}
+
+// Makes `ada` a subscriber who can be sent e-mail, and a workflow that does so.
+fn mailing(world: &World) {
+    ada(world);
+    world.workflow_of("mail", &[email()]);
+}
+
+// Who sends an event with that payload, or why nobody does.
+fn sender(world: &World, payload: Value) -> String {
+    sender_with(world, json!({ "payload": payload }))
+}
+
+fn sender_with(world: &World, fields: Value) -> String {
+    let event = with(json!({ "name": "mail", "to": "ada" }), fields);
+    let receipt = world.env.events().trigger(&parsed(event)).unwrap();
+    let already = world.outbox.sent().len();
+    world.run_due();
+    match &world.outbox.sent()[already..] {
+        [sent] => sent.integration.identifier.to_string(),
+        _ => {
+            let id = only(receipt.notifications).notification_id;
+            let details = &only(world.notification(id).jobs).execution_details;
+            names(details, |entry| entry.detail).pop().unwrap()
+        }
+    }
+}

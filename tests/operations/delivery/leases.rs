@@ -1,0 +1,222 @@
+//! Leases: what is claimed is sent by one, and again by another if nobody knows what became of it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::domain::job::JobStatus;
+use tidings::{Delivery, DeliveryReport, Engine, ProviderReceipt, SendError};
+
+use super::{Told, log, queued_email, retryable, statuses};
+use crate::world::{World, names, on_both, only, wire};
+
+const LEASE: Duration = Duration::from_secs(300);
+const NOTHING: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0 };
+const SENT: DeliveryReport = DeliveryReport { sent: 1, ..NOTHING };
+
+#[test]
+fn what_a_crash_left_behind_is_sent_again_after_its_lease() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        let key = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&key);
+        crash(&world, move |delivery| {
+            *seen.lock().unwrap() = Some(delivery.idempotency_key());
+        });
+
+        let until = tidings::Clock::now(&world.clock).after(LEASE);
+        let running = JobStatus::Running { lease_until: until, attempts: 1 };
+        assert_eq!(only(world.notification(id).jobs).status, running);
+        let next = world.another_engine();
+        world.pass(LEASE - Duration::from_millis(1));
+        assert_eq!(run_due(&next), NOTHING);
+        world.pass(Duration::from_millis(1));
+        assert_eq!(run_due(&next), SENT);
+
+        let again = only(world.outbox.sent());
+        assert_eq!(Some(again.idempotency_key()), *key.lock().unwrap());
+        assert_eq!(wire(only(world.messages("ada")))["status"], "sent");
+        assert_eq!(
+            log(&world.notification(id), 0),
+            [
+                "step_queued",
+                "integration_selected: sendgrid",
+                "lease_expired",
+                "integration_selected: sendgrid",
+                "message_sent",
+            ]
+        );
+        world.pass(LEASE);
+        assert_eq!(run_due(&next), NOTHING);
+    });
+}
+
+#[test]
+fn a_crash_leaves_nothing_else_behind() {
+    on_both(|world| {
+        queued_email(&world);
+        for who in ["bob", "cyd"] {
+            let email = format!("{who}@example.org");
+            let to = json!({ "subscriberId": who, "email": email });
+            world.trigger(json!({ "name": "mail", "to": to }));
+        }
+
+        crash(&world, |_| {});
+
+        // All three were claimed together.
+        assert_eq!(world.run_due(), NOTHING);
+        assert_eq!(world.messages("ada"), []);
+        world.pass(LEASE);
+        assert_eq!(world.run_due(), DeliveryReport { sent: 3, ..NOTHING });
+        let to = names(&world.outbox.sent(), |delivery| delivery.subscriber.subscriber_id.clone());
+        assert_eq!(to, ["ada", "bob", "cyd"]);
+    });
+}
+
+#[test]
+fn nobody_else_takes_what_is_being_sent() {
+    on_both(|world| {
+        let other = world.another_engine();
+        let engine = world.engine_with(|builder| {
+            builder.fallback_provider(Told(move |_: &Delivery| {
+                assert_eq!(run_due(&other), NOTHING);
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        queued_email(&world);
+
+        assert_eq!(run_due(&engine), SENT);
+        assert_eq!(world.outbox.sent().len(), 0);
+    });
+}
+
+/// Whatever a try comes to after somebody else has taken its message over, nobody hears of it.
+#[test]
+fn an_outcome_that_comes_too_late_is_ignored() {
+    for late in [
+        Ok(ProviderReceipt { provider_message_id: Some("late".into()) }),
+        Err(retryable("late")),
+        Err(SendError::Permanent { reason: "late".into() }),
+    ] {
+        on_both(|world| {
+            let engine = slow(&world, SENT, late.clone());
+            let id = queued_email(&world);
+
+            assert_eq!(run_due(&engine), NOTHING);
+
+            let message = only(world.messages("ada"));
+            assert_eq!(message.id, only(world.outbox.sent()).message.id);
+            assert_eq!(wire(message)["status"], "sent");
+            assert_eq!(statuses(&world, id), ["completed"]);
+            assert_eq!(log(&world.notification(id), 0).last().unwrap(), "message_sent");
+        });
+    }
+}
+
+#[test]
+fn an_outcome_is_ignored_while_somebody_else_tries_again() {
+    on_both(|world| {
+        world.outbox.refuse_next(retryable("busy"));
+        let retried = DeliveryReport { retried: 1, ..NOTHING };
+        let engine = slow(&world, retried, Ok(ProviderReceipt::default()));
+        let id = queued_email(&world);
+
+        assert_eq!(run_due(&engine), NOTHING);
+
+        assert_eq!(world.messages("ada"), []);
+        assert_eq!(statuses(&world, id), ["queued"]);
+        world.pass(Duration::from_secs(60));
+        assert_eq!(world.run_due(), SENT);
+        assert_eq!(world.messages("ada").len(), 1);
+    });
+}
+
+#[test]
+fn an_outcome_that_comes_after_the_lease_counts_if_nobody_has_taken_over() {
+    on_both(|world| {
+        let clock = world.clock.clone();
+        let engine = world.engine_with(|builder| {
+            builder.fallback_provider(Told(move |_: &Delivery| {
+                clock.advance(LEASE * 2);
+                Ok(ProviderReceipt { provider_message_id: Some("m-1".into()) })
+            }))
+        });
+        let id = queued_email(&world);
+
+        assert_eq!(run_due(&engine), SENT);
+
+        assert_eq!(log(&world.notification(id), 0).last().unwrap(), "message_sent: m-1");
+        assert_eq!(world.run_due(), NOTHING);
+    });
+}
+
+#[test]
+fn a_subscriber_who_is_deleted_meanwhile_has_no_messages() {
+    on_both(|world| {
+        let env = world.env.clone();
+        let engine = world.engine_with(|builder| {
+            builder.fallback_provider(Told(move |delivery: &Delivery| {
+                env.subscribers().delete(&delivery.subscriber.subscriber_id).unwrap();
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        let id = queued_email(&world);
+
+        assert_eq!(run_due(&engine), SENT);
+
+        assert_eq!(statuses(&world, id), ["completed"]);
+        assert!(world.dump().keys().all(|(table, _)| *table != "messages"));
+    });
+}
+
+#[test]
+fn a_lease_is_as_long_as_the_engine_is_told() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        let engine = world.engine_with(|builder| {
+            let builder = builder.lease(Duration::from_secs(7));
+            builder.fallback_provider(Told(|_: &Delivery| panic!("the process dies")))
+        });
+        let died = catch_unwind(AssertUnwindSafe(|| run_due(&engine)));
+        assert!(died.is_err());
+
+        let lease_until = tidings::Clock::now(&world.clock).after(Duration::from_secs(7));
+        let running = JobStatus::Running { lease_until, attempts: 1 };
+        assert_eq!(only(world.notification(id).jobs).status, running);
+    });
+}
+
+// Runs what is due in an engine whose provider dies of the first message, having shown it to
+// `watch`.
+fn crash(world: &World, watch: impl Fn(&Delivery) + Send + Sync + 'static) {
+    let engine = world.engine_with(|builder| {
+        builder.fallback_provider(Told(move |delivery: &Delivery| {
+            watch(delivery);
+            panic!("the process dies")
+        }))
+    });
+    let died = catch_unwind(AssertUnwindSafe(|| run_due(&engine)));
+    assert!(died.is_err(), "the provider was called");
+}
+
+// An engine whose provider takes so long that another engine takes its message over, which comes
+// to `expected`; then it answers.
+fn slow(
+    world: &World,
+    expected: DeliveryReport,
+    answer: Result<ProviderReceipt, SendError>,
+) -> Engine {
+    let (clock, quick) = (world.clock.clone(), world.another_engine());
+    world.engine_with(|builder| {
+        builder.fallback_provider(Told(move |_: &Delivery| {
+            clock.advance(LEASE);
+            assert_eq!(run_due(&quick), expected);
+            answer.clone()
+        }))
+    })
+}
+
+fn run_due(engine: &Engine) -> DeliveryReport {
+    engine.delivery().run_due(usize::MAX).unwrap()
+}

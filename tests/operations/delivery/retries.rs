@@ -1,0 +1,183 @@
+//! Trying again when a provider cannot send right now.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::domain::job::{JobStatus, RetryPolicy};
+use tidings::domain::time::Timestamp;
+use tidings::{Delivery, DeliveryReport, SendError};
+
+use super::{error, log, queued_email, retryable, statuses};
+use crate::world::{World, in_app, names, on_both, on_both_with, only, wire};
+
+const RETRIED: DeliveryReport = DeliveryReport { sent: 0, retried: 1, failed: 0, skipped: 0 };
+const NOTHING: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0 };
+
+#[test]
+fn a_message_is_tried_again_when_its_policy_says() {
+    on_both(|world| {
+        let policy = RetryPolicy::default();
+        let id = queued_email(&world);
+
+        for attempts in 1..policy.attempts {
+            world.outbox.refuse_next(retryable("busy"));
+            let failed_at = tidings::Clock::now(&world.clock);
+            assert_eq!(world.run_due(), RETRIED, "{attempts}");
+
+            let due_at = due_at(&world, id, attempts);
+            let longest = policy.next(attempts, 0).unwrap();
+            let shortest = policy.next(attempts, u16::MAX).unwrap();
+            let wait = due_at.since(failed_at);
+            assert!((shortest - MILLISECOND..=longest).contains(&wait), "{attempts}: {wait:?}");
+
+            world.clock.set(Timestamp::from_millis(due_at.as_millis() - 1));
+            assert_eq!(world.run_due(), NOTHING, "{attempts}");
+            world.clock.set(due_at);
+        }
+
+        // The last try of the eight.
+        world.outbox.refuse_next(retryable("still busy"));
+        assert_eq!(world.run_due(), DeliveryReport { failed: 1, ..NOTHING });
+        assert_eq!(statuses(&world, id), ["failed"]);
+        let message = only(world.messages("ada"));
+        assert_eq!(message.status, error("provider_error", "still busy"));
+        world.pass(Duration::from_secs(86_400));
+        assert_eq!(world.run_due(), NOTHING);
+    });
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+#[test]
+fn a_message_that_gets_through_in_the_end_is_listed_once() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        world.outbox.refuse_next(retryable("busy"));
+        world.outbox.refuse_next(retryable("busy"));
+
+        for expected in [RETRIED, RETRIED, DeliveryReport { sent: 1, ..NOTHING }] {
+            assert_eq!(world.run_due(), expected);
+            world.pass(Duration::from_secs(60));
+        }
+
+        assert_eq!(wire(only(world.messages("ada")))["status"], "sent");
+        let notification = world.notification(id);
+        assert_eq!(
+            log(&notification, 0),
+            [
+                "step_queued",
+                "integration_selected: sendgrid",
+                "provider_retry: busy",
+                "integration_selected: sendgrid",
+                "provider_retry: busy",
+                "integration_selected: sendgrid",
+                "message_sent",
+            ]
+        );
+        let details = &only(notification.jobs).execution_details;
+        assert_eq!(
+            names(details, |entry| entry.is_retry),
+            ["false", "false", "false", "true", "true", "true", "true"]
+        );
+    });
+}
+
+#[test]
+fn a_service_that_asks_to_be_left_alone_is() {
+    let check = |after: u64, expected: fn(Duration) -> bool| {
+        on_both(|world| {
+            let id = queued_email(&world);
+            let after = Some(Duration::from_secs(after));
+            world.outbox.refuse_next(SendError::Retryable { after, reason: "later".into() });
+            let failed_at = tidings::Clock::now(&world.clock);
+
+            assert_eq!(world.run_due(), RETRIED);
+
+            let wait = due_at(&world, id, 1).since(failed_at);
+            assert!(expected(wait), "{wait:?}");
+        });
+    };
+
+    check(3_600, |wait| wait == Duration::from_secs(3_600));
+    // Being asked for less does not make it hurry.
+    check(1, |wait| wait > Duration::from_secs(10));
+}
+
+#[test]
+fn every_try_is_for_the_same_message() {
+    on_both(|world| {
+        let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let notebook = std::sync::Arc::clone(&told);
+        let refusing = super::Told(move |delivery: &Delivery| {
+            notebook.lock().unwrap().push(delivery.idempotency_key());
+            Err(retryable("busy"))
+        });
+        let engine = world.engine_with(|builder| builder.fallback_provider(refusing));
+        let id = queued_email(&world);
+        let other = world.notify("mail", "ada");
+
+        for _ in 0..3 {
+            engine.delivery().run_due(usize::MAX).unwrap();
+            world.pass(Duration::from_secs(60));
+        }
+
+        let keys = [id, other].map(|id| world.notification(id).jobs[0].id);
+        assert_eq!(*told.lock().unwrap(), [keys[0], keys[1]].repeat(3));
+    });
+}
+
+#[test]
+fn a_policy_of_one_try_does_not_try_again() {
+    let policy = RetryPolicy { attempts: 1, first_interval: Duration::from_secs(1) };
+    on_both_with(
+        move |builder| builder.retry(policy),
+        |world| {
+            let id = queued_email(&world);
+            world.outbox.refuse_next(retryable("busy"));
+
+            assert_eq!(world.run_due(), DeliveryReport { failed: 1, ..NOTHING });
+            assert_eq!(statuses(&world, id), ["failed"]);
+        },
+    );
+}
+
+#[test]
+fn the_steps_after_it_wait_for_a_message_that_is_tried_again() {
+    on_both(|world| {
+        queued_email(&world);
+        world.run_due();
+        world.workflow_of("both", &[crate::world::email(), in_app()]);
+        world.outbox.refuse_next(retryable("busy"));
+
+        let id = world.notify("both", "ada");
+        assert_eq!(world.run_due(), RETRIED);
+        assert_eq!(statuses(&world, id), ["queued", "pending"]);
+
+        world.pass(Duration::from_secs(60));
+        assert_eq!(world.run_due().sent, 1);
+        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+    });
+}
+
+#[test]
+fn a_message_that_waits_does_not_hold_up_others() {
+    on_both(|world| {
+        queued_email(&world);
+        world.outbox.refuse_next(retryable("busy"));
+        world.trigger(json!({
+            "name": "mail", "to": { "subscriberId": "bob", "email": "bob@example.org" },
+        }));
+
+        assert_eq!(world.run_due(), DeliveryReport { sent: 1, retried: 1, ..NOTHING });
+        assert_eq!(wire(only(world.messages("bob")))["status"], "sent");
+    });
+}
+
+// When the only job of a notification is tried again, having been tried so often.
+#[track_caller]
+fn due_at(world: &World, id: tidings::domain::ids::NotificationId, tried: u32) -> Timestamp {
+    match only(world.notification(id).jobs).status {
+        JobStatus::Queued { due_at, attempts } if attempts == tried => due_at,
+        other => panic!("{other:?}"),
+    }
+}

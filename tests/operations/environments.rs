@@ -1,0 +1,263 @@
+//! Environments: creating (14) and listing (18) them, those that are there from the start, and
+//! getting in with a key.
+
+use serde_json::{Value, json};
+use tidings::domain::environment::{Environment, EnvironmentCreate, EnvironmentType};
+use tidings::domain::ids::EnvironmentId;
+
+use crate::world::{START, World, id, in_app, names, on_both, only, parsed, unreadable, wire};
+
+#[test]
+fn a_new_environment_has_a_key_of_its_own() {
+    on_both(|world| {
+        let development = world.organization.environments().development().unwrap();
+
+        let created = create(
+            &world,
+            json!({
+                "name": "  QA & Test ", "color": "#a1b2c3", "parentId": development.id,
+            }),
+        );
+
+        // 14.1, 14.2
+        let key = only(&created.api_keys);
+        assert_eq!(
+            wire(&created),
+            json!({
+                "_id": created.id,
+                "name": "QA & Test",
+                "_organizationId": "acme",
+                "identifier": created.identifier,
+                "type": "prod",
+                "apiKeys": [{ "key": key.key.expose(), "_userId": "host", "hash": key.hash }],
+                "_parentId": development.id,
+                "slug": created.slug,
+                "color": "#a1b2c3",
+                "createdAt": START,
+            })
+        );
+        let slug = created.slug.as_deref().unwrap();
+        assert!(slug.starts_with("qa-test_env_"), "{slug}");
+        assert_eq!(created.identifier.len(), 12);
+        assert_eq!((key.key.expose().len(), key.hash.as_ref().unwrap().len()), (52, 64));
+    });
+}
+
+#[test]
+fn two_environments_are_there_from_the_start() {
+    on_both(|world| {
+        let environments = world.organization.environments();
+        let development = environments.development().unwrap();
+        let production = environments.production().unwrap();
+
+        let shown = |one: &Environment| {
+            let slug = one.slug.clone().unwrap();
+            (one.name.to_string(), one.kind, slug[..slug.find("_env_").unwrap()].to_owned())
+        };
+        let (dev, prod) = (Some(EnvironmentType::Dev), Some(EnvironmentType::Prod));
+        assert_eq!(shown(&development), ("Development".into(), dev, "dev".into()));
+        assert_eq!(shown(&production), ("Production".into(), prod, "prod".into()));
+        // They are created once.
+        let again = world.unchanged(|| {
+            [environments.development().unwrap(), environments.production().unwrap()]
+        });
+        assert_eq!(again, [development, production]);
+        assert_eq!(environments.list().unwrap(), again);
+    });
+}
+
+#[test]
+fn environments_can_be_told_apart() {
+    on_both(|world| {
+        // The same name in another case is another name.
+        let made: Vec<_> = ["QA", "qa", "Qa 2"]
+            .iter()
+            .map(|name| create(&world, json!({ "name": name, "color": "fff" })))
+            .collect();
+        let listed = world.organization.environments().list().unwrap();
+        assert_eq!(listed[1..], made);
+
+        // 14.9
+        let parts: [fn(&Environment) -> String; 4] = [
+            |one| one.id.to_string(),
+            |one| one.identifier.clone(),
+            |one| one.slug.clone().unwrap(),
+            |one| one.api_keys[0].key.expose().to_owned(),
+        ];
+        for part in parts {
+            let mut parts: Vec<_> = listed.iter().map(part).collect();
+            parts.sort();
+            parts.dedup();
+            assert_eq!(parts.len(), 4);
+        }
+    });
+}
+
+#[test]
+fn what_cannot_be_created_is_refused() {
+    on_both(|world| {
+        create(&world, json!({ "name": "QA", "color": "fff" }));
+        let stranger = world.elsewhere().environment_id();
+        let check = |name: &str, parent: Option<EnvironmentId>, refusal: &str| {
+            let create = parsed(json!({ "name": name, "color": "#fff", "parentId": parent }));
+            world.refuses(refusal, || world.organization.environments().create(create));
+        };
+
+        // 14.5
+        check("production", None, "400 the name `production` is reserved");
+        check(" Production ", None, "400 the name `Production` is reserved");
+        check("DEVELOPMENT", None, "400 the name `DEVELOPMENT` is reserved");
+        // 14.6
+        check("QA", None, "409 environment `QA` is there already");
+        check("\tQA ", None, "409 environment `QA` is there already");
+        // 14.7
+        for parent in ["01999999-0000-7000-8000-000000000000".parse().unwrap(), stranger] {
+            check("New", Some(parent), &format!("404 environment `{parent}` is not there"));
+        }
+    });
+    let check = |create: Value, text: &str| {
+        assert_eq!(unreadable::<EnvironmentCreate>(create), text);
+    };
+    // 14.3
+    check(json!({ "color": "fff" }), "missing field `name`");
+    check(json!({ "name": "  ", "color": "fff" }), "`name` must not be empty");
+    let long = "x".repeat(129);
+    let text = "`name` must be at most 128 characters long";
+    check(json!({ "name": long, "color": "fff" }), text);
+    // 14.4
+    check(json!({ "name": "QA" }), "missing field `color`");
+    let text = "`color` must be a color of 3, 4, 6 or 8 hexadecimal digits";
+    check(json!({ "name": "QA", "color": "red" }), text);
+    let text = "`environmentId` must be an identifier made by the engine";
+    assert_eq!("42".parse::<EnvironmentId>().unwrap_err().to_string(), text);
+}
+
+#[test]
+fn environments_do_not_see_what_is_in_one_another() {
+    on_both(|world| {
+        let qa = create(&world, json!({ "name": "QA", "color": "fff" }));
+        let qa = world.engine.environment(qa.id).unwrap();
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+        world.active_integration("email", "sendgrid");
+
+        // 14.8
+        assert_eq!(qa.workflows().list(&parsed(json!({}))).unwrap().data, []);
+        assert_eq!(qa.integrations().list().unwrap(), []);
+        assert_eq!(qa.notifications().list(&parsed(json!({}))).unwrap().data, []);
+        let refusal = "404 subscriber `ada` is not there";
+        world.refuses(refusal, || qa.subscribers().get(&id("ada")));
+        world.refuses("404 workflow `hi` is not there", || qa.workflows().get("hi"));
+    });
+}
+
+#[test]
+fn organizations_do_not_see_one_another() {
+    on_both(|world| {
+        let other = world.engine.organization("acme2".try_into().unwrap());
+
+        // 18.1
+        assert_eq!(other.environments().list().unwrap(), []);
+        let theirs = other.environments().development().unwrap();
+        let fields = json!({ "name": "QA", "color": "fff" });
+        let ours = create(&world, fields.clone());
+        // The same names, in another organization.
+        let qa = other.environments().create(parsed(fields)).unwrap();
+
+        assert_eq!(other.environments().list().unwrap(), [theirs, qa]);
+        let listed = world.organization.environments().list().unwrap();
+        assert_eq!(names(&listed, |one| one.name.clone()), ["Development", "QA"]);
+        assert_eq!(listed[1], ours);
+    });
+}
+
+#[test]
+fn keys_are_shown_to_those_they_belong_to() {
+    on_both(|world| {
+        let [development, production] = {
+            let environments = world.organization.environments();
+            [environments.development().unwrap(), environments.production().unwrap()]
+        };
+
+        // 18.2, 18.3
+        let listed = world.env.environments().list().unwrap();
+        assert_eq!(listed, [development.clone(), production.clone().without_keys()]);
+        assert!(listed.iter().all(|one| one.slug.is_some()));
+        assert_eq!(wire(&listed[1])["apiKeys"], json!([]));
+        let seen = world.env.environments();
+        assert_eq!(seen.production().unwrap(), production.without_keys());
+        assert_eq!(seen.development().unwrap(), development);
+        let made = seen.create(parsed(json!({ "name": "QA", "color": "fff" }))).unwrap();
+        assert_eq!(made.api_keys, []);
+    });
+}
+
+#[test]
+fn keys_are_not_printed() {
+    on_both(|world| {
+        let environment = world.organization.environments().development().unwrap();
+        let key = environment.api_keys[0].key.expose().to_owned();
+
+        // 18.4
+        for shown in [format!("{environment:?}"), wire(environment.redacted()).to_string()] {
+            assert!(shown.contains("***") && !shown.contains(&key), "{shown}");
+        }
+    });
+}
+
+#[test]
+fn a_key_opens_its_environment() {
+    on_both(|world| {
+        let production = world.organization.environments().production().unwrap();
+        for environment in world.organization.environments().list().unwrap() {
+            let key = environment.api_keys[0].key.expose();
+
+            let scope = world.engine.authenticate(&format!("ApiKey {key}")).unwrap();
+
+            assert_eq!(scope.environment_id(), environment.id);
+            // It sees its own keys and nobody else's.
+            let own = |one: &Environment| (one.id == environment.id) == !one.api_keys.is_empty();
+            assert!(scope.environments().list().unwrap().iter().all(own));
+        }
+
+        let key = production.api_keys[0].key.expose();
+        let hash = production.api_keys[0].hash.as_deref().unwrap();
+        let refusal = "401 the API key is missing or not known";
+        for header in [
+            "",
+            "ApiKey",
+            "ApiKey ",
+            key,
+            &format!("Bearer {key}"),
+            &format!("apikey {key}"),
+            &format!("ApiKey  {key}"),
+            &format!("ApiKey {key} "),
+            &format!("ApiKey {}", &key[1..]),
+            &format!("ApiKey {}", key.to_uppercase()),
+            &format!("ApiKey {hash}"),
+            &format!("ApiKey {}", production.identifier),
+        ] {
+            world.refuses(refusal, || world.engine.authenticate(header));
+        }
+    });
+}
+
+#[test]
+fn a_key_opens_the_same_things_as_the_host_does() {
+    on_both(|world| {
+        world.workflow_of("hi", &[in_app()]);
+        let environment = world.organization.environments().development().unwrap();
+        let key = environment.api_keys[0].key.expose();
+
+        let scope = world.engine.authenticate(&format!("ApiKey {key}")).unwrap();
+
+        assert_eq!(scope.workflows().get("hi").unwrap(), world.env.workflows().get("hi").unwrap());
+        let nowhere = "01999999-0000-7000-8000-000000000000".parse().unwrap();
+        let refusal = format!("404 environment `{nowhere}` is not there");
+        world.refuses(&refusal, || world.engine.environment(nowhere));
+    });
+}
+
+fn create(world: &World, fields: Value) -> Environment {
+    world.organization.environments().create(parsed(fields)).unwrap()
+}

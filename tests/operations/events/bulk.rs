@@ -1,0 +1,144 @@
+//! Events that are refused, and events in bulk.
+
+use serde_json::{Value, json};
+use tidings::domain::context::Context;
+use tidings::domain::ids::TransactionId;
+use tidings::domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+
+use crate::world::{
+    START, World, email, id, in_app, names, on_both, only, parsed, unreadable, wire, with,
+    workflow_of,
+};
+
+#[test]
+fn an_event_that_is_not_well_formed_is_refused() {
+    on_both(|world| {
+        let workflow = world.in_app_workflow("hi");
+        world.production().workflows().create(parsed(workflow_of("there", &[in_app()]))).unwrap();
+        let check = |refusal: &str, fields: Value| {
+            let event: Trigger = parsed(with(json!({ "name": "hi", "to": "ada" }), fields));
+            world.refuses(refusal, || world.env.events().trigger(&event));
+            let bulk = world.unchanged(|| world.env.events().trigger_bulk(&[event]).unwrap());
+            let error = only(bulk).unwrap_err();
+            assert_eq!(format!("{} {error}", error.status()), refusal);
+        };
+
+        check("404 workflow `there` is not there", json!({ "name": "there" }));
+        // An event names a workflow by its identifier, and by nothing else.
+        let named = workflow.slug();
+        check(&format!("404 workflow `{named}` is not there"), json!({ "name": named }));
+        let named = workflow.id.to_string();
+        check(&format!("404 workflow `{named}` is not there"), json!({ "name": named }));
+
+        check("422 `to` must not be empty", json!({ "to": [] }));
+        let crowd: Vec<_> = (0..101).map(|n| format!("s{n}")).collect();
+        check("422 `to` must have at most 100 items", json!({ "to": crowd }));
+        let tokens = vec!["token"; 101];
+        let channel = json!({
+            "providerId": "fcm",
+            "_integrationId": "01999999-0000-7000-8000-000000000000",
+            "credentials": { "deviceTokens": tokens },
+        });
+        check(
+            "422 `to.channels[0].credentials.deviceTokens` must have at most 100 items",
+            json!({ "to": ["bob", { "subscriberId": "ada", "channels": [channel] }] }),
+        );
+
+        check("422 `context` must not be empty", json!({ "context": {} }));
+        let six: serde_json::Map<_, _> = (0..6).map(|n| (format!("t{n}"), json!("x"))).collect();
+        check("422 `context` must have at most 5 items", json!({ "context": six }));
+        let plain = "must be 1 to 100 letters, digits, `_` and `-`";
+        check(&format!("422 `context.type` {plain}"), json!({ "context": { "a:b": "x" } }));
+        check(&format!("422 `context.id` {plain}"), json!({ "context": { "tenant": "a.b" } }));
+        let data = json!({ "text": "x".repeat(Context::MAX_DATA) });
+        check(
+            "422 `context.data` must be at most 65536 bytes long",
+            json!({ "context": { "app": "shop", "tenant": { "id": "acme", "data": data } } }),
+        );
+    });
+}
+
+#[test]
+fn an_event_that_cannot_be_read_is_refused() {
+    let check = |fields: Value, error: &str| {
+        let event = with(json!({ "name": "hi", "to": "ada" }), fields);
+        assert_eq!(unreadable::<Trigger>(event), error);
+    };
+
+    check(json!({ "name": "" }), "`workflowId` must not be empty");
+    let joined = "`workflowId` must be letters and digits, joined by single `-`, `_` or `.`";
+    check(json!({ "name": "a b" }), joined);
+    let long = json!("x".repeat(256));
+    check(json!({ "transactionId": long }), "`transactionId` must be at most 255 bytes long");
+    let deep = (0..65).fold(json!(0), |inner, _| json!({ "in": inner }));
+    check(json!({ "payload": deep }), "`object` must be nested at most 64 levels deep");
+    assert_eq!(unreadable::<Trigger>(json!({ "name": "hi" })), "missing field `to`");
+    assert_eq!(unreadable::<Trigger>(json!({ "to": "ada" })), "missing field `name`");
+}
+
+#[test]
+fn a_bulk_is_answered_event_by_event() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+
+        let answers = bulk(
+            &world,
+            &[
+                json!({ "name": "hi", "to": "ada", "transactionId": "t1" }),
+                json!({ "name": "unknown", "to": { "subscriberId": "eve", "firstName": "Eve" } }),
+                json!({ "name": "hi", "to": [] }),
+                json!({ "name": "hi", "to": ["ada", "bob"], "transactionId": "t2" }),
+                json!({ "name": "hi", "to": "cyd", "transactionId": "t1" }),
+            ],
+        );
+
+        let created = |answer: &tidings::Result<TriggerReceipt>| match answer {
+            Ok(receipt) => format!("{} {}", receipt.transaction_id, receipt.notifications.len()),
+            Err(error) => format!("{} {error}", error.status()),
+        };
+        assert_eq!(
+            names(&answers, created),
+            [
+                "t1 1",
+                "404 workflow `unknown` is not there",
+                "422 `to` must not be empty",
+                "t2 2",
+                "t1 1",
+            ]
+        );
+        // A transaction happens once within a bulk as well.
+        assert_eq!(answers[4].as_ref().unwrap(), answers[0].as_ref().unwrap());
+        assert_eq!((world.inbox("ada").len(), world.inbox("bob").len()), (2, 1));
+        for nobody in ["eve", "cyd"] {
+            let refusal = format!("404 subscriber `{nobody}` is not there");
+            world.refuses(&refusal, || world.env.subscribers().get(&id(nobody)));
+        }
+    });
+}
+
+#[test]
+fn a_bulk_has_1_to_100_events() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let events: Vec<_> = (0..101).map(|_| json!({ "name": "hi", "to": "ada" })).collect();
+
+        for (events, refusal) in [
+            (&events[..0], "422 `events` must not be empty"),
+            (&events[..], "422 `events` must have at most 100 items"),
+        ] {
+            let events: Vec<Trigger> = events.iter().cloned().map(parsed).collect();
+            world.refuses(refusal, || world.env.events().trigger_bulk(&events));
+        }
+        let answers = bulk(&world, &events[..100]);
+
+        let transactions: std::collections::BTreeSet<TransactionId> =
+            answers.into_iter().map(|answer| answer.unwrap().transaction_id).collect();
+        assert_eq!(transactions.len(), 100);
+        assert_eq!(world.env.inbox(&id("ada")).counts().unwrap().unseen, 100);
+    });
+}
+
+fn bulk(world: &World, events: &[Value]) -> Vec<tidings::Result<TriggerReceipt>> {
+    let events: Vec<Trigger> = events.iter().cloned().map(parsed).collect();
+    world.env.events().trigger_bulk(&events).unwrap()
+}

@@ -1,0 +1,323 @@
+//! Triggering workflows, one event at a time and in bulk.
+
+mod bulk;
+
+use serde_json::{Value, json};
+use tidings::domain::context::Context;
+use tidings::domain::ids::TransactionId;
+use tidings::domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+
+use crate::world::{
+    START, World, email, id, in_app, names, on_both, only, parsed, unreadable, wire, with,
+    workflow_of,
+};
+
+#[test]
+fn a_trigger_is_acknowledged_with_its_notifications() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+
+        let receipt = world.trigger(json!({
+            "name": "hi", "to": ["ada", "bob"], "transactionId": "t1",
+        }));
+
+        let [ada, bob] = ["ada", "bob"].map(|who| only(world.inbox(who)).notification_id);
+        assert_eq!(
+            wire(receipt),
+            json!({
+                "acknowledged": true,
+                "status": "processed",
+                "transactionId": "t1",
+                "notifications": [
+                    { "subscriberId": "ada", "_notificationId": ada },
+                    { "subscriberId": "bob", "_notificationId": bob },
+                ],
+            })
+        );
+    });
+}
+
+#[test]
+fn a_trigger_without_a_name_is_given_one() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+
+        let [first, second] = [(); 2].map(|()| world.trigger(json!({ "name": "hi", "to": "ada" })));
+
+        assert!(first.transaction_id.as_str().starts_with("txn_"), "{first:?}");
+        assert_ne!(first.transaction_id, second.transaction_id);
+        assert_eq!(world.inbox("ada").len(), 2);
+    });
+}
+
+#[test]
+fn a_recipient_is_created_if_need_be_and_told_what_is_said() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let before = world.subscriber(json!({
+            "subscriberId": "ada", "firstName": "Ada", "lastName": "King", "data": { "a": 1 },
+        }));
+        world.tick();
+
+        world.trigger(json!({
+            "name": "hi",
+            "to": [
+                "bob",
+                { "subscriberId": "ada", "lastName": "Lovelace", "data": { "b": 2 } },
+                { "subscriberId": "cyd", "email": "cyd@example.org", "locale": "en-us" },
+            ],
+        }));
+
+        let get = |who| world.env.subscribers().get(&id(who)).unwrap();
+        let (ada, bob, cyd) = (get("ada"), get("bob"), get("cyd"));
+        assert_eq!(
+            wire(&ada.profile),
+            json!({ "firstName": "Ada", "lastName": "Lovelace", "data": { "b": 2 } })
+        );
+        assert_eq!((ada.id, ada.created_at), (before.id, before.created_at));
+        assert_eq!(wire(&bob.profile), json!({}));
+        assert_eq!(wire(&cyd.profile), json!({ "email": "cyd@example.org", "locale": "en_US" }));
+    });
+}
+
+#[test]
+fn a_recipient_who_is_known_by_id_is_left_alone() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let before = world.subscriber(json!({ "subscriberId": "ada", "firstName": "Ada" }));
+        world.tick();
+
+        world.notify("hi", "ada");
+
+        assert_eq!(world.env.subscribers().get(&id("ada")).unwrap(), before);
+    });
+}
+
+#[test]
+fn of_several_recipients_of_one_id_the_last_one_counts() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let ada = |name| json!({ "subscriberId": "ada", "firstName": name });
+
+        let receipt = world.trigger(json!({
+            "name": "hi", "to": [ada("Augusta"), "bob", ada("Ada"), "bob"],
+        }));
+
+        assert_eq!(
+            names(&receipt.notifications, |created| created.subscriber_id.clone()),
+            ["ada", "bob"]
+        );
+        assert_eq!(world.inbox("ada").len(), 1);
+        assert_eq!(wire(world.env.subscribers().get(&id("ada")).unwrap())["firstName"], "Ada");
+    });
+}
+
+#[test]
+fn contexts_are_created_and_their_data_replaced() {
+    on_both(|world| {
+        let body = "{{ context.tenant.id }} {{ context.tenant.data.plan }}";
+        world.workflow_of("hi", &[with(in_app(), json!({ "template": { "body": body } }))]);
+        let about = |context: Value| {
+            let at = world.tick();
+            let event = json!({ "name": "hi", "to": "ada", "context": context });
+            let receipt = world.trigger(event);
+            let created = only(receipt.notifications).notification_id;
+            let said = wire(&world.inbox("ada")[0])["content"].clone();
+            (at, said, wire(world.notification(created))["contextKeys"].clone())
+        };
+        let tenant =
+            || -> Context { world.env.contexts().get(&"tenant:acme".parse().unwrap()).unwrap() };
+
+        let (first, said, keys) = about(json!({ "tenant": "acme", "app": "shop" }));
+        assert_eq!(said, "acme ");
+        assert_eq!(keys, json!(["app:shop", "tenant:acme"]));
+        let created = tenant();
+        assert_eq!(
+            wire(&created),
+            json!({
+                "_organizationId": "acme",
+                "_environmentId": world.env.environment_id(),
+                "type": "tenant",
+                "id": "acme",
+                "data": {},
+                "createdAt": first,
+                "updatedAt": first,
+            })
+        );
+
+        let rich = json!({ "tenant": { "id": "acme", "data": { "plan": "pro" } } });
+        let (second, said, keys) = about(rich.clone());
+        assert_eq!((said, keys), (json!("acme pro"), json!(["tenant:acme"])));
+        let data = parsed(json!({ "plan": "pro" }));
+        let replaced = Context { data, updated_at: second, ..created };
+        assert_eq!(tenant(), replaced);
+
+        // What is not said stays, and what is said again changes nothing.
+        for same in [json!({ "tenant": "acme" }), json!({ "tenant": { "id": "acme" } }), rich] {
+            let (_, said, _) = about(same);
+            assert_eq!((said, tenant()), (json!("acme pro"), replaced.clone()));
+        }
+    });
+}
+
+#[test]
+fn overrides_are_kept_and_may_say_how_much_it_matters() {
+    on_both(|world| {
+        world.workflow(with(workflow_of("hi", &[in_app()]), json!({ "severity": "low" })));
+        let check = |overrides: Value, severity: &str| {
+            let event = json!({ "name": "hi", "to": "ada", "overrides": overrides });
+            let created = only(world.trigger(event).notifications).notification_id;
+
+            let notification = wire(world.notification(created));
+            assert_eq!(notification["severity"], severity);
+            assert_eq!(notification["overrides"], overrides);
+            assert_eq!(wire(&world.inbox("ada")[0])["overrides"], overrides);
+        };
+
+        check(json!({ "severity": "high" }), "high");
+        check(json!({ "severity": "none" }), "none");
+        check(json!({ "severity": "extreme" }), "low");
+        check(json!({ "severity": 1, "email": { "from": "x" } }), "low");
+        check(json!({}), "low");
+    });
+}
+
+#[test]
+fn a_transaction_happens_once() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.in_app_workflow("other");
+        let first = world.trigger(json!({ "name": "hi", "to": "ada", "transactionId": "t1" }));
+        world.tick();
+
+        for again in [
+            json!({ "name": "hi", "to": "ada", "transactionId": "t1" }),
+            json!({ "name": "other", "to": ["bob", "cyd"], "transactionId": "t1" }),
+            json!({
+                "name": "hi",
+                "to": { "subscriberId": "ada", "firstName": "Ada" },
+                "transactionId": "t1",
+                "payload": { "name": "Ada" },
+                "context": { "tenant": "acme" },
+            }),
+        ] {
+            assert_eq!(world.unchanged(|| world.trigger(again)), first);
+        }
+        assert_eq!(world.inbox("ada").len(), 1);
+    });
+}
+
+#[test]
+fn a_transaction_belongs_to_one_environment() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let production = world.production();
+        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        let event: Trigger = parsed(json!({ "name": "hi", "to": "ada", "transactionId": "t1" }));
+
+        let here = world.env.events().trigger(&event).unwrap();
+        let there = production.events().trigger(&event).unwrap();
+
+        assert_ne!(here.notifications, there.notifications);
+        let own = only(here.notifications).notification_id;
+        world.refuses(&format!("404 notification `{own}` is not there"), || {
+            production.notifications().get(own)
+        });
+    });
+}
+
+#[test]
+fn a_workflow_that_does_nothing_is_said_to() {
+    on_both(|world| {
+        let asleep = with(in_app(), json!({ "active": false }));
+        for (create, status) in [
+            (
+                with(workflow_of("off", &[in_app()]), json!({ "active": false })),
+                TriggerStatus::TriggerNotActive,
+            ),
+            (workflow_of("empty", &[]), TriggerStatus::NoSteps),
+            (workflow_of("asleep", &[asleep.clone(), asleep]), TriggerStatus::NoActiveSteps),
+        ] {
+            let name = create["workflowId"].clone();
+            world.workflow(create);
+
+            let receipt = world.unchanged(|| {
+                world.trigger(json!({
+                    "name": name, "to": "ada", "transactionId": "t1",
+                    "context": { "tenant": "acme" },
+                }))
+            });
+
+            assert_eq!(
+                receipt,
+                TriggerReceipt {
+                    acknowledged: true,
+                    status,
+                    transaction_id: "t1".parse().unwrap(),
+                    notifications: vec![],
+                }
+            );
+        }
+    });
+}
+
+#[test]
+fn steps_that_are_not_active_are_left_out() {
+    on_both(|world| {
+        let asleep = with(in_app(), json!({ "active": false }));
+        let workflow = world.workflow_of("hi", &[asleep, in_app()]);
+
+        let notification = world.notification(world.notify("hi", "ada"));
+
+        assert_eq!(only(notification.jobs).step.id, workflow.steps[1].id);
+        assert_eq!(world.inbox("ada").len(), 1);
+    });
+}
+
+#[test]
+fn a_notification_says_what_was_triggered() {
+    on_both(|world| {
+        let create = workflow_of("hi", &[in_app(), email()]);
+        let filed = json!({ "tags": ["news"], "severity": "high", "critical": true });
+        let workflow = world.workflow(with(create, filed));
+        let to = json!({ "subscriberId": "ada", "firstName": "Ada" });
+
+        let receipt = world.trigger(json!({
+            "name": "hi",
+            "to": with(to.clone(), json!({ "channels": [{
+                "providerId": "slack",
+                "_integrationId": "01999999-0000-7000-8000-000000000000",
+                "credentials": { "webhookUrl": "https://secret.example" },
+            }] })),
+            "payload": { "name": "Ada" },
+            "transactionId": "t1",
+        }));
+
+        let id = only(receipt.notifications).notification_id;
+        let mut shown = wire(world.notification(id));
+        shown.as_object_mut().unwrap().remove("jobs").unwrap();
+        let ada = &world.env.subscribers().get(&crate::world::id("ada")).unwrap();
+        assert_eq!(
+            shown,
+            json!({
+                "_id": id,
+                "_environmentId": world.env.environment_id(),
+                "_organizationId": "acme",
+                "_subscriberId": ada.id,
+                "transactionId": "t1",
+                "_templateId": workflow.id,
+                "createdAt": START,
+                "updatedAt": START,
+                "channels": ["in_app", "email"],
+                "subscriber": { "subscriberId": "ada", "_id": ada.id, "firstName": "Ada" },
+                "template": { "_id": workflow.id, "name": "hi", "triggers": workflow.triggers },
+                "payload": { "name": "Ada" },
+                // The secrets of a recipient's channels are not for the activity list.
+                "to": to,
+                "tags": ["news"],
+                "severity": "high",
+                "critical": true,
+            })
+        );
+    });
+}

@@ -1,0 +1,235 @@
+//! The inbox: listing it, and counting what waits in it.
+
+use serde_json::{Value, json};
+use tidings::domain::ids::MessageId;
+use tidings::domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
+use tidings::domain::page::PageQuery;
+
+use crate::world::{
+    World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, wire, with,
+    workflow_of,
+};
+
+#[test]
+fn a_message_says_what_its_template_does() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "firstName": "Ada", "data": { "n": 3 } }));
+        let template = json!({
+            "subject": "{{ workflow.name }} for {{ subscriber.firstName }}",
+            "body": "{{ payload.item.name }} <{{ subscriber.data.n }}>, {{ payload.nothing }}",
+            "url": "https://{{ context.tenant.id }}.example/{{ context.tenant.data.path }}",
+            "buttons": [{ "type": "primary", "content": "Take {{ payload.item.name }}" }],
+        });
+        world.workflow_of("offer", &[json!({ "type": "in_app", "template": template })]);
+
+        world.trigger(json!({
+            "name": "offer",
+            "to": "ada",
+            "payload": { "item": { "name": "Tea & cup" } },
+            "context": { "tenant": { "id": "acme", "data": { "path": "shop" } } },
+        }));
+
+        let message = wire(only(world.inbox("ada")));
+        assert_eq!(message["subject"], "offer for Ada");
+        assert_eq!(message["content"], "Tea & cup <3>, ");
+        assert_eq!(message["contextKeys"], json!(["tenant:acme"]));
+        assert_eq!(
+            message["cta"],
+            json!({
+                "type": "redirect",
+                "data": { "url": "https://acme.example/shop" },
+                "action": {
+                    "status": "pending",
+                    "buttons": [{ "type": "primary", "content": "Take Tea & cup" }],
+                },
+            })
+        );
+    });
+}
+
+#[test]
+fn a_message_has_every_field_of_the_specification() {
+    on_both(|world| {
+        let workflow = world.in_app_workflow("hi");
+        let ada = world.bare_subscriber("ada");
+
+        let receipt = world.trigger(json!({
+            "name": "hi",
+            "to": "ada",
+            "payload": { "name": "Ada" },
+            "transactionId": "t1",
+        }));
+
+        let message = only(world.inbox("ada"));
+        assert_eq!(
+            wire(&message),
+            json!({
+                "_id": message.id,
+                "_templateId": workflow.id,
+                "_messageTemplateId": workflow.steps[0].template_id,
+                "_environmentId": world.env.environment_id(),
+                "_organizationId": "acme",
+                "_notificationId": only(receipt.notifications).notification_id,
+                "_subscriberId": ada.id,
+                "templateIdentifier": "hi",
+                "createdAt": crate::world::START,
+                "deliveredAt": [crate::world::START],
+                "read": false,
+                "seen": false,
+                "content": "Hello Ada",
+                "transactionId": "t1",
+                "channel": "in_app",
+                "cta": {},
+                "status": "sent",
+                "payload": { "name": "Ada" },
+            })
+        );
+    });
+}
+
+#[test]
+fn only_in_app_messages_are_in_the_inbox() {
+    on_both(|world| {
+        reachable(&world);
+        world.workflow_of("both", &[in_app(), email()]);
+        world.notify("both", "ada");
+        world.run_due();
+
+        let list = |query: Value| world.env.inbox(&id("ada")).list(&parsed(query)).unwrap();
+
+        for query in [json!({}), json!({ "channel": "email" }), json!({ "channel": "in_app" })] {
+            assert_eq!(names(&list(query).data, |message| message.channel), ["in_app"]);
+        }
+        assert_eq!(names(&world.messages("ada"), |message| message.channel), ["email", "in_app"]);
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+    });
+}
+
+#[test]
+fn an_inbox_is_walked_page_by_page() {
+    on_both(|world| {
+        reachable(&world);
+        world.workflow_of("both", &[in_app(), email()]);
+        for _ in 0..5 {
+            world.notify("both", "ada");
+            world.run_due();
+        }
+
+        let query = PageQuery { limit: Some(2), ..PageQuery::default() };
+        let pages = pages(&query, |page| {
+            let query = MessageQuery { page, ..MessageQuery::default() };
+            world.env.inbox(&id("ada")).list(&query).unwrap()
+        });
+
+        let lengths: Vec<_> = pages.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [2, 2, 1]);
+        assert_eq!(pages.concat(), world.inbox("ada"));
+        assert!(world.inbox("ada").is_sorted_by(|newer, older| newer.id > older.id));
+    });
+}
+
+/// Every mark after every other: the counts are those of the messages.
+#[test]
+fn counts_are_kept_in_step() {
+    const MARKS: [MarkAs; 4] = [MarkAs::Seen, MarkAs::Read, MarkAs::Unread, MarkAs::Unseen];
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let ids = [(); 3].map(|()| {
+            world.notify("hi", "ada");
+            world.inbox("ada")[0].id
+        });
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 3, unread: 3 });
+
+        for (first, second) in MARKS.iter().flat_map(|first| MARKS.map(|second| (*first, second))) {
+            for (ids, mark_as) in [(&ids[..2], first), (&ids[1..], second)] {
+                mark(&world, "ada", ids, mark_as);
+                assert_eq!(counts(&world, "ada"), counted(&world, "ada"), "{first} {second}");
+            }
+        }
+        mark(&world, "ada", &ids, MarkAs::Read);
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 0, unread: 0 });
+        mark(&world, "ada", &ids[..1], MarkAs::Unread);
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 0, unread: 1 });
+    });
+}
+
+#[test]
+fn an_inbox_belongs_to_one_subscriber_in_one_environment() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let production = world.production();
+        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        production.subscribers().create(parsed(json!({ "subscriberId": "ada" }))).unwrap();
+        world.bare_subscriber("bob");
+
+        world.notify("hi", "ada");
+
+        let none = InboxCounts::default();
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+        assert_eq!((counts(&world, "bob"), world.inbox("bob")), (none, vec![]));
+        let ada = id("ada");
+        let elsewhere = production.inbox(&ada);
+        assert_eq!(elsewhere.counts().unwrap(), none);
+        assert_eq!(elsewhere.list(&MessageQuery::default()).unwrap().data, []);
+        let own = world.inbox("ada")[0].id;
+        assert_eq!(elsewhere.mark_as(&[own], MarkAs::Read).unwrap(), []);
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+    });
+}
+
+#[test]
+fn what_is_not_wanted_does_not_come_in() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let off = json!({ "preferenceSettings": { "in_app": false } });
+        world.workflow(with(workflow_of("off", &[in_app()]), off));
+        let guarded = with(in_app(), json!({ "filters": [payload_is("vip", "true")] }));
+        world.workflow_of("guarded", &[guarded]);
+
+        world.notify("off", "ada");
+        world.notify("guarded", "ada");
+        world.trigger(json!({ "name": "guarded", "to": "ada", "payload": { "vip": true } }));
+
+        let only = only(world.inbox("ada"));
+        assert_eq!(only.payload, Some(parsed(json!({ "vip": true }))));
+        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+    });
+}
+
+#[test]
+fn the_inbox_of_nobody_is_not_there() {
+    on_both(|world| {
+        let eve = id("eve");
+        let inbox = world.env.inbox(&eve);
+        let refusal = "404 subscriber `eve` is not there";
+
+        world.refuses(refusal, || inbox.list(&MessageQuery::default()));
+        world.refuses(refusal, || inbox.counts());
+        let message: MessageId = "01999999-0000-7000-8000-000000000000".parse().unwrap();
+        world.refuses(refusal, || inbox.mark_as(&[message], MarkAs::Read));
+    });
+}
+
+// Makes `ada` a subscriber who can be sent e-mail.
+fn reachable(world: &World) {
+    world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+    world.active_integration("email", "sendgrid");
+}
+
+fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
+    world.env.inbox(&id(subscriber)).mark_as(ids, mark_as).unwrap()
+}
+
+fn counts(world: &World, subscriber: &str) -> InboxCounts {
+    world.env.inbox(&id(subscriber)).counts().unwrap()
+}
+
+// What the counts ought to be.
+fn counted(world: &World, subscriber: &str) -> InboxCounts {
+    let messages = world.inbox(subscriber);
+    let count = |wanted: fn(&Message) -> bool| messages.iter().filter(|one| wanted(one)).count();
+    InboxCounts {
+        unseen: count(|message| !message.stage.is_seen()),
+        unread: count(|message| !message.stage.is_read()),
+    }
+}

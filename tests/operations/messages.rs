@@ -1,0 +1,300 @@
+//! Messages: listing them, and marking them (operation 8).
+
+use serde_json::json;
+use tidings::domain::ids::MessageId;
+use tidings::domain::message::{MarkAs, Message, MessageQuery, Stage};
+use tidings::domain::page::{Cursor, Direction, PageQuery};
+use tidings::domain::time::Timestamp;
+
+use crate::world::{
+    World, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire,
+};
+
+#[test]
+fn marks_lead_from_stage_to_stage() {
+    use MarkAs::{Read, Seen, Unread, Unseen};
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let check = |marks, stage| check(&world, marks, stage);
+
+        // 8.1
+        check(&[Seen], |at| Stage::Seen { seen_at: at[0] });
+        // 8.2
+        check(&[Read], |at| Stage::Read { seen_at: at[0], read_at: at[0] });
+        check(&[Seen, Read], |at| Stage::Read { seen_at: at[0], read_at: at[1] });
+        // 8.3
+        check(&[Seen, Unseen], |_| Stage::Unseen);
+        // 8.4
+        check(&[Read, Unread], |at| Stage::Seen { seen_at: at[0] });
+        check(&[Unread], |at| Stage::Seen { seen_at: at[0] });
+        // 8.11, decided otherwise: what is not seen is not read either.
+        check(&[Read, Unseen], |_| Stage::Unseen);
+        // What changes nothing changes no date.
+        check(&[Seen, Seen], |at| Stage::Seen { seen_at: at[0] });
+        check(&[Seen, Unread], |at| Stage::Seen { seen_at: at[0] });
+        check(&[Read, Read], |at| Stage::Read { seen_at: at[0], read_at: at[0] });
+        check(&[Read, Seen], |at| Stage::Read { seen_at: at[0], read_at: at[0] });
+        check(&[Unseen], |_| Stage::Unseen);
+        check(&[Read, Unread, Read], |at| Stage::Read { seen_at: at[0], read_at: at[2] });
+    });
+
+    #[track_caller]
+    fn check(world: &World, marks: &[MarkAs], stage: fn(&[Timestamp]) -> Stage) {
+        world.notify("hi", "ada");
+        let message = world.inbox("ada")[0].clone();
+
+        let mut times = Vec::new();
+        let mut marked = Vec::new();
+        for mark_as in marks {
+            times.push(world.tick());
+            marked = mark(world, "ada", &[message.id], *mark_as);
+        }
+
+        let expected = Message { stage: stage(&times), ..message };
+        assert_eq!(marked, [expected.clone()], "{marks:?}");
+        assert_eq!(world.inbox("ada")[0], expected, "{marks:?}");
+    }
+}
+
+#[test]
+fn the_wire_has_two_flags_and_their_dates() {
+    on_both(|world| {
+        let message = delivered(&world, "ada");
+        let at = world.tick();
+
+        let read = wire(only(mark(&world, "ada", &[message.id], MarkAs::Read)));
+        let unread = wire(only(mark(&world, "ada", &[message.id], MarkAs::Unread)));
+
+        let shown = |message: serde_json::Value| {
+            ["read", "seen", "lastReadDate", "lastSeenDate"].map(|field| message[field].clone())
+        };
+        assert_eq!(shown(read), [json!(true), json!(true), wire(at), wire(at)]);
+        assert_eq!(shown(unread), [json!(false), json!(true), json!(null), wire(at)]);
+    });
+}
+
+#[test]
+fn messages_come_back_once_and_in_the_order_asked() {
+    on_both(|world| {
+        let [first, second, third] = [(); 3].map(|()| delivered(&world, "ada").id);
+
+        // 8.6, 8.10
+        let marked = mark(&world, "ada", &[third, first, third, second, first], MarkAs::Seen);
+
+        assert_eq!(names(&marked, |message| message.id), [third, first, second].map(text));
+        assert!(marked.iter().all(|message| message.stage.is_seen()));
+    });
+}
+
+#[test]
+fn somebody_elses_messages_are_passed_over() {
+    on_both(|world| {
+        let own = delivered(&world, "ada");
+        let foreign = delivered(&world, "bob");
+        let production = world.production();
+        production
+            .workflows()
+            .create(parsed(crate::world::workflow_of("hi", &[in_app()])))
+            .unwrap();
+        production.events().trigger(&parsed(json!({ "name": "hi", "to": "ada" }))).unwrap();
+        let list = || production.inbox(&id("ada")).list(&MessageQuery::default()).unwrap();
+        let elsewhere = only(list().data);
+
+        // 8.8, 8.9
+        let ids = [unknown(), foreign.id, own.id, elsewhere.id];
+        let marked = mark(&world, "ada", &ids, MarkAs::Read);
+
+        assert_eq!(names(&marked, |message| message.id), [text(own.id)]);
+        assert_eq!(world.inbox("bob"), [foreign]);
+        assert_eq!(list().data, [elsewhere]);
+        let none = world.unchanged(|| mark(&world, "ada", &[unknown()], MarkAs::Read));
+        assert_eq!(none, []);
+    });
+}
+
+#[test]
+fn messages_of_every_channel_can_be_marked() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.notify("mail", "ada");
+        world.run_due();
+        let sent = only(world.messages("ada"));
+        let at = world.tick();
+
+        let read = only(mark(&world, "ada", &[sent.id], MarkAs::Read));
+
+        assert_eq!(read.stage, Stage::Read { seen_at: at, read_at: at });
+        assert_eq!(only(world.messages("ada")).stage, read.stage);
+    });
+}
+
+#[test]
+fn a_mark_that_changes_nothing_writes_nothing() {
+    on_both(|world| {
+        let message = delivered(&world, "ada");
+        let seen = mark(&world, "ada", &[message.id], MarkAs::Seen);
+        world.tick();
+
+        let again = world.unchanged(|| mark(&world, "ada", &[message.id], MarkAs::Seen));
+
+        assert_eq!(again, seen);
+    });
+}
+
+#[test]
+fn marking_nothing_or_for_nobody_is_refused() {
+    on_both(|world| {
+        let message = delivered(&world, "ada");
+        let mark = |who: &str, ids: &[MessageId]| {
+            world.env.messages().mark_as(&id(who), ids, MarkAs::Read)
+        };
+
+        // 8.5
+        world.refuses("422 `messageId` must not be empty", || mark("ada", &[]));
+        // 8.7
+        world.refuses("404 subscriber `eve` is not there", || mark("eve", &[message.id]));
+    });
+    assert_eq!(
+        "42".parse::<MessageId>().unwrap_err().to_string(),
+        "`messageId` must be an identifier made by the engine"
+    );
+    assert_eq!(
+        unreadable::<MarkAs>(json!("archived")),
+        "`markAs` must be one of read, seen, unread, unseen"
+    );
+}
+
+#[test]
+fn a_list_names_the_subscriber_and_the_workflow() {
+    on_both(|world| {
+        let message = delivered(&world, "ada");
+        let subscriber = world.env.subscribers().get(&id("ada")).unwrap();
+        let workflow = world.env.workflows().get("hi").unwrap();
+
+        let listed = only(world.messages("ada"));
+        world.env.workflows().delete("hi").unwrap();
+        let orphan = only(world.messages("ada"));
+
+        let named = Message { subscriber: Some(subscriber), ..message };
+        assert_eq!(listed, Message { template: Some(workflow), ..named.clone() });
+        assert_eq!(orphan, named);
+    });
+}
+
+#[test]
+fn every_condition_of_a_list_must_hold() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("both", &[in_app(), email()]);
+        for transaction in ["t1", "t2"] {
+            let to = json!({ "name": "both", "to": "ada", "transactionId": transaction });
+            world.trigger(to);
+            world.run_due();
+        }
+        let newest = world.inbox("ada")[0].id;
+        mark(&world, "ada", &[newest], MarkAs::Read);
+        let oldest = world.inbox("ada")[1].id;
+        mark(&world, "ada", &[oldest], MarkAs::Seen);
+        let check = |query, expected: &[_]| check(&world, query, expected);
+
+        check(json!({}), &["email t2", "in_app t2", "email t1", "in_app t1"]);
+        check(json!({ "channel": "in_app" }), &["in_app t2", "in_app t1"]);
+        check(json!({ "channel": "sms" }), &[]);
+        check(json!({ "transactionId": "t1" }), &["email t1", "in_app t1"]);
+        check(json!({ "transactionId": "t3" }), &[]);
+        check(json!({ "read": true }), &["in_app t2"]);
+        check(json!({ "read": false }), &["email t2", "email t1", "in_app t1"]);
+        check(json!({ "seen": true }), &["in_app t2", "in_app t1"]);
+        check(json!({ "seen": false }), &["email t2", "email t1"]);
+        check(json!({ "seen": true, "read": false }), &["in_app t1"]);
+        check(json!({ "channel": "email", "transactionId": "t1", "seen": true }), &[]);
+        check(json!({ "limit": 1, "channel": "email" }), &["email t2"]);
+    });
+
+    #[track_caller]
+    fn check(world: &World, query: serde_json::Value, expected: &[&str]) {
+        let page = world.env.messages().list(&id("ada"), &parsed(query)).unwrap();
+        let name = |message: &Message| format!("{} {}", message.channel, message.transaction_id);
+        assert_eq!(names(&page.data, name), expected);
+    }
+}
+
+#[test]
+fn a_list_is_walked_page_by_page() {
+    on_both(|world| {
+        // Made in one millisecond, and in order all the same.
+        let made = [(); 5].map(|()| delivered(&world, "ada").id);
+        world.workflow_of("mail", &[email()]);
+        let walk = |query: MessageQuery| {
+            let pages = pages(&query.page, |page| {
+                let query = MessageQuery { page, ..query.clone() };
+                world.env.messages().list(&id("ada"), &query).unwrap()
+            });
+            pages.iter().map(|page| names(page, |message| message.id)).collect::<Vec<_>>()
+        };
+
+        let by_two = PageQuery { limit: Some(2), ..PageQuery::default() };
+        let oldest_first = Some(Direction::Ascending);
+        let upwards = PageQuery { order_direction: oldest_first, ..by_two.clone() };
+        let newest_first = walk(MessageQuery { page: by_two.clone(), ..MessageQuery::default() });
+        let narrow = walk(MessageQuery { page: by_two, seen: Some(false), ..parsed(json!({})) });
+        let reversed = walk(MessageQuery { page: upwards, ..MessageQuery::default() });
+
+        let [a, b, c, d, e] = made.map(text);
+        let expected =
+            vec![vec![e.clone(), d.clone()], vec![c.clone(), b.clone()], vec![a.clone()]];
+        assert_eq!(newest_first, expected);
+        assert_eq!(narrow, expected);
+        assert_eq!(reversed, [vec![a, b], vec![c, d], vec![e]]);
+    });
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_refused() {
+    on_both(|world| {
+        delivered(&world, "ada");
+        let list = |who: &str, query: serde_json::Value| {
+            world.env.messages().list(&id(who), &parsed(query))
+        };
+
+        world.refuses("404 subscriber `eve` is not there", || list("eve", json!({})));
+        for limit in [0, 101] {
+            let refusal = "422 `limit` must be between 1 and 100";
+            world.refuses(refusal, || list("ada", json!({ "limit": limit })));
+        }
+        let cursor = Cursor::at(&[0; 16]).to_string();
+        let both = json!({ "after": cursor, "before": cursor });
+        let refusal = "422 `before` must not be given together with `after`";
+        world.refuses(refusal, || list("ada", both));
+        let refusal = "422 `after` must be a cursor of this list";
+        world.refuses(refusal, || list("ada", json!({ "after": "00ff" })));
+    });
+    assert_eq!(
+        unreadable::<PageQuery>(json!({ "after": "not a cursor" })),
+        "`cursor` must be a cursor of this list"
+    );
+}
+
+// A new message in the inbox of a subscriber.
+fn delivered(world: &World, subscriber: &str) -> Message {
+    if world.env.workflows().get("hi").is_err() {
+        world.in_app_workflow("hi");
+    }
+    world.notify("hi", subscriber);
+    world.inbox(subscriber)[0].clone()
+}
+
+fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
+    world.env.messages().mark_as(&id(subscriber), ids, mark_as).unwrap()
+}
+
+fn unknown() -> MessageId {
+    "01999999-0000-7000-8000-000000000000".parse().unwrap()
+}
+
+fn text(id: MessageId) -> String {
+    id.to_string()
+}

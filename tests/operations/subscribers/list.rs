@@ -1,0 +1,106 @@
+//! Listing subscribers.
+
+use serde_json::{Value, json};
+use tidings::domain::ids::SubscriberId;
+use tidings::domain::page::PageQuery;
+use tidings::domain::subscriber::{
+    Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
+};
+
+use crate::world::{
+    START, World, id, in_app, names, on_both, only, pages, parsed, unreadable, wire, with,
+    workflow_of,
+};
+
+#[test]
+fn a_list_is_walked_page_by_page() {
+    on_both(|world| {
+        let made = ["e", "d", "c", "b", "a"].map(|name| world.bare_subscriber(name));
+        let page = PageQuery { limit: Some(2), ..PageQuery::default() };
+
+        let pages = pages(&page, |page| {
+            let query = SubscriberQuery { page, ..SubscriberQuery::default() };
+            world.env.subscribers().list(&query).unwrap()
+        });
+
+        let [e, d, c, b, a] = made;
+        assert_eq!(pages, [vec![a, b], vec![c, d], vec![e]]);
+    });
+}
+
+/// One row per query: who is listed, newest first.
+#[test]
+fn every_condition_of_a_list_must_hold() {
+    on_both(|world| {
+        for create in [
+            json!({ "subscriberId": "ada", "email": "a@x.org", "phone": "1", "firstName": "Ada",
+                "lastName": "King" }),
+            json!({ "subscriberId": "bob", "email": "b@x.org", "phone": "1", "lastName": "Kingsley" }),
+            json!({ "subscriberId": "cyd", "email": "a@x.org", "firstName": "King.*" }),
+            json!({ "subscriberId": "dan" }),
+        ] {
+            world.subscriber(create);
+        }
+        let there = parsed(json!({ "subscriberId": "eve", "email": "a@x.org" }));
+        world.production().subscribers().create(there).unwrap();
+        let check = |query: Value, expected: &[&str]| {
+            let page = world.env.subscribers().list(&parsed(query)).unwrap();
+            assert_eq!(names(&page.data, |one| one.subscriber_id.clone()), expected);
+            let total = tidings::domain::page::Total::Exactly(expected.len());
+            assert_eq!((page.total, page.next, page.previous), (total, None, None));
+        };
+
+        check(json!({}), &["dan", "cyd", "bob", "ada"]);
+        check(json!({ "orderDirection": "ASC" }), &["ada", "bob", "cyd", "dan"]);
+        check(json!({ "email": "a@x.org" }), &["cyd", "ada"]);
+        check(json!({ "email": "A@x.org" }), &[]);
+        check(json!({ "email": "a@x" }), &[]);
+        check(json!({ "phone": "1" }), &["bob", "ada"]);
+        check(json!({ "name": "king" }), &["cyd", "bob", "ada"]);
+        check(json!({ "name": "ada k" }), &["ada"]);
+        check(json!({ "name": ".*" }), &["cyd"]);
+        check(json!({ "name": "king", "phone": "1", "email": "b@x.org" }), &["bob"]);
+        check(json!({ "email": "a@x.org", "phone": "2" }), &[]);
+    });
+}
+
+#[test]
+fn a_cursor_holds_after_its_item_is_gone() {
+    on_both(|world| {
+        for name in ["a", "b", "c", "d"] {
+            world.bare_subscriber(name);
+        }
+        let list = |query: Value| world.env.subscribers().list(&parsed(query)).unwrap();
+        let first = list(json!({ "limit": 2 }));
+        world.env.subscribers().delete(&first.data[1].subscriber_id).unwrap();
+
+        let after = list(json!({ "limit": 2, "after": first.next }));
+        let included = list(json!({ "limit": 2, "after": after.previous, "includeCursor": true }));
+
+        let listed = |page: &tidings::domain::page::Page<Subscriber>| {
+            names(&page.data, |one| one.subscriber_id.clone())
+        };
+        assert_eq!(listed(&after), ["b", "a"]);
+        assert_eq!(included.data, after.data);
+    });
+}
+
+#[test]
+fn a_list_that_makes_no_sense_is_refused() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let check = |query: Value, refusal: &str| {
+            let query: SubscriberQuery = parsed(query);
+            world.refuses(refusal, || world.env.subscribers().list(&query));
+        };
+
+        let cursor = "00".repeat(16);
+        check(json!({ "limit": 0 }), "422 `limit` must be between 1 and 100");
+        check(json!({ "limit": 101 }), "422 `limit` must be between 1 and 100");
+        check(
+            json!({ "after": cursor, "before": cursor }),
+            "422 `before` must not be given together with `after`",
+        );
+        check(json!({ "before": "00" }), "422 `before` must be a cursor of this list");
+    });
+}

@@ -1,0 +1,148 @@
+//! Workflows that cannot be.
+
+use serde_json::{Value, json};
+use tidings::domain::ids::WorkflowId;
+use tidings::domain::page::PageQuery;
+use tidings::domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+
+use crate::world::{
+    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms,
+    unreadable, wire, with, workflow_of,
+};
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    on_both(|world| {
+        let there = parsed(workflow_of("there", &[in_app()]));
+        let there = world.production().workflows().create(there).unwrap();
+        let nowhere = "01999999-0000-7000-8000-000000000000";
+
+        for name in ["", "unknown", "a b", nowhere, "there", &there.slug(), &there.id.to_string()] {
+            let refusal = format!("404 workflow `{name}` is not there");
+            world.refuses(&refusal, || world.env.workflows().get(name));
+            world.refuses(&refusal, || world.env.workflows().delete(name));
+            let update = WorkflowUpdate { active: Some(true), ..WorkflowUpdate::default() };
+            world.refuses(&refusal, || world.env.workflows().update(name, update));
+        }
+    });
+}
+
+/// One row per definition that cannot be: the way to the field, and what is wrong with it. Each is
+/// refused when a workflow is created, and when one is changed to it.
+#[test]
+fn what_cannot_be_run_is_refused() {
+    on_both(|world| {
+        world.in_app_workflow("taken");
+        let check = |fields: Value, refusal: &str| {
+            let create = with(workflow_of("new", &[in_app()]), fields.clone());
+            world.refuses(refusal, || world.env.workflows().create(parsed(create)));
+            world.refuses(refusal, || world.env.workflows().update("taken", parsed(fields)));
+        };
+        let steps = |step: Value| json!({ "steps": [in_app(), step] });
+
+        check(json!({ "name": "" }), "422 `name` must not be empty");
+        let long = "ü".repeat(129);
+        check(json!({ "name": long }), "422 `name` must be at most 128 characters long");
+        let refusal = "422 `description` must be at most 256 characters long";
+        check(json!({ "description": "x".repeat(257) }), refusal);
+        check(json!({ "tags": vec!["t"; 17] }), "422 `tags` must have at most 16 items");
+        let long = json!({ "tags": ["t", "x".repeat(65)] });
+        check(long, "422 `tags` must be at most 64 characters long");
+        check(json!({ "steps": vec![in_app(); 21] }), "422 `steps` must have at most 20 items");
+
+        for kind in ["digest", "delay"] {
+            let metadata = json!({ "type": "regular", "amount": 5, "unit": "minutes" });
+            let step = json!({ "type": kind, "metadata": metadata });
+            check(steps(step), "422 `steps[1].type` is not supported by this version");
+        }
+        let throttle = json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } });
+        check(steps(throttle), "422 `steps[1].type` is not supported by this version");
+        let custom = json!({ "type": "custom" });
+        check(steps(custom), "422 `steps[1].type` is not supported by this version");
+
+        let many = with(in_app(), json!({ "variants": vec![in_app(); 21] }));
+        check(steps(many), "422 `steps[1].variants` must have at most 20 items");
+        let other = with(in_app(), json!({ "variants": [in_app(), sms()] }));
+        check(steps(other), "422 `steps[1].variants[1].type` must be the type of its step");
+
+        let deep = (0..17).fold(
+            payload_is("a", "b"),
+            |inner, _| json!({ "type": "GROUP", "value": "AND", "children": [inner] }),
+        );
+        let refusal = "422 `steps[1].filters` must be nested at most 16 levels deep";
+        check(steps(with(in_app(), json!({ "filters": [deep] }))), refusal);
+        let many: Vec<_> = (0..257).map(|_| payload_is("a", "b")).collect();
+        let refusal = "422 `steps[1].variants[0].filters` must have at most 256 items";
+        let variant = with(in_app(), json!({ "filters": many }));
+        check(steps(with(in_app(), json!({ "variants": [variant] }))), refusal);
+        let part = json!({
+            "field": "a", "operator": "BETWEEN", "on": "payload", "value": "1",
+        });
+        let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
+        check(
+            steps(with(in_app(), json!({ "filters": [payload_is("a", "b"), group] }))),
+            "422 `steps[1].filters[1].children[0].value` must be two values",
+        );
+    });
+}
+
+#[test]
+fn an_identifier_is_taken_once() {
+    on_both(|world| {
+        world.in_app_workflow("taken");
+        let create = || parsed::<WorkflowCreate>(workflow_of("taken", &[sms()]));
+
+        world.refuses("409 workflow `taken` is there already", || {
+            world.env.workflows().create(create())
+        });
+        world.production().workflows().create(create()).unwrap();
+
+        world.env.workflows().delete("taken").unwrap();
+        let next = world.env.workflows().create(create()).unwrap();
+        assert_eq!(world.env.workflows().get("taken").unwrap(), next);
+    });
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    let check = |fields: Value, text: &str| {
+        let create = with(workflow_of("new", &[in_app()]), fields);
+        assert_eq!(unreadable::<WorkflowCreate>(create), text);
+    };
+    let template =
+        |body: &str| json!({ "steps": [{ "type": "sms", "template": { "body": body } }] });
+
+    check(json!({ "workflowId": "" }), "`workflowId` must not be empty");
+    let joined = "`workflowId` must be letters and digits, joined by single `-`, `_` or `.`";
+    check(json!({ "workflowId": "a--b" }), joined);
+    check(json!({ "workflowId": "a b" }), joined);
+    let long = "x".repeat(256);
+    check(json!({ "workflowId": long }), "`workflowId` must be at most 255 bytes long");
+    let severity = "`severity` must be one of high, medium, low, none";
+    check(json!({ "severity": "huge" }), severity);
+    check(json!({ "steps": [{ "type": "sms", "template": {} }] }), "missing field `body`");
+    check(template(&"x".repeat(256 * 1024 + 1)), "`template` must be at most 262144 bytes long");
+    let text = unreadable::<WorkflowCreate>(with(workflow_of("new", &[]), template("{% if %}")));
+    assert!(text.starts_with("`template` is not a valid template: "), "{text}");
+    let text = unreadable::<WorkflowCreate>(json!({ "workflowId": "new", "name": "New" }));
+    assert_eq!(text, "missing field `steps`");
+}
+
+#[test]
+fn steps_can_only_keep_ids_that_are_theirs() {
+    on_both(|world| {
+        let own = world.in_app_workflow("w").steps[0].id;
+        let foreign = world.in_app_workflow("other").steps[0].id;
+        let check = |ids: &[&str], refusal: &str| {
+            let steps: Vec<_> = ids.iter().map(|id| with(in_app(), json!({ "_id": id }))).collect();
+            let update = json!({ "steps": steps, "name": "Changed" });
+            world.refuses(refusal, || world.env.workflows().update("w", parsed(update)));
+        };
+
+        let (own, foreign) = (own.to_string(), foreign.to_string());
+        check(&[&own, &own], "422 `steps[1]._id` must not be given twice");
+        let refusal = "422 `steps[0]._id` must be the id of a step that the workflow has";
+        check(&[&foreign], refusal);
+        check(&["01999999-0000-7000-8000-000000000000"], refusal);
+    });
+}
