@@ -12,7 +12,6 @@ use crate::data::Event;
 
 /// The events of this span are triggered together.
 const SLICE: Duration = Duration::from_secs(30 * 60);
-const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// What came of the events.
 #[derive(Debug, Default)]
@@ -31,8 +30,8 @@ pub struct Replay {
     pub delivering: Duration,
 }
 
-/// Replays `events` at the times at which they happened, and lets a day pass after them, in which
-/// everything that is to be tried again is. Tells `progress` how many events are done.
+/// Replays `events` at the times at which they happened, and goes on until nothing is to be tried
+/// again. Tells `progress` how many events are done.
 pub fn replay(
     (engine, env, clock): (&Engine, &Scope, &ManualClock),
     events: &[Event],
@@ -47,8 +46,8 @@ pub fn replay(
         replay.deliver(engine)?;
         progress(replay.events);
     }
-    for _hour in 0..24 {
-        clock.advance(HOUR);
+    while let Some(due) = engine.delivery().next_due()? {
+        clock.set(due);
         replay.deliver(engine)?;
     }
     Ok(replay)

@@ -56,7 +56,7 @@ pub fn rate(count: usize, took: Duration) -> String {
 
 /// A time as the clocks on the wall of `zone` show it.
 pub fn local(time: Timestamp, zone: Option<TimeZone>) -> String {
-    let zone = zone.and_then(|zone| zone.as_str().parse().ok()).unwrap_or(Tz::UTC);
+    let zone = zone.map_or(Tz::UTC, Tz::from);
     DateTime::<Utc>::from(time).with_timezone(&zone).format("%a %d %b, %H:%M").to_string()
 }
 

@@ -17,6 +17,8 @@ pub struct Structure {
     pub own: &'static str,
     /// Those that may be absent, and yet are always written.
     pub always: &'static str,
+    /// Those that may be absent, unless another field says that they are there.
+    pub tied: &'static str,
     /// Those that are specified, may be absent, and are never written.
     pub left_out: &'static str,
     /// The structures that the values of some fields have, or the items of their lists. Of several
@@ -28,7 +30,16 @@ pub struct Structure {
 
 impl Structure {
     const fn of(name: &'static str, specified: &'static str) -> Self {
-        Self { name, specified, own: "", always: "", left_out: "", inside: &[], closed: false }
+        Self {
+            name,
+            specified,
+            own: "",
+            always: "",
+            tied: "",
+            left_out: "",
+            inside: &[],
+            closed: false,
+        }
     }
 
     /// A structure that the specification does not list.
@@ -55,6 +66,12 @@ impl Structure {
     /// The fields that are there in any case.
     pub fn least(&self) -> BTreeSet<&'static str> {
         self.required().union(&names(self.always)).copied().collect()
+    }
+
+    /// The fields that may be absent for no other reason than that there is nothing to say.
+    pub fn free(&self) -> BTreeSet<&'static str> {
+        let bound = self.least().union(&names(self.tied)).copied().collect();
+        self.every().difference(&bound).copied().collect()
     }
 
     /// The fields that may be null, each with whether it may be absent as well.
@@ -134,6 +151,7 @@ pub static ENVIRONMENT_CREATE: Structure =
 pub static INTEGRATION: Structure = Structure {
     own: "priority",
     always: "_id conditions",
+    tied: "deletedAt deletedBy",
     inside: &[
         ("credentials", &[&CREDENTIALS]),
         ("configurations", &[&CONFIGURATIONS]),
@@ -252,6 +270,7 @@ static NOTIFICATION_GROUP: Structure =
 static STEP: Structure = Structure {
     own: "type",
     always: "_id _templateId active shouldStopOnFail filters",
+    tied: "template metadata",
     inside: &[
         ("filters", &[&STEP_FILTER]),
         ("metadata", &[&STEP_METADATA, &THROTTLE_METADATA]),
@@ -269,6 +288,7 @@ static STEP: Structure = Structure {
 static VARIANT: Structure = Structure {
     own: "type",
     always: "active filters",
+    tied: "template metadata",
     left_out: "_id uuid _templateId shouldStopOnFail _parentId replyCallback",
     inside: &[("filters", &[&STEP_FILTER]), ("metadata", &[&STEP_METADATA, &THROTTLE_METADATA])],
     ..Structure::of(
@@ -280,6 +300,7 @@ static VARIANT: Structure = Structure {
 // All variants of step metadata in one: a regular or backoff digest, a timed one, a regular delay
 // and a scheduled one.
 static STEP_METADATA: Structure = Structure {
+    tied: "delayPath",
     inside: &[("timed", &[&TIMED])],
     ..Structure::of(
         "step metadata",
@@ -301,6 +322,8 @@ pub static WORKFLOW_CREATE: Structure = Structure {
     )
 };
 static STEP_DEFINITION: Structure = Structure {
+    always: "active shouldStopOnFail filters",
+    tied: "template metadata",
     inside: STEP.inside,
     ..Structure::own(
         "step definition",
@@ -321,6 +344,8 @@ pub static WORKFLOW_UPDATE: Structure = Structure {
     )
 };
 static STEP_UPDATE: Structure = Structure {
+    always: "active shouldStopOnFail filters",
+    tied: "template metadata",
     inside: STEP.inside,
     ..Structure::own(
         "step update",
@@ -333,6 +358,7 @@ pub static WORKFLOW_QUERY: Structure =
 
 pub static MESSAGE: Structure = Structure {
     always: "_id",
+    tied: "lastSeenDate lastReadDate errorId errorText",
     inside: &[
         ("subscriber", &[&SUBSCRIBER]),
         ("template", &[&WORKFLOW]),
@@ -393,6 +419,7 @@ static NOTIFICATION_TOPIC: Structure =
     Structure { own: "subscriptionIds?", ..Structure::of("activity topic", "_topicId topicKey") };
 static JOB: Structure = Structure {
     own: "_messageId? dueAt? leaseUntil? attempts?",
+    tied: "dueAt leaseUntil attempts",
     inside: &[
         ("digest", &[&DIGEST]),
         ("executionDetails", &[&EXECUTION_DETAIL]),

@@ -1,4 +1,7 @@
+//! The files, read and written again.
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -25,24 +28,26 @@ struct Golden {
     file: &'static str,
     structure: &'static Structure,
     rewrite: fn(Value) -> Result<Value, serde_json::Error>,
+    print: fn(Value) -> String,
     /// What a request says where it says nothing.
     defaults: Value,
 }
 
-fn response<T: Serialize + DeserializeOwned>(
+fn response<T: fmt::Debug + Serialize + DeserializeOwned>(
     file: &'static str,
     structure: &'static Structure,
 ) -> Golden {
     request::<T>(file, structure, json!({}))
 }
 
-fn request<T: Serialize + DeserializeOwned>(
+fn request<T: fmt::Debug + Serialize + DeserializeOwned>(
     file: &'static str,
     structure: &'static Structure,
     defaults: Value,
 ) -> Golden {
     let rewrite = |json| serde_json::to_value(serde_json::from_value::<T>(json)?);
-    Golden { file, structure, rewrite, defaults }
+    let print = |json| format!("{:?}", serde_json::from_value::<T>(json).unwrap());
+    Golden { file, structure, rewrite, print, defaults }
 }
 
 fn goldens() -> Vec<Golden> {
@@ -188,6 +193,24 @@ fn the_full_files_have_every_field_of_the_specification() {
     }
 }
 
+/// A new field that may be absent is not in the files, but it is in what is read from them.
+#[test]
+fn the_full_files_leave_nothing_unset() {
+    for golden in goldens() {
+        let text = (golden.print)(golden.full());
+        let (mut set, mut unset) = (BTreeSet::new(), BTreeSet::new());
+        for part in text.split([',', '{', '(']) {
+            let Some((name, value)) = part.trim().split_once(": ") else { continue };
+            match value.trim_end_matches([' ', '}']) {
+                "None" | "[]" | "Keep" => unset.insert(name),
+                _ => set.insert(name),
+            };
+        }
+        let never: Vec<_> = unset.difference(&set).collect();
+        assert_eq!(never, [&""; 0], "{}.full", golden.file);
+    }
+}
+
 #[test]
 fn the_minimal_files_have_nothing_that_may_be_absent() {
     for golden in goldens() {
@@ -199,26 +222,42 @@ fn the_minimal_files_have_nothing_that_may_be_absent() {
 }
 
 #[test]
-fn what_must_be_there_is_asked_for() {
-    for golden in goldens().iter().filter(|golden| golden.minimal().is_object()) {
-        for field in golden.structure.required() {
-            let mut json = golden.minimal();
-            let removed = json.as_object_mut().unwrap().remove(field);
-            if removed != Some(Value::Null) {
-                let read = (golden.rewrite)(json);
-                assert!(
-                    read.is_err() || EXCUSED.contains(&(golden.file, field)),
-                    "{} without {field}",
-                    golden.file
-                );
+fn what_may_be_absent_stays_absent() {
+    for golden in goldens() {
+        for structure in golden.structure.with_inside() {
+            let is_whole = structure.name == golden.structure.name;
+            for field in structure.free() {
+                if is_whole && golden.defaults.get(field).is_some() {
+                    continue;
+                }
+                let without = golden.changed(golden.full(), |at, object| {
+                    if at.name == structure.name {
+                        object.remove(field);
+                    }
+                });
+                let place = format!("{}.full: {} without {field}", golden.file, structure.name);
+                assert_eq!(golden.rewritten(without.clone()), without, "{place}");
             }
         }
     }
 }
 
-/// What is always written and was not always stored.
-const EXCUSED: &[(&str, &str)] =
-    &[("integration", "priority"), ("trigger_receipt", "notifications")];
+/// What is always written, and filled in where it is absent.
+const FILLED_IN: [(&str, &str); 2] =
+    [("integration", "priority"), ("trigger_receipt", "notifications")];
+
+#[test]
+fn what_must_be_there_is_asked_for() {
+    for golden in goldens().iter().filter(|golden| golden.minimal().is_object()) {
+        for field in golden.structure.required() {
+            let mut json = golden.minimal();
+            let is_null = json.as_object_mut().unwrap().remove(field) == Some(Value::Null);
+            let may_be_absent = is_null || FILLED_IN.contains(&(golden.file, field));
+            let is_read = (golden.rewrite)(json).is_ok();
+            assert_eq!(is_read, may_be_absent, "{} without {field}", golden.file);
+        }
+    }
+}
 
 #[test]
 fn what_is_not_known_is_ignored() {

@@ -16,7 +16,7 @@ use tidings::domain::preference::PreferencesQuery;
 use tidings::domain::subscriber::SubscriberQuery;
 use tidings::domain::trigger::Trigger;
 use tidings::domain::workflow::WorkflowQuery;
-use tidings::{Error, Result, store};
+use tidings::{Delivery, Error, Result, store};
 
 use crate::faulty::{Fault, FaultyStore, RecordingStore};
 use crate::parsed;
@@ -126,6 +126,32 @@ fn events() {
     });
 }
 
+/// The events of a bulk share a transaction, so one that is refused must not have written yet.
+#[test]
+fn refused_events() {
+    let sound = trigger("both", json!({ "subscriberId": "new", "email": "new@example.org" }));
+    let context = json!({ "app": { "id": "new", "data": { "new": true } } });
+    let sound = Trigger { context: Some(parsed(context)), ..sound };
+    let tokens = vec!["token"; 101];
+    let settings = json!([{
+        "providerId": "fcm", "_integrationId": "00000000-0000-0000-0000-000000000000", "credentials": { "deviceTokens": tokens },
+    }]);
+    let crowded = json!(["new", { "subscriberId": "newer", "channels": settings }]);
+    let malformed = json!({ "app": "new", "tenant": "not a name" });
+    for refused in [
+        Trigger { workflow: "nobody.knows".parse().unwrap(), ..sound.clone() },
+        Trigger { to: parsed(json!([])), ..sound.clone() },
+        Trigger { to: parsed(crowded), ..sound.clone() },
+        Trigger { context: Some(parsed(malformed)), ..sound.clone() },
+    ] {
+        let (store, world) = faulty_world();
+        let before = dump(&store);
+        let receipts = world.env.events().trigger_bulk(std::slice::from_ref(&refused)).unwrap();
+        assert!(receipts[0].is_err(), "{receipts:?}");
+        assert!(dump(&store) == before, "{receipts:?} leaves something behind");
+    }
+}
+
 #[test]
 fn marks() {
     for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
@@ -156,6 +182,10 @@ fn deliveries() {
             }
             assert_is_fault(result, fault);
             assert!(states.contains(&dump(&store)), "{fault:?} leaves half a transaction");
+            world.engine.delivery().run_due(usize::MAX).unwrap();
+            let sent = world.outbox.sent();
+            let keys: BTreeSet<_> = sent.iter().map(Delivery::idempotency_key).collect();
+            assert_eq!(keys.len(), sent.len(), "{fault:?}: sent again before the lease is over");
             assert_eq!(Outcome::of(&world), expected, "{fault:?} is not made up for");
         }
     }

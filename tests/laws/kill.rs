@@ -20,7 +20,7 @@ use tidings::domain::notification::{Notification, NotificationQuery};
 use tidings::domain::trigger::Trigger;
 use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SystemClock};
 
-use crate::seeded::{email, inbox};
+use crate::seeded::{ada, email, inbox};
 use crate::{parsed, scale};
 
 /// Tells the child which file to write to.
@@ -36,9 +36,11 @@ fn what_was_acknowledged_survives_a_kill() {
     for round in 0..ROUNDS * scale() {
         // Between the first acknowledgement and some hundred of them.
         let millis = u64::from(round) * 37 % 150;
-        acknowledged.extend(work_until_killed(&path, Duration::from_millis(millis)));
-        check_left(&path, &acknowledged);
+        let new = work_until_killed(&path, Duration::from_millis(millis));
+        check_left(&path, &new);
+        acknowledged.extend(new);
     }
+    check_left(&path, &acknowledged);
     assert!(acknowledged.len() > 10, "only {} were acknowledged", acknowledged.len());
 }
 
@@ -132,8 +134,7 @@ fn check_left(path: &Path, acknowledged: &[String]) {
     // So late that all leases are over.
     let clock = ManualClock::at(SystemClock.now().after(Duration::from_secs(3_600)));
     let outbox = Outbox::default();
-    let engine =
-        Engine::builder().clock(clock).fallback_provider(outbox).build(store.clone());
+    let engine = Engine::builder().clock(clock).fallback_provider(outbox).build(store.clone());
     let env = prepared(&engine);
     for transaction in acknowledged {
         check_there(&env, transaction);
@@ -158,12 +159,7 @@ fn check_there(env: &Scope, transaction: &str) {
             env.messages().list(&subscriber.unwrap().subscriber_id, &parsed(query.clone()));
         let messages: Vec<_> =
             messages.unwrap().data.into_iter().map(|message| Some(message.id)).collect();
-        let expected =
-            [email.message_id, in_app.message_id].into_iter().filter(Option::is_some);
+        let expected = [email.message_id, in_app.message_id].into_iter().filter(Option::is_some);
         assert_eq!(messages, expected.collect::<Vec<_>>(), "of {transaction}");
     }
-}
-
-fn ada() -> SubscriberId {
-    SubscriberId::new("ada").unwrap()
 }

@@ -16,7 +16,10 @@ mod backends_agree;
 mod corpus;
 mod damage;
 mod faulty;
+mod formats;
 mod indexes_agree;
+mod kill;
+mod model;
 mod seeded;
 
 /// Any call of the facade with any of the inputs that there are.

@@ -11,7 +11,7 @@ use tidings::domain::integration::IntegrationDelete;
 use tidings::domain::message::{MarkAs, MessageQuery};
 use tidings::domain::trigger::Trigger;
 use tidings::domain::vocabulary::Channel;
-use tidings::{Organization, Result, Scope, SendError};
+use tidings::{Entity, Error, Organization, Result, Scope, SendError};
 
 use crate::parsed;
 
@@ -163,9 +163,10 @@ pub fn inbox_of(env: &Scope) -> Result<Vec<MessageId>> {
 
 /// One of the integrations for e-mail, oldest first. The first one is primary.
 pub fn email_integration(env: &Scope, rank: usize) -> Result<IntegrationId> {
-    let mut integrations = env.integrations().list()?;
-    integrations.retain(|integration| integration.channel == Channel::Email);
-    Ok(integrations[rank].id)
+    let integrations = env.integrations().list()?;
+    let mut emails = integrations.iter().filter(|found| found.channel == Channel::Email);
+    let found = emails.nth(rank).map(|integration| integration.id);
+    found.ok_or_else(|| Error::NotFound { entity: Entity::Integration, ids: Vec::new() })
 }
 
 pub fn inbox() -> Value {

@@ -216,7 +216,7 @@ fn a_key_opens_its_environment() {
 
             assert_eq!(scope.environment_id(), environment.id);
             // It sees its own keys and nobody else's.
-            let own = |one: &Environment| (one.id == environment.id) == !one.api_keys.is_empty();
+            let own = |one: &Environment| (one.id == environment.id) != one.api_keys.is_empty();
             assert!(scope.environments().list().unwrap().iter().all(own));
         }
 

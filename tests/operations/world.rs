@@ -16,7 +16,7 @@ use tidings::domain::notification::{Notification, NotificationQuery};
 use tidings::domain::page::{Page, PageQuery, Total};
 use tidings::domain::subscriber::Subscriber;
 use tidings::domain::time::Timestamp;
-use tidings::domain::trigger::{Trigger, TriggerReceipt};
+use tidings::domain::trigger::TriggerReceipt;
 use tidings::domain::workflow::Workflow;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;

@@ -187,6 +187,8 @@ impl fmt::Display for TimeZone {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -226,6 +228,21 @@ mod tests {
         assert_eq!(TimeZone::new("Europe/Berlin").unwrap().as_str(), "Europe/Berlin");
         for bad in ["", "Invalid/Timezone", "europe/berlin "] {
             assert_eq!(TimeZone::new(bad).unwrap_err().field, "timezone", "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in "\\PC*|[a-zA-Z0-9_@.-]{0,12}|[a-zA-Z]{2,3}[-_][a-zA-Z0-9]{2,4}") {
+            if let Ok(email) = Email::new(text.as_str()) {
+                prop_assert_eq!(email.as_str(), &text);
+            }
+            if let Ok(locale) = Locale::new(&text) {
+                prop_assert_eq!(Locale::new(locale.as_str()), Ok(locale));
+            }
+            if let Ok(zone) = TimeZone::new(&text) {
+                prop_assert_eq!(zone.as_str(), &text);
+            }
         }
     }
 }

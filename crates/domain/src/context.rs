@@ -271,6 +271,7 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for ContextPayload {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -308,5 +309,19 @@ mod tests {
         }
         let data = json!({ "text": "x".repeat(Context::MAX_DATA) });
         assert!(payload(json!({ "a": { "id": "b", "data": data } })).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_has_one_text(
+            keys in prop::collection::vec("[ab]:[ab]{1,2}", 0..4),
+            others in prop::collection::vec("[ab]:[ab]{1,2}", 0..4),
+        ) {
+            let set = |keys: &[String]| ContextSet::try_from(keys.to_vec()).unwrap();
+            let (one, other) = (set(&keys), set(&others));
+            prop_assert_eq!(one == other, one.canonical() == other.canonical());
+            prop_assert_eq!(set(&Vec::from(one.clone())), one.clone());
+            prop_assert_eq!(ContextFilter::Exact(one.clone()).shows(&other), one == other);
+        }
     }
 }

@@ -134,9 +134,10 @@ impl EnvironmentName {
 
     /// What an environment of this name is for.
     pub fn kind(&self) -> EnvironmentType {
-        match self.0.eq_ignore_ascii_case("development") {
-            true => EnvironmentType::Dev,
-            false => EnvironmentType::Prod,
+        if self.0.eq_ignore_ascii_case("development") {
+            EnvironmentType::Dev
+        } else {
+            EnvironmentType::Prod
         }
     }
 

@@ -196,7 +196,7 @@ impl Integration {
         suffix: &str,
     ) -> Result<IntegrationIdentifier, Invalid> {
         let name = create.name.as_ref().unwrap_or(&create.provider_id);
-        let mut slug: String = slugify(name).chars().filter(|c| c.is_ascii()).collect();
+        let mut slug: String = slugify(name).chars().filter(char::is_ascii).collect();
         slug.truncate(64);
         let parts = slug.split('-').chain([suffix]).filter(|part| !part.is_empty());
         IntegrationIdentifier::new(parts.collect::<Vec<_>>().join("-"))

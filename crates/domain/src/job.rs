@@ -1,5 +1,6 @@
 //! Jobs: one step of a workflow for one notification, and what happened to it.
 
+mod digest;
 mod retry;
 
 use serde::{Deserialize, Serialize};
@@ -7,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::filter::StepFilter;
 use crate::ids::{DetailId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
-use crate::step::{MonthlyType, Ordinal, OrdinalValue, ReplyCallback, Step};
+use crate::step::{ReplyCallback, Step};
 use crate::time::Timestamp;
-use crate::vocabulary::{JobType, ProviderId, TimeUnit, Weekday, vocabulary};
+use crate::vocabulary::{JobType, ProviderId, vocabulary};
 
+pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 
 /// A step of a workflow on its way.
@@ -120,64 +122,6 @@ pub struct JobStep {
     /// The step before it.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<StepId>,
-}
-
-/// What a digest collected, and how.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "named as in the specification")]
-pub struct JobDigest {
-    #[serde(rename = "type")]
-    pub kind: DigestType,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest_key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit: Option<TimeUnit>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Object>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backoff: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backoff_amount: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backoff_unit: Option<TimeUnit>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update_mode: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timed: Option<JobTimed>,
-}
-
-vocabulary! {
-    /// How a digest collects.
-    DigestType, "type":
-    Regular = "regular",
-    Backoff = "backoff",
-    Timed = "timed",
-}
-
-/// The times of the calendar at which a digest ends.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "named as in the specification")]
-pub struct JobTimed {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_time: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub week_days: Vec<Weekday>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub month_days: Vec<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordinal: Option<Ordinal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordinal_value: Option<OrdinalValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub monthly_type: Option<MonthlyType>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cron_expression: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until_date: Option<String>,
 }
 
 /// An entry in the log of a job.

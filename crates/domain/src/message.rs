@@ -269,9 +269,9 @@ impl Message {
     /// The message with its secrets made unreadable.
     #[must_use]
     pub fn redacted(self) -> Self {
-        let direct_webhook_url = self.direct_webhook_url.as_ref().map(|_| Secret::redacted());
         let subscriber = self.subscriber.map(Subscriber::redacted);
-        Self { direct_webhook_url, subscriber, ..self }
+        let direct_webhook_url = self.direct_webhook_url.as_ref().map(|_| Secret::redacted());
+        Self { subscriber, direct_webhook_url, ..self }
     }
 }
 
@@ -281,12 +281,11 @@ impl Stage {
     pub fn mark(self, mark_as: MarkAs, now: Timestamp) -> Stage {
         match (mark_as, self) {
             (MarkAs::Unseen, _) => Stage::Unseen,
-            (MarkAs::Seen, Stage::Unseen) => Stage::Seen { seen_at: now },
+            // What was never seen cannot be made unread without having been seen.
+            (MarkAs::Seen | MarkAs::Unread, Stage::Unseen) => Stage::Seen { seen_at: now },
             (MarkAs::Read, Stage::Unseen) => Stage::Read { seen_at: now, read_at: now },
             (MarkAs::Read, Stage::Seen { seen_at }) => Stage::Read { seen_at, read_at: now },
             (MarkAs::Unread, Stage::Read { seen_at, .. }) => Stage::Seen { seen_at },
-            // What was never seen cannot be made unread without having been seen.
-            (MarkAs::Unread, Stage::Unseen) => Stage::Seen { seen_at: now },
             // Marked so before, or taken further since.
             (MarkAs::Seen | MarkAs::Unread, Stage::Seen { .. })
             | (MarkAs::Seen | MarkAs::Read, Stage::Read { .. }) => self,

@@ -118,10 +118,8 @@ impl PageQuery {
                 return Err(Invalid::new(field, Reason::Malformed { expected }));
             }
         }
-        let bound = |cursor: &Cursor| match self.include_cursor {
-            true => Bound::Included(cursor.clone()),
-            false => Bound::Excluded(cursor.clone()),
-        };
+        let side = if self.include_cursor { Bound::Included } else { Bound::Excluded };
+        let bound = |cursor: &Cursor| side(cursor.clone());
         let place = match (&self.after, &self.before) {
             (Some(_), Some(_)) => {
                 return Err(Invalid::new("before", Reason::Excludes { other: "after" }));

@@ -104,6 +104,8 @@ impl From<ClockTime> for String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -142,5 +144,20 @@ mod tests {
             )
             .is_err()
         );
+    }
+
+    proptest! {
+        #[test]
+        fn every_minute_of_a_day_is_read_as_it_is_written(minute in 0_u32..24 * 60) {
+            let time = NaiveTime::from_hms_opt(minute / 60, minute % 60, 0).map(ClockTime).unwrap();
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
+        }
+
+        #[test]
+        fn any_text_is_taken_or_refused(text in "\\PC*|[0-9]{1,2}:[0-9]{1,2} ?[AaPp][Mm]") {
+            if let Ok(time) = text.parse::<ClockTime>() {
+                prop_assert_eq!(time.to_string().parse(), Ok(time));
+            }
+        }
     }
 }

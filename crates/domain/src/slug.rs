@@ -37,6 +37,8 @@ pub(crate) fn from_base62(text: &str) -> Option<Uuid> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -48,5 +50,26 @@ mod tests {
         assert_eq!(from_base62("zzzzzzzzzzzzzzzzzzzzzz"), None);
         assert_eq!(from_base62("-000000000000000000000"), None);
         assert_eq!(from_base62("0"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_id_is_22_digits(number in any::<u128>()) {
+            let text = base62(Uuid::from_u128(number));
+            prop_assert_eq!((text.len(), from_base62(&text)), (22, Some(Uuid::from_u128(number))));
+        }
+
+        #[test]
+        fn any_22_digits_are_at_most_one_id(text in "[0-9A-Za-z]{22}|\\PC{0,22}") {
+            if let Some(id) = from_base62(&text) {
+                prop_assert_eq!(base62(id), text);
+            }
+        }
+
+        #[test]
+        fn a_slug_is_its_own(name in "\\PC*") {
+            let slug = slugify(&name);
+            prop_assert_eq!(slugify(&slug), slug);
+        }
     }
 }

@@ -129,6 +129,7 @@ impl From<minijinja::Error> for RenderError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -189,5 +190,17 @@ mod tests {
             },
         }));
         Template::new(template).unwrap().render(format, &facts)
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_rendered_or_refused(
+            text in "\\PC*|(\\{\\{|\\}\\}|\\{%|%\\}|[a-z.|()\\[\\]'0-9 *+-]| if | for | in | set | end){0,12}",
+        ) {
+            if let Ok(template) = Template::new(text) {
+                let facts = Facts::new(json!({ "payload": { "a": [1, "b"] } }));
+                let _ = (template.variables(), template.render(Format::Html, &facts));
+            }
+        }
     }
 }

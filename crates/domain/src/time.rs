@@ -99,6 +99,8 @@ impl From<Timestamp> for String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -125,5 +127,33 @@ mod tests {
         assert_eq!(Timestamp::from_millis(i64::MIN), Timestamp::MIN);
         assert_eq!(Timestamp::MAX.after(Duration::MAX), Timestamp::MAX);
         assert_eq!(Timestamp::MIN.since(Timestamp::MAX), Duration::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn is_read_as_it_is_written(millis in any::<i64>()) {
+            let time = Timestamp::from_millis(millis);
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
+            prop_assert_eq!(Timestamp::from(DateTime::<Utc>::from(time)), time);
+        }
+
+        #[test]
+        fn sorts_as_its_text_does(millis in prop::array::uniform2(any::<i64>())) {
+            let [one, other] = millis.map(Timestamp::from_millis);
+            prop_assert_eq!(one.cmp(&other), one.to_string().cmp(&other.to_string()));
+        }
+
+        #[test]
+        fn what_comes_after_comes_since(millis in any::<i64>(), span in any::<u64>()) {
+            let (start, span) = (Timestamp::from_millis(millis), Duration::from_millis(span));
+            let end = start.after(span);
+            prop_assert!(end >= start);
+            prop_assert!(end == Timestamp::MAX || end.since(start) == span);
+        }
+
+        #[test]
+        fn any_text_is_taken_or_refused(text in "\\PC*|[0-9TZ:+.-]{0,30}") {
+            let _ = text.parse::<Timestamp>();
+        }
     }
 }

@@ -48,6 +48,7 @@ pub enum Recipients {
 /// Somebody to tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
 pub enum Recipient {
     /// The subscriber of that id, who is created if need be.
     Id(SubscriberId),

@@ -26,6 +26,7 @@ pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 /// A workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "the specification has them")]
 pub struct Workflow {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -332,13 +333,13 @@ fn saved(
             Some(id) if saved.iter().any(|step| step.id == id) => {
                 return Err(at(Invalid::new("_id", Reason::Repeated)));
             }
-            Some(id) => match before.iter().find(|step| step.id == id) {
-                Some(step) => (step.id, step.template_id),
-                None => {
-                    let expected = "the id of a step that the workflow has";
-                    return Err(at(Invalid::new("_id", Reason::Malformed { expected })));
-                }
-            },
+            Some(id) => {
+                let expected = "the id of a step that the workflow has";
+                let kept = before.iter().find(|step| step.id == id);
+                let template_id = kept.map(|step| step.template_id);
+                let unknown = || at(Invalid::new("_id", Reason::Malformed { expected }));
+                (id, template_id.ok_or_else(unknown)?)
+            }
         };
         let parent_id = saved.last().map(|step| step.id);
         saved.push(Step { id, template_id, parent_id, definition });

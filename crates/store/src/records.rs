@@ -115,7 +115,7 @@ pub trait ReadRecords: Snapshot {
 
     /// The record under `target`, which an entry of `index` leads to.
     fn follow<R: Record>(&self, index: Table, target: &Key) -> Result<R> {
-        follow(self, index, target.as_bytes())
+        find(self, target.as_bytes())?.ok_or_else(|| dangling(index))
     }
 
     /// Every record whose entry in `table` shares `prefix`. The table is the record's own, or one
@@ -139,7 +139,7 @@ pub trait ReadRecords: Snapshot {
         mut visit: impl FnMut(&[u8], R) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut failure = None;
-        self.scan(table, range, order, &mut |key, value| match follow(self, table, value) {
+        self.scan(table, range, order, &mut |key, value| match follow(self, table, key, value) {
             Ok(record) => visit(key, record),
             Err(error) => {
                 failure = Some(error);
@@ -292,14 +292,19 @@ impl<T: Transaction + ?Sized> WriteRecords for T {}
 
 fn find<R: Record>(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Option<R>> {
     let mut record = None;
-    snapshot.get(R::TABLE, key, &mut |bytes| record = Some(decode(bytes)))?;
+    snapshot.get(R::TABLE, key, &mut |bytes| record = Some(decode(key, bytes)))?;
     record.transpose()
 }
 
-// The record that an entry of `table` with this value stands for or leads to.
-fn follow<R: Record>(snapshot: &(impl Snapshot + ?Sized), table: Table, value: &[u8]) -> Result<R> {
+// The record that an entry of `table` stands for or leads to.
+fn follow<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Result<R> {
     if table == R::TABLE {
-        return decode(value);
+        return decode(key, value);
     }
     find(snapshot, value)?.ok_or_else(|| dangling(table))
 }
@@ -313,14 +318,22 @@ fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn decode<R: Record>(bytes: &[u8]) -> Result<R> {
-    match bytes.split_first() {
+// The record of an entry in its own table. One that says of itself that it lies elsewhere is not
+// to be believed: its scope may be wrong.
+fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
+    let record: R = match value.split_first() {
         Some((&JSON, json)) => {
-            serde_json::from_slice(json).map_err(|source| corrupt(R::TABLE, source))
+            serde_json::from_slice(json).map_err(|source| corrupt(R::TABLE, source))?
         }
-        Some((other, _)) => Err(corrupt(R::TABLE, format!("its encoding {other} is not known"))),
-        None => Err(corrupt(R::TABLE, "it is empty")),
+        Some((other, _)) => {
+            return Err(corrupt(R::TABLE, format!("its encoding {other} is not known")));
+        }
+        None => return Err(corrupt(R::TABLE, "it is empty")),
+    };
+    if record.key().as_bytes() != key {
+        return Err(corrupt(R::TABLE, "it belongs under another key"));
     }
+    Ok(record)
 }
 
 fn corrupt(table: Table, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

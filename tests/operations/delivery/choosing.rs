@@ -199,7 +199,7 @@ fn mailing(world: &World) {
 
 // Who sends an event with that payload, or why nobody does.
 fn sender(world: &World, payload: Value) -> String {
-    sender_with(world, json!({ "payload": payload }))
+    sender_with(world, Value::from_iter([("payload", payload)]))
 }
 
 fn sender_with(world: &World, fields: Value) -> String {
@@ -207,12 +207,10 @@ fn sender_with(world: &World, fields: Value) -> String {
     let receipt = world.env.events().trigger(&parsed(event)).unwrap();
     let already = world.outbox.sent().len();
     world.run_due();
-    match &world.outbox.sent()[already..] {
-        [sent] => sent.integration.identifier.to_string(),
-        _ => {
-            let id = only(receipt.notifications).notification_id;
-            let details = &only(world.notification(id).jobs).execution_details;
-            names(details, |entry| entry.detail).pop().unwrap()
-        }
+    let id = only(receipt.notifications).notification_id;
+    let details = &only(world.notification(id).jobs).execution_details;
+    match world.outbox.sent().get(already) {
+        Some(sent) => sent.integration.identifier.to_string(),
+        None => names(details, |entry| entry.detail).pop().unwrap(),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidings::domain::job::JobStatus;
+use tidings::domain::time::Timestamp;
 use tidings::{Delivery, DeliveryReport, Engine, ProviderReceipt, SendError};
 
 use super::{Told, log, queued_email, retryable, statuses};
@@ -29,9 +30,10 @@ fn what_a_crash_left_behind_is_sent_again_after_its_lease() {
         let running = JobStatus::Running { lease_until: until, attempts: 1 };
         assert_eq!(only(world.notification(id).jobs).status, running);
         let next = world.another_engine();
-        world.pass(LEASE - Duration::from_millis(1));
+        let before = Timestamp::from_millis(until.as_millis() - 1);
+        world.clock.set(before);
         assert_eq!(run_due(&next), NOTHING);
-        world.pass(Duration::from_millis(1));
+        world.clock.set(until);
         assert_eq!(run_due(&next), SENT);
 
         let again = only(world.outbox.sent());
@@ -133,6 +135,31 @@ fn an_outcome_is_ignored_while_somebody_else_tries_again() {
 }
 
 #[test]
+fn an_outcome_is_ignored_while_somebody_else_is_sending() {
+    on_both(|world| {
+        let (clock, other) = (world.clock.clone(), dying(&world, |_| {}));
+        let engine = world.engine_with(|builder| {
+            builder.fallback_provider(Told(move |_: &Delivery| {
+                clock.advance(LEASE);
+                die(&other);
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        let id = queued_email(&world);
+
+        assert_eq!(run_due(&engine), NOTHING);
+
+        let lease_until = tidings::Clock::now(&world.clock).after(LEASE);
+        let running = JobStatus::Running { lease_until, attempts: 2 };
+        assert_eq!(only(world.notification(id).jobs).status, running);
+        assert_eq!(world.messages("ada"), []);
+        world.pass(LEASE);
+        assert_eq!(world.run_due(), SENT);
+        assert_eq!(world.messages("ada").len(), 1);
+    });
+}
+
+#[test]
 fn an_outcome_that_comes_after_the_lease_counts_if_nobody_has_taken_over() {
     on_both(|world| {
         let clock = world.clock.clone();
@@ -178,8 +205,7 @@ fn a_lease_is_as_long_as_the_engine_is_told() {
             let builder = builder.lease(Duration::from_secs(7));
             builder.fallback_provider(Told(|_: &Delivery| panic!("the process dies")))
         });
-        let died = catch_unwind(AssertUnwindSafe(|| run_due(&engine)));
-        assert!(died.is_err());
+        die(&engine);
 
         let lease_until = tidings::Clock::now(&world.clock).after(Duration::from_secs(7));
         let running = JobStatus::Running { lease_until, attempts: 1 };
@@ -190,14 +216,21 @@ fn a_lease_is_as_long_as_the_engine_is_told() {
 // Runs what is due in an engine whose provider dies of the first message, having shown it to
 // `watch`.
 fn crash(world: &World, watch: impl Fn(&Delivery) + Send + Sync + 'static) {
-    let engine = world.engine_with(|builder| {
+    die(&dying(world, watch));
+}
+
+fn dying(world: &World, watch: impl Fn(&Delivery) + Send + Sync + 'static) -> Engine {
+    world.engine_with(|builder| {
         builder.fallback_provider(Told(move |delivery: &Delivery| {
             watch(delivery);
             panic!("the process dies")
         }))
-    });
-    let died = catch_unwind(AssertUnwindSafe(|| run_due(&engine)));
-    assert!(died.is_err(), "the provider was called");
+    })
+}
+
+fn die(engine: &Engine) {
+    let died = catch_unwind(AssertUnwindSafe(|| run_due(engine)));
+    assert!(died.is_err(), "the provider was not called");
 }
 
 // An engine whose provider takes so long that another engine takes its message over, which comes

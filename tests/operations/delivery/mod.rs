@@ -5,7 +5,11 @@ mod leases;
 mod refusing;
 mod retries;
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use serde_json::{Value, json};
 use tidings::domain::ids::NotificationId;
@@ -247,11 +251,7 @@ fn at_most_so_many_jobs_are_run() {
     on_both(|world| {
         world.active_integration("email", "sendgrid");
         world.workflow_of("mail", &[email()]);
-        for n in 0..40 {
-            let email = format!("s{n}@example.org");
-            let to = json!({ "subscriberId": format!("s{n}"), "email": email });
-            world.trigger(json!({ "name": "mail", "to": to }));
-        }
+        world.trigger(json!({ "name": "mail", "to": crowd(40) }));
 
         let sent = [0, 3, 35, 10].map(|limit| world.engine.delivery().run_due(limit).unwrap().sent);
 
@@ -294,21 +294,35 @@ fn two_threads_send_each_message_once() {
     on_both(|world| {
         world.active_integration("email", "sendgrid");
         world.workflow_of("mail", &[email()]);
-        for n in 0..100 {
-            let to = json!({ "subscriberId": format!("s{n}"), "email": "s@example.org" });
-            world.trigger(json!({ "name": "mail", "to": to }));
-        }
+        world.trigger(json!({ "name": "mail", "to": crowd(100) }));
+        let (calls, outbox) = (AtomicUsize::new(0), world.outbox.clone());
+        let both = Barrier::new(2);
+        let provider = Told(move |delivery: &Delivery| {
+            // Neither goes on before the other has something to send.
+            if calls.fetch_add(1, Ordering::SeqCst) < 2 {
+                both.wait();
+            }
+            outbox.send(delivery)
+        });
+        let engine = world.engine_with(|builder| builder.fallback_provider(provider));
 
-        let reports = std::thread::scope(|scope| {
-            let run = || world.engine.delivery().run_due(usize::MAX).unwrap().sent;
+        let sent = thread::scope(|scope| {
+            let run = || engine.delivery().run_due(usize::MAX).unwrap().sent;
             [(); 2].map(|()| scope.spawn(run)).map(|thread| thread.join().unwrap())
         });
 
-        assert_eq!(reports.iter().sum::<usize>(), 100);
+        assert_eq!(sent.iter().sum::<usize>(), 100);
+        assert!(sent.iter().all(|sent| *sent > 0), "{sent:?}");
         let keys = names(&world.outbox.sent(), Delivery::idempotency_key);
         assert_eq!(keys.len(), 100);
-        assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
+        assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), 100);
     });
+}
+
+// So many recipients who can be sent e-mail.
+fn crowd(size: usize) -> Vec<Value> {
+    let recipient = |n| json!({ "subscriberId": format!("s{n}"), "email": "s@example.org" });
+    (0..size).map(recipient).collect()
 }
 
 // Makes `ada` a subscriber who can be sent e-mail and text messages.

@@ -14,35 +14,13 @@ const FAILED: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 1, 
 
 #[test]
 fn a_preference_keeps_a_message_back() {
-    check(
-        json!({ "preferenceSettings": { "email": false } }),
-        json!({}),
-        "filtered_by_workflow_preference",
-    );
-    check(
-        json!({}),
-        json!({ "global": { "email": false } }),
-        "filtered_by_subscriber_global_preference",
-    );
-    check(
-        json!({ "preferenceSettings": { "email": true } }),
-        json!({ "global": { "email": true }, "specific": { "email": false } }),
-        "filtered_by_subscriber_workflow_preference",
-    );
-    // A critical workflow keeps its own word only.
-    check(
-        json!({ "critical": true, "preferenceSettings": { "email": false } }),
-        json!({ "global": { "email": true } }),
-        "filtered_by_workflow_preference",
-    );
-
     #[track_caller]
-    fn check(workflow: Value, said: Value, detail: &str) {
+    fn check(workflow: &Value, said: &Value, detail: &str) {
         on_both(|world| {
             ada(&world);
             world.active_integration("email", "sendgrid");
             world.workflow(with(workflow_of("mail", &[email(), in_app()]), workflow.clone()));
-            say(&world, &said);
+            say(&world, said);
             let notification = world.notify("mail", "ada");
 
             let report = world.run_due();
@@ -56,6 +34,28 @@ fn a_preference_keeps_a_message_back() {
             assert_eq!(only(world.messages("ada")).channel.as_str(), "in_app");
         });
     }
+
+    check(
+        &json!({ "preferenceSettings": { "email": false } }),
+        &json!({}),
+        "filtered_by_workflow_preference",
+    );
+    check(
+        &json!({}),
+        &json!({ "global": { "email": false } }),
+        "filtered_by_subscriber_global_preference",
+    );
+    check(
+        &json!({ "preferenceSettings": { "email": true } }),
+        &json!({ "global": { "email": true }, "specific": { "email": false } }),
+        "filtered_by_subscriber_workflow_preference",
+    );
+    // A critical workflow keeps its own word only.
+    check(
+        &json!({ "critical": true, "preferenceSettings": { "email": false } }),
+        &json!({ "global": { "email": true } }),
+        "filtered_by_workflow_preference",
+    );
 }
 
 #[test]
@@ -69,6 +69,28 @@ fn a_critical_workflow_is_sent_whatever_its_subscriber_says() {
         world.notify("mail", "ada");
 
         assert_eq!(world.run_due().sent, 1);
+    });
+}
+
+#[test]
+fn a_preference_holds_for_its_own_contexts() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        let ada = id("ada");
+        let off = json!({ "channels": { "email": false }, "context": { "tenant": "acme" } });
+        world.env.preferences(&ada).update_global(&parsed(off)).unwrap();
+        let report = |fields: Value| {
+            let event = with(json!({ "name": "mail", "to": "ada" }), fields);
+            world.trigger(event);
+            world.run_due()
+        };
+
+        assert_eq!(report(json!({ "context": { "tenant": "acme" } })), SKIPPED);
+        assert_eq!(report(json!({ "context": { "tenant": "globex" } })).sent, 1);
+        assert_eq!(report(json!({ "context": { "tenant": "acme", "app": "shop" } })).sent, 1);
+        assert_eq!(report(json!({})).sent, 1);
     });
 }
 
@@ -116,17 +138,10 @@ fn a_condition_keeps_a_message_back_and_says_why() {
 
 #[test]
 fn a_subscriber_without_an_address_is_not_sent_anything() {
-    for (channel, step, profile, detail) in [
-        ("email", email(), json!({}), "missing_email"),
-        ("sms", sms(), json!({}), "missing_phone"),
-        ("sms", sms(), json!({ "phone": "" }), "missing_phone"),
-        ("chat", with(sms(), json!({ "type": "chat" })), json!({}), "missing_chat_webhook"),
-        ("push", push(), json!({}), "missing_push_tokens"),
-    ] {
-        on_both(|world| {
-            world.subscriber(with(json!({ "subscriberId": "ada" }), profile.clone()));
-            world.active_integration(channel, "provider");
-            world.workflow_of("any", &[step.clone(), in_app()]);
+    on_both(|world| {
+        let check = |step: Value, profile: Value, detail: &str| {
+            world.subscriber(with(json!({ "subscriberId": "ada" }), profile));
+            world.workflow_of("any", &[step, in_app()]);
 
             let id = world.notify("any", "ada");
             let report = world.run_due();
@@ -134,8 +149,19 @@ fn a_subscriber_without_an_address_is_not_sent_anything() {
             assert_eq!(report, SKIPPED, "{detail}");
             assert_eq!(log(&world.notification(id), 0), ["step_queued", detail]);
             assert_eq!(statuses(&world, id), ["skipped", "completed"], "{detail}");
-        });
-    }
+            world.env.workflows().delete("any").unwrap();
+            world.env.subscribers().delete(&crate::world::id("ada")).unwrap();
+        };
+        for channel in ["email", "sms", "chat", "push"] {
+            world.active_integration(channel, channel);
+        }
+
+        check(email(), json!({}), "missing_email");
+        check(sms(), json!({}), "missing_phone");
+        check(sms(), json!({ "phone": "" }), "missing_phone");
+        check(with(sms(), json!({ "type": "chat" })), json!({}), "missing_chat_webhook");
+        check(push(), json!({}), "missing_push_tokens");
+    });
 }
 
 #[test]

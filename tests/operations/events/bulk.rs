@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 use tidings::domain::context::Context;
 use tidings::domain::ids::TransactionId;
-use tidings::domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+use tidings::domain::trigger::{Trigger, TriggerReceipt};
 
 use crate::world::{
-    START, World, email, id, in_app, names, on_both, only, parsed, unreadable, wire, with,
-    workflow_of,
+    World, id, in_app, names, on_both, only, parsed, unreadable, with, workflow_of,
 };
 
 #[test]
@@ -16,7 +15,8 @@ fn an_event_that_is_not_well_formed_is_refused() {
         let workflow = world.in_app_workflow("hi");
         world.production().workflows().create(parsed(workflow_of("there", &[in_app()]))).unwrap();
         let check = |refusal: &str, fields: Value| {
-            let event: Trigger = parsed(with(json!({ "name": "hi", "to": "ada" }), fields));
+            let event = json!({ "name": "hi", "to": "ada", "context": { "tenant": "acme" } });
+            let event: Trigger = parsed(with(event, fields));
             world.refuses(refusal, || world.env.events().trigger(&event));
             let bulk = world.unchanged(|| world.env.events().trigger_bulk(&[event]).unwrap());
             let error = only(bulk).unwrap_err();

@@ -4,12 +4,10 @@ mod bulk;
 
 use serde_json::{Value, json};
 use tidings::domain::context::Context;
-use tidings::domain::ids::TransactionId;
 use tidings::domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 
 use crate::world::{
-    START, World, email, id, in_app, names, on_both, only, parsed, unreadable, wire, with,
-    workflow_of,
+    START, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
 };
 
 #[test]

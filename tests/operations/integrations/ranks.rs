@@ -1,16 +1,10 @@
 //! Which integration of a channel leads: deleting (13), and setting the primary one.
 
 use serde_json::{Value, json};
-use tidings::domain::ids::{IntegrationId, UserId};
-use tidings::domain::integration::{
-    Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Standing,
-};
-
-use crate::world::{
-    World, active_integration, names, on_both, parsed, payload_is, unreadable, wire, with,
-};
+use tidings::domain::integration::{Integration, Standing};
 
 use super::{delete, update};
+use crate::world::{World, active_integration, names, on_both, parsed, payload_is, with};
 
 /// One row per integration that is created: what stands of its channel then.
 #[test]
@@ -122,20 +116,6 @@ fn one_that_was_not_primary_promotes_nobody() {
 /// 15c, one row per case: what stands of the channel, and what stands once the last one leads.
 #[test]
 fn an_integration_is_made_primary() {
-    // 15c.4
-    check(&["target off"], &["target 1 primary"]);
-    // 15c.5
-    check(&["old 1 primary", "target off"], &["old 1", "target 2 primary"]);
-    // 15c.6
-    check(
-        &["p 2 primary", "a 1", "i off", "target off"],
-        &["p 2", "a 1", "i off", "target 3 primary"],
-    );
-    // 15c.7
-    check(&["p 3 primary", "a 2", "target 1"], &["p 2", "a 1", "target 3 primary"]);
-    // 15c.8
-    check(&["a off", "b off", "target off"], &["a off", "b off", "target 1 primary"]);
-
     #[track_caller]
     fn check(before: &[&str], after: &[&str]) {
         on_both(|world| {
@@ -158,6 +138,20 @@ fn an_integration_is_made_primary() {
             assert_eq!(production.integrations().get(there.id).unwrap(), there);
         });
     }
+
+    // 15c.4
+    check(&["target off"], &["target 1 primary"]);
+    // 15c.5
+    check(&["old 1 primary", "target off"], &["old 1", "target 2 primary"]);
+    // 15c.6
+    check(
+        &["p 2 primary", "a 1", "i off", "target off"],
+        &["p 2", "a 1", "i off", "target 3 primary"],
+    );
+    // 15c.7
+    check(&["p 3 primary", "a 2", "target 1"], &["p 2", "a 1", "target 3 primary"]);
+    // 15c.8
+    check(&["a off", "b off", "target off"], &["a off", "b off", "target 1 primary"]);
 }
 
 #[test]

@@ -31,6 +31,15 @@ fn the_newest_comes_first_with_its_subscriber_and_its_workflow() {
 /// One row per query: who is notified of what, newest first.
 #[test]
 fn every_condition_must_hold_and_of_its_values_one() {
+    #[track_caller]
+    fn check(world: &World, query: Value, expected: &[&str]) {
+        let told = names(&list(world, query).data, |one| {
+            let (subscriber, template) = (one.subscriber.as_ref(), one.template.as_ref());
+            format!("{} {}", subscriber.unwrap().subscriber_id, template.unwrap().name)
+        });
+        assert_eq!(told, expected);
+    }
+
     on_both(|world| {
         let (times, workflows) = history(&world);
         let check = |query: Value, expected: &[&str]| check(&world, query, expected);
@@ -113,15 +122,6 @@ fn every_condition_must_hold_and_of_its_values_one() {
             &["ada both"],
         );
     });
-
-    #[track_caller]
-    fn check(world: &World, query: Value, expected: &[&str]) {
-        let told = names(&list(world, query).data, |one| {
-            let (subscriber, template) = (one.subscriber.as_ref(), one.template.as_ref());
-            format!("{} {}", subscriber.unwrap().subscriber_id, template.unwrap().name)
-        });
-        assert_eq!(told, expected);
-    }
 }
 
 #[test]

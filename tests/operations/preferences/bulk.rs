@@ -245,6 +245,6 @@ fn a_hundred_words_are_not_too_many() {
 }
 
 pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
-    let update = parsed(json!({ "preferences": words }));
+    let update = BulkPreferences { preferences: parsed(words), context: None };
     world.env.preferences(&id("ada")).update_bulk(&update).unwrap()
 }

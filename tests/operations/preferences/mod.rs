@@ -86,7 +86,7 @@ fn the_most_specific_layer_that_says_something_decides() {
     let (on, off) = (json!({ "email": true }), json!({ "email": false }));
     let (all_on, all_off) = (json!({ "enabled": true }), json!({ "enabled": false }));
     let none = json!({});
-    for (definition, dashboard, global, specific, expected) in [
+    let rows = [
         (&none, &none, &none, &none, (true, "template", "default")),
         (&off, &none, &none, &none, (false, "template", "definition")),
         (&off, &on, &none, &none, (true, "template", "dashboard")),
@@ -101,15 +101,16 @@ fn the_most_specific_layer_that_says_something_decides() {
         (&off, &json!({ "sms": true }), &all_on, &none, (true, "subscriber", "subscriber_global")),
         (&off, &json!({ "sms": true }), &none, &none, (false, "template", "definition")),
         (&none, &none, &off, &json!({ "sms": true }), (false, "subscriber", "subscriber_global")),
-    ] {
-        on_both(|world| {
-            world.bare_subscriber("ada");
+    ];
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        for (definition, dashboard, global, specific, expected) in &rows {
             let defined = json!({ "preferenceSettings": definition });
             world.workflow(with(workflow_of("hi", &[email()]), defined));
             let set = json!({ "preferences": dashboard });
             world.env.workflows().update("hi", parsed(set)).unwrap();
             update_global(&world, spread(global));
-            if specific != &none {
+            if *specific != &none {
                 bulk::update(&world, json!([{ "workflowId": "hi", "channels": specific }]));
             }
 
@@ -117,11 +118,14 @@ fn the_most_specific_layer_that_says_something_decides() {
 
             let (enabled, source, layer) = expected;
             let layers = format!("{definition} {dashboard} {global} {specific}");
-            assert_eq!(shown["channels"]["email"], enabled, "{layers}");
+            assert_eq!(shown["channels"]["email"], *enabled, "{layers}");
             let email = json!({ "channel": "email", "source": source, "layer": layer });
             assert_eq!(shown["overrides"][1], email, "{layers}");
-        });
-    }
+            world.env.workflows().delete("hi").unwrap();
+            world.env.subscribers().delete(&id("ada")).unwrap();
+            world.bare_subscriber("ada");
+        }
+    });
 }
 
 #[test]

@@ -4,14 +4,10 @@ mod list;
 
 use serde_json::{Value, json};
 use tidings::domain::ids::SubscriberId;
-use tidings::domain::page::PageQuery;
-use tidings::domain::subscriber::{
-    Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
-};
+use tidings::domain::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
 
 use crate::world::{
-    START, World, id, in_app, names, on_both, only, pages, parsed, unreadable, wire, with,
-    workflow_of,
+    START, World, id, in_app, on_both, only, parsed, unreadable, wire, with, workflow_of,
 };
 
 #[test]

@@ -5,11 +5,11 @@ mod refusing;
 use serde_json::{Value, json};
 use tidings::domain::ids::WorkflowId;
 use tidings::domain::page::PageQuery;
-use tidings::domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+use tidings::domain::workflow::{Workflow, WorkflowQuery};
 
 use crate::world::{
-    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms,
-    unreadable, wire, with, workflow_of,
+    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms, wire,
+    with, workflow_of,
 };
 
 #[test]
@@ -195,6 +195,8 @@ fn steps_that_name_their_ids_keep_them() {
         assert_eq!((first_now.id, first_now.template_id), (first.id, first.template_id));
         assert_eq!(first_now.definition, parsed(with(in_app(), body)));
         assert!([first.id, second.id, third.id].iter().all(|known| *known != fresh.id));
+        let before = updated.steps.iter().map(|step| step.parent_id).collect::<Vec<_>>();
+        assert_eq!(before, [None, Some(third.id), Some(fresh.id)]);
         assert_eq!(names(&updated.triggers[0].variables, |one| one.name.clone()), ["name", "new"]);
         assert_eq!(updated.triggers[0].identifier.as_str(), "w");
     });
@@ -235,7 +237,7 @@ fn every_condition_of_a_list_must_hold() {
 #[test]
 fn a_list_is_walked_page_by_page() {
     on_both(|world| {
-        let made = ["e", "d", "c", "b", "a"].map(|name| world.in_app_workflow(name));
+        let mut made = ["e", "d", "c", "b", "a"].map(|name| world.in_app_workflow(name));
         let page = PageQuery { limit: Some(2), ..PageQuery::default() };
         let walk = |active| {
             pages(&page, |page| {
@@ -244,8 +246,8 @@ fn a_list_is_walked_page_by_page() {
             })
         };
 
-        let [e, d, c, b, a] = made;
-        let expected = [vec![a, b], vec![c, d], vec![e]];
+        made.reverse();
+        let expected = [&made[..2], &made[2..4], &made[4..]];
         assert_eq!(walk(None), expected);
         assert_eq!(walk(Some(true)), expected);
     });

@@ -28,6 +28,6 @@ impl RetryPolicy {
         }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let interval = self.first_interval.saturating_mul(doubled);
-        Some(interval - interval / 4 / (1 << 16) * u32::from(jitter))
+        Some(interval.saturating_sub(interval / 4 / (1 << 16) * u32::from(jitter)))
     }
 }

@@ -164,7 +164,7 @@ proptest! {
         let wait = policy.next(attempts, jitter);
         prop_assert_eq!(wait.is_some(), attempts < tries);
         if let (Some(least), Some(most)) = (wait, policy.next(attempts, 0)) {
-            prop_assert!(least <= most && least >= most - most / 4);
+            prop_assert!(least <= most && least.saturating_add(most / 4) >= most);
             prop_assert!(most >= first_interval);
         }
     }

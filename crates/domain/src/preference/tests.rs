@@ -239,7 +239,8 @@ fn a_criticality_shows_its_workflows() {
 
 #[test]
 fn a_bulk_is_about_1_to_100_workflows() {
-    let item = |_| BulkPreference { workflow_id: "w".into(), channels: Default::default() };
+    let channels = PreferenceChannels::default();
+    let item = |_| BulkPreference { workflow_id: "w".into(), channels };
     let check = |count| {
         let bulk = BulkPreferences { preferences: (0..count).map(item).collect(), context: None };
         bulk.check().map_err(|invalid| invalid.to_string())

@@ -180,11 +180,11 @@ fn what_has_no_address_is_skipped() {
 #[test]
 fn what_stands_first_is_named() {
     use RefusalKind::{Fail, Skip};
-    let off = Some(Preference::default().with(Channel::Email, false));
+    let off = Preference::default().with(Channel::Email, false);
 
     let mut world = World::on(Channel::Email);
     let (subscriber, workflow) = (world.subscriber.take(), world.workflow.take());
-    (world.global, world.specific) = (off, off);
+    (world.global, world.specific) = (Some(off), Some(off));
     world.integrations.clear();
     check(&world, Skip, Detail::SubscriberDeleted);
 
@@ -193,7 +193,7 @@ fn what_stands_first_is_named() {
     check(&world, Skip, Detail::WorkflowDeleted);
 
     world.workflow = workflow;
-    world.workflow.as_mut().unwrap().preference_settings = off.unwrap();
+    world.workflow.as_mut().unwrap().preference_settings = off;
     let template = json!({ "subject": "", "body": "{{ 'x' * 1000000000000 }}" });
     world.step().kind =
         serde_json::from_value(json!({ "type": "email", "template": template })).unwrap();

@@ -74,7 +74,9 @@ fn claim_one(
     let found = run.notification.job(job);
     match found.map(|job| turn::dispatch(job, &run.notification, run.gathered.surroundings())) {
         None => {}
-        Some(Ok(dispatch)) => claimed.deliveries.extend(run.start(job, attempts.saturating_add(1), dispatch)),
+        Some(Ok(dispatch)) => {
+            claimed.deliveries.extend(run.start(job, attempts.saturating_add(1), dispatch))
+        }
         Some(Err(refusal)) => {
             match refusal.kind {
                 RefusalKind::Skip => claimed.skipped += 1,

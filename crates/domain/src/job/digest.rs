@@ -1,0 +1,65 @@
+//! What a digest collected.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::Object;
+use crate::step::{MonthlyType, Ordinal, OrdinalValue};
+use crate::vocabulary::{TimeUnit, Weekday, vocabulary};
+
+/// What a digest collected, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct JobDigest {
+    #[serde(rename = "type")]
+    pub kind: DigestType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<TimeUnit>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Object>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_amount: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_unit: Option<TimeUnit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_mode: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed: Option<JobTimed>,
+}
+
+vocabulary! {
+    /// How a digest collects.
+    DigestType, "type":
+    Regular = "regular",
+    Backoff = "backoff",
+    Timed = "timed",
+}
+
+/// The times of the calendar at which a digest ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct JobTimed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_time: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub week_days: Vec<Weekday>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub month_days: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal: Option<Ordinal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal_value: Option<OrdinalValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monthly_type: Option<MonthlyType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cron_expression: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_date: Option<String>,
+}

@@ -1,0 +1,125 @@
+//! The engine does what a model does that is obviously right, on a store that runs every
+//! transaction once, and on one that runs it twice.
+
+use std::time::Duration;
+
+use fuzz::facade::{Backend, Shared, World};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::json;
+use tidings::Scope;
+use tidings::domain::ids::{MessageId, SubscriberId};
+use tidings::domain::message::{MarkAs, MessageQuery};
+use tidings::domain::page::PageQuery;
+use tidings::domain::vocabulary::Channel;
+
+use crate::faulty::HesitantStore;
+use crate::seeded::{email, inbox};
+use crate::{cases, parsed};
+use checks::{check_letters, check_people, check_question};
+use history::{Flow, Happening, Step, WORKFLOWS, question, step};
+use plain::{Model, is_set};
+
+mod checks;
+mod history;
+mod plain;
+
+proptest! {
+    #![proptest_config(cases(48))]
+
+    #[test]
+    fn after_any_history(
+        steps in vec(step(), 0..40),
+        questions in vec(question(), 8),
+        limit in 1_u32..5,
+        hesitant in any::<bool>(),
+    ) {
+        let world = start(hesitant);
+        let mut model = Model::default();
+        for step in &steps {
+            run(&world, &model, step);
+            model.run(step);
+        }
+        check_people(&world, &model, limit);
+        check_letters(&world, &model, limit);
+        for question in &questions {
+            check_question(&world, &model, question);
+        }
+    }
+}
+
+fn start(hesitant: bool) -> World {
+    let world = match hesitant {
+        true => World::on(Backend::Memory(Shared::new(HesitantStore::default()))),
+        false => World::in_memory(),
+    };
+    for Flow { name, channel, steps, severity, critical } in &WORKFLOWS {
+        let step = if *channel == Channel::Email { email() } else { inbox() };
+        let create = json!({
+            "workflowId": name, "name": name, "active": true, "critical": critical,
+            "severity": severity, "steps": vec![step; *steps],
+        });
+        world.env.workflows().create(parsed(create)).unwrap();
+    }
+    let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
+    world.env.integrations().create(parsed(sends)).unwrap();
+    world
+}
+
+/// Does what `step` says, as long as it makes sense.
+fn run(world: &World, model: &Model, step: &Step) {
+    let (env, is_there) = (&world.env, |name: &str| model.person(name).is_some());
+    match step {
+        Step::Say(name, email) => {
+            let mut profile = json!({ "subscriberId": name });
+            if let Some(email) = email {
+                profile["email"] = json!(email);
+            }
+            env.subscribers().upsert(parsed(profile)).unwrap();
+        }
+        Step::Leave(name) => {
+            assert_eq!(env.subscribers().delete(&id(name)).is_ok(), is_there(name));
+        }
+        Step::Trigger(happening) => trigger(env, &model.next_transaction(), happening),
+        Step::Mark(name, which, mark) => mark_as(env, &id(name), *which, *mark),
+        Step::Mute(name, workflow, word) => {
+            let Flow { name: workflow, channel, critical, .. } = &WORKFLOWS[*workflow];
+            let word = json!({ "workflowId": workflow, "channels": { channel.as_str(): word } });
+            let bulk = parsed(json!({ "preferences": [word] }));
+            let said = env.preferences(&id(name)).update_bulk(&bulk);
+            assert_eq!(said.is_ok(), is_there(name) && !critical);
+        }
+        Step::Deliver => drop(world.engine.delivery().run_due(usize::MAX).unwrap()),
+        Step::Wait(millis) => world.clock.advance(Duration::from_millis(*millis)),
+    }
+}
+
+fn trigger(env: &Scope, transaction: &str, happening: &Happening) {
+    let Happening { workflow, to, tenant, urgent } = happening;
+    let name = WORKFLOWS[*workflow].name;
+    let mut trigger = json!({ "name": name, "to": to, "transactionId": transaction });
+    if let Some(tenant) = tenant {
+        trigger["context"] = json!({ "tenant": tenant });
+    }
+    if *urgent {
+        trigger["overrides"] = json!({ "severity": "high" });
+    }
+    let receipt = env.events().trigger(&parsed(trigger)).unwrap();
+    assert_eq!(receipt.notifications.len(), to.len());
+}
+
+// Marks the messages whose bits are set, counting from the newest one.
+fn mark_as(env: &Scope, who: &SubscriberId, which: u8, mark: MarkAs) {
+    let page = PageQuery { limit: Some(PageQuery::MAX_LIMIT), ..PageQuery::default() };
+    let query = MessageQuery { page, ..MessageQuery::default() };
+    let Ok(messages) = env.messages().list(who, &query) else { return };
+    let marked = messages.data.iter().enumerate().filter(|(at, _)| is_set(which, *at));
+    let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
+    if !ids.is_empty() {
+        env.messages().mark_as(who, &ids, mark).unwrap();
+    }
+}
+
+fn id(name: &str) -> SubscriberId {
+    SubscriberId::new(name).unwrap()
+}
