@@ -224,6 +224,9 @@ pub struct Rendered {
     pub content: MessageContent,
     /// What a message in the inbox calls for.
     pub cta: Cta,
+    /// The variant of the step that says it, by its name or else its place; none if it is the step
+    /// itself.
+    pub variant: Option<String>,
 }
 
 impl StepDefinition {
@@ -319,7 +322,7 @@ impl EmailTemplate {
             }
         };
         let subject = Some(self.subject.render(Format::Plain, facts)?);
-        Ok(Rendered { subject, title: None, content, cta: Cta::default() })
+        Ok(Rendered { subject, title: None, content, cta: Cta::default(), variant: None })
     }
 }
 
@@ -334,7 +337,7 @@ impl PushTemplate {
 impl Rendered {
     fn text(text: String) -> Self {
         let content = MessageContent::Text(text);
-        Self { subject: None, title: None, content, cta: Cta::default() }
+        Self { subject: None, title: None, content, cta: Cta::default(), variant: None }
     }
 }
 

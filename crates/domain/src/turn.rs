@@ -14,7 +14,7 @@ use crate::json::Object;
 use crate::notification::Notification;
 use crate::preference::{Layer, Preference, resolve};
 use crate::secret::Secret;
-use crate::step::{Rendered, Step, StepKind};
+use crate::step::{Rendered, Step, Variant};
 use crate::subscriber::{Profile, Subscriber};
 use crate::template;
 use crate::vocabulary::Channel;
@@ -151,8 +151,11 @@ impl<'a> Turn<'a> {
                 identifier: self.workflow.identifier().as_str(),
             },
         });
-        match self.content(facts).render(&known) {
-            Some(Ok(rendered)) => Ok(rendered),
+        let variant = self.variant(facts);
+        let kind = variant.map_or(&self.step.definition.kind, |(_, variant)| &variant.kind);
+        let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
+        match kind.render(&known) {
+            Some(Ok(rendered)) => Ok(Rendered { variant, ..rendered }),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
             None => Err(fail(Detail::ContentNotGenerated)),
         }
@@ -184,16 +187,15 @@ impl<'a> Turn<'a> {
         }
     }
 
-    // The content of the first variant whose conditions hold, or else the step's own. A variant
-    // without conditions is never chosen.
-    fn content(&self, facts: &filter::Facts<'_>) -> &'a StepKind {
-        let mut variants = self.step.definition.variants.iter();
-        let chosen = variants.find(|variant| {
+    // The first variant whose conditions hold, and its place. One without conditions is never
+    // chosen.
+    fn variant(&self, facts: &filter::Facts<'_>) -> Option<(usize, &'a Variant)> {
+        let mut variants = self.step.definition.variants.iter().enumerate();
+        variants.find(|(_, variant)| {
             variant.active
                 && !variant.filters.is_empty()
                 && filter::evaluate(&variant.filters, facts).holds
-        });
-        chosen.map_or(&self.step.definition.kind, |variant| &variant.kind)
+        })
     }
 
     fn integration(&self) -> Result<&'a Integration, Refusal> {

@@ -34,7 +34,7 @@ impl Integrations<'_> {
         let integration =
             Integration::new(self.scope.id(now), &self.scope.home, identifier, create)?;
         self.scope.write(|txn| {
-            self.claim_identifier(&*txn, &integration)?;
+            claim_identifier(&*txn, &integration)?;
             let mut peers = self.peers(&*txn, integration.channel)?;
             if integration.channel == Channel::InApp && !peers.0.is_empty() {
                 return Err(Rule::OneInbox.into());
@@ -83,7 +83,7 @@ impl Integrations<'_> {
             let before = get(&self.scope.home, &*txn, id)?;
             let after = before.updated(update.clone())?;
             if after.identifier != before.identifier {
-                self.claim_identifier(&*txn, &after)?;
+                claim_identifier(&*txn, &after)?;
             }
             self.change(txn, id, |peers| {
                 for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
@@ -155,15 +155,6 @@ impl Integrations<'_> {
         Ok(Peers(integrations))
     }
 
-    fn claim_identifier(&self, snapshot: &dyn Snapshot, integration: &Integration) -> Result<()> {
-        let identifier = &integration.identifier;
-        let key = layout::integration_identifier(integration.environment_id, identifier);
-        match snapshot.contains(Table::IntegrationIdentifiers, &key)? {
-            true => Err(Error::conflict(Entity::Integration, identifier)),
-            false => Ok(()),
-        }
-    }
-
     fn made_identifier(&self, create: &IntegrationCreate) -> Result<IntegrationIdentifier> {
         let suffix = self.scope.engine.parts.ids.text(8);
         Ok(Integration::made_identifier(create, &suffix)?)
@@ -183,6 +174,16 @@ fn get(home: &Home, snapshot: &dyn Snapshot, id: IntegrationId) -> Result<Integr
     integration
         .filter(|integration: &Integration| !integration.is_deleted())
         .ok_or_else(|| Error::not_found(Entity::Integration, id))
+}
+
+// Refuses an identifier that another integration has.
+fn claim_identifier(snapshot: &dyn Snapshot, integration: &Integration) -> Result<()> {
+    let identifier = &integration.identifier;
+    let key = layout::integration_identifier(integration.environment_id, identifier);
+    if snapshot.contains(Table::IntegrationIdentifiers, &key)? {
+        return Err(Error::conflict(Entity::Integration, identifier));
+    }
+    Ok(())
 }
 
 fn store(txn: &mut dyn Transaction, before: &[Integration], after: &[Integration]) -> Result<()> {

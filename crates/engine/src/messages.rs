@@ -1,12 +1,14 @@
 //! Operations on the messages of subscribers.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use domain::error::{Invalid, Reason};
 use domain::ids::{MessageId, SubscriberId, WorkflowId};
 use domain::message::{MarkAs, Message, MessageQuery};
 use domain::page::Page;
 use domain::subscriber::Subscriber;
+use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
 
 use crate::{Result, Scope, subscribers, workflows};
@@ -28,14 +30,17 @@ impl Messages<'_> {
         self.scope.read(|snapshot| {
             let subscriber = subscribers::get(self.scope, snapshot, subscriber)?;
             let mut page = page(self.scope, snapshot, &subscriber, query)?;
-            let mut known: HashMap<WorkflowId, _> = HashMap::new();
+            let mut known: HashMap<WorkflowId, Option<Workflow>> = HashMap::new();
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
                 if let Some(id) = message.workflow_id {
-                    if !known.contains_key(&id) {
-                        known.insert(id, workflows::find_by_id(self.scope, snapshot, id)?);
-                    }
-                    message.template = known.get(&id).cloned().flatten();
+                    message.template = match known.entry(id) {
+                        Entry::Occupied(known) => known.get().clone(),
+                        Entry::Vacant(unknown) => {
+                            let found = workflows::find_by_id(self.scope, snapshot, id)?;
+                            unknown.insert(found).clone()
+                        }
+                    };
                 }
             }
             Ok(page)

@@ -1,5 +1,6 @@
 //! Operations on the activity list.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -70,14 +71,11 @@ impl Narrowed {
         snapshot: &dyn Snapshot,
         query: &NotificationQuery,
     ) -> Result<Option<Self>> {
-        let subscribers = match query.names_subscribers() {
-            true => Some(named_subscribers(scope, snapshot, query)?),
-            false => None,
-        };
-        let workflows = match query.templates.is_empty() {
-            true => None,
-            false => Some(named_workflows(scope, snapshot, query)?),
-        };
+        let subscribers = query.names_subscribers();
+        let subscribers = subscribers.then(|| named_subscribers(scope, snapshot, query));
+        let workflows = !query.templates.is_empty();
+        let workflows = workflows.then(|| named_workflows(scope, snapshot, query));
+        let (subscribers, workflows) = (subscribers.transpose()?, workflows.transpose()?);
         let found = Self { subscribers, workflows };
         let is_empty = found.subscribers.as_ref().is_some_and(BTreeSet::is_empty)
             || found.workflows.as_ref().is_some_and(BTreeSet::is_empty);
@@ -223,18 +221,22 @@ impl Names {
         notification: &mut Notification,
     ) -> Result<()> {
         let id = notification.subscriber_id;
-        if !self.subscribers.contains_key(&id) {
-            let key = layout::subscriber_id(scope.environment_id(), id);
-            let subscriber = snapshot.find_by::<Subscriber>(Table::SubscriberIds, &key)?;
-            self.subscribers.insert(id, subscriber.as_ref().map(NotificationSubscriber::from));
-        }
-        notification.subscriber = self.subscribers.get(&id).cloned().flatten();
+        notification.subscriber = match self.subscribers.entry(id) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => {
+                let key = layout::subscriber_id(scope.environment_id(), id);
+                let subscriber = snapshot.find_by::<Subscriber>(Table::SubscriberIds, &key)?;
+                unknown.insert(subscriber.as_ref().map(NotificationSubscriber::from)).clone()
+            }
+        };
         let Some(id) = notification.workflow_id else { return Ok(()) };
-        if !self.templates.contains_key(&id) {
-            let workflow = workflows::find_by_id(scope, snapshot, id)?;
-            self.templates.insert(id, workflow.as_ref().map(NotificationTemplate::from));
-        }
-        notification.template = self.templates.get(&id).cloned().flatten();
+        notification.template = match self.templates.entry(id) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => {
+                let workflow = workflows::find_by_id(scope, snapshot, id)?;
+                unknown.insert(workflow.as_ref().map(NotificationTemplate::from)).clone()
+            }
+        };
         Ok(())
     }
 }

@@ -60,9 +60,7 @@ impl Subscribers<'_> {
         let environment = self.scope.environment_id();
         // Both tables sort by id behind what the subscribers have in common.
         let (table, prefix) = match &query.email {
-            Some(email) => {
-                (Table::SubscriberEmails, layout::subscriber_emails(environment, email))
-            }
+            Some(email) => (Table::SubscriberEmails, layout::subscriber_emails(environment, email)),
             None => (Table::SubscriberIds, layout::subscriber_ids(environment)),
         };
         let shows = |subscriber: &Subscriber| query.shows(subscriber);

@@ -51,6 +51,7 @@ fn message(on: Channel) -> Message {
         title: Some("T".into()),
         content: MessageContent::Text("C".into()),
         cta: Cta::new(Some("/".into()), None),
+        variant: None,
     };
     let now = sample::at(5);
     Message::new(sample::id(9), &notification, &workflow, (sample::id(8), on), rendered, now)

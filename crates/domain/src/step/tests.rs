@@ -13,7 +13,8 @@ fn facts() -> Facts {
 
 // The parts of a rendered content that are not empty.
 fn rendered(step: Value) -> Value {
-    let Rendered { subject, title, content, cta } = kind(step).render(&facts()).unwrap().unwrap();
+    let Rendered { subject, title, content, cta, .. } =
+        kind(step).render(&facts()).unwrap().unwrap();
     let mut json = json!({ "content": content });
     for (name, part) in [("subject", json!(subject)), ("title", json!(title)), ("cta", json!(cta))]
     {

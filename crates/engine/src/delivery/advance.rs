@@ -56,11 +56,14 @@ impl Run<'_> {
 
     /// The message of `job` on `channel`; nothing, if the job or its workflow is gone.
     pub(crate) fn message(
-        &self,
+        &mut self,
         job: JobId,
         channel: Channel,
-        rendered: Rendered,
+        mut rendered: Rendered,
     ) -> Option<Message> {
+        if let Some(variant) = rendered.variant.take() {
+            self.log(job, Detail::VariantChosen, Some(variant));
+        }
         let workflow = self.gathered.workflow.as_deref()?;
         let content = (self.notification.job(job)?.step.template_id, channel);
         let id = self.scope.id(self.now);

@@ -42,7 +42,7 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
 
 /// When the next job is due.
 pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
-    let soonest = engine.read(|snapshot| Ok(due(snapshot, Timestamp::MAX, 1)?))?;
+    let soonest = engine.read(|snapshot| due(snapshot, Timestamp::MAX, 1))?;
     Ok(soonest.first().and_then(Notification::due_at))
 }
 
@@ -75,7 +75,7 @@ fn claim_one(
     match found.map(|job| turn::dispatch(job, &run.notification, run.gathered.surroundings())) {
         None => {}
         Some(Ok(dispatch)) => {
-            claimed.deliveries.extend(run.start(job, attempts.saturating_add(1), dispatch))
+            claimed.deliveries.extend(run.start(job, attempts.saturating_add(1), dispatch));
         }
         Some(Err(refusal)) => {
             match refusal.kind {

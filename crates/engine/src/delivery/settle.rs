@@ -25,9 +25,9 @@ pub(super) fn settle(
     }
     let now = engine.now();
     let settled = engine.write(|txn| {
-        let settled = outcomes.iter().map(|(delivery, outcome)| {
-            settle_one(engine, txn, delivery, outcome, now)
-        });
+        let settled = outcomes
+            .iter()
+            .map(|(delivery, outcome)| settle_one(engine, txn, delivery, outcome, now));
         settled.collect::<Result<Vec<_>>>()
     })?;
     for settled in settled {
