@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tidings::domain::integration::IntegrationDelete;
+use tidings::domain::job::Detail;
 
 use super::{ada, log, statuses};
 use crate::world::{
@@ -153,21 +154,23 @@ fn the_first_variant_whose_conditions_hold_is_sent() {
             says("bare"),
             with(when("asleep", "vip"), json!({ "active": false })),
             when("vip", "vip"),
-            when("german", "german"),
+            with(when("german", "german"), json!({ "name": "German" })),
         ];
         world.workflow_of("mail", &[with(says("plain"), json!({ "variants": variants }))]);
 
-        let check = |payload: Value, body: &str| {
+        let check = |payload: Value, body: &str, variant: Option<&str>| {
             world.trigger(json!({ "name": "mail", "to": "ada", "payload": payload }));
             world.run_due();
-            let content = crate::world::wire(&world.messages("ada")[0])["content"].clone();
-            assert_eq!(content, body);
+            assert_eq!(world.messages("ada")[0].text(), Some(body));
+            let log = world.notifications(json!({})).remove(0).jobs.remove(0).execution_details;
+            let chosen = log.into_iter().find(|entry| entry.detail == Detail::VariantChosen);
+            assert_eq!(chosen.and_then(|entry| entry.raw).as_deref(), variant);
         };
 
-        check(json!({}), "plain");
-        check(json!({ "vip": false, "german": true }), "german");
-        check(json!({ "vip": true }), "vip");
-        check(json!({ "vip": true, "german": true }), "vip");
+        check(json!({}), "plain", None);
+        check(json!({ "vip": false, "german": true }), "german", Some("German"));
+        check(json!({ "vip": true }), "vip", Some("2"));
+        check(json!({ "vip": true, "german": true }), "vip", Some("2"));
     });
 }
 
