@@ -6,7 +6,7 @@ use tidings::domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use tidings::domain::page::PageQuery;
 
 use crate::world::{
-    World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, wire, with,
+    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, wire, with,
     workflow_of,
 };
 
@@ -72,8 +72,8 @@ fn a_message_has_every_field_of_the_specification() {
                 "_notificationId": only(receipt.notifications).notification_id,
                 "_subscriberId": ada.id,
                 "templateIdentifier": "hi",
-                "createdAt": crate::world::START,
-                "deliveredAt": [crate::world::START],
+                "createdAt": START,
+                "deliveredAt": [START],
                 "read": false,
                 "seen": false,
                 "content": "Hello Ada",

@@ -7,7 +7,7 @@ use tidings::domain::page::{Cursor, Direction, PageQuery};
 use tidings::domain::time::Timestamp;
 
 use crate::world::{
-    World, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire,
+    World, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire, workflow_of,
 };
 
 #[test]
@@ -93,10 +93,7 @@ fn somebody_elses_messages_are_passed_over() {
         let own = delivered(&world, "ada");
         let foreign = delivered(&world, "bob");
         let production = world.production();
-        production
-            .workflows()
-            .create(parsed(crate::world::workflow_of("hi", &[in_app()])))
-            .unwrap();
+        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
         production.events().trigger(&parsed(json!({ "name": "hi", "to": "ada" }))).unwrap();
         let list = || production.inbox(&id("ada")).list(&MessageQuery::default()).unwrap();
         let elsewhere = only(list().data);

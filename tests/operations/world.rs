@@ -22,7 +22,7 @@ use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
 use tidings::store::{Order, ReadBody, Store, Table, WriteBody};
 use tidings::{
-    Builder, DeliveryReport, Engine, ManualClock, Organization, Outbox, Scope, SeededEntropy,
+    Builder, Clock, DeliveryReport, Engine, ManualClock, Organization, Outbox, Scope, SeededEntropy,
 };
 
 /// When the clock of every world starts.
@@ -142,6 +142,11 @@ impl World {
         answer
     }
 
+    /// The time on the clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Moves the clock forward by one second, and returns the time then.
     pub fn tick(&self) -> Timestamp {
         self.pass(Duration::from_secs(1))
@@ -150,7 +155,7 @@ impl World {
     /// Moves the clock forward by `span`, and returns the time then.
     pub fn pass(&self, span: Duration) -> Timestamp {
         self.clock.advance(span);
-        tidings::Clock::now(&self.clock)
+        self.now()
     }
 
     /// Creates an active workflow of that identifier with an in-app step.

@@ -6,7 +6,7 @@ use tidings::domain::job::Detail;
 
 use super::{ada, log, statuses};
 use crate::world::{
-    World, active_integration, email, names, on_both, only, parsed, payload_is, sms, with,
+    World, active_integration, email, names, on_both, only, parsed, payload_is, sms, wire, with,
 };
 
 #[test]
@@ -189,7 +189,7 @@ fn a_template_knows_a_subscriber_whose_data_is_as_deep_as_it_may_be() {
         world.run_due();
 
         assert_eq!(statuses(&world, id), ["completed"]);
-        let message = crate::world::wire(only(world.messages("ada")));
+        let message = wire(only(world.messages("ada")));
         assert_eq!(message["content"], "Hello Ada");
     });
 }

@@ -26,7 +26,7 @@ fn what_a_crash_left_behind_is_sent_again_after_its_lease() {
             *seen.lock().unwrap() = Some(delivery.idempotency_key());
         });
 
-        let until = tidings::Clock::now(&world.clock).after(LEASE);
+        let until = world.now().after(LEASE);
         let running = JobStatus::Running { lease_until: until, attempts: 1 };
         assert_eq!(only(world.notification(id).jobs).status, running);
         let next = world.another_engine();
@@ -149,7 +149,7 @@ fn an_outcome_is_ignored_while_somebody_else_is_sending() {
 
         assert_eq!(run_due(&engine), NOTHING);
 
-        let lease_until = tidings::Clock::now(&world.clock).after(LEASE);
+        let lease_until = world.now().after(LEASE);
         let running = JobStatus::Running { lease_until, attempts: 2 };
         assert_eq!(only(world.notification(id).jobs).status, running);
         assert_eq!(world.messages("ada"), []);
@@ -207,7 +207,7 @@ fn a_lease_is_as_long_as_the_engine_is_told() {
         });
         die(&engine);
 
-        let lease_until = tidings::Clock::now(&world.clock).after(Duration::from_secs(7));
+        let lease_until = world.now().after(Duration::from_secs(7));
         let running = JobStatus::Running { lease_until, attempts: 1 };
         assert_eq!(only(world.notification(id).jobs).status, running);
     });

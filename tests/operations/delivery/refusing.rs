@@ -5,8 +5,8 @@ use tidings::{DeliveryReport, Engine, SendError};
 
 use super::{ada, error, log, queued_email, statuses};
 use crate::world::{
-    World, email, id, in_app, on_both, on_both_with, only, parsed, payload_is, sms, wire, with,
-    workflow_of,
+    World, active_integration, email, id, in_app, on_both, on_both_with, only, parsed, payload_is,
+    sms, wire, with, workflow_of,
 };
 
 const SKIPPED: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 1 };
@@ -143,14 +143,14 @@ fn a_subscriber_without_an_address_is_not_sent_anything() {
             world.subscriber(with(json!({ "subscriberId": "ada" }), profile));
             world.workflow_of("any", &[step, in_app()]);
 
-            let id = world.notify("any", "ada");
+            let notification = world.notify("any", "ada");
             let report = world.run_due();
 
             assert_eq!(report, SKIPPED, "{detail}");
-            assert_eq!(log(&world.notification(id), 0), ["step_queued", detail]);
-            assert_eq!(statuses(&world, id), ["skipped", "completed"], "{detail}");
+            assert_eq!(log(&world.notification(notification), 0), ["step_queued", detail]);
+            assert_eq!(statuses(&world, notification), ["skipped", "completed"], "{detail}");
             world.env.workflows().delete("any").unwrap();
-            world.env.subscribers().delete(&crate::world::id("ada")).unwrap();
+            world.env.subscribers().delete(&id("ada")).unwrap();
         };
         for channel in ["email", "sms", "chat", "push"] {
             world.active_integration(channel, channel);
@@ -271,7 +271,7 @@ fn a_failure_for_good_is_listed_and_ends_its_job() {
 fn without_an_integration_a_job_fails() {
     on_both(|world| {
         ada(&world);
-        let off = crate::world::active_integration("email", "asleep");
+        let off = active_integration("email", "asleep");
         world.integration(with(off, json!({ "active": false })));
         world.active_integration("sms", "twilio");
         world.workflow_of("mail", &[email(), in_app()]);

@@ -8,7 +8,7 @@ use tidings::domain::time::Timestamp;
 use tidings::{Delivery, DeliveryReport, SendError};
 
 use super::{error, log, queued_email, retryable, statuses};
-use crate::world::{World, in_app, names, on_both, on_both_with, only, wire};
+use crate::world::{World, email, in_app, names, on_both, on_both_with, only, wire};
 
 const RETRIED: DeliveryReport = DeliveryReport { sent: 0, retried: 1, failed: 0, skipped: 0 };
 const NOTHING: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0 };
@@ -21,7 +21,7 @@ fn a_message_is_tried_again_when_its_policy_says() {
 
         for attempts in 1..policy.attempts {
             world.outbox.refuse_next(retryable("busy"));
-            let failed_at = tidings::Clock::now(&world.clock);
+            let failed_at = world.now();
             assert_eq!(world.run_due(), RETRIED, "{attempts}");
 
             let due_at = due_at(&world, id, attempts);
@@ -86,7 +86,7 @@ fn a_service_that_asks_to_be_left_alone_is() {
             let id = queued_email(&world);
             let after = Some(Duration::from_secs(after));
             world.outbox.refuse_next(SendError::Retryable { after, reason: "later".into() });
-            let failed_at = tidings::Clock::now(&world.clock);
+            let failed_at = world.now();
 
             assert_eq!(world.run_due(), RETRIED);
 
@@ -143,7 +143,7 @@ fn the_steps_after_it_wait_for_a_message_that_is_tried_again() {
     on_both(|world| {
         queued_email(&world);
         world.run_due();
-        world.workflow_of("both", &[crate::world::email(), in_app()]);
+        world.workflow_of("both", &[email(), in_app()]);
         world.outbox.refuse_next(retryable("busy"));
 
         let id = world.notify("both", "ada");

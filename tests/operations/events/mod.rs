@@ -291,14 +291,14 @@ fn a_notification_says_what_was_triggered() {
             "transactionId": "t1",
         }));
 
-        let id = only(receipt.notifications).notification_id;
-        let mut shown = wire(world.notification(id));
+        let created = only(receipt.notifications).notification_id;
+        let mut shown = wire(world.notification(created));
         shown.as_object_mut().unwrap().remove("jobs").unwrap();
-        let ada = &world.env.subscribers().get(&crate::world::id("ada")).unwrap();
+        let ada = &world.env.subscribers().get(&id("ada")).unwrap();
         assert_eq!(
             shown,
             json!({
-                "_id": id,
+                "_id": created,
                 "_environmentId": world.env.environment_id(),
                 "_organizationId": "acme",
                 "_subscriberId": ada.id,

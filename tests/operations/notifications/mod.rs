@@ -4,8 +4,11 @@ mod list;
 
 use serde_json::{Value, json};
 use tidings::domain::ids::NotificationId;
+use tidings::domain::notification::Notification;
 
-use crate::world::{World, email, in_app, names, on_both, parsed, sms, wire, with, workflow_of};
+use crate::world::{
+    World, email, id, in_app, names, on_both, parsed, sms, wire, with, workflow_of,
+};
 
 #[test]
 fn a_notification_has_its_jobs_in_the_order_of_the_steps() {
@@ -76,21 +79,20 @@ fn the_log_of_a_job_is_in_order_of_time() {
 fn a_notification_outlives_its_workflow_and_its_subscriber() {
     on_both(|world| {
         world.in_app_workflow("hi");
-        let id = world.notify("hi", "ada");
-        let before = world.notification(id);
+        let created = world.notify("hi", "ada");
+        let before = world.notification(created);
         assert!(before.template.is_some() && before.subscriber.is_some());
 
         // 21.5
         world.env.workflows().delete("hi").unwrap();
-        let without_template =
-            tidings::domain::notification::Notification { template: None, ..before };
-        assert_eq!(world.notification(id), without_template);
+        let without_template = Notification { template: None, ..before };
+        assert_eq!(world.notification(created), without_template);
 
-        world.env.subscribers().delete(&crate::world::id("ada")).unwrap();
+        world.env.subscribers().delete(&id("ada")).unwrap();
         world.bare_subscriber("ada");
         assert_eq!(
-            world.notification(id),
-            tidings::domain::notification::Notification { subscriber: None, ..without_template }
+            world.notification(created),
+            Notification { subscriber: None, ..without_template }
         );
     });
 }
@@ -99,13 +101,13 @@ fn a_notification_outlives_its_workflow_and_its_subscriber() {
 fn a_notification_shows_its_subscriber_as_it_is_now() {
     on_both(|world| {
         world.in_app_workflow("hi");
-        let id = world.notify("hi", "ada");
+        let created = world.notify("hi", "ada");
         let update = json!({ "firstName": "Ada", "phone": "1", "email": "ada@example.org" });
-        let ada = world.env.subscribers().update(&crate::world::id("ada"), parsed(update)).unwrap();
+        let ada = world.env.subscribers().update(&id("ada"), parsed(update)).unwrap();
         let name = json!({ "name": "Greeting" });
         let workflow = world.env.workflows().update("hi", parsed(name)).unwrap();
 
-        let notification = world.notification(id);
+        let notification = world.notification(created);
 
         assert_eq!(
             wire(notification.subscriber),
