@@ -63,8 +63,7 @@ fn reading(
     store: impl Store,
 ) {
     let engine = Engine::builder().build(store);
-    let acme = engine.organization("acme".try_into().unwrap());
-    let env = engine.environment(acme.environments().development().unwrap().id).unwrap();
+    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
     let ada = SubscriberId::new("ada").unwrap();
     env.subscribers()
         .create(serde_json::from_value(json!({ "subscriberId": "ada" })).unwrap())

@@ -40,8 +40,7 @@ fn trigger(criterion: &mut Criterion, name: &str, store: impl Store) {
 
 fn environment(store: impl Store) -> Scope {
     let engine = Engine::builder().build(store);
-    let acme = engine.organization("acme".try_into().unwrap());
-    let env = engine.environment(acme.environments().development().unwrap().id).unwrap();
+    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
     let workflow = json!({
         "workflowId": "order-shipped",
         "name": "Order shipped",

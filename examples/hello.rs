@@ -6,8 +6,7 @@ use tidings::domain::message::MessageQuery;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
-    let shop = engine.organization("shop".try_into()?);
-    let env = engine.environment(shop.environments().development()?.id)?;
+    let env = engine.organization("shop".try_into()?).development()?;
 
     env.workflows().create(from_value(json!({
         "workflowId": "order-shipped",

@@ -62,12 +62,11 @@ fn builder(clock: &ManualClock) -> Builder {
     Engine::builder()
         .clock(clock.clone())
         .entropy(SeededEntropy::new(7))
-        .fallback_provider(Carrier::default())
+        .default_provider(Carrier::default())
 }
 
 fn production(engine: &Engine) -> Result<Scope, Box<dyn Error>> {
-    let larkspur = engine.organization("larkspur".try_into()?);
-    Ok(engine.environment(larkspur.environments().production()?.id)?)
+    Ok(engine.organization("larkspur".try_into()?).production()?)
 }
 
 fn progress_bar(events: usize) -> Result<ProgressBar, Box<dyn Error>> {

@@ -8,7 +8,8 @@
 //! cargo +nightly fuzz run facade
 //! ```
 //!
-//! What turns red goes into `corpus/<target>/` under a name that says what it shows.
+//! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. What turns red goes into
+//! `corpus/<target>/` under a name that says what it shows.
 
 use arbitrary::{Arbitrary, Unstructured};
 

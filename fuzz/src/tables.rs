@@ -28,6 +28,20 @@ pub fn dump(store: &dyn Store) -> Vec<Entry> {
     entries.expect("the store can be read")
 }
 
+/// Every record of a kind.
+pub fn records<R: Record>(store: &dyn Store) -> Vec<R> {
+    let mut records = Vec::new();
+    let read = store::read(store, |snapshot| {
+        records.clear();
+        snapshot.each(R::TABLE, &EVERYTHING, Order::Ascending, |_, record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        })
+    });
+    read.expect("the store can be read");
+    records
+}
+
 /// Puts `entries` into `store`.
 pub fn load(store: &dyn Store, entries: &[Entry]) {
     let loaded = store.write(&mut |transaction| {

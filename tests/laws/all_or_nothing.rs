@@ -180,7 +180,7 @@ fn deliveries() {
                 result.unwrap();
                 break;
             }
-            assert_is_fault(result, fault);
+            assert_is_fault(&result, fault);
             assert!(states.contains(&dump(&store)), "{fault:?} leaves half a transaction");
             world.engine.delivery().run_due(usize::MAX).unwrap();
             let sent = world.outbox.sent();
@@ -242,7 +242,7 @@ fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
                 assert_ne!(dump(&store), before, "the operation does nothing");
                 break;
             }
-            assert_is_fault(result, fault);
+            assert_is_fault(&result, fault);
             assert!(dump(&store) == before, "{fault:?} leaves something behind");
         }
     }
@@ -259,14 +259,14 @@ fn check_read<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
             result.unwrap();
             break;
         }
-        assert_is_fault(result, fault);
+        assert_is_fault(&result, fault);
     }
 }
 
 #[track_caller]
-fn assert_is_fault<T: Debug>(result: Result<T>, fault: Fault) {
+fn assert_is_fault<T: Debug>(result: &Result<T>, fault: Fault) {
     let is_fault =
-        matches!(&result, Err(Error::Store(store::Error::Backend { backend: "faulty", .. })));
+        matches!(result, Err(Error::Store(store::Error::Backend { backend: "faulty", .. })));
     assert!(is_fault, "{fault:?} is answered with {result:?}");
 }
 
@@ -299,6 +299,7 @@ impl Outcome {
         let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
         let notifications = world.env.notifications().list(&everything).unwrap().data;
         let jobs = notifications.iter().flat_map(|notification| &notification.jobs);
+        assert!(jobs.clone().all(|job| job.status.has_ended()), "something is left");
         let jobs = jobs.map(|job| format!("{} {:?}", job.id, job.status)).collect();
         Self { sent: sent.collect(), jobs, messages: messages(world) }
     }

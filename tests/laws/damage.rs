@@ -121,6 +121,25 @@ fn a_ruined_value_is_not_read_as_something_else() {
     }
 }
 
+/// A record is not taken for another one, which may be in another scope.
+#[test]
+fn a_value_in_the_wrong_place_is_not_believed() {
+    let world = Ruins::new();
+    let expected = OPERATIONS.map(|operation| world.ask(operation));
+    for table in Table::ALL {
+        let entries: Vec<_> = entries_of(table).collect();
+        let is_record = |value: &[u8]| decoded(value).is_some();
+        let [(first, one), .., (last, other)] = entries.as_slice() else { continue };
+        if is_record(one) {
+            world.put(table, first, Some(other));
+            world.put(table, last, Some(one));
+            assert!(check_seen_or_refused(&world, table, &expected) > 0, "{}", table.name());
+            world.put(table, first, Some(one));
+            world.put(table, last, Some(other));
+        }
+    }
+}
+
 /// Checks that each operation says what is expected, or that `table` is damaged, and counts those
 /// that do the latter.
 #[track_caller]
@@ -239,7 +258,9 @@ fn encoded(json: &Value) -> Vec<u8> {
 }
 
 /// What makes nothing of a value.
-const RUINS: [fn(&[u8]) -> Vec<u8>; 6] = [
+type Ruin = fn(&[u8]) -> Vec<u8>;
+
+const RUINS: [Ruin; 6] = [
     |_| Vec::new(),
     |_| b"\x01{}".to_vec(),
     |value| value[..value.len() / 2].to_vec(),
@@ -286,7 +307,7 @@ impl Ruins {
         let engine = Engine::builder()
             .clock(ManualClock::at(now))
             .entropy(SeededEntropy::new(1))
-            .fallback_provider(Outbox::default())
+            .default_provider(Outbox::default())
             .build(Shared::new(ForgetfulStore(self.0.clone())));
         match engine.environment(seeded::world().env.environment_id()) {
             Ok(env) => operation(&engine, &env),

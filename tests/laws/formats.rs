@@ -62,29 +62,29 @@ fn every_version_is_read() {
         let golden: Vec<Entry> = fs::read_to_string(&path).unwrap().lines().map(entry).collect();
         let memory = MemoryStore::default();
         load(&memory, &golden);
-        check_reads(Shared::new(memory));
+        check_reads(&Shared::new(memory));
         let disk = Disk::default();
         load(&disk.open(), &golden);
-        check_reads(Shared::new(disk.open()));
+        check_reads(&Shared::new(disk.open()));
     }
 }
 
 /// Checks that everything in `store` is to be had from an engine over it, and that life goes on from
 /// there.
 #[track_caller]
-fn check_reads(store: Shared) {
-    check_indexes(&store);
+fn check_reads(store: &Shared) {
+    check_indexes(store);
     let outbox = Outbox::default();
     let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
     let engine = Engine::builder()
         .clock(ManualClock::at(now))
-        .fallback_provider(outbox.clone())
+        .default_provider(outbox.clone())
         .build(store.clone());
 
-    check_reads_back(&engine, &store);
+    check_reads_back(&engine, store);
     engine.delivery().run_due(usize::MAX).unwrap();
     assert!(!outbox.sent().is_empty(), "what was due is not sent");
-    check_indexes(&store);
+    check_indexes(store);
 }
 
 /// Checks that the public operations have as many records as there are, and what hangs on them.

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use fuzz::facade::{Who, World};
-use fuzz::tables::{check_indexes, dump};
+use fuzz::facade::World;
+use fuzz::tables::{check_indexes, dump, records};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use store::Table;
-use tidings::domain::ids::NotificationId;
+use store::{Key, Record, Table};
 use tidings::domain::job::JobStatus;
-use tidings::domain::message::{InboxCounts, MessageQuery};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::page::PageQuery;
+use tidings::domain::message::{InboxCounts, Message};
+use tidings::domain::notification::Notification;
+use tidings::domain::subscriber::Subscriber;
 use tidings::domain::vocabulary::Channel;
 
 use crate::{beginning, cases, op};
@@ -34,17 +33,17 @@ proptest! {
 /// What the inbox counts is what the messages say.
 #[track_caller]
 fn check_counts(world: &World) {
-    let everything = PageQuery { limit: Some(PageQuery::MAX_LIMIT), ..PageQuery::default() };
-    for who in (0..4).map(|who| Who(who).id()) {
-        let query = MessageQuery { page: everything.clone(), ..MessageQuery::default() };
-        let Ok(page) = world.env.messages().list(&who, &query) else { continue };
-        assert_eq!(page.next, None, "there are more messages than this test looks at");
-        let in_inbox = page.data.iter().filter(|message| message.channel == Channel::InApp);
+    let messages = records::<Message>(&world.store);
+    for subscriber in records::<Subscriber>(&world.store) {
+        let in_inbox = messages.iter().filter(|message| {
+            message.subscriber_id == subscriber.id && message.channel == Channel::InApp
+        });
         let stages: Vec<_> = in_inbox.map(|message| message.stage).collect();
         let expected = InboxCounts {
             unseen: stages.iter().filter(|stage| !stage.is_seen()).count(),
             unread: stages.iter().filter(|stage| !stage.is_read()).count(),
         };
+        let who = subscriber.subscriber_id;
         assert_eq!(world.env.inbox(&who).counts().unwrap(), expected, "{who} has {stages:?}");
     }
 }
@@ -53,22 +52,13 @@ fn check_counts(world: &World) {
 #[track_caller]
 fn check_due(world: &World) {
     let entries = dump(&world.store);
-    let due = entries.iter().filter(|(table, _, _)| *table == Table::Due);
-    let due: BTreeSet<Vec<u8>> = due.map(|(_, _, target)| target.clone()).collect();
-    let notifications = all_notifications(world);
-    let waiting = notifications.iter().filter(|notification| {
+    let due = entries.iter().filter(|(table, ..)| *table == Table::Due);
+    let due: BTreeSet<&[u8]> = due.map(|(_, _, target)| target.as_slice()).collect();
+    let mut waiting = records::<Notification>(&world.store);
+    waiting.retain(|notification| {
         let mut jobs = notification.jobs.iter();
         jobs.any(|job| matches!(job.status, JobStatus::Queued { .. } | JobStatus::Running { .. }))
     });
-    let waiting: BTreeSet<NotificationId> = waiting.map(|notification| notification.id).collect();
-    assert_eq!(due.len(), waiting.len(), "{waiting:?} wait");
-}
-
-fn all_notifications(world: &World) -> Vec<Notification> {
-    let page = |page| {
-        let limit = Some(NotificationQuery::MAX_LIMIT);
-        let query = NotificationQuery { page, limit, ..NotificationQuery::default() };
-        world.env.notifications().list(&query).unwrap().data
-    };
-    (0..).map(page).take_while(|page| !page.is_empty()).flatten().collect()
+    let keys: Vec<_> = waiting.iter().map(Record::key).collect();
+    assert_eq!(due, keys.iter().map(Key::as_bytes).collect());
 }

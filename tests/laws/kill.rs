@@ -1,5 +1,6 @@
 //! Nothing that was acknowledged is lost when the process is killed, and nothing is half there.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,16 +9,16 @@ use std::time::Duration;
 use std::{env, thread};
 
 use fuzz::facade::Shared;
-use fuzz::tables::{check_indexes, dump};
+use fuzz::tables::{check_indexes, dump, records};
 use serde_json::json;
 use store::Table;
 use store::redb::RedbStore;
 use tempfile::tempdir;
 use tidings::domain::ids::SubscriberId;
 use tidings::domain::job::JobStatus;
-use tidings::domain::message::{MarkAs, MessageQuery};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::trigger::Trigger;
+use tidings::domain::message::{MarkAs, Message, MessageQuery};
+use tidings::domain::notification::Notification;
+use tidings::domain::trigger::{AcceptedTrigger, Trigger};
 use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SystemClock};
 
 use crate::seeded::{ada, email, inbox};
@@ -26,22 +27,23 @@ use crate::{parsed, scale};
 /// Tells the child which file to write to.
 const FILE: &str = "TIDINGS_LAWS_KILL_FILE";
 
+/// How often a process is killed that works on the same file.
 const ROUNDS: u32 = 3;
 
 #[test]
 fn what_was_acknowledged_survives_a_kill() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("tidings.redb");
-    let mut acknowledged = Vec::new();
-    for round in 0..ROUNDS * scale() {
-        // Between the first acknowledgement and some hundred of them.
-        let millis = u64::from(round) * 37 % 150;
-        let new = work_until_killed(&path, Duration::from_millis(millis));
-        check_left(&path, &new);
-        acknowledged.extend(new);
+    for file in 0..scale() {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("tidings.redb");
+        let mut acknowledged = Vec::new();
+        for round in file * ROUNDS..(file + 1) * ROUNDS {
+            // Between the first acknowledgement and some hundred of them.
+            let millis = u64::from(round) * 37 % 150;
+            acknowledged.extend(work_until_killed(&path, Duration::from_millis(millis)));
+            check_left(&path, &acknowledged);
+        }
+        assert!(!acknowledged.is_empty(), "nothing was acknowledged");
     }
-    check_left(&path, &acknowledged);
-    assert!(acknowledged.len() > 10, "only {} were acknowledged", acknowledged.len());
 }
 
 /// Runs [`child`] in another process, kills it so long after its first acknowledgement, and returns
@@ -72,7 +74,7 @@ fn work_until_killed(path: &Path, time: Duration) -> Vec<String> {
 #[test]
 fn child() {
     let Ok(file) = env::var(FILE) else { return };
-    let engine = Engine::builder().fallback_provider(Outbox::default()).open(file).unwrap();
+    let engine = Engine::builder().default_provider(Outbox::default()).open(file).unwrap();
     let env = &prepared(&engine);
     // A line is written as a whole.
     let output = &Mutex::new(());
@@ -131,35 +133,35 @@ fn mark_all(env: &Scope, who: &SubscriberId) {
 fn check_left(path: &Path, acknowledged: &[String]) {
     let store = Shared::new(RedbStore::open(path).unwrap());
     check_indexes(&store);
+    check_whole(&store, acknowledged);
     // So late that all leases are over.
     let clock = ManualClock::at(SystemClock.now().after(Duration::from_secs(3_600)));
     let outbox = Outbox::default();
-    let engine = Engine::builder().clock(clock).fallback_provider(outbox).build(store.clone());
-    let env = prepared(&engine);
-    for transaction in acknowledged {
-        check_there(&env, transaction);
-    }
+    let engine = Engine::builder().clock(clock).default_provider(outbox).build(store.clone());
     engine.delivery().run_due(usize::MAX).unwrap();
     check_indexes(&store);
+    check_whole(&store, acknowledged);
     assert!(!dump(&store).iter().any(|(table, ..)| *table == Table::Due), "work is left");
 }
 
-/// Checks that both recipients of `transaction` have their notification, with the message in the
-/// inbox and a job for the one that is to be sent.
+/// Checks that every trigger is there with a notification for each of its recipients, and every
+/// message with a job that it came of; and that those that were acknowledged are among them.
 #[track_caller]
-fn check_there(env: &Scope, transaction: &str) {
-    let query = json!({ "transactionId": transaction });
-    let notifications =
-        env.notifications().list(&parsed::<NotificationQuery>(query.clone())).unwrap().data;
-    assert_eq!(notifications.len(), 2, "of {transaction}");
-    for Notification { jobs, subscriber, .. } in notifications {
-        let [in_app, email] = jobs.as_slice() else { panic!("{transaction} has {jobs:?}") };
+fn check_whole(store: &Shared, acknowledged: &[String]) {
+    let mut notifications = BTreeMap::<_, usize>::new();
+    let mut of_jobs = BTreeSet::new();
+    for notification in records::<Notification>(store) {
+        *notifications.entry(notification.transaction_id.to_string()).or_default() += 1;
+        let [in_app, email] = notification.jobs.as_slice() else { panic!("{notification:?}") };
         assert_eq!(in_app.status, JobStatus::Completed);
-        let messages =
-            env.messages().list(&subscriber.unwrap().subscriber_id, &parsed(query.clone()));
-        let messages: Vec<_> =
-            messages.unwrap().data.into_iter().map(|message| Some(message.id)).collect();
-        let expected = [email.message_id, in_app.message_id].into_iter().filter(Option::is_some);
-        assert_eq!(messages, expected.collect::<Vec<_>>(), "of {transaction}");
+        of_jobs.extend(in_app.message_id.into_iter().chain(email.message_id));
     }
+    let messages = records::<Message>(store).into_iter().map(|message| message.id);
+    assert_eq!(messages.collect::<BTreeSet<_>>(), of_jobs);
+
+    let triggers = records::<AcceptedTrigger>(store).into_iter();
+    let expected = triggers.map(|accepted| (accepted.receipt.transaction_id.to_string(), 2));
+    assert_eq!(notifications, expected.collect());
+    let lost: Vec<_> = acknowledged.iter().filter(|id| !notifications.contains_key(*id)).collect();
+    assert!(lost.is_empty(), "lost {lost:?}");
 }

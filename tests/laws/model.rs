@@ -49,9 +49,10 @@ proptest! {
 }
 
 fn start(hesitant: bool) -> World {
-    let world = match hesitant {
-        true => World::on(Backend::Memory(Shared::new(HesitantStore::default()))),
-        false => World::in_memory(),
+    let world = if hesitant {
+        World::on(Backend::Memory(Shared::new(HesitantStore::default())))
+    } else {
+        World::in_memory()
     };
     for Flow { name, channel, steps, severity, critical } in &WORKFLOWS {
         let step = if *channel == Channel::Email { email() } else { inbox() };
@@ -82,14 +83,18 @@ fn run(world: &World, model: &Model, step: &Step) {
         }
         Step::Trigger(happening) => trigger(env, &model.next_transaction(), happening),
         Step::Mark(name, which, mark) => mark_as(env, &id(name), *which, *mark),
-        Step::Mute(name, workflow, word) => {
+        Step::Mute(name, workflow, is_on) => {
             let Flow { name: workflow, channel, critical, .. } = &WORKFLOWS[*workflow];
-            let word = json!({ "workflowId": workflow, "channels": { channel.as_str(): word } });
-            let bulk = parsed(json!({ "preferences": [word] }));
+            let said = json!({ "workflowId": workflow, "channels": { channel.as_str(): is_on } });
+            let bulk = parsed(json!({ "preferences": [said] }));
             let said = env.preferences(&id(name)).update_bulk(&bulk);
             assert_eq!(said.is_ok(), is_there(name) && !critical);
         }
-        Step::Deliver => drop(world.engine.delivery().run_due(usize::MAX).unwrap()),
+        Step::Deliver => {
+            let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+            let waiting = model.events.iter().filter(|event| event.waits).count();
+            assert_eq!(report.sent + report.skipped, waiting, "{report:?}");
+        }
         Step::Wait(millis) => world.clock.advance(Duration::from_millis(*millis)),
     }
 }
@@ -104,8 +109,10 @@ fn trigger(env: &Scope, transaction: &str, happening: &Happening) {
     if *urgent {
         trigger["overrides"] = json!({ "severity": "high" });
     }
-    let receipt = env.events().trigger(&parsed(trigger)).unwrap();
+    let trigger = parsed(trigger);
+    let receipt = env.events().trigger(&trigger).unwrap();
     assert_eq!(receipt.notifications.len(), to.len());
+    assert_eq!(env.events().trigger(&trigger).unwrap(), receipt, "it happens once");
 }
 
 // Marks the messages whose bits are set, counting from the newest one.

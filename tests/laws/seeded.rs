@@ -107,10 +107,10 @@ fn add_preferences(world: &World) {
     let schedule = json!({ "isEnabled": true, "weeklySchedule": { "monday": day } });
     let global = json!({ "channels": { "sms": true }, "schedule": schedule });
     preferences.update_global(&parsed(global)).unwrap();
-    let word = json!({ "workflowId": "both", "channels": { "email": true } });
+    let both = json!({ "workflowId": "both", "channels": { "email": true } });
     for bulk in [
-        json!({ "preferences": [word] }),
-        json!({ "preferences": [word], "context": { "tenant": "acme" } }),
+        json!({ "preferences": [both] }),
+        json!({ "preferences": [both], "context": { "tenant": "acme" } }),
     ] {
         preferences.update_bulk(&parsed(bulk)).unwrap();
     }
@@ -144,7 +144,9 @@ fn trigger_and_deliver(world: &World) {
 
 /// A trigger of `workflow` for `to`.
 pub fn trigger(workflow: &str, to: Value) -> Trigger {
-    parsed(json!({ "name": workflow, "to": to, "payload": { "urgent": true, "n": 1 } }))
+    let mut trigger = json!({ "name": workflow, "payload": { "urgent": true, "n": 1 } });
+    trigger["to"] = to;
+    parsed(trigger)
 }
 
 pub fn acme(world: &World) -> Organization {

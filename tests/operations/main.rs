@@ -6,6 +6,7 @@ mod events;
 mod inbox;
 mod integrations;
 mod messages;
+mod mortal;
 mod notifications;
 mod preferences;
 mod subscribers;

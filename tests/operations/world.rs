@@ -22,8 +22,11 @@ use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
 use tidings::store::{Order, ReadBody, Store, Table, WriteBody};
 use tidings::{
-    Builder, Clock, DeliveryReport, Engine, ManualClock, Organization, Outbox, Scope, SeededEntropy,
+    Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Outbox, Scope,
+    SeededEntropy,
 };
+
+use crate::mortal::mortal;
 
 /// When the clock of every world starts.
 pub const START: &str = "2026-11-20T12:00:00.000Z";
@@ -43,7 +46,7 @@ pub type Dump = BTreeMap<(&'static str, Vec<u8>), Vec<u8>>;
 
 // A store that several engines can have, and that can be looked into.
 #[derive(Clone, Debug)]
-struct Shared(Arc<dyn Store>);
+pub struct Shared(Arc<dyn Store>);
 
 /// Runs `scenario` in a world of its own on each backend.
 pub fn on_both(scenario: impl Fn(World)) {
@@ -67,7 +70,7 @@ impl World {
         let builder = Engine::builder()
             .clock(clock.clone())
             .entropy(SeededEntropy::new(7))
-            .fallback_provider(outbox.clone());
+            .default_provider(outbox.clone());
         let engine = configure(builder).build(store.clone());
         let organization = engine.organization("acme".try_into().unwrap());
         let development = organization.environments().development().unwrap();
@@ -86,8 +89,20 @@ impl World {
         let builder = Engine::builder()
             .clock(self.clock.clone())
             .entropy(SeededEntropy::new(8))
-            .fallback_provider(self.outbox.clone());
+            .default_provider(self.outbox.clone());
         configure(builder).build(self.store.clone())
+    }
+
+    /// An engine on the same store whose process dies of the first message that it sends, having
+    /// shown it to `watch`: from then on it cannot reach the store.
+    pub fn mortal_engine(
+        &self,
+        configure: impl FnOnce(Builder) -> Builder,
+        watch: impl Fn(&Delivery) + Send + Sync + 'static,
+    ) -> Engine {
+        let (store, provider) = mortal(self.store.clone(), watch);
+        let builder = Engine::builder().clock(self.clock.clone()).entropy(SeededEntropy::new(9));
+        configure(builder).default_provider(provider).build(store)
     }
 
     /// The environment `Production` of the same organization.

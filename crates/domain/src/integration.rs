@@ -282,12 +282,13 @@ impl Channel {
 /// whose conditions hold, else the primary one, else the only active one. On channels without a
 /// primary integration it is the newest instead of the only one.
 pub fn choose<'a>(
-    integrations: &'a [Integration],
+    integrations: &[&'a Integration],
     channel: Channel,
     named: Option<&str>,
     facts: &filter::Facts<'_>,
 ) -> Option<&'a Integration> {
-    let candidates = || integrations.iter().filter(|one| one.is_active() && one.channel == channel);
+    let sends = |one: &&Integration| one.is_active() && one.channel == channel;
+    let candidates = || integrations.iter().copied().filter(sends);
     if let Some(name) = named {
         return candidates().find(|one| one.identifier.as_str() == name);
     }

@@ -186,6 +186,8 @@ vocabulary! {
     FilteredBySubscriberWorkflowPreference = "filtered_by_subscriber_workflow_preference",
     SubscriberDeleted = "subscriber_deleted",
     WorkflowDeleted = "workflow_deleted",
+    StepDeleted = "step_deleted",
+    StepInactive = "step_inactive",
     ContentNotGenerated = "content_not_generated",
     NoActiveIntegration = "no_active_integration",
     MissingEmail = "missing_email",
@@ -231,6 +233,8 @@ impl Detail {
             | Detail::FilteredBySubscriberWorkflowPreference => ExecutionStatus::Success,
             Detail::SubscriberDeleted
             | Detail::WorkflowDeleted
+            | Detail::StepDeleted
+            | Detail::StepInactive
             | Detail::MissingEmail
             | Detail::MissingPhone
             | Detail::MissingPushTokens
@@ -311,7 +315,7 @@ impl JobStatus {
         }
     }
 
-    /// When somebody has to look after the job; never, if nobody has to.
+    /// When the job is to be tried, or its lease is over; never, if it waits or is over.
     pub const fn due_at(self) -> Option<Timestamp> {
         match self {
             JobStatus::Queued { due_at, .. } => Some(due_at),
@@ -321,6 +325,31 @@ impl JobStatus {
             | JobStatus::Failed
             | JobStatus::Canceled
             | JobStatus::Skipped => None,
+        }
+    }
+
+    /// How often the job was tried, a try that is under way included.
+    pub const fn attempts(self) -> u32 {
+        match self {
+            JobStatus::Queued { attempts, .. } | JobStatus::Running { attempts, .. } => attempts,
+            JobStatus::Pending
+            | JobStatus::Completed
+            | JobStatus::Failed
+            | JobStatus::Canceled
+            | JobStatus::Skipped => 0,
+        }
+    }
+
+    /// Whether the try number `attempt` is under way.
+    pub const fn is_attempt(self, attempt: u32) -> bool {
+        match self {
+            JobStatus::Running { attempts, .. } => attempts == attempt,
+            JobStatus::Pending
+            | JobStatus::Queued { .. }
+            | JobStatus::Completed
+            | JobStatus::Failed
+            | JobStatus::Canceled
+            | JobStatus::Skipped => false,
         }
     }
 

@@ -201,6 +201,9 @@ pub struct InboxCounts {
 }
 
 impl Message {
+    /// The most messages that are marked at once.
+    pub const MAX_MARKED: usize = 1_000;
+
     /// What `rendered` says to the subscriber of `notification`, as the step `template_id` of
     /// `workflow` has it, on its way through `channel`.
     pub fn new(

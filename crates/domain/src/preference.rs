@@ -144,6 +144,44 @@ pub struct SubscriberPreference {
     pub updated_at: Timestamp,
 }
 
+impl SubscriberPreference {
+    /// A word that says nothing yet.
+    pub fn new(
+        environment_id: EnvironmentId,
+        subscriber_id: InternalSubscriberId,
+        context_keys: ContextSet,
+        scope: PreferenceScope,
+        now: Timestamp,
+    ) -> Self {
+        let (preference, updated_at) = (Preference::default(), now);
+        Self { environment_id, subscriber_id, context_keys, scope, preference, updated_at }
+    }
+
+    /// The word after `channels` were said. What says nothing new changes nothing.
+    #[must_use]
+    pub fn saying(&self, channels: &PreferenceChannels, now: Timestamp) -> Self {
+        let mut after = self.clone();
+        after.preference.channels.merge(channels);
+        after.dated(self, now)
+    }
+
+    /// The word about every workflow after `update`. What says nothing new changes nothing.
+    #[must_use]
+    pub fn updated(&self, update: &GlobalPreferenceUpdate, now: Timestamp) -> Self {
+        let mut after = self.clone();
+        after.preference.channels.merge(&update.channels);
+        update.enabled.apply(&mut after.preference.enabled);
+        if let PreferenceScope::Global { schedule } = &mut after.scope {
+            update.schedule.clone().apply(schedule);
+        }
+        after.dated(self, now)
+    }
+
+    fn dated(self, before: &Self, now: Timestamp) -> Self {
+        if self == *before { self } else { Self { updated_at: now, ..self } }
+    }
+}
+
 /// What a subscriber's word is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "level")]

@@ -18,7 +18,7 @@ pub struct Trigger {
     /// The workflow that tells them.
     #[serde(rename = "name")]
     pub workflow: WorkflowIdentifier,
-    /// Whom to tell: 1 to 100 recipients. Of several for the same subscriber the last one counts.
+    /// Whom to tell: 1 to 100 recipients. Of several for the same subscriber the last one that says something about it counts.
     pub to: Recipients,
     /// What happened.
     #[serde(default)]
@@ -133,15 +133,22 @@ impl Trigger {
             return Err(Invalid::new("to", Reason::Empty));
         }
         at_most_items("to", recipients, Self::MAX_RECIPIENTS)?;
-        let is_last = |(index, recipient): &(usize, &Recipient)| {
-            let mut later = recipients.iter().skip(index + 1);
-            !later.any(|other| other.subscriber_id() == recipient.subscriber_id())
-        };
-        for recipient in recipients {
-            recipient.profile().check().map_err(|invalid| invalid.within("to"))?;
+        for (index, recipient) in recipients.iter().enumerate() {
+            if let Recipient::Inline(subscriber) = recipient {
+                let place = format!("to[{index}]");
+                subscriber.profile.check().map_err(|invalid| invalid.within(place))?;
+            }
         }
-        let last = recipients.iter().enumerate().filter(is_last);
-        Ok(last.map(|(_, recipient)| recipient).collect())
+        let mut once: Vec<&Recipient> = Vec::with_capacity(recipients.len());
+        for recipient in recipients {
+            let id = recipient.subscriber_id();
+            match (once.iter_mut().find(|known| known.subscriber_id() == id), recipient) {
+                (None, _) => once.push(recipient),
+                (Some(known), Recipient::Inline(_)) => *known = recipient,
+                (Some(_), Recipient::Id(_)) => {}
+            }
+        }
+        Ok(once)
     }
 }
 
@@ -169,11 +176,20 @@ impl Recipient {
         }
     }
 
-    /// What is said about the subscriber.
-    pub fn profile(&self) -> Profile {
+    /// How the trigger named it. The secrets of its channels are left out.
+    pub fn as_object(&self) -> Object {
+        let mut create = self.to_create();
+        create.profile.channels.clear();
+        Object::of(create)
+    }
+
+    /// What the subscriber is created with if need be.
+    pub fn to_create(&self) -> SubscriberCreate {
         match self {
-            Recipient::Id(_) => Profile::default(),
-            Recipient::Inline(subscriber) => subscriber.profile.clone(),
+            Recipient::Id(id) => {
+                SubscriberCreate { subscriber_id: id.clone(), profile: Profile::default() }
+            }
+            Recipient::Inline(subscriber) => subscriber.clone(),
         }
     }
 }

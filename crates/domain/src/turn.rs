@@ -125,7 +125,10 @@ impl<'a> Turn<'a> {
     ) -> Result<Self, Refusal> {
         let subscriber = around.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
         let workflow = around.workflow.ok_or(skip(Detail::WorkflowDeleted))?;
-        let step = workflow.step(job.step.id).ok_or(skip(Detail::WorkflowDeleted))?;
+        let step = workflow.step(job.step.id).ok_or(skip(Detail::StepDeleted))?;
+        if !step.definition.active {
+            return Err(skip(Detail::StepInactive));
+        }
         let channel = step.definition.kind.channel().ok_or(fail(Detail::ContentNotGenerated))?;
         let payload = notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default();
         let about = about(subscriber);
@@ -204,9 +207,16 @@ impl<'a> Turn<'a> {
             .and_then(|overrides| overrides.get(self.channel.as_str()))
             .and_then(|channel| channel.get("integrationIdentifier"))
             .and_then(Value::as_str);
-        let integrations = self.around.integrations;
-        let chosen = integration::choose(integrations, self.channel, named, &self.facts());
-        chosen.ok_or(fail(Detail::NoActiveIntegration))
+        let all: Vec<_> = self.around.integrations.iter().collect();
+        let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
+        let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
+        let choose = |among: &[_]| integration::choose(among, self.channel, named, &self.facts());
+        // What does not reach the subscriber is chosen only where nothing else does.
+        let chosen = choose(&reaching).or_else(|| choose(&all));
+        chosen.ok_or_else(|| {
+            let raw = named.map(ToOwned::to_owned);
+            Refusal { raw, ..fail(Detail::NoActiveIntegration) }
+        })
     }
 }
 
@@ -271,6 +281,11 @@ const fn fail(detail: Detail) -> Refusal {
 }
 
 impl Refusal {
+    /// What the job depends on is not there any more.
+    pub const fn gone() -> Self {
+        skip(Detail::WorkflowDeleted)
+    }
+
     fn because(self, raw: String) -> Self {
         Self { raw: Some(raw), ..self }
     }

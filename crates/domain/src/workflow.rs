@@ -335,10 +335,14 @@ fn saved(
             }
             Some(id) => {
                 let expected = "the id of a step that the workflow has";
-                let kept = before.iter().find(|step| step.id == id);
-                let template_id = kept.map(|step| step.template_id);
                 let unknown = || at(Invalid::new("_id", Reason::Malformed { expected }));
-                (id, template_id.ok_or_else(unknown)?)
+                let kept = before.iter().find(|step| step.id == id).ok_or_else(unknown)?;
+                // Its jobs on their way are of the type that it had.
+                if kept.definition.kind.job_type() != definition.kind.job_type() {
+                    let expected = "the type that the step has";
+                    return Err(at(Invalid::new("type", Reason::Malformed { expected })));
+                }
+                (id, kept.template_id)
             }
         };
         let parent_id = saved.last().map(|step| step.id);

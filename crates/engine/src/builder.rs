@@ -37,7 +37,7 @@ pub(crate) struct Parts {
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     named: HashMap<String, Box<dyn Provider>>,
-    fallback: Option<Box<dyn Provider>>,
+    default: Option<Box<dyn Provider>>,
 }
 
 impl Default for Builder {
@@ -77,8 +77,8 @@ impl Builder {
     /// Sends through `provider` what goes through integrations of providers without one of their
     /// own.
     #[must_use]
-    pub fn fallback_provider(mut self, provider: impl Provider) -> Self {
-        self.providers.fallback = Some(Box::new(provider));
+    pub fn default_provider(mut self, provider: impl Provider) -> Self {
+        self.providers.default = Some(Box::new(provider));
         self
     }
 
@@ -88,8 +88,9 @@ impl Builder {
         Self { retry, ..self }
     }
 
-    /// Gives up on a try whose outcome nobody has reported after `lease`, and tries again. It is
-    /// to be longer than a provider may take.
+    /// Gives up on a try whose outcome nobody has reported after `lease`, and tries again. Up to 32
+    /// messages are claimed at once and sent one after the other; what has not been sent by then is
+    /// left for another turn.
     #[must_use]
     pub fn lease(self, lease: Duration) -> Self {
         Self { lease, ..self }
@@ -116,6 +117,6 @@ impl Builder {
 impl Providers {
     /// Who sends what goes through integrations of `provider_id`.
     pub(crate) fn of(&self, provider_id: &str) -> Option<&dyn Provider> {
-        self.named.get(provider_id).or(self.fallback.as_ref()).map(AsRef::as_ref)
+        self.named.get(provider_id).or(self.default.as_ref()).map(AsRef::as_ref)
     }
 }

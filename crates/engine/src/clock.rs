@@ -47,6 +47,8 @@ impl ManualClock {
 
     /// Moves the clock forward by `span`.
     pub fn advance(&self, span: Duration) {
-        self.set(self.now().after(span));
+        let later = |millis| Some(Timestamp::from_millis(millis).after(span).as_millis());
+        // The function always returns a time, so that this always succeeds.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
     }
 }

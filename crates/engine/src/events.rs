@@ -2,16 +2,14 @@
 
 use domain::context::Context;
 use domain::error::{Invalid, Reason};
-use domain::ids::{SubscriberId, TransactionId};
-use domain::json::Object;
+use domain::ids::TransactionId;
 use domain::notification::{Event, Notification};
-use domain::subscriber::{Profile, Subscriber, SubscriberCreate};
+use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{
     AcceptedTrigger, CreatedNotification, Recipient, Trigger, TriggerReceipt, TriggerStatus,
 };
 use domain::workflow::Workflow;
-use serde_json::json;
 use store::{ReadRecords, Transaction, WriteRecords, layout};
 
 use crate::contexts::{self, NamedData};
@@ -28,7 +26,7 @@ impl Events<'_> {
     /// Triggers a workflow for its recipients. The notifications, their jobs and the messages that
     /// go into an inbox are written together; what goes through a provider is sent when
     /// [`run_due`](crate::DeliveryQueue::run_due) is called. A transaction id that was
-    /// acknowledged before returns its first receipt, and nothing happens.
+    /// processed before returns its first receipt, and nothing happens.
     ///
     /// # Errors
     ///
@@ -74,16 +72,16 @@ impl Events<'_> {
         trigger: &Trigger,
         now: Timestamp,
     ) -> Result<TriggerReceipt> {
-        let recipients = trigger.recipients()?;
-        let named = contexts::named(trigger.context.as_ref())?;
-        let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
-        let workflow =
-            found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
         if let Some(id) = &trigger.transaction_id
             && let Some(receipt) = self.receipt(&*txn, id)?
         {
             return Ok(receipt);
         }
+        let recipients = trigger.recipients()?;
+        let named = contexts::named(trigger.context.as_ref())?;
+        let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
+        let workflow =
+            found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
         let transaction_id = match trigger.transaction_id.clone() {
             Some(id) => id,
             None => TransactionId::new(format!("txn_{}", self.scope.engine.parts.ids.text(24)))?,
@@ -140,7 +138,7 @@ impl Events<'_> {
             payload: &trigger.payload,
             overrides: trigger.overrides.as_ref(),
             context_keys: &context_keys,
-            to: said(recipient),
+            to: Some(recipient.as_object()),
         };
         let (scope, id) = (self.scope, self.scope.id(now));
         let new_job = || scope.id(now);
@@ -162,11 +160,7 @@ impl Events<'_> {
         recipient: &Recipient,
         now: Timestamp,
     ) -> Result<Subscriber> {
-        let create = match recipient {
-            Recipient::Id(id) => bare(id),
-            Recipient::Inline(create) => create.clone(),
-        };
-        subscribers::upsert(self.scope, txn, create, now)
+        subscribers::upsert(self.scope, txn, recipient.to_create(), now)
     }
 }
 
@@ -177,21 +171,4 @@ struct Occurrence<'a> {
     workflow: &'a Workflow,
     contexts: &'a [Context],
     now: Timestamp,
-}
-
-fn bare(id: &SubscriberId) -> SubscriberCreate {
-    SubscriberCreate { subscriber_id: id.clone(), profile: Profile::default() }
-}
-
-// How a trigger named a recipient; the secrets of its channels are not for the activity list.
-fn said(recipient: &Recipient) -> Option<Object> {
-    let named = match recipient {
-        Recipient::Id(id) => json!({ "subscriberId": id }),
-        Recipient::Inline(create) => {
-            let mut create = create.clone();
-            create.profile.channels.clear();
-            serde_json::to_value(create).ok()?
-        }
-    };
-    named.try_into().ok()
 }

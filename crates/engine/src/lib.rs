@@ -11,8 +11,7 @@
 //! use tidings::domain::trigger::Trigger;
 //!
 //! let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
-//! let acme = engine.organization("acme".try_into()?);
-//! let env = engine.environment(acme.environments().development()?.id)?;
+//! let env = engine.organization("acme".try_into()?).development()?;
 //!
 //! env.workflows().create(serde_json::from_str(
 //!     r#"{ "workflowId": "greeting", "name": "Greeting", "active": true,

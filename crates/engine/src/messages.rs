@@ -1,13 +1,14 @@
 //! Operations on the messages of subscribers.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use domain::error::{Invalid, Reason};
 use domain::ids::{MessageId, SubscriberId, WorkflowId};
 use domain::message::{MarkAs, Message, MessageQuery};
 use domain::page::Page;
 use domain::subscriber::Subscriber;
+use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
 
@@ -53,7 +54,7 @@ impl Messages<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid), if there are no ids.
+    /// [`Error::Invalid`](crate::Error::Invalid), if there are no ids, or more than 1,000.
     pub fn mark_as(
         &self,
         subscriber: &SubscriberId,
@@ -63,19 +64,20 @@ impl Messages<'_> {
         if ids.is_empty() {
             return Err(Invalid::new("messageId", Reason::Empty).into());
         }
+        if ids.len() > Message::MAX_MARKED {
+            let reason = Reason::TooMany { max: Message::MAX_MARKED };
+            return Err(Invalid::new("messageId", reason).into());
+        }
         let now = self.scope.now();
         self.scope.write(|txn| {
             let subscriber = subscribers::get(self.scope, &*txn, subscriber)?;
-            let mut marked: Vec<Message> = Vec::with_capacity(ids.len());
-            for id in ids {
+            let mut known = HashSet::new();
+            let mut marked = Vec::with_capacity(ids.len());
+            for id in ids.iter().filter(|id| known.insert(**id)) {
                 let key = layout::message(self.scope.environment_id(), subscriber.id, *id);
-                let known = marked.iter().any(|message| message.id == *id);
-                let Some(before) = txn.find::<Message>(&key)?.filter(|_| !known) else { continue };
-                let stage = before.stage.mark(mark_as, now);
-                let after = Message { stage, ..before.clone() };
-                if after != before {
-                    txn.replace(&before, &after)?;
-                }
+                let Some(before) = txn.find::<Message>(&key)? else { continue };
+                let after = Message { stage: before.stage.mark(mark_as, now), ..before.clone() };
+                txn.replace(&before, &after)?;
                 marked.push(after);
             }
             Ok(marked)
@@ -92,7 +94,25 @@ pub(crate) fn page(
 ) -> Result<Page<Message>> {
     let request = query.page.check()?;
     let prefix = layout::messages(scope.environment_id(), subscriber.id);
-    let shows = |message: &Message| query.shows(message);
-    let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
-    Ok(snapshot.page(Table::Messages, &prefix, &request, shows)?)
+    let (table, rest) = source(query);
+    let shows = |message: &Message| rest.shows(message);
+    let shows: Option<&dyn Fn(&_) -> _> = rest.is_narrow().then_some(&shows);
+    Ok(snapshot.page(table, &prefix, &request, shows)?)
+}
+
+// The table that knows most of what the query asks for, and the rest of the query.
+fn source(query: &MessageQuery) -> (Table, MessageQuery) {
+    let rest = query.clone();
+    match (query.channel, query.read, query.seen) {
+        (Some(Channel::InApp), Some(false), _) => {
+            (Table::UnreadMessages, MessageQuery { channel: None, read: None, ..rest })
+        }
+        (Some(Channel::InApp), _, Some(false)) => {
+            (Table::UnseenMessages, MessageQuery { channel: None, seen: None, ..rest })
+        }
+        (Some(Channel::InApp), _, _) => {
+            (Table::InboxMessages, MessageQuery { channel: None, ..rest })
+        }
+        (Some(_) | None, _, _) => (Table::Messages, rest),
+    }
 }

@@ -11,7 +11,6 @@ use domain::preference::{
     PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowName, WorkflowPreference,
     resolve_unnamed,
 };
-use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
@@ -60,21 +59,20 @@ impl SubscriberPreferences<'_> {
             let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
             let changes = self.named_workflows(&*txn, update)?;
             contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
-            let key = |workflow| {
-                layout::preference(self.scope.environment_id(), subscriber, &set, workflow)
-            };
+            let environment = self.scope.environment_id();
+            let key = |workflow| layout::preference(environment, subscriber, &set, workflow);
+            let unsaid =
+                |scope| SubscriberPreference::new(environment, subscriber, set.clone(), scope, now);
             let global = txn.find::<SubscriberPreference>(&key(None))?;
             let global = global.map(|global| global.preference);
             let mut updated = Vec::with_capacity(changes.len());
             for (workflow, channels) in changes {
                 let workflow_id = workflow.id;
                 let scope = PreferenceScope::Workflow { workflow_id };
-                let before = txn.find::<SubscriberPreference>(&key(Some(workflow_id)))?;
-                let mut after =
-                    before.clone().unwrap_or_else(|| self.unsaid(subscriber, &set, scope, now));
-                after.preference.channels.merge(&channels);
-                after.updated_at = now;
-                put(txn, before.as_ref(), &after)?;
+                let found = txn.find(&key(Some(workflow_id)))?;
+                let before = found.clone().unwrap_or_else(|| unsaid(scope));
+                let after = before.saying(&channels, now);
+                put(txn, found.as_ref(), &before, &after)?;
                 updated.push(answer(&workflow, global.as_ref(), &after.preference));
             }
             Ok(updated)
@@ -97,18 +95,14 @@ impl SubscriberPreferences<'_> {
         self.scope.write(|txn| {
             let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
             contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
-            let key = layout::preference(self.scope.environment_id(), subscriber, &set, None);
-            let before = txn.find::<SubscriberPreference>(&key)?;
-            let nothing = PreferenceScope::Global { schedule: None };
-            let mut after =
-                before.clone().unwrap_or_else(|| self.unsaid(subscriber, &set, nothing, now));
-            after.preference.channels.merge(&update.channels);
-            update.enabled.apply(&mut after.preference.enabled);
-            if let PreferenceScope::Global { schedule } = &mut after.scope {
-                update.schedule.clone().apply(schedule);
-            }
-            after.updated_at = now;
-            put(txn, before.as_ref(), &after)?;
+            let environment = self.scope.environment_id();
+            let found = txn.find(&layout::preference(environment, subscriber, &set, None))?;
+            let before = found.clone().unwrap_or_else(|| {
+                let scope = PreferenceScope::Global { schedule: None };
+                SubscriberPreference::new(environment, subscriber, set.clone(), scope, now)
+            });
+            let after = before.updated(update, now);
+            put(txn, found.as_ref(), &before, &after)?;
             let global = general(Some(&after));
             Ok(UpdatedPreference {
                 level: PreferenceLevel::Global,
@@ -149,23 +143,6 @@ impl SubscriberPreferences<'_> {
             return Err(Rule::CriticalWorkflows { workflows: critical }.into());
         }
         Ok(changes)
-    }
-
-    fn unsaid(
-        &self,
-        subscriber_id: InternalSubscriberId,
-        contexts: &ContextSet,
-        scope: PreferenceScope,
-        now: Timestamp,
-    ) -> SubscriberPreference {
-        SubscriberPreference {
-            environment_id: self.scope.environment_id(),
-            subscriber_id,
-            context_keys: contexts.clone(),
-            scope,
-            preference: Preference::default(),
-            updated_at: now,
-        }
     }
 }
 
@@ -245,13 +222,16 @@ fn answer(
     }
 }
 
+// Stores a word, unless nothing was said.
 fn put(
     txn: &mut dyn Transaction,
-    before: Option<&SubscriberPreference>,
+    found: Option<&SubscriberPreference>,
+    before: &SubscriberPreference,
     after: &SubscriberPreference,
 ) -> Result<()> {
-    match before {
-        Some(before) => Ok(txn.replace(before, after)?),
+    match found {
+        Some(_) => Ok(txn.replace(before, after)?),
+        None if before == after => Ok(()),
         None => Ok(txn.insert(after)?),
     }
 }

@@ -31,6 +31,18 @@ impl Organization {
         Self { engine, id }
     }
 
+    /// Everything inside the environment `Development`, which is created when it is first asked
+    /// for.
+    pub fn development(&self) -> Result<Scope> {
+        Ok(Scope::new(self.engine.clone(), &self.environments().development()?))
+    }
+
+    /// Everything inside the environment `Production`, which is created when it is first asked
+    /// for.
+    pub fn production(&self) -> Result<Scope> {
+        Ok(Scope::new(self.engine.clone(), &self.environments().production()?))
+    }
+
     /// The organization's environments, with all of their keys.
     pub fn environments(&self) -> Environments<'_> {
         Environments::new(&self.engine, &self.id, Viewer::Host)

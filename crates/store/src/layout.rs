@@ -2,28 +2,29 @@
 //!
 //! | table                       | key                                                | value |
 //! |-----------------------------|----------------------------------------------------|-------|
-//! | `environments`              | organization, environment                          | [`Environment`] |
+//! | `environments`              | organization, environment                          | [`Environment`](domain::environment::Environment) |
 //! | `environment_ids`           | environment                                        | key into `environments` |
 //! | `api_keys`                  | hash of the API key                                | key into `environments` |
-//! | `subscribers`               | environment, subscriber by its own name            | [`Subscriber`] |
+//! | `subscribers`               | environment, subscriber by its own name            | [`Subscriber`](domain::subscriber::Subscriber) |
 //! | `subscriber_ids`            | environment, subscriber                            | key into `subscribers` |
 //! | `subscriber_emails`         | environment, e-mail address, subscriber            | key into `subscribers` |
-//! | `workflows`                 | environment, workflow                              | [`Workflow`] |
+//! | `workflows`                 | environment, workflow                              | [`Workflow`](domain::workflow::Workflow) |
 //! | `workflow_identifiers`      | environment, identifier                            | key into `workflows` |
-//! | `integrations`              | environment, integration                           | [`Integration`] |
+//! | `integrations`              | environment, integration                           | [`Integration`](domain::integration::Integration) |
 //! | `integration_identifiers`   | environment, identifier, unless it is deleted      | key into `integrations` |
-//! | `contexts`                  | environment, type, id                              | [`Context`] |
-//! | `preferences`               | environment, subscriber, context set, workflow (nil: all of them) | [`SubscriberPreference`] |
+//! | `contexts`                  | environment, type, id                              | [`Context`](domain::context::Context) |
+//! | `preferences`               | environment, subscriber, context set, workflow (nil: all of them) | [`SubscriberPreference`](domain::preference::SubscriberPreference) |
 //! | `workflow_preferences`      | environment, workflow, subscriber, context set     | key into `preferences` |
-//! | `transactions`              | environment, transaction                           | [`AcceptedTrigger`] |
-//! | `notifications`             | environment, notification                          | [`Notification`] |
+//! | `transactions`              | environment, transaction                           | [`AcceptedTrigger`](domain::trigger::AcceptedTrigger) |
+//! | `notifications`             | environment, notification                          | [`Notification`](domain::notification::Notification) |
 //! | `subscriber_notifications`  | environment, subscriber, notification              | key into `notifications` |
 //! | `workflow_notifications`    | environment, workflow, notification                | key into `notifications` |
 //! | `transaction_notifications` | environment, transaction, notification             | key into `notifications` |
 //! | `due`                       | time, environment, notification                    | key into `notifications` |
-//! | `messages`                  | environment, subscriber, message                   | [`Message`] |
-//! | `unseen_messages`           | environment, subscriber, message, if in the inbox  | key into `messages` |
-//! | `unread_messages`           | environment, subscriber, message, if in the inbox  | key into `messages` |
+//! | `messages`                  | environment, subscriber, message                   | [`Message`](domain::message::Message) |
+//! | `inbox_messages`            | environment, subscriber, message, if in the inbox  | key into `messages` |
+//! | `unseen_messages`           | the same, if it was not seen                       | key into `messages` |
+//! | `unread_messages`           | the same, if it was not read                       | key into `messages` |
 //!
 //! Every key starts with its environment, so that a look-up that forgets its scope cannot be
 //! written; what is found before the environment is known, and what is due in any of them, are the
@@ -32,26 +33,18 @@
 //! Nothing outside this file spells out a key. Changing a row here changes the format on disk:
 //! raise [`FORMAT`], and teach the tests the old one.
 
+mod entries;
+
 use std::ops::Bound;
 
-use domain::context::{Context, ContextKey, ContextSet};
-use domain::environment::Environment;
+use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, MessageId,
     NotificationId, OrganizationId, SubscriberId, TransactionId, WorkflowId, WorkflowIdentifier,
 };
-use domain::integration::Integration;
-use domain::message::Message;
-use domain::notification::Notification;
-use domain::preference::{PreferenceScope, SubscriberPreference};
-use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
-use domain::trigger::AcceptedTrigger;
-use domain::vocabulary::Channel;
-use domain::workflow::Workflow;
 use uuid::Uuid;
 
-use crate::records::{Entries, Record};
 use crate::{Key, KeyRange, Prefix};
 
 /// The version of this layout. A file says which one it was written with.
@@ -82,13 +75,14 @@ pub enum Table {
     TransactionNotifications,
     Due,
     Messages,
+    InboxMessages,
     UnseenMessages,
     UnreadMessages,
 }
 
 impl Table {
     /// Every table, in the order of their numbers.
-    pub const ALL: [Table; 22] = [
+    pub const ALL: [Table; 23] = [
         Table::Environments,
         Table::EnvironmentIds,
         Table::ApiKeys,
@@ -109,6 +103,7 @@ impl Table {
         Table::TransactionNotifications,
         Table::Due,
         Table::Messages,
+        Table::InboxMessages,
         Table::UnseenMessages,
         Table::UnreadMessages,
     ];
@@ -136,6 +131,7 @@ impl Table {
             Table::TransactionNotifications => "transaction_notifications",
             Table::Due => "due",
             Table::Messages => "messages",
+            Table::InboxMessages => "inbox_messages",
             Table::UnseenMessages => "unseen_messages",
             Table::UnreadMessages => "unread_messages",
         }
@@ -278,10 +274,10 @@ pub fn transaction_notifications(environment: EnvironmentId, id: &TransactionId)
     scope(environment).text(id.as_str())
 }
 
-/// What somebody has to look after until `now`, in [`Table::Due`].
+/// What is due at `now`, in [`Table::Due`].
 pub fn due_until(now: Timestamp) -> KeyRange {
-    let behind = now.after(std::time::Duration::from_millis(1));
-    (Bound::Unbounded, Bound::Excluded(Prefix::all().time(behind).end().as_bytes().to_vec()))
+    let due = Prefix::all().time(now).range();
+    (Bound::Unbounded, due.1)
 }
 
 /// A message.
@@ -289,147 +285,12 @@ pub fn message(environment: EnvironmentId, subscriber: InternalSubscriberId, id:
     messages(environment, subscriber).id(id).end()
 }
 
-/// The messages of a subscriber, oldest first; also those in [`Table::UnseenMessages`] and
-/// [`Table::UnreadMessages`].
+/// The messages of a subscriber, oldest first; also those in [`Table::InboxMessages`],
+/// [`Table::UnseenMessages`] and [`Table::UnreadMessages`].
 pub fn messages(environment: EnvironmentId, subscriber: InternalSubscriberId) -> Prefix {
     scope(environment).id(subscriber)
 }
 
 fn scope(environment: EnvironmentId) -> Prefix {
     Prefix::all().id(environment)
-}
-
-impl Record for Environment {
-    const TABLE: Table = Table::Environments;
-
-    fn key(&self) -> Key {
-        environments(&self.organization_id).id(self.id).end()
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        entries.add(Table::EnvironmentIds, environment_id(self.id));
-        for hash in self.api_keys.iter().filter_map(|api_key| api_key.hash.as_deref()) {
-            entries.add(Table::ApiKeys, api_key(hash));
-        }
-    }
-}
-
-impl Record for Subscriber {
-    const TABLE: Table = Table::Subscribers;
-
-    fn key(&self) -> Key {
-        subscriber(self.environment_id, &self.subscriber_id)
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        entries.add(Table::SubscriberIds, subscriber_id(self.environment_id, self.id));
-        if let Some(email) = &self.profile.email {
-            let prefix = subscriber_emails(self.environment_id, email.as_str());
-            entries.add(Table::SubscriberEmails, prefix.id(self.id).end());
-        }
-    }
-}
-
-impl Record for Workflow {
-    const TABLE: Table = Table::Workflows;
-
-    fn key(&self) -> Key {
-        workflow(self.environment_id, self.id)
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        let key = workflow_identifier(self.environment_id, self.identifier());
-        entries.add(Table::WorkflowIdentifiers, key);
-    }
-}
-
-impl Record for Integration {
-    const TABLE: Table = Table::Integrations;
-
-    fn key(&self) -> Key {
-        integration(self.environment_id, self.id)
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        if !self.is_deleted() {
-            let key = integration_identifier(self.environment_id, &self.identifier);
-            entries.add(Table::IntegrationIdentifiers, key);
-        }
-    }
-}
-
-impl Record for Context {
-    const TABLE: Table = Table::Contexts;
-
-    fn key(&self) -> Key {
-        context(self.environment_id, &self.key)
-    }
-}
-
-impl Record for SubscriberPreference {
-    const TABLE: Table = Table::Preferences;
-
-    fn key(&self) -> Key {
-        let workflow = match self.scope {
-            PreferenceScope::Global { .. } => None,
-            PreferenceScope::Workflow { workflow_id } => Some(workflow_id),
-        };
-        preference(self.environment_id, self.subscriber_id, &self.context_keys, workflow)
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        if let PreferenceScope::Workflow { workflow_id } = self.scope {
-            let prefix = workflow_preferences(self.environment_id, workflow_id);
-            let key = prefix.id(self.subscriber_id).text(&self.context_keys.canonical());
-            entries.add(Table::WorkflowPreferences, key.end());
-        }
-    }
-}
-
-impl Record for AcceptedTrigger {
-    const TABLE: Table = Table::Transactions;
-
-    fn key(&self) -> Key {
-        transaction(self.environment_id, &self.receipt.transaction_id)
-    }
-}
-
-impl Record for Notification {
-    const TABLE: Table = Table::Notifications;
-
-    fn key(&self) -> Key {
-        notification(self.environment_id, self.id)
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        let by_subscriber = subscriber_notifications(self.environment_id, self.subscriber_id);
-        entries.add(Table::SubscriberNotifications, by_subscriber.id(self.id).end());
-        if let Some(workflow) = self.workflow_id {
-            let by_workflow = workflow_notifications(self.environment_id, workflow);
-            entries.add(Table::WorkflowNotifications, by_workflow.id(self.id).end());
-        }
-        let by_transaction = transaction_notifications(self.environment_id, &self.transaction_id);
-        entries.add(Table::TransactionNotifications, by_transaction.id(self.id).end());
-        if let Some(due_at) = self.due_at() {
-            let due = Prefix::all().time(due_at).id(self.environment_id).id(self.id);
-            entries.add(Table::Due, due.end());
-        }
-    }
-}
-
-impl Record for Message {
-    const TABLE: Table = Table::Messages;
-
-    fn key(&self) -> Key {
-        message(self.environment_id, self.subscriber_id, self.id)
-    }
-
-    fn index(&self, entries: &mut Entries) {
-        if self.channel == Channel::InApp && !self.stage.is_seen() {
-            entries.add(Table::UnseenMessages, self.key());
-        }
-        if self.channel == Channel::InApp && !self.stage.is_read() {
-            entries.add(Table::UnreadMessages, self.key());
-        }
-    }
 }

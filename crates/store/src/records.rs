@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Something that is kept in a table of its own.
-pub trait Record: Serialize + DeserializeOwned {
+pub trait Record: Serialize + DeserializeOwned + PartialEq {
     /// The table that it is kept in.
     const TABLE: Table;
 
@@ -37,6 +37,10 @@ impl Entries {
         let mut entries = Self::default();
         record.index(&mut entries);
         entries
+    }
+
+    fn has(&self, index: Table, key: &[u8]) -> bool {
+        self.iter().any(|(other, entry)| other == index && entry.as_bytes() == key)
     }
 
     /// Each index and the key in it.
@@ -84,8 +88,7 @@ pub trait ReadRecords: Snapshot {
     fn find_by<R: Record>(&self, index: Table, key: &Key) -> Result<Option<R>> {
         let mut target = None;
         self.get(index, key.as_bytes(), &mut |bytes| target = Some(bytes.to_vec()))?;
-        let Some(target) = target else { return Ok(None) };
-        find(self, &target)?.map(Some).ok_or_else(|| dangling(index))
+        target.map(|target| follow(self, index, key.as_bytes(), &target)).transpose()
     }
 
     /// Whether there is an entry under `key`.
@@ -264,10 +267,15 @@ pub trait WriteRecords: Transaction {
         Ok(())
     }
 
-    /// Stores `new` where `old` was. Both have the same key.
+    /// Stores `new` where `old` was, if it says anything else. Both have the same key.
     fn replace<R: Record>(&mut self, old: &R, new: &R) -> Result<()> {
+        if old == new {
+            return Ok(());
+        }
         let key = new.key();
-        debug_assert_eq!(old.key(), key, "a record keeps its key");
+        if old.key() != key {
+            return Err(corrupt(R::TABLE, "a record keeps its key"));
+        }
         self.put(R::TABLE, key.as_bytes(), &encode(new)?)?;
         let (before, after) = (Entries::of(old), Entries::of(new));
         for (index, entry) in before.0.iter().filter(|entry| !after.0.contains(entry)) {
@@ -306,7 +314,9 @@ fn follow<R: Record>(
     if table == R::TABLE {
         return decode(key, value);
     }
-    find(snapshot, value)?.ok_or_else(|| dangling(table))
+    let record = find(snapshot, value)?;
+    // An entry that leads to a record which does not have it may lead out of its scope.
+    record.filter(|record| Entries::of(record).has(table, key)).ok_or_else(|| dangling(table))
 }
 
 // What every stored value starts with, so that there can be other encodings one day.

@@ -256,7 +256,7 @@ fn engine(clock: &ManualClock, outbox: &Outbox, store: &Shared, seed: u64) -> En
     Engine::builder()
         .clock(clock.clone())
         .entropy(SeededEntropy::new(seed))
-        .fallback_provider(outbox.clone())
+        .default_provider(outbox.clone())
         .build(store.clone())
 }
 

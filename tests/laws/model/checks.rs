@@ -6,6 +6,7 @@ use std::time::Duration;
 use fuzz::facade::World;
 use serde_json::{Value, json};
 use tidings::Clock;
+use tidings::domain::contact::Email;
 use tidings::domain::message::{Message, MessageQuery, Stage};
 use tidings::domain::notification::{Notification, NotificationQuery};
 use tidings::domain::page::{Direction, Page, PageQuery, Total};
@@ -27,7 +28,7 @@ pub fn check_people(world: &World, model: &Model, limit: u32) {
     let found: Vec<_> = found
         .iter()
         .map(|found| (found.subscriber_id.as_str(), found.profile.email.as_ref()))
-        .map(|(name, email)| (name, email.map(|email| email.as_str())))
+        .map(|(name, email)| (name, email.map(Email::as_str)))
         .collect();
     assert_eq!(found, expected);
 }
@@ -85,8 +86,8 @@ pub fn check_question(world: &World, model: &Model, question: &Question) {
 fn query(world: &World, model: &Model, question: &Question) -> NotificationQuery {
     let began = began(world, model);
     let time = |millis| json!(began.after(Duration::from_millis(millis)));
-    let tenants = |tenant: Option<&str>| {
-        json!(tenant.iter().map(|tenant| format!("tenant:{tenant}")).collect::<Vec<_>>())
+    let contexts = |tenants: &Vec<_>| {
+        json!(tenants.iter().map(|tenant| format!("tenant:{tenant}")).collect::<Vec<_>>())
     };
     let templates: Vec<_> = question.templates.iter().map(|at| WORKFLOWS[*at].name).collect();
     let mut query = json!({
@@ -97,7 +98,7 @@ fn query(world: &World, model: &Model, question: &Question) -> NotificationQuery
     let optional: [(&str, Option<Value>); 5] = [
         ("search", question.search.map(Value::from)),
         ("transactionId", question.transaction.clone().map(Value::from)),
-        ("contextKeys", question.tenant.map(tenants)),
+        ("contextKeys", question.tenants.as_ref().map(contexts)),
         ("after", question.after.map(time)),
         ("before", question.before.map(time)),
     ];

@@ -84,7 +84,8 @@ pub struct Question {
     pub channels: Vec<JobType>,
     pub severity: Vec<Severity>,
     pub transaction: Option<String>,
-    pub tenant: Option<Option<&'static str>>,
+    /// All of the tenants that the notification is about; it is about one at most.
+    pub tenants: Option<Vec<&'static str>>,
     pub after: Option<u64>,
     pub before: Option<u64>,
     pub page: usize,
@@ -126,13 +127,13 @@ prop_compose! {
         channels in few(&[JobType::InApp, JobType::Email, JobType::Push]),
         severity in few(Severity::ALL),
         transaction in option::weighted(0.2, (0..20).prop_map(|n| format!("after {n}"))),
-        tenant in option::weighted(0.3, option::of(select(&TENANTS[..]))),
+        tenants in option::weighted(0.3, subsequence(&TENANTS[..], 0..=1)),
         (after, before) in (option::weighted(0.3, 0_u64..20), option::weighted(0.3, 0_u64..20)),
         (page, limit) in (0_usize..3, 1_usize..6),
     ) -> Question {
         let before = before.map(|before| before.max(after.unwrap_or_default()));
         Question {
-            names, emails, search, templates, channels, severity, transaction, tenant, after,
+            names, emails, search, templates, channels, severity, transaction, tenants, after,
             before, page, limit,
         }
     }

@@ -171,7 +171,7 @@ impl Model {
             && (question.channels.is_empty() || question.channels.contains(&job))
             && (question.severity.is_empty() || question.severity.contains(&severity))
             && question.transaction.as_ref().is_none_or(|id| event.transaction == *id)
-            && question.tenant.is_none_or(|tenant| event.tenant == tenant)
+            && question.tenants.as_deref().is_none_or(|tenants| event.tenant.as_slice() == tenants)
             && question.after.is_none_or(|after| event.at >= after)
             && question.before.is_none_or(|before| event.at <= before)
             && self.is_about_somebody_named(event, question)

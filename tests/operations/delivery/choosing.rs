@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tidings::domain::integration::IntegrationDelete;
 use tidings::domain::job::Detail;
 
+use super::refusing::push;
 use super::{ada, log, statuses};
 use crate::world::{
     World, active_integration, email, names, on_both, only, parsed, payload_is, sms, wire, with,
@@ -216,4 +217,23 @@ fn sender_with(world: &World, fields: Value) -> String {
         Some(sent) => sent.integration.identifier.to_string(),
         None => names(details, |entry| entry.detail).pop().unwrap(),
     }
+}
+
+#[test]
+fn of_several_push_integrations_the_one_that_reaches_the_subscriber_sends() {
+    on_both(|world| {
+        let old = world.active_integration("push", "old");
+        world.subscriber(json!({ "subscriberId": "ada", "channels": [{
+            "providerId": "fcm",
+            "_integrationId": old.id,
+            "credentials": { "deviceTokens": ["phone"] },
+        }] }));
+        world.active_integration("push", "new");
+        world.workflow_of("push", &[push()]);
+
+        world.notify("push", "ada");
+        world.run_due();
+
+        assert_eq!(only(world.outbox.sent()).integration.id, old.id);
+    });
 }

@@ -1,20 +1,21 @@
 //! Leases: what is claimed is sent by one, and again by another if nobody knows what became of it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::domain::job::JobStatus;
+use tidings::domain::job::{JobStatus, RetryPolicy};
 use tidings::domain::time::Timestamp;
-use tidings::{Delivery, DeliveryReport, Engine, ProviderReceipt, SendError};
+use tidings::{Delivery, DeliveryReport, Engine, Error, ProviderReceipt, SendError};
 
 use super::{Told, log, queued_email, retryable, statuses};
 use crate::world::{World, names, on_both, only, wire};
 
 const LEASE: Duration = Duration::from_secs(300);
-const NOTHING: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0 };
+const NOTHING: DeliveryReport =
+    DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
 const SENT: DeliveryReport = DeliveryReport { sent: 1, ..NOTHING };
+const SUPERSEDED: DeliveryReport = DeliveryReport { superseded: 1, ..NOTHING };
 
 #[test]
 fn what_a_crash_left_behind_is_sent_again_after_its_lease() {
@@ -81,7 +82,7 @@ fn nobody_else_takes_what_is_being_sent() {
     on_both(|world| {
         let other = world.another_engine();
         let engine = world.engine_with(|builder| {
-            builder.fallback_provider(Told(move |_: &Delivery| {
+            builder.default_provider(Told(move |_: &Delivery| {
                 assert_eq!(run_due(&other), NOTHING);
                 Ok(ProviderReceipt::default())
             }))
@@ -93,7 +94,68 @@ fn nobody_else_takes_what_is_being_sent() {
     });
 }
 
-/// Whatever a try comes to after somebody else has taken its message over, nobody hears of it.
+#[test]
+fn what_outlives_its_lease_unsent_is_claimed_again() {
+    on_both(|world| {
+        let clock = world.clock.clone();
+        let engine = world.engine_with(|builder| {
+            builder.default_provider(Told(move |_: &Delivery| {
+                clock.advance(LEASE);
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        let first = queued_email(&world);
+        let second = world.notify("mail", "ada");
+
+        assert_eq!(run_due(&engine), DeliveryReport { sent: 2, superseded: 1, ..NOTHING });
+
+        assert_eq!(log(&world.notification(first), 0).len(), 3);
+        assert_eq!(log(&world.notification(second), 0)[2], "lease_expired");
+        assert_eq!(world.messages("ada").len(), 2);
+    });
+}
+
+#[test]
+fn what_kills_its_process_is_not_tried_for_ever() {
+    on_both(|world| {
+        let retry = RetryPolicy { attempts: 2, first_interval: Duration::from_secs(1) };
+        let id = queued_email(&world);
+        for _ in 0..2 {
+            die(&world.mortal_engine(|builder| builder.retry(retry), |_| {}));
+            world.pass(LEASE);
+        }
+
+        let engine = world.engine_with(|builder| builder.retry(retry));
+        assert_eq!(run_due(&engine), DeliveryReport { failed: 1, ..NOTHING });
+
+        assert_eq!(statuses(&world, id), ["failed"]);
+        assert_eq!(log(&world.notification(id), 0).last().unwrap(), "lease_expired");
+        assert_eq!(world.outbox.sent().len(), 0);
+    });
+}
+
+#[test]
+fn a_provider_that_panics_is_tried_again_and_harms_nobody_else() {
+    on_both(|world| {
+        let engine = world.engine_with(|builder| {
+            builder.default_provider(Told(|delivery: &Delivery| {
+                assert_eq!(delivery.subscriber.subscriber_id.as_str(), "bob");
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        let id = queued_email(&world);
+        let bob = json!({ "subscriberId": "bob", "email": "bob@example.org" });
+        world.trigger(json!({ "name": "mail", "to": bob }));
+
+        assert_eq!(run_due(&engine), DeliveryReport { sent: 1, retried: 1, ..NOTHING });
+
+        assert_eq!(
+            log(&world.notification(id), 0).last().unwrap(),
+            "provider_retry: the provider panicked"
+        );
+    });
+}
+
 #[test]
 fn an_outcome_that_comes_too_late_is_ignored() {
     for late in [
@@ -105,7 +167,7 @@ fn an_outcome_that_comes_too_late_is_ignored() {
             let engine = slow(&world, SENT, late.clone());
             let id = queued_email(&world);
 
-            assert_eq!(run_due(&engine), NOTHING);
+            assert_eq!(run_due(&engine), SUPERSEDED);
 
             let message = only(world.messages("ada"));
             assert_eq!(message.id, only(world.outbox.sent()).message.id);
@@ -116,38 +178,38 @@ fn an_outcome_that_comes_too_late_is_ignored() {
     }
 }
 
+/// That a message was sent is a fact, whoever has it now.
 #[test]
-fn an_outcome_is_ignored_while_somebody_else_tries_again() {
+fn what_was_sent_is_not_tried_again() {
     on_both(|world| {
         world.outbox.refuse_next(retryable("busy"));
         let retried = DeliveryReport { retried: 1, ..NOTHING };
         let engine = slow(&world, retried, Ok(ProviderReceipt::default()));
         let id = queued_email(&world);
 
-        assert_eq!(run_due(&engine), NOTHING);
+        assert_eq!(run_due(&engine), SENT);
 
-        assert_eq!(world.messages("ada"), []);
-        assert_eq!(statuses(&world, id), ["queued"]);
+        assert_eq!(statuses(&world, id), ["completed"]);
         world.pass(Duration::from_secs(60));
-        assert_eq!(world.run_due(), SENT);
+        assert_eq!(world.run_due(), NOTHING);
         assert_eq!(world.messages("ada").len(), 1);
     });
 }
 
 #[test]
-fn an_outcome_is_ignored_while_somebody_else_is_sending() {
+fn a_refusal_is_ignored_while_somebody_else_is_sending() {
     on_both(|world| {
         let (clock, other) = (world.clock.clone(), dying(&world, |_| {}));
         let engine = world.engine_with(|builder| {
-            builder.fallback_provider(Told(move |_: &Delivery| {
+            builder.default_provider(Told(move |_: &Delivery| {
                 clock.advance(LEASE);
                 die(&other);
-                Ok(ProviderReceipt::default())
+                Err(SendError::Permanent { reason: "late".into() })
             }))
         });
         let id = queued_email(&world);
 
-        assert_eq!(run_due(&engine), NOTHING);
+        assert_eq!(run_due(&engine), SUPERSEDED);
 
         let lease_until = world.now().after(LEASE);
         let running = JobStatus::Running { lease_until, attempts: 2 };
@@ -164,7 +226,7 @@ fn an_outcome_that_comes_after_the_lease_counts_if_nobody_has_taken_over() {
     on_both(|world| {
         let clock = world.clock.clone();
         let engine = world.engine_with(|builder| {
-            builder.fallback_provider(Told(move |_: &Delivery| {
+            builder.default_provider(Told(move |_: &Delivery| {
                 clock.advance(LEASE * 2);
                 Ok(ProviderReceipt { provider_message_id: Some("m-1".into()) })
             }))
@@ -183,7 +245,7 @@ fn a_subscriber_who_is_deleted_meanwhile_has_no_messages() {
     on_both(|world| {
         let env = world.env.clone();
         let engine = world.engine_with(|builder| {
-            builder.fallback_provider(Told(move |delivery: &Delivery| {
+            builder.default_provider(Told(move |delivery: &Delivery| {
                 env.subscribers().delete(&delivery.subscriber.subscriber_id).unwrap();
                 Ok(ProviderReceipt::default())
             }))
@@ -201,11 +263,8 @@ fn a_subscriber_who_is_deleted_meanwhile_has_no_messages() {
 fn a_lease_is_as_long_as_the_engine_is_told() {
     on_both(|world| {
         let id = queued_email(&world);
-        let engine = world.engine_with(|builder| {
-            let builder = builder.lease(Duration::from_secs(7));
-            builder.fallback_provider(Told(|_: &Delivery| panic!("the process dies")))
-        });
-        die(&engine);
+        let lease = Duration::from_secs(7);
+        die(&world.mortal_engine(|builder| builder.lease(lease), |_| {}));
 
         let lease_until = world.now().after(Duration::from_secs(7));
         let running = JobStatus::Running { lease_until, attempts: 1 };
@@ -220,17 +279,12 @@ fn crash(world: &World, watch: impl Fn(&Delivery) + Send + Sync + 'static) {
 }
 
 fn dying(world: &World, watch: impl Fn(&Delivery) + Send + Sync + 'static) -> Engine {
-    world.engine_with(|builder| {
-        builder.fallback_provider(Told(move |delivery: &Delivery| {
-            watch(delivery);
-            panic!("the process dies")
-        }))
-    })
+    world.mortal_engine(|builder| builder, watch)
 }
 
 fn die(engine: &Engine) {
-    let died = catch_unwind(AssertUnwindSafe(|| run_due(engine)));
-    assert!(died.is_err(), "the provider was not called");
+    let died = engine.delivery().run_due(usize::MAX);
+    assert!(matches!(died, Err(Error::Store(_))), "the provider was not called: {died:?}");
 }
 
 // An engine whose provider takes so long that another engine takes its message over, which comes
@@ -242,7 +296,7 @@ fn slow(
 ) -> Engine {
     let (clock, quick) = (world.clock.clone(), world.another_engine());
     world.engine_with(|builder| {
-        builder.fallback_provider(Told(move |_: &Delivery| {
+        builder.default_provider(Told(move |_: &Delivery| {
             clock.advance(LEASE);
             assert_eq!(run_due(&quick), expected);
             answer.clone()

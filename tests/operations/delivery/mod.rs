@@ -305,7 +305,7 @@ fn two_threads_send_each_message_once() {
             }
             outbox.send(delivery)
         });
-        let engine = world.engine_with(|builder| builder.fallback_provider(provider));
+        let engine = world.engine_with(|builder| builder.default_provider(provider));
 
         let sent = thread::scope(|scope| {
             let run = || engine.delivery().run_due(usize::MAX).unwrap().sent;

@@ -9,8 +9,10 @@ use crate::world::{
     sms, wire, with, workflow_of,
 };
 
-const SKIPPED: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 1 };
-const FAILED: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 1, skipped: 0 };
+const SKIPPED: DeliveryReport =
+    DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 1, superseded: 0 };
+const FAILED: DeliveryReport =
+    DeliveryReport { sent: 0, retried: 0, failed: 1, skipped: 0, superseded: 0 };
 
 #[test]
 fn a_preference_keeps_a_message_back() {
@@ -173,12 +175,13 @@ fn settings_of_another_integration_are_no_address() {
             "_integrationId": old.id,
             "credentials": { "deviceTokens": ["phone"] },
         }] }));
-        world.active_integration("push", "new");
         world.workflow_of("push", &[push()]);
+        let retire = json!({ "active": false });
+        world.env.integrations().update(old.id, parsed(retire)).unwrap();
+        world.active_integration("push", "new");
 
         let id = world.notify("push", "ada");
 
-        // On push, the newest integration sends.
         assert_eq!(world.run_due(), SKIPPED);
         assert_eq!(log(&world.notification(id), 0), ["step_queued", "missing_push_tokens"]);
     });
@@ -205,7 +208,7 @@ fn what_is_deleted_is_not_sent() {
         let update = json!({ "steps": [email()] });
         world.env.workflows().update("mail", parsed(update)).unwrap();
         assert_eq!(world.run_due(), SKIPPED);
-        assert_eq!(log(&world.notification(gone), 0), ["step_queued", "workflow_deleted"]);
+        assert_eq!(log(&world.notification(gone), 0), ["step_queued", "step_deleted"]);
         assert_eq!(world.outbox.sent().len(), 0);
     });
 }
@@ -355,7 +358,7 @@ fn a_step_that_matters_stops_those_after_it_when_it_fails() {
     });
 }
 
-fn push() -> Value {
+pub fn push() -> Value {
     json!({ "type": "push", "template": { "title": "News", "body": "Hello" } })
 }
 

@@ -10,8 +10,10 @@ use tidings::{Delivery, DeliveryReport, SendError};
 use super::{error, log, queued_email, retryable, statuses};
 use crate::world::{World, email, in_app, names, on_both, on_both_with, only, wire};
 
-const RETRIED: DeliveryReport = DeliveryReport { sent: 0, retried: 1, failed: 0, skipped: 0 };
-const NOTHING: DeliveryReport = DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0 };
+const RETRIED: DeliveryReport =
+    DeliveryReport { sent: 0, retried: 1, failed: 0, skipped: 0, superseded: 0 };
+const NOTHING: DeliveryReport =
+    DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
 
 #[test]
 fn a_message_is_tried_again_when_its_policy_says() {
@@ -109,7 +111,7 @@ fn every_try_is_for_the_same_message() {
             notebook.lock().unwrap().push(delivery.idempotency_key());
             Err(retryable("busy"))
         });
-        let engine = world.engine_with(|builder| builder.fallback_provider(refusing));
+        let engine = world.engine_with(|builder| builder.default_provider(refusing));
         let id = queued_email(&world);
         let other = world.notify("mail", "ada");
 

@@ -40,7 +40,7 @@ fn an_event_that_is_not_well_formed_is_refused() {
             "credentials": { "deviceTokens": tokens },
         });
         check(
-            "422 `to.channels[0].credentials.deviceTokens` must have at most 100 items",
+            "422 `to[1].channels[0].credentials.deviceTokens` must have at most 100 items",
             json!({ "to": ["bob", { "subscriberId": "ada", "channels": [channel] }] }),
         );
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Integration, Standing};
+use crate::credentials::Credentials;
 use crate::ids::{IntegrationId, UserId};
 use crate::time::Timestamp;
 
@@ -57,10 +58,14 @@ impl Peers {
         });
     }
 
-    /// Deletes `id`. If it was primary and `promote` says so, the next one in rank becomes primary.
+    /// Deletes `id`, with its credentials. If it was primary and `promote` says so, the next one in rank becomes primary.
     pub fn delete(&mut self, id: IntegrationId, promote: bool, by: UserId, now: Timestamp) {
         let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
-        self.change(id, |integration| integration.standing = Standing::Deleted { at: now, by });
+        self.change(id, |integration| {
+            integration.standing = Standing::Deleted { at: now, by };
+            integration.credentials = Credentials::default();
+            integration.configurations = None;
+        });
         if was_primary && promote {
             let unconditional =
                 |peer: &&Integration| peer.is_active() && peer.conditions.is_empty();

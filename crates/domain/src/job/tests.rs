@@ -107,6 +107,8 @@ fn an_entry_says_how_bad_it_is_and_whose_it_is() {
         (FilteredBySubscriberWorkflowPreference, Success, false, false),
         (SubscriberDeleted, Warning, false, false),
         (WorkflowDeleted, Warning, false, false),
+        (StepDeleted, Warning, false, false),
+        (StepInactive, Warning, false, false),
         (ContentNotGenerated, Failed, false, false),
         (NoActiveIntegration, Failed, false, false),
         (MissingEmail, Warning, false, false),

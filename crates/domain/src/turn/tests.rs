@@ -199,9 +199,13 @@ fn what_stands_first_is_named() {
         serde_json::from_value(json!({ "type": "email", "template": template })).unwrap();
     world.step().filters = filters("payload", "total", "1");
     world.notification.jobs[0].step.id = sample::id(99);
-    check(&world, Skip, Detail::WorkflowDeleted);
+    check(&world, Skip, Detail::StepDeleted);
 
+    world.step().active = false;
     world.notification.jobs[0].step.id = world.workflow.as_ref().unwrap().steps[0].id;
+    check(&world, Skip, Detail::StepInactive);
+
+    world.step().active = true;
     check(&world, Skip, Detail::FilteredByStepConditions);
 
     world.step().filters = filters("payload", "total", "42");

@@ -41,15 +41,21 @@ impl Run<'_> {
     fn keep(&mut self, txn: &mut dyn Transaction, job: JobId) -> Result<()> {
         let around = self.gathered.surroundings();
         let Some(found) = self.notification.job(job) else { return Ok(()) };
-        match turn::render(found, &self.notification, around) {
-            Ok(rendered) => {
-                if let Some(mut message) = self.message(job, Channel::InApp, rendered) {
-                    message.delivered_at.push(self.now);
-                    txn.insert(&message)?;
-                    self.complete(job, message.id, Detail::MessageCreated, None);
-                }
+        let rendered = match turn::render(found, &self.notification, around) {
+            Ok(rendered) => rendered,
+            Err(refusal) => {
+                self.refuse(job, refusal);
+                return Ok(());
             }
-            Err(refusal) => self.refuse(job, refusal),
+        };
+        match self.message(job, Channel::InApp, rendered) {
+            Some(mut message) => {
+                message.delivered_at.push(self.now);
+                txn.insert(&message)?;
+                self.name_message(job, message.id);
+                self.complete(job, Detail::MessageCreated, None);
+            }
+            None => self.refuse(job, Refusal::gone()),
         }
         Ok(())
     }
@@ -80,15 +86,13 @@ impl Run<'_> {
     }
 
     /// Ends a job whose message is where it should be.
-    pub(crate) fn complete(
-        &mut self,
-        job: JobId,
-        message: MessageId,
-        detail: Detail,
-        raw: Option<String>,
-    ) {
+    pub(crate) fn complete(&mut self, job: JobId, detail: Detail, raw: Option<String>) {
         self.log(job, detail, raw);
         self.move_job(job, JobStatus::Completed);
+    }
+
+    /// Names the message that came of a job.
+    pub(crate) fn name_message(&mut self, job: JobId, message: MessageId) {
         if let Some(job) = self.notification.job_mut(job) {
             job.message_id = Some(message);
         }

@@ -7,7 +7,8 @@ use domain::ids::JobId;
 use domain::job::{Detail, JobStatus};
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use domain::turn::{self, Dispatch, RefusalKind};
+use domain::turn::{self, Dispatch, Refusal, RefusalKind};
+use domain::vocabulary::ProviderId;
 use store::{Order, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use super::advance::Run;
@@ -70,14 +71,19 @@ fn claim_one(
     let scope = Scope { engine: engine.clone(), home: Home::from(before) };
     let gathered = Gathered::now(&scope, &*txn, before)?;
     let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
-    let attempts = run.attempts(job, status);
-    let found = run.notification.job(job);
-    match found.map(|job| turn::dispatch(job, &run.notification, run.gathered.surroundings())) {
-        None => {}
-        Some(Ok(dispatch)) => {
-            claimed.deliveries.extend(run.start(job, attempts.saturating_add(1), dispatch));
+    if let JobStatus::Running { attempts, .. } = status {
+        // The try may have come to an end that nobody knows of.
+        run.log(job, Detail::LeaseExpired, None);
+        if attempts >= engine.parts.retry.attempts {
+            claimed.failed += 1;
+            run.fail(job);
+            run.advance(txn)?;
+            return Ok(txn.replace(before, &run.notification)?);
         }
-        Some(Err(refusal)) => {
+    }
+    match run.start(job, status.attempts().saturating_add(1)) {
+        Ok(delivery) => claimed.deliveries.push(delivery),
+        Err(refusal) => {
             match refusal.kind {
                 RefusalKind::Skip => claimed.skipped += 1,
                 RefusalKind::Fail => claimed.failed += 1,
@@ -90,43 +96,31 @@ fn claim_one(
 }
 
 impl Run<'_> {
-    // How often the job was tried. A try whose lease is over may have come to an end that nobody
-    // knows of.
-    fn attempts(&mut self, job: JobId, status: JobStatus) -> u32 {
-        match status {
-            JobStatus::Running { attempts, .. } => {
-                self.log(job, Detail::LeaseExpired, None);
-                attempts
-            }
-            JobStatus::Queued { attempts, .. } => attempts,
-            JobStatus::Pending
-            | JobStatus::Completed
-            | JobStatus::Failed
-            | JobStatus::Canceled
-            | JobStatus::Skipped => 0,
-        }
-    }
-
-    fn start(&mut self, job: JobId, attempts: u32, dispatch: Dispatch) -> Option<Delivery> {
-        let Dispatch { integration, address, rendered } = dispatch;
-        let message = self.message(job, integration.channel, rendered)?;
+    fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
+        let around = self.gathered.surroundings();
+        let found = self.notification.job(job).ok_or(Refusal::gone())?;
+        let Dispatch { integration, address, rendered } =
+            turn::dispatch(found, &self.notification, around)?;
+        let subscriber = around.subscriber.cloned().ok_or(Refusal::gone())?;
+        let channel = integration.channel;
+        let message = self.message(job, channel, rendered).ok_or(Refusal::gone())?;
         let message = message.addressed(&integration.provider_id, &address);
         let lease_until = self.now.after(self.scope.engine.parts.lease);
-        if let Some(job) = self.notification.job_mut(job)
-            && let Ok(provider_id) = integration.provider_id.parse()
-        {
-            job.provider_id = provider_id;
+        if let Some(job) = self.notification.job_mut(job) {
+            let known = integration.provider_id.parse();
+            job.provider_id = known.unwrap_or(ProviderId::built_in(channel));
         }
         self.log(job, Detail::IntegrationSelected, Some(integration.identifier.to_string()));
         self.move_job(job, JobStatus::Running { lease_until, attempts });
-        Some(Delivery {
+        Ok(Delivery {
             message,
             integration,
             address,
-            subscriber: self.gathered.subscriber.clone()?,
+            subscriber,
             notification: self.notification.clone(),
             job,
             attempts,
+            lease_until,
         })
     }
 }

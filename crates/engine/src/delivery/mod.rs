@@ -8,6 +8,7 @@ mod outbox;
 mod provider;
 mod settle;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use domain::time::Timestamp;
@@ -30,7 +31,7 @@ pub struct DeliveryQueue<'e> {
 /// What became of the jobs that were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryReport {
-    /// How many messages were handed to a provider.
+    /// How many messages a provider has taken over.
     pub sent: usize,
     /// How many will be tried again.
     pub retried: usize,
@@ -38,9 +39,11 @@ pub struct DeliveryReport {
     pub failed: usize,
     /// How many were not to be sent, by a preference, a condition or a missing address.
     pub skipped: usize,
+    /// How many were left to somebody else, because their lease was over.
+    pub superseded: usize,
 }
 
-// So few that the last one of a batch is sent well before its lease is over.
+// What is claimed together is sent one after the other, within one lease.
 const BATCH: usize = 32;
 
 // For so long the outcomes of a batch may be known to this process only. What is sent within it is
@@ -87,6 +90,10 @@ impl<'e> DeliveryQueue<'e> {
         let mut unsettled = Vec::with_capacity(deliveries.len());
         let mut since = Instant::now();
         for delivery in deliveries {
+            if self.engine.now() >= delivery.lease_until {
+                report.superseded += 1;
+                continue;
+            }
             let outcome = self.send(&delivery);
             unsettled.push((delivery, outcome));
             if since.elapsed() > UNSETTLED {
@@ -97,10 +104,18 @@ impl<'e> DeliveryQueue<'e> {
         settle::settle(self.engine, &unsettled, report)
     }
 
+    // A provider that panics takes nobody else's message with it.
     fn send(&self, delivery: &Delivery) -> Outcome {
-        match self.engine.parts.providers.of(&delivery.integration.provider_id) {
-            Some(provider) => provider.send(delivery).into(),
-            None => Outcome::NoProvider,
-        }
+        let provider_id = &delivery.integration.provider_id;
+        let Some(provider) = self.engine.parts.providers.of(provider_id) else {
+            return Outcome::NoProvider;
+        };
+        catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
+            |_| {
+                let reason = "the provider panicked".into();
+                Outcome::Refused(SendError::Retryable { after: None, reason })
+            },
+            Outcome::from,
+        )
     }
 }

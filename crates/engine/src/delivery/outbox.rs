@@ -14,7 +14,7 @@ use super::provider::{Delivery, Provider, ProviderReceipt, SendError};
 ///
 /// let outbox = Outbox::default();
 /// let engine = Engine::builder()
-///     .fallback_provider(outbox.clone())
+///     .default_provider(outbox.clone())
 ///     .build(tidings::store::memory::MemoryStore::default());
 /// assert_eq!(outbox.sent().len(), 0);
 /// # let _ = engine;

@@ -8,6 +8,7 @@ use domain::integration::Integration;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
+use domain::time::Timestamp;
 use domain::turn::Address;
 use thiserror::Error;
 
@@ -39,6 +40,7 @@ pub struct Delivery {
     pub notification: Notification,
     pub(super) job: JobId,
     pub(super) attempts: u32,
+    pub(super) lease_until: Timestamp,
 }
 
 /// A message was taken over.
@@ -88,12 +90,13 @@ pub(super) enum Outcome {
 }
 
 impl Delivery {
-    /// The same for every attempt to send this message, and for no other message.
+    /// The same for every attempt to send this message, and for no other message. What a later
+    /// attempt says, and through which integration, may differ: it is decided anew each time.
     pub fn idempotency_key(&self) -> JobId {
         self.job
     }
 
-    /// Which attempt this is, counting from 1.
+    /// Which attempt this is, counting from 1. One whose process died counts as well.
     pub fn attempt(&self) -> u32 {
         self.attempts
     }

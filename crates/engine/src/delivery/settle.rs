@@ -14,6 +14,9 @@ use super::provider::{Delivery, Outcome, ProviderReceipt, SendError};
 use super::{DeliveryReport, Gathered};
 use crate::{Engine, Result, Scope};
 
+/// For longer than this no provider is left alone, whatever it asks for.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(
     engine: &Engine,
@@ -35,7 +38,7 @@ pub(super) fn settle(
             Settled::Sent => report.sent += 1,
             Settled::Retried => report.retried += 1,
             Settled::Failed => report.failed += 1,
-            Settled::Superseded => {}
+            Settled::Superseded => report.superseded += 1,
         }
     }
     Ok(())
@@ -53,7 +56,7 @@ fn settle_one(
     let Some(before) = txn.find::<Notification>(&key)? else { return Ok(Settled::Superseded) };
     let gathered = Gathered::now(&scope, &*txn, &before)?;
     let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
-    if !run.is_ours(delivery) {
+    if !run.awaits(delivery, outcome) {
         return Ok(Settled::Superseded);
     }
     let settled = run.settle(txn, delivery, outcome)?;
@@ -71,18 +74,13 @@ enum Settled {
 }
 
 impl Run<'_> {
-    fn is_ours(&self, delivery: &Delivery) -> bool {
-        match self.notification.job(delivery.job).map(|job| job.status) {
-            Some(JobStatus::Running { attempts, .. }) => attempts == delivery.attempts,
-            Some(
-                JobStatus::Pending
-                | JobStatus::Queued { .. }
-                | JobStatus::Completed
-                | JobStatus::Failed
-                | JobStatus::Canceled
-                | JobStatus::Skipped,
-            )
-            | None => false,
+    // Whether the outcome still says something about the job. That it was sent does so until the
+    // job is over, whoever has it now; that it was not only as long as nobody else has it.
+    fn awaits(&self, delivery: &Delivery, outcome: &Outcome) -> bool {
+        let Some(job) = self.notification.job(delivery.job) else { return false };
+        match outcome {
+            Outcome::Sent(_) => !job.status.has_ended(),
+            Outcome::Refused(_) | Outcome::NoProvider => job.status.is_attempt(delivery.attempts),
         }
     }
 
@@ -99,8 +97,9 @@ impl Run<'_> {
                 let Some(wait) = wait else {
                     return self.refused(txn, delivery, Detail::ProviderError, reason);
                 };
-                let due_at = self.now.after(wait.max(after.unwrap_or_default()));
-                self.log(delivery.job, Detail::ProviderRetry, Some(reason.clone()));
+                let asked = after.unwrap_or_default().min(LONGEST_WAIT);
+                let due_at = self.now.after(wait.max(asked));
+                self.log(delivery.job, Detail::ProviderRetry, Some(excerpt(reason)));
                 let attempts = delivery.attempts;
                 self.move_job(delivery.job, JobStatus::Queued { due_at, attempts });
                 Ok(Settled::Retried)
@@ -126,9 +125,9 @@ impl Run<'_> {
     ) -> Result<Settled> {
         let mut message = delivery.message.clone();
         message.delivered_at.push(self.now);
-        self.store(txn, &message)?;
-        let raw = receipt.provider_message_id.clone();
-        self.complete(delivery.job, message.id, Detail::MessageSent, raw);
+        self.store(txn, delivery, &message)?;
+        let raw = receipt.provider_message_id.as_deref().map(excerpt);
+        self.complete(delivery.job, Detail::MessageSent, raw);
         Ok(Settled::Sent)
     }
 
@@ -139,25 +138,32 @@ impl Run<'_> {
         detail: Detail,
         reason: &str,
     ) -> Result<Settled> {
-        let status =
-            MessageStatus::Error { error_id: detail.to_string(), error_text: reason.into() };
-        let message = Message { status, ..delivery.message.clone() };
-        self.store(txn, &message)?;
-        self.log(delivery.job, detail, Some(reason.into()));
-        if let Some(job) = self.notification.job_mut(delivery.job) {
-            job.message_id = Some(message.id);
-        }
+        let (error_id, error_text) = (detail.to_string(), excerpt(reason));
+        self.log(delivery.job, detail, Some(error_text.clone()));
+        let status = MessageStatus::Error { error_id, error_text };
+        self.store(txn, delivery, &Message { status, ..delivery.message.clone() })?;
         self.fail(delivery.job);
         Ok(Settled::Failed)
     }
 
     // A subscriber that was deleted while the provider worked has no messages any more.
-    fn store(&self, txn: &mut dyn Transaction, message: &Message) -> Result<()> {
-        match &self.gathered.subscriber {
-            Some(_) => Ok(txn.insert(message)?),
-            None => Ok(()),
+    fn store(
+        &mut self,
+        txn: &mut dyn Transaction,
+        delivery: &Delivery,
+        message: &Message,
+    ) -> Result<()> {
+        if self.gathered.subscriber.is_some() {
+            txn.insert(message)?;
+            self.name_message(delivery.job, message.id);
         }
+        Ok(())
     }
+}
+
+// As much as is worth keeping of what a provider says.
+fn excerpt(text: &str) -> String {
+    text.chars().take(1_000).collect()
 }
 
 impl Engine {
