@@ -15,7 +15,7 @@ use crate::vocabulary::{JobType, ProviderId, vocabulary};
 pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 
-/// A step of a workflow on its way.
+/// The execution of one step of a workflow, for one notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Job {
@@ -145,7 +145,7 @@ pub struct ExecutionDetail {
     /// The provider that it happened with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<ProviderId>,
-    /// What is to be known about it, as text.
+    /// More about it, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
     /// Where it comes from.

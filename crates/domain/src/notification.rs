@@ -79,7 +79,7 @@ pub struct Notification {
     /// How much it matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-    /// Whether its workflow takes no subscriber's word.
+    /// Whether its workflow is critical: subscribers cannot opt out of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical: Option<bool>,
     /// The contexts that it is about.
@@ -251,8 +251,8 @@ impl Notification {
         self.jobs.iter_mut().find(|job| job.id == id)
     }
 
-    /// When somebody has to look after one of its jobs; never, if nobody has to. Jobs run one after
-    /// the other, so there is at most one.
+    /// When one of its jobs is to be tried, or its lease is over; never, if none waits for that.
+    /// Jobs run one after the other, so there is at most one.
     pub fn due_at(&self) -> Option<Timestamp> {
         self.jobs.iter().find_map(|job| job.status.due_at())
     }
@@ -263,7 +263,7 @@ impl Notification {
         (next.status == JobStatus::Pending).then_some(next)
     }
 
-    /// The job that somebody has to look after at `now`.
+    /// The job that is to be tried at `now`, or whose lease is over by then.
     pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
         let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
         self.jobs.iter().find(due)

@@ -400,7 +400,7 @@ pub struct WorkflowInfo {
     pub identifier: WorkflowIdentifier,
     /// What people call it.
     pub name: String,
-    /// Whether it takes no subscriber's word.
+    /// Whether it is critical: subscribers cannot opt out of it.
     pub critical: bool,
     /// What it is filed under.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -44,7 +44,7 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// What stood against it.
     pub detail: Detail,
-    /// What is to be known about it.
+    /// More about it, as text.
     pub raw: Option<String>,
 }
 

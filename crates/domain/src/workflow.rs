@@ -44,7 +44,7 @@ pub struct Workflow {
     /// What it says about channels, as it was set in a dashboard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Preference>,
-    /// Whether it takes no subscriber's word.
+    /// Whether it is critical: subscribers cannot opt out of it.
     pub critical: bool,
     /// What it is filed under.
     pub tags: Vec<String>,
@@ -265,8 +265,8 @@ impl Workflow {
         from_base62(id).map(WorkflowId::from)
     }
 
-    /// Who has a say about its channels, for a subscriber who said `global` about every workflow
-    /// and `specific` about this one.
+    /// The layers that decide about its channels: its own, and the subscriber's `global` and
+    /// `specific` preferences.
     pub fn layers<'a>(
         &'a self,
         global: Option<&'a Preference>,

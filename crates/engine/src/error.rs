@@ -72,7 +72,7 @@ pub enum Rule {
         /// The name.
         name: String,
     },
-    /// A critical workflow takes no subscriber's word.
+    /// Subscribers cannot opt out of a critical workflow.
     #[error("critical workflows take no preferences: {}", workflows.join(", "))]
     CriticalWorkflows {
         /// The workflows, as the caller named them.

@@ -47,7 +47,7 @@ impl Inbox<'_> {
         })
     }
 
-    /// Marks messages, as [`Messages::mark_as`] does.
+    /// Marks messages, as [`Messages::mark_as`] does, which is not limited to in-app messages.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ impl Peers {
         });
     }
 
-    /// Takes `id` for changed: what got conditions does not lead any more.
+    /// Demotes `id`, if it is primary and has conditions now.
     pub fn follow_conditions(&mut self, id: IntegrationId) {
         self.change(id, |integration| {
             let priority = integration.priority();

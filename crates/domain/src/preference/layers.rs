@@ -14,7 +14,7 @@ pub struct Layers<'a> {
     pub subscriber_global: Option<&'a Preference>,
     /// The subscriber's word for this workflow.
     pub subscriber_workflow: Option<&'a Preference>,
-    /// Whether the workflow takes no subscriber's word.
+    /// Whether the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
 }
 

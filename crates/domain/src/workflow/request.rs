@@ -25,7 +25,7 @@ pub struct WorkflowCreate {
     /// Whether it can be triggered.
     #[serde(default)]
     pub active: bool,
-    /// Whether it takes no subscriber's word.
+    /// Whether it is critical: subscribers cannot opt out of it.
     #[serde(default)]
     pub critical: bool,
     /// How much its notifications matter.
