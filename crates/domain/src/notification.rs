@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::contact::Email;
-use crate::context::{ContextFilter, ContextSet};
+use crate::context::{Context, ContextFilter, ContextSet};
 use crate::environment::Home;
 use crate::error::{Invalid, Reason};
 use crate::ids::{
@@ -15,6 +15,7 @@ use crate::json::Object;
 use crate::page;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
+use crate::trigger::{Recipient, Trigger};
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
@@ -206,13 +207,12 @@ impl Notification {
     /// A notification of `workflow` for `subscriber`, with a job for each of its active steps.
     pub fn new(
         id: NotificationId,
-        home: &Home,
+        event: &Event<'_>,
         subscriber: &Subscriber,
-        workflow: &Workflow,
-        event: Event<'_>,
+        recipient: &Recipient,
         mut new_job: impl FnMut() -> JobId,
-        now: Timestamp,
     ) -> Self {
+        let Event { home, trigger, workflow, now, .. } = *event;
         let jobs = workflow.active_steps().map(|step| Job::new(new_job(), step, now)).collect();
         let severity = event.severity().unwrap_or(workflow.severity);
         Self {
@@ -229,15 +229,15 @@ impl Notification {
             subscriber: None,
             template: None,
             jobs,
-            payload: Some(event.payload.clone()),
-            overrides: event.overrides.cloned(),
+            payload: Some(trigger.payload.clone()),
+            overrides: trigger.overrides.clone(),
             controls: None,
-            to: event.to,
+            to: Some(recipient.as_object()),
             tags: workflow.tags.clone(),
             topics: Vec::new(),
             severity: Some(severity),
             critical: Some(workflow.critical),
-            context_keys: event.context_keys.clone(),
+            context_keys: event.contexts.iter().map(|context| context.key.clone()).collect(),
         }
     }
 
@@ -270,21 +270,27 @@ impl Notification {
     }
 }
 
-/// What a trigger says that is the same for all of its recipients, and how it named this one.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "named after the fields of `Trigger`")]
+/// What the notifications of one trigger have in common.
+#[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
+    /// The environment it happens in.
+    pub home: &'a Home,
+    /// The trigger.
+    pub trigger: &'a Trigger,
+    /// What it is called.
     pub transaction_id: &'a TransactionId,
-    pub payload: &'a Object,
-    pub overrides: Option<&'a Object>,
-    pub context_keys: &'a ContextSet,
-    pub to: Option<Object>,
+    /// The workflow that it triggers.
+    pub workflow: &'a Workflow,
+    /// The contexts that it names.
+    pub contexts: &'a [Context],
+    /// When it happens.
+    pub now: Timestamp,
 }
 
 impl Event<'_> {
     // A trigger may overrule how much the workflow's notifications matter.
     fn severity(&self) -> Option<Severity> {
-        self.overrides?.get("severity")?.as_str()?.parse().ok()
+        self.trigger.overrides.as_ref()?.get("severity")?.as_str()?.parse().ok()
     }
 }
 

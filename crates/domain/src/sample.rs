@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::context::ContextSet;
 use crate::environment::Home;
 use crate::integration::Integration;
 use crate::json::Object;
 use crate::notification::{Event, Notification};
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
+use crate::trigger::{Recipient, Trigger};
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
@@ -63,15 +63,29 @@ pub(crate) fn notification(
     subscriber: &Subscriber,
     payload: Value,
 ) -> Notification {
+    let to = subscriber.subscriber_id.clone();
+    let mut trigger = Trigger::new(workflow.identifier().clone(), to);
+    trigger.payload = object(payload);
+    triggered(workflow, subscriber, &trigger)
+}
+
+/// What `workflow` has to say to `subscriber` when `trigger` happens.
+pub(crate) fn triggered(
+    workflow: &Workflow,
+    subscriber: &Subscriber,
+    trigger: &Trigger,
+) -> Notification {
     let event = Event {
+        home: &home(),
+        trigger,
         transaction_id: &"txn".parse().unwrap(),
-        payload: &object(payload),
-        overrides: None,
-        context_keys: &ContextSet::default(),
-        to: None,
+        workflow,
+        contexts: &[],
+        now: at(0),
     };
+    let recipient = Recipient::Id(subscriber.subscriber_id.clone());
     let mut new_id = ids();
-    Notification::new(id(4), &home(), subscriber, workflow, event, || new_id().into(), at(0))
+    Notification::new(id(4), &event, subscriber, &recipient, || new_id().into())
 }
 
 /// An inactive integration of `channel`.

@@ -1,15 +1,12 @@
 //! Triggering workflows.
 
-use domain::context::Context;
 use domain::error::{Invalid, Reason};
 use domain::ids::TransactionId;
 use domain::notification::{Event, Notification};
-use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{
     AcceptedTrigger, CreatedNotification, Recipient, Trigger, TriggerReceipt, TriggerStatus,
 };
-use domain::workflow::Workflow;
 use store::{ReadRecords, Transaction, WriteRecords, layout};
 
 use crate::contexts::{self, NamedData};
@@ -82,21 +79,18 @@ impl Events<'_> {
         let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
         let workflow =
             found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
-        let transaction_id = match trigger.transaction_id.clone() {
-            Some(id) => id,
-            None => TransactionId::new(format!("txn_{}", self.scope.engine.parts.ids.text(24)))?,
-        };
         let mut receipt = TriggerReceipt {
             acknowledged: true,
             status: TriggerStatus::of(&workflow),
-            transaction_id,
+            transaction_id: self.transaction_id(trigger)?,
             notifications: Vec::new(),
         };
         if receipt.status != TriggerStatus::Processed {
             return Ok(receipt);
         }
         let contexts = contexts::ensure(self.scope, txn, &named, NamedData::Replaces, now)?;
-        let occurrence = Occurrence {
+        let event = Event {
+            home: &self.scope.home,
             trigger,
             transaction_id: &receipt.transaction_id,
             workflow: &workflow,
@@ -105,7 +99,7 @@ impl Events<'_> {
         };
         receipt.notifications = recipients
             .into_iter()
-            .map(|recipient| self.notify(txn, &occurrence, recipient))
+            .map(|recipient| self.notify(txn, &event, recipient))
             .collect::<Result<_>>()?;
         txn.insert(&AcceptedTrigger {
             environment_id: self.scope.environment_id(),
@@ -113,6 +107,12 @@ impl Events<'_> {
             receipt: receipt.clone(),
         })?;
         Ok(receipt)
+    }
+
+    // The name that the trigger has, or else a new one.
+    fn transaction_id(&self, trigger: &Trigger) -> Result<TransactionId> {
+        let made = || TransactionId::new(format!("txn_{}", self.scope.engine.parts.ids.text(24)));
+        Ok(trigger.transaction_id.clone().map_or_else(made, Ok)?)
     }
 
     fn receipt(
@@ -127,48 +127,18 @@ impl Events<'_> {
     fn notify(
         &self,
         txn: &mut dyn Transaction,
-        occurrence: &Occurrence<'_>,
+        event: &Event<'_>,
         recipient: &Recipient,
     ) -> Result<CreatedNotification> {
-        let Occurrence { trigger, workflow, contexts, now, .. } = *occurrence;
-        let subscriber = self.recipient(txn, recipient, now)?;
-        let context_keys = contexts.iter().map(|context| context.key.clone()).collect();
-        let event = Event {
-            transaction_id: occurrence.transaction_id,
-            payload: &trigger.payload,
-            overrides: trigger.overrides.as_ref(),
-            context_keys: &context_keys,
-            to: Some(recipient.as_object()),
-        };
-        let (scope, id) = (self.scope, self.scope.id(now));
-        let new_job = || scope.id(now);
-        let notification =
-            Notification::new(id, &scope.home, &subscriber, workflow, event, new_job, now);
+        let (scope, now) = (self.scope, event.now);
+        let subscriber = subscribers::upsert(scope, txn, recipient.to_create(), now)?;
         let subscriber_id = subscriber.subscriber_id.clone();
-        let gathered =
-            Gathered::for_trigger((scope, &*txn), &notification, subscriber, workflow, contexts)?;
+        let (id, new_job) = (scope.id(now), || scope.id(now));
+        let notification = Notification::new(id, event, &subscriber, recipient, new_job);
+        let gathered = Gathered::for_trigger(scope, &*txn, event, &notification, subscriber)?;
         let mut run = Run { scope, now, notification, gathered };
         run.advance(txn)?;
         txn.insert(&run.notification)?;
-        let notification_id = run.notification.id;
-        Ok(CreatedNotification { subscriber_id, notification_id })
+        Ok(CreatedNotification { subscriber_id, notification_id: id })
     }
-
-    fn recipient(
-        &self,
-        txn: &mut dyn Transaction,
-        recipient: &Recipient,
-        now: Timestamp,
-    ) -> Result<Subscriber> {
-        subscribers::upsert(self.scope, txn, recipient.to_create(), now)
-    }
-}
-
-// What the notifications of one trigger have in common.
-struct Occurrence<'a> {
-    trigger: &'a Trigger,
-    transaction_id: &'a TransactionId,
-    workflow: &'a Workflow,
-    contexts: &'a [Context],
-    now: Timestamp,
 }

@@ -4,7 +4,9 @@ use domain::ids::SubscriberId;
 use domain::message::Message;
 use domain::page::Page;
 use domain::preference::SubscriberPreference;
-use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
+use domain::subscriber::{
+    Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
+};
 use domain::time::Timestamp;
 use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
@@ -126,6 +128,9 @@ pub(crate) fn upsert(
         txn.insert(&subscriber)?;
         return Ok(subscriber);
     };
+    if create.profile == Profile::default() {
+        return Ok(before);
+    }
     let profile = before.profile.clone().superseded_by(create.profile);
     let after = before.with_profile(profile, now);
     if after != before {

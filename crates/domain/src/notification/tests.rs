@@ -156,19 +156,11 @@ fn a_trigger_may_overrule_the_severity() {
         (Some(json!({ "severity": "extreme" })), Severity::Low),
         (Some(json!({ "severity": 1 })), Severity::Low),
     ] {
-        let overrides = overrides.map(sample::object);
-        let event = Event {
-            transaction_id: &"txn".parse().unwrap(),
-            payload: &Object::default(),
-            overrides: overrides.as_ref(),
-            context_keys: &ContextSet::default(),
-            to: None,
-        };
         let subscriber = sample::subscriber(json!({}));
-        let (home, now) = (sample::home(), sample::at(0));
-        let new_job = || sample::id(0);
-        let notification =
-            Notification::new(sample::id(1), &home, &subscriber, &workflow, event, new_job, now);
+        let to = subscriber.subscriber_id.clone();
+        let mut trigger = Trigger::new(workflow.identifier().clone(), to);
+        trigger.overrides = overrides.clone().map(sample::object);
+        let notification = sample::triggered(&workflow, &subscriber, &trigger);
         assert_eq!(notification.severity, Some(severity), "{overrides:?}");
     }
 }

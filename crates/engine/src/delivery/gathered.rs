@@ -3,7 +3,7 @@
 use domain::context::Context;
 use domain::ids::WorkflowId;
 use domain::integration::Integration;
-use domain::notification::Notification;
+use domain::notification::{Event, Notification};
 use domain::preference::{Preference, SubscriberPreference};
 use domain::subscriber::Subscriber;
 use domain::turn::Surroundings;
@@ -49,17 +49,17 @@ impl<'a> Gathered<'a> {
 
     /// What a trigger does not know already. Jobs that need an integration are not run by it.
     pub(crate) fn for_trigger(
-        (scope, snapshot): (&Scope, &dyn Snapshot),
+        scope: &Scope,
+        snapshot: &dyn Snapshot,
+        event: &Event<'a>,
         notification: &Notification,
         subscriber: Subscriber,
-        workflow: &'a Workflow,
-        contexts: &'a [Context],
     ) -> Result<Self> {
         let (global, specific) = preferences(scope, snapshot, notification)?;
         Ok(Self {
             subscriber: Some(subscriber),
-            workflow: Some(Cow::Borrowed(workflow)),
-            contexts: Cow::Borrowed(contexts),
+            workflow: Some(Cow::Borrowed(event.workflow)),
+            contexts: Cow::Borrowed(event.contexts),
             global,
             specific,
             integrations: Vec::new(),
