@@ -176,11 +176,16 @@ impl Recipient {
         }
     }
 
-    /// How the trigger named it. The secrets of its channels are left out.
+    /// How the trigger named it. The secrets of its channels are left out, and so is custom data
+    /// that is nested as deep as it may be, for here it lies one level deeper.
     pub fn as_object(&self) -> Object {
         let mut create = self.to_create();
         create.profile.channels.clear();
-        Object::of(create)
+        let whole = serde_json::to_value(&create).unwrap_or_default();
+        Object::try_from(whole).unwrap_or_else(|_| {
+            create.profile.data = None;
+            Object::of(create)
+        })
     }
 
     /// What the subscriber is created with if need be.

@@ -319,3 +319,19 @@ fn a_notification_says_what_was_triggered() {
         );
     });
 }
+
+#[test]
+fn a_recipient_whose_data_is_as_deep_as_it_may_be_is_told() {
+    on_both(|world| {
+        world.in_app_workflow("hello");
+        let data = (0..64).fold(json!("bottom"), |inner, _| json!({ "in": inner }));
+        let to = json!({ "subscriberId": "ada", "firstName": "Ada", "data": data });
+
+        world.trigger(json!({ "name": "hello", "to": to }));
+
+        let notification = only(world.notifications(json!({})));
+        let named = json!({ "subscriberId": "ada", "firstName": "Ada" });
+        assert_eq!(notification.to.map(Value::from), Some(named));
+        assert_eq!(world.inbox("ada").len(), 1);
+    });
+}
