@@ -43,7 +43,7 @@ impl Integrations<'_> {
             peers.0.push(integration.clone());
             let before = peers.0.clone();
             if active {
-                peers.activate(integration.id, true);
+                peers.activate_new(integration.id);
             }
             store(txn, &before, &peers.0)?;
             find(peers.0, integration.id)
@@ -90,7 +90,7 @@ impl Integrations<'_> {
                     peer.clone_from(&after);
                 }
                 match update.active {
-                    Some(true) if !before.is_active() => peers.activate(id, false),
+                    Some(true) if !before.is_active() => peers.activate(id),
                     Some(false) => peers.deactivate(id),
                     Some(true) | None => peers.follow_conditions(id),
                 }

@@ -12,17 +12,26 @@ use crate::time::Timestamp;
 pub struct Peers(pub Vec<Integration>);
 
 impl Peers {
-    /// Makes `id` active: primary if `may_lead` and nobody else is, otherwise right behind the one
-    /// that is. What has conditions never leads.
-    pub fn activate(&mut self, id: IntegrationId, may_lead: bool) {
+    /// Makes `id` active when it is created: primary if nobody else is, otherwise right behind the
+    /// one that is. What has conditions is never primary.
+    pub fn activate_new(&mut self, id: IntegrationId) {
         let is_free = !self.0.iter().any(Integration::is_primary);
+        self.activate_as(id, |integration| {
+            is_free && integration.channel.has_primary() && integration.conditions.is_empty()
+        });
+    }
+
+    /// Makes `id` active again, right behind the primary one. It does not become primary by that.
+    pub fn activate(&mut self, id: IntegrationId) {
+        self.activate_as(id, |_| false);
+    }
+
+    fn activate_as(&mut self, id: IntegrationId, leads: impl FnOnce(&Integration) -> bool) {
         self.change(id, |integration| {
-            if integration.is_active() {
-                return;
+            if !integration.is_active() {
+                let primary = leads(integration);
+                integration.standing = Standing::Active { primary, priority: u32::MAX };
             }
-            let leads = integration.channel.has_primary() && integration.conditions.is_empty();
-            let primary = leads && may_lead && is_free;
-            integration.standing = Standing::Active { primary, priority: u32::MAX };
         });
     }
 

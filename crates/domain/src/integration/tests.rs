@@ -73,11 +73,11 @@ fn check(before: &str, name: &str, change: impl FnOnce(&mut Peers, IntegrationId
 }
 
 fn create(peers: &mut Peers, id: IntegrationId) {
-    peers.activate(id, true);
+    peers.activate_new(id);
 }
 
 fn activate(peers: &mut Peers, id: IntegrationId) {
-    peers.activate(id, false);
+    peers.activate(id);
 }
 
 fn delete(peers: &mut Peers, id: IntegrationId) {
@@ -354,7 +354,8 @@ fn a_standing_is_read_as_it_is_written() {
 
 #[derive(Clone, Debug)]
 enum Change {
-    Activate { may_lead: bool },
+    Activate,
+    ActivateNew,
     Deactivate,
     Lead,
     SetConditions(bool),
@@ -363,7 +364,8 @@ enum Change {
 
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        any::<bool>().prop_map(|may_lead| Change::Activate { may_lead }),
+        Just(Change::Activate),
+        Just(Change::ActivateNew),
         Just(Change::Deactivate),
         Just(Change::Lead),
         any::<bool>().prop_map(Change::SetConditions),
@@ -374,7 +376,8 @@ fn change() -> impl Strategy<Value = Change> {
 impl Change {
     fn apply(&self, peers: &mut Peers, id: IntegrationId) {
         match *self {
-            Change::Activate { may_lead } => peers.activate(id, may_lead),
+            Change::Activate => peers.activate(id),
+            Change::ActivateNew => peers.activate_new(id),
             Change::Deactivate => peers.deactivate(id),
             Change::Lead => peers.lead(id),
             Change::SetConditions(some) => {
