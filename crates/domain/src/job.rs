@@ -1,5 +1,6 @@
 //! Jobs: one step of a workflow for one notification, and what happened to it.
 
+mod attempt;
 mod digest;
 mod retry;
 
@@ -12,6 +13,7 @@ use crate::step::{ReplyCallback, Step};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, ProviderId, vocabulary};
 
+pub use attempt::{Answer, Claim};
 pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 
@@ -325,31 +327,6 @@ impl JobStatus {
             | JobStatus::Failed
             | JobStatus::Canceled
             | JobStatus::Skipped => None,
-        }
-    }
-
-    /// How often the job was tried, a try that is under way included.
-    pub const fn attempts(self) -> u32 {
-        match self {
-            JobStatus::Queued { attempts, .. } | JobStatus::Running { attempts, .. } => attempts,
-            JobStatus::Pending
-            | JobStatus::Completed
-            | JobStatus::Failed
-            | JobStatus::Canceled
-            | JobStatus::Skipped => 0,
-        }
-    }
-
-    /// Whether the try number `attempt` is under way.
-    pub const fn is_attempt(self, attempt: u32) -> bool {
-        match self {
-            JobStatus::Running { attempts, .. } => attempts == attempt,
-            JobStatus::Pending
-            | JobStatus::Queued { .. }
-            | JobStatus::Completed
-            | JobStatus::Failed
-            | JobStatus::Canceled
-            | JobStatus::Skipped => false,
         }
     }
 

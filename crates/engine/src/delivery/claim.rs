@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::environment::Home;
 use domain::ids::JobId;
-use domain::job::{Detail, JobStatus};
+use domain::job::{Claim, Detail, JobStatus};
 use domain::notification::Notification;
 use domain::time::Timestamp;
 use domain::turn::{self, Dispatch, Refusal, RefusalKind};
@@ -63,7 +63,9 @@ fn claim_one(
     now: Timestamp,
     claimed: &mut Claimed,
 ) -> Result<()> {
-    let Some((job, status)) = before.due_job(now).map(|job| (job.id, job.status)) else {
+    let policy = &engine.parts.retry;
+    let due = before.due_job(now).and_then(|job| Some((job.id, job.status.claim(policy, now)?)));
+    let Some((job, claim)) = due else {
         // Passing it over would find it again, and again.
         let (table, source) = (Table::Due.name(), "an entry leads to nothing that is due".into());
         return Err(store::Error::Corrupt { table, source }.into());
@@ -71,24 +73,16 @@ fn claim_one(
     let scope = Scope { engine: engine.clone(), home: Home::from(before) };
     let gathered = Gathered::now(&scope, &*txn, before)?;
     let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
-    if let JobStatus::Running { attempts, .. } = status {
-        // The try may have come to an end that nobody knows of.
-        run.log(job, Detail::LeaseExpired, None);
-        if attempts >= engine.parts.retry.attempts {
-            claimed.failed += 1;
-            run.fail(job);
-            run.advance(txn)?;
-            return Ok(txn.replace(before, &run.notification)?);
+    match claim {
+        Claim::Attempt(attempt) => run.attempt(txn, job, attempt, claimed)?,
+        Claim::Repeat(attempt) => {
+            run.log(job, Detail::LeaseExpired, None);
+            run.attempt(txn, job, attempt, claimed)?;
         }
-    }
-    match run.start(job, status.attempts().saturating_add(1)) {
-        Ok(delivery) => claimed.deliveries.push(delivery),
-        Err(refusal) => {
-            match refusal.kind {
-                RefusalKind::Skip => claimed.skipped += 1,
-                RefusalKind::Fail => claimed.failed += 1,
-            }
-            run.refuse(job, refusal);
+        Claim::GiveUp => {
+            claimed.failed += 1;
+            run.log(job, Detail::LeaseExpired, None);
+            run.fail(job);
             run.advance(txn)?;
         }
     }
@@ -96,6 +90,28 @@ fn claim_one(
 }
 
 impl Run<'_> {
+    fn attempt(
+        &mut self,
+        txn: &mut dyn Transaction,
+        job: JobId,
+        attempt: u32,
+        claimed: &mut Claimed,
+    ) -> Result<()> {
+        let refusal = match self.start(job, attempt) {
+            Ok(delivery) => {
+                claimed.deliveries.push(delivery);
+                return Ok(());
+            }
+            Err(refusal) => refusal,
+        };
+        match refusal.kind {
+            RefusalKind::Skip => claimed.skipped += 1,
+            RefusalKind::Fail => claimed.failed += 1,
+        }
+        self.refuse(job, refusal);
+        self.advance(txn)
+    }
+
     fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
         let around = self.gathered.surroundings();
         let found = self.notification.job(job).ok_or(Refusal::gone())?;

@@ -1,21 +1,16 @@
 //! Settling: writing down what came of an attempt, and moving on.
 
-use std::time::Duration;
-
 use domain::environment::Home;
-use domain::job::{Detail, JobStatus};
+use domain::job::{Answer, Detail, JobStatus};
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
 use domain::time::Timestamp;
 use store::{ReadRecords, Transaction, WriteRecords, layout};
 
 use super::advance::Run;
-use super::provider::{Delivery, Outcome, ProviderReceipt, SendError};
+use super::provider::{Delivery, Outcome, SendError};
 use super::{DeliveryReport, Gathered};
 use crate::{Engine, Result, Scope};
-
-/// For longer than this no provider is left alone, whatever it asks for.
-const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(
@@ -56,10 +51,13 @@ fn settle_one(
     let Some(before) = txn.find::<Notification>(&key)? else { return Ok(Settled::Superseded) };
     let gathered = Gathered::now(&scope, &*txn, &before)?;
     let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
-    if !run.awaits(delivery, outcome) {
-        return Ok(Settled::Superseded);
-    }
-    let settled = run.settle(txn, delivery, outcome)?;
+    let retry = (&engine.parts.retry, || engine.parts.ids.jitter());
+    let status = run
+        .notification
+        .job(delivery.job)
+        .and_then(|job| job.status.answered(delivery.attempts, outcome.answer(), retry, now));
+    let Some(status) = status else { return Ok(Settled::Superseded) };
+    let settled = run.settle(txn, delivery, outcome, status)?;
     run.advance(txn)?;
     txn.replace(&before, &run.notification)?;
     Ok(settled)
@@ -74,75 +72,33 @@ enum Settled {
 }
 
 impl Run<'_> {
-    // Whether the outcome still says something about the job. That it was sent does so until the
-    // job is over, whoever has it now; that it was not only as long as nobody else has it.
-    fn awaits(&self, delivery: &Delivery, outcome: &Outcome) -> bool {
-        let Some(job) = self.notification.job(delivery.job) else { return false };
-        match outcome {
-            Outcome::Sent(_) => !job.status.has_ended(),
-            Outcome::Refused(_) | Outcome::NoProvider => job.status.is_attempt(delivery.attempts),
-        }
-    }
-
+    // Writes down that the job stands at `status` after `outcome`.
     fn settle(
         &mut self,
         txn: &mut dyn Transaction,
         delivery: &Delivery,
         outcome: &Outcome,
+        status: JobStatus,
     ) -> Result<Settled> {
-        match outcome {
-            Outcome::Sent(receipt) => self.sent(txn, delivery, receipt),
-            Outcome::Refused(SendError::Retryable { after, reason }) => {
-                let wait = self.scope.engine.wait_after(delivery.attempts);
-                let Some(wait) = wait else {
-                    return self.refused(txn, delivery, Detail::ProviderError, reason);
-                };
-                let asked = after.unwrap_or_default().min(LONGEST_WAIT);
-                let due_at = self.now.after(wait.max(asked));
-                self.log(delivery.job, Detail::ProviderRetry, Some(excerpt(reason)));
-                let attempts = delivery.attempts;
-                self.move_job(delivery.job, JobStatus::Queued { due_at, attempts });
-                Ok(Settled::Retried)
-            }
-            Outcome::Refused(
-                error @ (SendError::Permanent { .. }
-                | SendError::RecipientGone { .. }
-                | SendError::Misconfigured { .. }),
-            ) => self.refused(txn, delivery, Detail::ProviderError, &error.to_string()),
-            Outcome::NoProvider => {
-                let provider = &delivery.integration.provider_id;
-                let reason = format!("no provider is registered for `{provider}`");
-                self.refused(txn, delivery, Detail::ProviderMissing, &reason)
-            }
+        let (job, said) = (delivery.job, outcome.said(delivery));
+        if let Outcome::Sent(_) = outcome {
+            let mut message = delivery.message.clone();
+            message.delivered_at.push(self.now);
+            self.store(txn, delivery, &message)?;
+            self.complete(job, Detail::MessageSent, said);
+            return Ok(Settled::Sent);
         }
-    }
-
-    fn sent(
-        &mut self,
-        txn: &mut dyn Transaction,
-        delivery: &Delivery,
-        receipt: &ProviderReceipt,
-    ) -> Result<Settled> {
-        let mut message = delivery.message.clone();
-        message.delivered_at.push(self.now);
-        self.store(txn, delivery, &message)?;
-        let raw = receipt.provider_message_id.as_deref().map(excerpt);
-        self.complete(delivery.job, Detail::MessageSent, raw);
-        Ok(Settled::Sent)
-    }
-
-    fn refused(
-        &mut self,
-        txn: &mut dyn Transaction,
-        delivery: &Delivery,
-        detail: Detail,
-        reason: &str,
-    ) -> Result<Settled> {
-        let (error_id, error_text) = (detail.to_string(), excerpt(reason));
-        self.log(delivery.job, detail, Some(error_text.clone()));
-        let status = MessageStatus::Error { error_id, error_text };
+        if let JobStatus::Queued { .. } = status {
+            self.log(job, Detail::ProviderRetry, said);
+            self.move_job(job, status);
+            return Ok(Settled::Retried);
+        }
+        let detail = outcome.failure();
+        let error_text = said.clone().unwrap_or_default();
+        let status = MessageStatus::Error { error_id: detail.to_string(), error_text };
         self.store(txn, delivery, &Message { status, ..delivery.message.clone() })?;
-        self.fail(delivery.job);
+        self.log(job, detail, said);
+        self.fail(job);
         Ok(Settled::Failed)
     }
 
@@ -161,14 +117,41 @@ impl Run<'_> {
     }
 }
 
-// As much as is worth keeping of what a provider says.
-fn excerpt(text: &str) -> String {
-    text.chars().take(1_000).collect()
-}
+impl Outcome {
+    fn answer(&self) -> Answer {
+        match self {
+            Outcome::Sent(_) => Answer::Sent,
+            Outcome::Refused(SendError::Retryable { after, .. }) => {
+                Answer::Later(after.unwrap_or_default())
+            }
+            Outcome::Refused(
+                SendError::Permanent { .. }
+                | SendError::RecipientGone { .. }
+                | SendError::Misconfigured { .. },
+            )
+            | Outcome::NoProvider => Answer::Never,
+        }
+    }
 
-impl Engine {
-    // How long to wait after so many tries; nothing, if it was the last one.
-    fn wait_after(&self, attempts: u32) -> Option<Duration> {
-        self.parts.retry.next(attempts, self.parts.ids.jitter())
+    // What it is called in the log, when the job fails of it.
+    fn failure(&self) -> Detail {
+        match self {
+            Outcome::Sent(_) | Outcome::Refused(_) => Detail::ProviderError,
+            Outcome::NoProvider => Detail::ProviderMissing,
+        }
+    }
+
+    // What the provider said, as much of it as is worth keeping.
+    fn said(&self, delivery: &Delivery) -> Option<String> {
+        let said = match self {
+            Outcome::Sent(receipt) => receipt.provider_message_id.clone()?,
+            Outcome::Refused(SendError::Retryable { reason, .. }) => reason.clone(),
+            Outcome::Refused(error) => error.to_string(),
+            Outcome::NoProvider => {
+                let provider = &delivery.integration.provider_id;
+                format!("no provider is registered for `{provider}`")
+            }
+        };
+        Some(said.chars().take(1_000).collect())
     }
 }

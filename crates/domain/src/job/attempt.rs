@@ -1,0 +1,173 @@
+//! Attempts: when a job may be tried, and where it stands after an answer.
+
+use std::time::Duration;
+
+use super::{JobStatus, RetryPolicy};
+use crate::time::Timestamp;
+
+/// What comes of a job that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is tried. This is the number of the attempt, counting from 1.
+    Attempt(u32),
+    /// The same, because nobody knows what came of the attempt before.
+    Repeat(u32),
+    /// Nobody knows what came of the last attempt that it had.
+    GiveUp,
+}
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The message was taken over.
+    Sent,
+    /// It was not, and may be later: after this time at the earliest.
+    Later(Duration),
+    /// It was not, and never will be.
+    Never,
+}
+
+/// For longer than this no provider is left alone, whatever it asks for.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl JobStatus {
+    /// What comes of the job at `now`; nothing, if it is not due.
+    pub fn claim(self, policy: &RetryPolicy, now: Timestamp) -> Option<Claim> {
+        match self {
+            JobStatus::Queued { due_at, attempts } if due_at <= now => {
+                Some(Claim::Attempt(attempts.saturating_add(1)))
+            }
+            JobStatus::Running { lease_until, attempts } if lease_until <= now => {
+                let last = attempts >= policy.attempts;
+                Some(if last { Claim::GiveUp } else { Claim::Repeat(attempts.saturating_add(1)) })
+            }
+            JobStatus::Pending
+            | JobStatus::Queued { .. }
+            | JobStatus::Running { .. }
+            | JobStatus::Completed
+            | JobStatus::Failed
+            | JobStatus::Canceled
+            | JobStatus::Skipped => None,
+        }
+    }
+
+    /// Where the job stands after `answer` to its attempt number `attempt`; nothing, if that says
+    /// nothing about it any more. That a message was taken over does so until the job is over,
+    /// whoever has it now; that it was not, only as long as nobody else has it. `jitter` is asked
+    /// for where the retry policy needs it.
+    pub fn answered(
+        self,
+        attempt: u32,
+        answer: Answer,
+        (policy, jitter): (&RetryPolicy, impl FnOnce() -> u16),
+        now: Timestamp,
+    ) -> Option<JobStatus> {
+        let has_it = self.is_attempt(attempt);
+        match answer {
+            Answer::Sent => (!self.has_ended()).then_some(JobStatus::Completed),
+            Answer::Never => has_it.then_some(JobStatus::Failed),
+            Answer::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
+                Some(wait) => {
+                    let due_at = now.after(wait.max(asked.min(LONGEST_WAIT)));
+                    JobStatus::Queued { due_at, attempts: attempt }
+                }
+                None => JobStatus::Failed,
+            }),
+        }
+    }
+
+    const fn is_attempt(self, attempt: u32) -> bool {
+        match self {
+            JobStatus::Running { attempts, .. } => attempts == attempt,
+            JobStatus::Pending
+            | JobStatus::Queued { .. }
+            | JobStatus::Completed
+            | JobStatus::Failed
+            | JobStatus::Canceled
+            | JobStatus::Skipped => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::at;
+
+    const POLICY: RetryPolicy =
+        RetryPolicy { attempts: 2, first_interval: Duration::from_millis(10) };
+
+    const fn queued(due_at: i64, attempts: u32) -> JobStatus {
+        JobStatus::Queued { due_at: Timestamp::from_millis(due_at), attempts }
+    }
+
+    const fn running(lease_until: i64, attempts: u32) -> JobStatus {
+        JobStatus::Running { lease_until: Timestamp::from_millis(lease_until), attempts }
+    }
+
+    /// One row per status: what comes of the job at 5.
+    #[test]
+    fn what_is_due_is_tried_as_often_as_the_policy_says() {
+        for (status, claim) in [
+            (JobStatus::Pending, None),
+            (queued(6, 0), None),
+            (queued(5, 0), Some(Claim::Attempt(1))),
+            // A provider said that it may be tried again.
+            (queued(5, 2), Some(Claim::Attempt(3))),
+            (running(6, 1), None),
+            (running(5, 1), Some(Claim::Repeat(2))),
+            (running(5, 2), Some(Claim::GiveUp)),
+            (queued(5, u32::MAX), Some(Claim::Attempt(u32::MAX))),
+            (JobStatus::Completed, None),
+            (JobStatus::Failed, None),
+            (JobStatus::Canceled, None),
+            (JobStatus::Skipped, None),
+        ] {
+            assert_eq!(status.claim(&POLICY, at(5)), claim, "{status:?}");
+        }
+    }
+
+    /// One row per status: where the job stands after each answer to its first attempt, at 5.
+    #[test]
+    fn an_answer_counts_as_long_as_it_says_something() {
+        use JobStatus::{Canceled, Completed, Failed, Pending, Skipped};
+        let later = Answer::Later(Duration::ZERO);
+        for (status, sent, retried, refused) in [
+            (running(9, 1), Some(Completed), Some(queued(15, 1)), Some(Failed)),
+            // Somebody else has it, or had it.
+            (running(9, 2), Some(Completed), None, None),
+            (queued(9, 2), Some(Completed), None, None),
+            (Pending, Some(Completed), None, None),
+            (Completed, None, None, None),
+            (Failed, None, None, None),
+            (Canceled, None, None, None),
+            (Skipped, None, None, None),
+        ] {
+            let after = |answer| status.answered(1, answer, (&POLICY, || 0), at(5));
+            let answers = [Answer::Sent, later, Answer::Never].map(after);
+            assert_eq!(answers, [sent, retried, refused], "{status:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_attempt_is_not_tried_again() {
+        let later = Answer::Later(Duration::ZERO);
+        let after = running(9, 2).answered(2, later, (&POLICY, || 0), at(5));
+        assert_eq!(after, Some(JobStatus::Failed));
+    }
+
+    /// One row per time that a provider asks for: when the job is due again, from 0 on.
+    #[test]
+    fn a_provider_is_left_alone_as_long_as_it_asks_but_not_for_ever() {
+        let day = 24 * 60 * 60 * 1_000;
+        for (asked, due_at) in [
+            (Duration::ZERO, 10),
+            (Duration::from_millis(9), 10),
+            (Duration::from_millis(11), 11),
+            (Duration::MAX, day),
+        ] {
+            let after = running(9, 1).answered(1, Answer::Later(asked), (&POLICY, || 0), at(0));
+            assert_eq!(after, Some(queued(due_at, 1)), "{asked:?}");
+        }
+    }
+}
