@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{EnvironmentId, OrganizationId};
@@ -69,19 +71,23 @@ pub enum ContextFilter {
 pub struct ContextPayload(pub BTreeMap<String, ContextValue>);
 
 /// What a call says about one context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ContextValue {
     /// Its id.
     Id(String),
     /// Its id and its data.
-    Rich {
-        /// Which one of its type it is.
-        id: String,
-        /// What is to be known about it from now on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        data: Option<Object>,
-    },
+    Rich(RichContext),
+}
+
+/// The id of a context, and its data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RichContext {
+    /// Which one of its type it is.
+    pub id: String,
+    /// What is to be known about it from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Object>,
 }
 
 /// A context as a call names it, checked.
@@ -252,13 +258,25 @@ impl ContextValue {
     fn check(&self, kind: &str) -> Result<NamedContext, Invalid> {
         let (id, data) = match self {
             ContextValue::Id(id) => (id, None),
-            ContextValue::Rich { id, data } => (id, data.clone()),
+            ContextValue::Rich(RichContext { id, data }) => (id, data.clone()),
         };
         let key = ContextKey::new(kind, id)?;
         if let Some(data) = &data {
             Context::check_data(data).map_err(|invalid| invalid.within("context"))?;
         }
         Ok(NamedContext { key, data })
+    }
+}
+
+// What serde derives for an untagged enum does not say what is wrong with the context.
+impl<'de> Deserialize<'de> for ContextValue {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(id) => Ok(ContextValue::Id(id)),
+            rich => {
+                RichContext::deserialize(rich).map(ContextValue::Rich).map_err(D::Error::custom)
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Triggers: the way into the engine.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::context::ContextPayload;
 use crate::error::{Invalid, Reason, at_most_items};
@@ -36,7 +38,7 @@ pub struct Trigger {
 }
 
 /// Whom an event is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Recipients {
     /// One recipient.
@@ -46,7 +48,7 @@ pub enum Recipients {
 }
 
 /// Somebody to tell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
 pub enum Recipient {
@@ -195,6 +197,32 @@ impl Recipient {
                 SubscriberCreate { subscriber_id: id.clone(), profile: Profile::default() }
             }
             Recipient::Inline(subscriber) => subscriber.clone(),
+        }
+    }
+}
+
+// What serde derives for untagged enums does not say what is wrong with a recipient.
+impl<'de> Deserialize<'de> for Recipients {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::Array(recipients) => recipients
+                .into_iter()
+                .map(Recipient::deserialize)
+                .collect::<Result<_, _>>()
+                .map(Recipients::Many),
+            recipient => Recipient::deserialize(recipient).map(Recipients::One),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recipient {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(id) => SubscriberId::new(id).map(Recipient::Id).map_err(D::Error::custom),
+            subscriber => SubscriberCreate::deserialize(subscriber)
+                .map(Recipient::Inline)
+                .map_err(D::Error::custom),
         }
     }
 }

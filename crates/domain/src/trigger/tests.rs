@@ -130,3 +130,20 @@ proptest! {
         }
     }
 }
+
+/// One row per recipients that cannot be read: what is said to be wrong with them.
+#[test]
+fn what_is_wrong_with_a_recipient_is_said() {
+    for (recipients, problem) in [
+        (json!(""), "`subscriberId` must not be empty"),
+        (json!({ "subscriberId": "a", "email": "no" }), "`email` must be an e-mail address"),
+        (json!(["a", { "subscriberId": "b", "timezone": "Mars" }]), "`timezone` must be"),
+        (json!([{ "firstName": "Ada" }]), "missing field `subscriberId`"),
+        (json!({ "type": "Topic", "topicKey": "t" }), "missing field `subscriberId`"),
+        (json!(7), "invalid type: integer `7`"),
+    ] {
+        let trigger = json!({ "name": "welcome", "to": recipients });
+        let error = serde_json::from_value::<Trigger>(trigger).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
