@@ -154,6 +154,14 @@ impl Trigger {
     }
 }
 
+impl TriggerReceipt {
+    /// What comes of a trigger of `workflow`, before it has any notification.
+    pub fn of(workflow: &Workflow, transaction_id: TransactionId) -> Self {
+        let status = TriggerStatus::of(workflow);
+        Self { acknowledged: true, status, transaction_id, notifications: Vec::new() }
+    }
+}
+
 impl TriggerStatus {
     /// What comes of a trigger of `workflow`.
     pub fn of(workflow: &Workflow) -> Self {

@@ -79,12 +79,7 @@ impl Events<'_> {
         let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
         let workflow =
             found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
-        let mut receipt = TriggerReceipt {
-            acknowledged: true,
-            status: TriggerStatus::of(&workflow),
-            transaction_id: self.transaction_id(trigger)?,
-            notifications: Vec::new(),
-        };
+        let mut receipt = TriggerReceipt::of(&workflow, self.transaction_id(trigger)?);
         if receipt.status != TriggerStatus::Processed {
             return Ok(receipt);
         }
