@@ -46,8 +46,8 @@ pub struct DeliveryReport {
 // What is claimed together is sent one after the other, within one lease.
 const BATCH: usize = 32;
 
-// For so long the outcomes of a batch may be known to this process only. What is sent within it is
-// sent again after a crash.
+// What was sent within this time before a call may be known to this process only until that call
+// is over, and is sent again if it crashes meanwhile.
 const UNSETTLED: Duration = Duration::from_millis(100);
 
 impl<'e> DeliveryQueue<'e> {

@@ -80,26 +80,35 @@ impl Run<'_> {
         outcome: &Outcome,
         status: JobStatus,
     ) -> Result<Settled> {
-        let (job, said) = (delivery.job, outcome.said(delivery));
-        if let Outcome::Sent(_) = outcome {
-            let mut message = delivery.message.clone();
-            message.delivered_at.push(self.now);
-            self.store(txn, delivery, &message)?;
-            self.complete(job, Detail::MessageSent, said);
-            return Ok(Settled::Sent);
+        let said = outcome.said(delivery);
+        match status {
+            JobStatus::Completed => {
+                let mut message = delivery.message.clone();
+                message.delivered_at.push(self.now);
+                self.store(txn, delivery, &message)?;
+                self.complete(delivery.job, Detail::MessageSent, said);
+                Ok(Settled::Sent)
+            }
+            JobStatus::Queued { .. } => {
+                self.log(delivery.job, Detail::ProviderRetry, said);
+                self.move_job(delivery.job, status);
+                Ok(Settled::Retried)
+            }
+            JobStatus::Failed => {
+                let error_id = outcome.failure().to_string();
+                let error_text = said.clone().unwrap_or_default();
+                let status = MessageStatus::Error { error_id, error_text };
+                self.store(txn, delivery, &Message { status, ..delivery.message.clone() })?;
+                self.log(delivery.job, outcome.failure(), said);
+                self.fail(delivery.job);
+                Ok(Settled::Failed)
+            }
+            // No answer leads there.
+            JobStatus::Pending
+            | JobStatus::Running { .. }
+            | JobStatus::Canceled
+            | JobStatus::Skipped => Ok(Settled::Superseded),
         }
-        if let JobStatus::Queued { .. } = status {
-            self.log(job, Detail::ProviderRetry, said);
-            self.move_job(job, status);
-            return Ok(Settled::Retried);
-        }
-        let detail = outcome.failure();
-        let error_text = said.clone().unwrap_or_default();
-        let status = MessageStatus::Error { error_id: detail.to_string(), error_text };
-        self.store(txn, delivery, &Message { status, ..delivery.message.clone() })?;
-        self.log(job, detail, said);
-        self.fail(job);
-        Ok(Settled::Failed)
     }
 
     // A subscriber that was deleted while the provider worked has no messages any more.
