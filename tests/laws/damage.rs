@@ -140,6 +140,31 @@ fn a_value_in_the_wrong_place_is_not_believed() {
     }
 }
 
+/// An entry that leads to a record which does not have it is not followed, for it may lead into
+/// another scope.
+#[test]
+fn an_entry_that_leads_elsewhere_is_not_followed() {
+    let world = Ruins::new();
+    let expected = OPERATIONS.map(|operation| world.ask(operation));
+    for table in [
+        Table::EnvironmentIds,
+        Table::ApiKeys,
+        Table::SubscriberIds,
+        Table::SubscriberEmails,
+        Table::WorkflowIdentifiers,
+    ] {
+        let entries: Vec<_> = entries_of(table).collect();
+        let [(first, one), .., (last, other)] = entries.as_slice() else {
+            panic!("two entries in {}", table.name())
+        };
+        world.put(table, first, Some(other));
+        world.put(table, last, Some(one));
+        assert!(check_seen_or_refused(&world, table, &expected) > 0, "{}", table.name());
+        world.put(table, first, Some(one));
+        world.put(table, last, Some(other));
+    }
+}
+
 /// Checks that each operation says what is expected, or that `table` is damaged, and counts those
 /// that do the latter.
 #[track_caller]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidings::domain::ids::MessageId;
 use tidings::domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
-use tidings::domain::page::PageQuery;
+use tidings::domain::page::{PageQuery, Total};
 
 use crate::world::{
     START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, wire, with,
@@ -232,4 +232,35 @@ fn counted(world: &World, subscriber: &str) -> InboxCounts {
         unseen: count(|message| !message.stage.is_seen()),
         unread: count(|message| !message.stage.is_read()),
     }
+}
+
+/// One row per query: which of an unseen, a seen and a read message it shows, newest first.
+#[test]
+fn an_inbox_is_listed_by_what_was_seen_and_read() {
+    on_both(|world| {
+        world.in_app_workflow("hello");
+        let [unseen, seen, read] = [(); 3].map(|()| {
+            world.tick();
+            world.notify("hello", "ada");
+            world.inbox("ada")[0].id
+        });
+        let ada = id("ada");
+        world.env.inbox(&ada).mark_as(&[seen], MarkAs::Seen).unwrap();
+        world.env.inbox(&ada).mark_as(&[read], MarkAs::Read).unwrap();
+
+        for (query, shown) in [
+            (json!({}), vec![read, seen, unseen]),
+            (json!({ "seen": false }), vec![unseen]),
+            (json!({ "seen": true }), vec![read, seen]),
+            (json!({ "read": false }), vec![seen, unseen]),
+            (json!({ "read": true }), vec![read]),
+            (json!({ "read": false, "seen": true }), vec![seen]),
+            (json!({ "read": false, "seen": false }), vec![unseen]),
+            (json!({ "read": true, "seen": false }), vec![]),
+        ] {
+            let page = world.env.inbox(&ada).list(&parsed(query.clone())).unwrap();
+            let ids: Vec<_> = page.data.iter().map(|message| message.id).collect();
+            assert_eq!((ids, page.total), (shown.clone(), Total::Exactly(shown.len())), "{query}");
+        }
+    });
 }

@@ -151,6 +151,8 @@ fn marking_nothing_or_for_nobody_is_refused() {
 
         // 8.5
         world.refuses("422 `messageId` must not be empty", || mark("ada", &[]));
+        let many = vec![message.id; 1_001];
+        world.refuses("422 `messageId` must have at most 1000 items", || mark("ada", &many));
         // 8.7
         world.refuses("404 subscriber `eve` is not there", || mark("eve", &[message.id]));
     });

@@ -4,7 +4,6 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use domain::contact::Email;
 use domain::ids::{InternalSubscriberId, NotificationId, WorkflowId};
 use domain::notification::{
     Notification, NotificationPage, NotificationQuery, NotificationSubscriber, NotificationTemplate,
@@ -169,7 +168,7 @@ fn named_subscribers(
         let subscriber = snapshot.find::<Subscriber>(&layout::subscriber(environment, id))?;
         found.extend(subscriber.map(|subscriber| subscriber.id));
     }
-    for email in query.emails.iter().filter(|email| Email::new(email.as_str()).is_ok()) {
+    for email in &query.emails {
         let prefix = layout::subscriber_emails(environment, email);
         let subscribers = snapshot.all::<Subscriber>(Table::SubscriberEmails, &prefix)?;
         found.extend(subscribers.iter().map(|subscriber| subscriber.id));

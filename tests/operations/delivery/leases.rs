@@ -255,6 +255,7 @@ fn a_subscriber_who_is_deleted_meanwhile_has_no_messages() {
         assert_eq!(run_due(&engine), SENT);
 
         assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(only(world.notification(id).jobs).message_id, None);
         assert!(world.dump().keys().all(|(table, _)| *table != "messages"));
     });
 }

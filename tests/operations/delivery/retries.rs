@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::domain::job::{JobStatus, RetryPolicy};
 use tidings::domain::time::Timestamp;
+use tidings::domain::vocabulary::ProviderId;
 use tidings::{Delivery, DeliveryReport, SendError};
 
 use super::{error, log, queued_email, retryable, statuses};
@@ -14,6 +15,36 @@ const RETRIED: DeliveryReport =
     DeliveryReport { sent: 0, retried: 1, failed: 0, skipped: 0, superseded: 0 };
 const NOTHING: DeliveryReport =
     DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
+
+#[test]
+fn a_job_names_the_provider_of_its_latest_try() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        world.outbox.refuse_next(retryable("busy"));
+        world.run_due();
+        assert_eq!(only(world.notification(id).jobs).provider_id, ProviderId::Sendgrid);
+
+        let own = world.active_integration("email", "our-relay");
+        world.env.integrations().set_primary(own.id).unwrap();
+        world.pass(Duration::from_secs(60));
+        world.run_due();
+
+        // What only the host knows has no name of its own in a job.
+        assert_eq!(only(world.notification(id).jobs).provider_id, ProviderId::SvcEmail);
+    });
+}
+
+#[test]
+fn as_much_is_kept_of_what_a_provider_says_as_is_worth_keeping() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        world.outbox.refuse_next(SendError::Permanent { reason: "x".repeat(5_000) });
+        world.run_due();
+
+        let log = only(world.notification(id).jobs).execution_details;
+        assert_eq!(log.last().unwrap().raw.as_ref().unwrap().len(), 1_000);
+    });
+}
 
 #[test]
 fn a_message_is_tried_again_when_its_policy_says() {

@@ -335,3 +335,16 @@ fn a_recipient_whose_data_is_as_deep_as_it_may_be_is_told() {
         assert_eq!(world.inbox("ada").len(), 1);
     });
 }
+
+#[test]
+fn a_repeated_transaction_has_its_receipt_whatever_became_of_its_workflow() {
+    on_both(|world| {
+        world.in_app_workflow("hello");
+        let event = json!({ "name": "hello", "to": "ada", "transactionId": "t-1" });
+        let receipt = world.trigger(event.clone());
+
+        world.env.workflows().delete("hello").unwrap();
+
+        assert_eq!(world.unchanged(|| world.trigger(event)), receipt);
+    });
+}

@@ -248,3 +248,19 @@ pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
     let update = BulkPreferences { preferences: parsed(words), context: None };
     world.env.preferences(&id("ada")).update_bulk(&update).unwrap()
 }
+
+#[test]
+fn what_says_nothing_new_changes_nothing() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("one");
+        let nothing = json!([{ "workflowId": "one", "channels": {} }]);
+        world.unchanged(|| update(&world, nothing.clone()));
+
+        let word = json!([{ "workflowId": "one", "channels": { "email": false } }]);
+        update(&world, word.clone());
+        world.tick();
+        world.unchanged(|| update(&world, word));
+        world.unchanged(|| update(&world, nothing));
+    });
+}

@@ -180,3 +180,16 @@ fn steps_can_only_keep_ids_that_are_theirs() {
         check(&["01999999-0000-7000-8000-000000000000"], refusal);
     });
 }
+
+/// Jobs of the step that are on their way are of the type that it had.
+#[test]
+fn a_step_that_is_kept_does_what_it_did() {
+    on_both(|world| {
+        let step = world.in_app_workflow("hello").steps[0].id;
+        let update = json!({ "steps": [with(sms(), json!({ "_id": step }))] });
+        let update: WorkflowUpdate = parsed(update);
+
+        let refusal = "422 `steps[0].type` must be the type that the step has";
+        world.refuses(refusal, || world.env.workflows().update("hello", update.clone()));
+    });
+}
