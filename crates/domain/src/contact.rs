@@ -43,7 +43,7 @@ impl Email {
             {
                 Ok(Self(raw))
             }
-            _ => Err(Invalid::new("email", Reason::Malformed { expected: "an e-mail address" })),
+            _ => Err(Invalid::new("email", Reason::malformed("an e-mail address"))),
         }
     }
 
@@ -77,7 +77,7 @@ impl Locale {
             }
             _ => {
                 let expected = "a locale such as `en` or `en_US`";
-                Err(Invalid::new("locale", Reason::Malformed { expected }))
+                Err(Invalid::new("locale", Reason::malformed(expected)))
             }
         }
     }
@@ -108,7 +108,7 @@ impl TimeZone {
             return Err(Invalid::new("timezone", Reason::Empty));
         }
         let zone = name.parse().map_err(|_| {
-            Invalid::new("timezone", Reason::Malformed { expected: "an IANA time zone" })
+            Invalid::new("timezone", Reason::malformed("an IANA time zone"))
         })?;
         Ok(Self(zone))
     }

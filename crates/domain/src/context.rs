@@ -139,7 +139,7 @@ impl ContextPart {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !(1..=100).contains(&raw.len()) || !raw.chars().all(plain) {
             let expected = "1 to 100 letters, digits, `_` and `-`";
-            return Err(Invalid::new("context", Reason::Malformed { expected }));
+            return Err(Invalid::new("context", Reason::malformed(expected)));
         }
         Ok(Self(raw))
     }
@@ -170,7 +170,7 @@ impl FromStr for ContextKey {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let Some((kind, id)) = text.split_once(':') else {
-            return Err(Invalid::new("contextKeys", Reason::Malformed { expected: "`type:id`" }));
+            return Err(Invalid::new("contextKeys", Reason::malformed("`type:id`")));
         };
         Self::new(kind, id).map_err(|invalid| invalid.named("contextKeys"))
     }

@@ -161,7 +161,7 @@ impl Color {
             && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         if !is_color {
             let expected = "a color of 3, 4, 6 or 8 hexadecimal digits";
-            return Err(Invalid::new("color", Reason::Malformed { expected }));
+            return Err(Invalid::new("color", Reason::malformed(expected)));
         }
         Ok(Self(raw))
     }

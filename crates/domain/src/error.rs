@@ -1,11 +1,13 @@
 //! What the domain refuses, and why.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A value was refused by a domain rule.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("`{field}` {reason}")]
 pub struct Invalid {
     /// The wire name of the field, with the way to it, as in `steps[2].template.body`.
@@ -34,7 +36,8 @@ impl Invalid {
 }
 
 /// The rule a value broke.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Reason {
     /// Nothing was given where something is required.
@@ -69,13 +72,13 @@ pub enum Reason {
     #[error("must be {expected}")]
     Malformed {
         /// The expected form, as in `an IANA time zone`.
-        expected: &'static str,
+        expected: Cow<'static, str>,
     },
     /// The word is not one of those allowed.
     #[error("must be one of {}", words.join(", "))]
     NotOneOf {
         /// The words allowed.
-        words: &'static [&'static str],
+        words: Vec<String>,
     },
     /// The JSON value is nested too deeply.
     #[error("must be nested at most {max} levels deep")]
@@ -90,13 +93,13 @@ pub enum Reason {
     #[error("must not be given together with `{other}`")]
     Excludes {
         /// The other field.
-        other: &'static str,
+        other: Cow<'static, str>,
     },
     /// The end of a span comes before its start.
     #[error("must not come after `{end}`")]
     Reversed {
         /// The field that ends the span.
-        end: &'static str,
+        end: Cow<'static, str>,
     },
     /// The template does not compile.
     #[error("is not a valid template: {problem}")]
@@ -104,13 +107,39 @@ pub enum Reason {
         /// What the template engine said, with the line.
         problem: String,
     },
+    /// The rule names an operator that JSON Logic does not have.
+    #[error("has no operator `{operator}`")]
+    UnknownOperator {
+        /// The operator.
+        operator: String,
+    },
+    /// The operator is given too few arguments, or too many.
+    #[error("must have {expected}")]
+    Arguments {
+        /// How many there must be, as in `2 or 3 arguments`.
+        expected: Cow<'static, str>,
+    },
+    /// The JSON text is not what it should be.
+    #[error("cannot be read: {problem}")]
+    Unreadable {
+        /// What the reader said.
+        problem: String,
+    },
     /// The value is known, and this version of the engine cannot act on it.
     #[error("is not supported by this version")]
     Unsupported,
 }
 
+impl Reason {
+    /// The text is not of the form `expected`.
+    pub fn malformed(expected: impl Into<Cow<'static, str>>) -> Self {
+        Reason::Malformed { expected: expected.into() }
+    }
+}
+
 /// What the length of a text is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Unit {
     Bytes,

@@ -101,7 +101,7 @@ macro_rules! made_id {
             fn from_str(text: &str) -> Result<Self, Invalid> {
                 let expected = "an identifier made by the engine";
                 let uuid = Uuid::try_parse(text)
-                    .map_err(|_| Invalid::new($field, Reason::Malformed { expected }))?;
+                    .map_err(|_| Invalid::new($field, Reason::malformed(expected)))?;
                 Ok(Self(uuid))
             }
         }
@@ -213,7 +213,7 @@ fn readable(field: &str, raw: &str) -> Result<(), Invalid> {
     sized(field, raw)?;
     if raw.chars().any(char::is_control) {
         let expected = "text without control characters";
-        return Err(Invalid::new(field, Reason::Malformed { expected }));
+        return Err(Invalid::new(field, Reason::malformed(expected)));
     }
     Ok(())
 }
@@ -223,7 +223,7 @@ fn joined_runs(field: &str, raw: &str) -> Result<(), Invalid> {
     let is_run = |run: &str| !run.is_empty() && run.chars().all(|c| c.is_ascii_alphanumeric());
     if !raw.split(['-', '_', '.']).all(is_run) {
         let expected = "letters and digits, joined by single `-`, `_` or `.`";
-        return Err(Invalid::new(field, Reason::Malformed { expected }));
+        return Err(Invalid::new(field, Reason::malformed(expected)));
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ fn topic_key(field: &str, raw: &str) -> Result<(), Invalid> {
     let plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "_:.-".contains(c));
     if !plain && crate::contact::Email::new(raw).is_err() {
         let expected = "letters, digits, `_`, `:`, `.` and `-`, or an e-mail address";
-        return Err(Invalid::new(field, Reason::Malformed { expected }));
+        return Err(Invalid::new(field, Reason::malformed(expected)));
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ impl TryFrom<Value> for Object {
             other => {
                 dismantle(other);
                 let expected = "a JSON object";
-                Err(Invalid::new("object", Reason::Malformed { expected }))
+                Err(Invalid::new("object", Reason::malformed(expected)))
             }
         }
     }

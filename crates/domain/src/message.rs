@@ -322,7 +322,7 @@ impl TryFrom<StageFields> for Stage {
             (true, true, Some(seen_at), Some(read_at)) => Ok(Stage::Read { seen_at, read_at }),
             _ => {
                 let expected = "together with `seen` and both dates";
-                Err(Invalid::new("read", Reason::Malformed { expected }))
+                Err(Invalid::new("read", Reason::malformed(expected)))
             }
         }
     }

@@ -305,7 +305,7 @@ impl NotificationQuery {
         if let (Some(after), Some(before)) = (self.after, self.before)
             && after > before
         {
-            return Err(Invalid::new("after", Reason::Reversed { end: "before" }));
+            return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }

@@ -115,14 +115,14 @@ impl PageQuery {
         for (field, cursor) in [("after", &self.after), ("before", &self.before)] {
             if cursor.as_ref().is_some_and(|cursor| cursor.key().len() != Cursor::LEN) {
                 let expected = "a cursor of this list";
-                return Err(Invalid::new(field, Reason::Malformed { expected }));
+                return Err(Invalid::new(field, Reason::malformed(expected)));
             }
         }
         let side = if self.include_cursor { Bound::Included } else { Bound::Excluded };
         let bound = |cursor: &Cursor| side(cursor.clone());
         let place = match (&self.after, &self.before) {
             (Some(_), Some(_)) => {
-                return Err(Invalid::new("before", Reason::Excludes { other: "after" }));
+                return Err(Invalid::new("before", Reason::Excludes { other: "after".into() }));
             }
             (Some(after), None) => Place::After(bound(after)),
             (None, Some(before)) => Place::Before(bound(before)),
@@ -211,7 +211,7 @@ impl FromStr for Cursor {
         };
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
         bytes.map(Self).ok_or_else(|| {
-            Invalid::new("cursor", Reason::Malformed { expected: "a cursor of this list" })
+            Invalid::new("cursor", Reason::malformed("a cursor of this list"))
         })
     }
 }
@@ -306,7 +306,7 @@ mod tests {
                 (PageQuery { before: foreign(), ..PageQuery::default() }, "before"),
             ] {
                 let expected = "a cursor of this list";
-                let error = Invalid::new(field, Reason::Malformed { expected });
+                let error = Invalid::new(field, Reason::malformed(expected));
                 assert_eq!(query.check(), Err(error), "{length}");
             }
         }

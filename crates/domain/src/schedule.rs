@@ -60,7 +60,7 @@ impl Schedule {
             Some((day, _)) => {
                 let field = format!("schedule.weeklySchedule.{day}.hours");
                 let expected = "spans whose start and end differ";
-                Err(Invalid::new(field, Reason::Malformed { expected }))
+                Err(Invalid::new(field, Reason::malformed(expected)))
             }
             None => Ok(()),
         }
@@ -75,7 +75,7 @@ impl FromStr for ClockTime {
         let parse = |format| NaiveTime::parse_from_str(text.trim(), format).ok();
         let time = parse("%I:%M %p").or_else(|| parse("%I:%M%p"));
         time.map(Self).ok_or_else(|| {
-            Invalid::new("hours", Reason::Malformed { expected: "a time such as `09:30 AM`" })
+            Invalid::new("hours", Reason::malformed("a time such as `09:30 AM`"))
         })
     }
 }

@@ -247,7 +247,7 @@ impl StepDefinition {
             filter::check(&variant.filters).map_err(inside)?;
             if variant.kind.job_type() != self.kind.job_type() {
                 let expected = "the type of its step";
-                return Err(inside(Invalid::new("type", Reason::Malformed { expected })));
+                return Err(inside(Invalid::new("type", Reason::malformed(expected))));
             }
         }
         Ok(())

@@ -77,7 +77,7 @@ impl FromStr for Timestamp {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
-            Invalid::new("timestamp", Reason::Malformed { expected: "an ISO 8601 timestamp" })
+            Invalid::new("timestamp", Reason::malformed("an ISO 8601 timestamp"))
         })?;
         Ok(time.to_utc().into())
     }

@@ -23,8 +23,6 @@ macro_rules! vocabulary {
             /// Every one of them, in the order of the specification.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
-            const WORDS: &[&str] = &[$($word,)+];
-
             /// The word on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -47,7 +45,9 @@ macro_rules! vocabulary {
                     $($word => Ok($name::$variant),)+
                     _ => Err($crate::error::Invalid::new(
                         $field,
-                        $crate::error::Reason::NotOneOf { words: Self::WORDS },
+                        $crate::error::Reason::NotOneOf {
+                            words: Self::ALL.iter().map(ToString::to_string).collect(),
+                        },
                     )),
                 }
             }

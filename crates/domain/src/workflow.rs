@@ -335,12 +335,12 @@ fn saved(
             }
             Some(id) => {
                 let expected = "the id of a step that the workflow has";
-                let unknown = || at(Invalid::new("_id", Reason::Malformed { expected }));
+                let unknown = || at(Invalid::new("_id", Reason::malformed(expected)));
                 let kept = before.iter().find(|step| step.id == id).ok_or_else(unknown)?;
                 // Its jobs on their way are of the type that it had.
                 if kept.definition.kind.job_type() != definition.kind.job_type() {
                     let expected = "the type that the step has";
-                    return Err(at(Invalid::new("type", Reason::Malformed { expected })));
+                    return Err(at(Invalid::new("type", Reason::malformed(expected))));
                 }
                 (id, kept.template_id)
             }
