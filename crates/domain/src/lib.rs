@@ -24,6 +24,7 @@ pub mod notification;
 pub mod page;
 pub mod patch;
 pub mod preference;
+mod query;
 #[cfg(test)]
 mod sample;
 pub mod schedule;

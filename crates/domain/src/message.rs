@@ -11,7 +11,8 @@ use crate::ids::{
 };
 use crate::json::Object;
 use crate::notification::Notification;
-use crate::page::PageQuery;
+use crate::page::{OrderBy, PageQuery};
+use crate::query;
 use crate::secret::Secret;
 use crate::step::Rendered;
 use crate::subscriber::Subscriber;
@@ -180,10 +181,10 @@ pub struct MessageQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
     /// Those that were read, or those that were not.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub read: Option<bool>,
     /// Those that were seen, or those that were not.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub seen: Option<bool>,
     /// Which page of them.
     #[serde(flatten)]
@@ -341,6 +342,9 @@ impl From<Stage> for StageFields {
 }
 
 impl MessageQuery {
+    /// What the list can be sorted by.
+    pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
+
     /// Whether the query leaves any out.
     pub fn is_narrow(&self) -> bool {
         self.channel.is_some()

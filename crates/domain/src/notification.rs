@@ -1,6 +1,6 @@
 //! Notifications: one triggered event for one subscriber, with everything that happened to it.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::contact::Email;
 use crate::context::{Context, ContextFilter, ContextSet};
@@ -13,6 +13,7 @@ use crate::ids::{
 use crate::job::{Job, JobStatus};
 use crate::json::Object;
 use crate::page;
+use crate::query;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::trigger::{Recipient, Trigger};
@@ -147,27 +148,28 @@ pub struct NotificationTopic {
 #[serde(rename_all = "camelCase", default)]
 pub struct NotificationQuery {
     /// Those whose workflow does one of these.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
     /// Those of one of these workflows, by id or identifier.
-    #[serde(deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,
     /// Those for a subscriber with exactly one of these addresses.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,
     /// Those for a subscriber of this id, or with this in the address. Deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
     /// Those for one of these subscribers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub subscriber_ids: Vec<SubscriberId>,
     /// Those that matter so much. `none` includes those that do not say.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub severity: Vec<Severity>,
     /// Which page of them, counting from 0.
+    #[serde(deserialize_with = "query::value")]
     pub page: u32,
     /// How many on a page: 1 to 50, 10 if nothing is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Those of this call of trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -338,20 +340,6 @@ impl NotificationQuery {
             && self.after.is_none_or(|after| created_at >= after)
             && self.before.is_none_or(|before| created_at <= before)
     }
-}
-
-// The specification lets a single id stand for the list of it.
-fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        One(String),
-        Many(Vec<String>),
-    }
-    OneOrMany::deserialize(from).map(|ids| match ids {
-        OneOrMany::One(id) => vec![id],
-        OneOrMany::Many(ids) => ids,
-    })
 }
 
 fn is_any(filter: &ContextFilter) -> bool {

@@ -1,11 +1,13 @@
 //! Pages: how a long list is handed out in pieces.
 
 use std::fmt;
+use std::iter;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Invalid, Reason};
+use crate::query;
 use crate::vocabulary::vocabulary;
 
 /// Which piece of a list is asked for.
@@ -19,13 +21,28 @@ pub struct PageQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Cursor>,
     /// How many items at most: 1 to 100, 10 if nothing is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The order of the list: newest first, if nothing is said.
+    /// What the list is sorted by. Which fields it can be is up to the list; if nothing is said,
+    /// it is in order of creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_by: Option<OrderBy>,
+    /// The direction of the list: descending, that is newest first, if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_direction: Option<Direction>,
     /// Whether the item at the cursor belongs to the page.
+    #[serde(deserialize_with = "query::value")]
     pub include_cursor: bool,
+}
+
+vocabulary! {
+    /// A field that a list can be sorted by. Where two items have the same value, the one that was
+    /// created later counts as the larger one.
+    OrderBy, "orderBy":
+    Id = "_id",
+    CreatedAt = "createdAt",
+    UpdatedAt = "updatedAt",
+    Key = "key",
 }
 
 vocabulary! {
@@ -42,6 +59,8 @@ pub struct PageRequest {
     pub place: Place,
     /// How many items at most.
     pub limit: usize,
+    /// What the list is sorted by.
+    pub order_by: OrderBy,
     /// The direction of the list.
     pub direction: Direction,
 }
@@ -97,11 +116,14 @@ struct TotalFields {
     total_count_capped: bool,
 }
 
-/// A place in a list: the sort key of an item. Opaque to callers, and good for as long as the
-/// list is, even if the item is gone.
+/// A place in a list: what an item is sorted by, and its value. Opaque to callers, and good for as
+/// long as the list is, even if the item is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Cursor(Vec<u8>);
+pub struct Cursor {
+    order_by: OrderBy,
+    key: Vec<u8>,
+}
 
 impl PageQuery {
     /// The size of a page if nothing is said.
@@ -109,13 +131,18 @@ impl PageQuery {
     /// The largest page.
     pub const MAX_LIMIT: u32 = 100;
 
-    /// Checks the query and says which page it asks for.
-    pub fn check(&self) -> Result<PageRequest, Invalid> {
+    /// Checks the query of a list that can be sorted by `orders`, by the first of them if nothing
+    /// is said, and says which page it asks for.
+    pub fn check(&self, orders: &[OrderBy]) -> Result<PageRequest, Invalid> {
         let limit = limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)?;
+        let order_by = self.order_by.or(orders.first().copied()).unwrap_or(OrderBy::Id);
+        if !orders.contains(&order_by) {
+            let words = orders.iter().map(ToString::to_string).collect();
+            return Err(Invalid::new("orderBy", Reason::NotOneOf { words }));
+        }
         for (field, cursor) in [("after", &self.after), ("before", &self.before)] {
-            if cursor.as_ref().is_some_and(|cursor| cursor.key().len() != Cursor::LEN) {
-                let expected = "a cursor of this list";
-                return Err(Invalid::new(field, Reason::malformed(expected)));
+            if cursor.as_ref().is_some_and(|cursor| cursor.order_by != order_by) {
+                return Err(Invalid::new(field, Cursor::foreign()));
             }
         }
         let side = if self.include_cursor { Bound::Included } else { Bound::Excluded };
@@ -129,7 +156,7 @@ impl PageQuery {
             (None, None) => Place::Start,
         };
         let direction = self.order_direction.unwrap_or(Direction::Descending);
-        Ok(PageRequest { place, limit, direction })
+        Ok(PageRequest { place, limit, order_by, direction })
     }
 }
 
@@ -178,25 +205,58 @@ impl From<Total> for TotalFields {
     }
 }
 
-impl Cursor {
-    /// How many bytes an item is sorted by: those of its id.
-    const LEN: usize = 16;
+impl OrderBy {
+    /// How many of the bytes that `sorted` starts with are the value of this field and the id of
+    /// the item; nothing, if it does not start with them.
+    pub fn sort_len(self, sorted: &[u8]) -> Option<usize> {
+        const TIME: usize = size_of::<i64>();
+        const ID: usize = size_of::<uuid::Bytes>();
+        let len = match self {
+            OrderBy::Id => ID,
+            OrderBy::CreatedAt | OrderBy::UpdatedAt => TIME + ID,
+            // A key is a text, which ends in NUL, and there is one item of it.
+            OrderBy::Key => sorted.iter().position(|byte| *byte == 0)? + 1,
+        };
+        (len <= sorted.len()).then_some(len)
+    }
 
-    /// The place of the item that sorts as `key`.
-    pub fn at(key: &[u8]) -> Self {
-        Self(key.to_vec())
+    const fn tag(self) -> u8 {
+        match self {
+            OrderBy::Id => 0,
+            OrderBy::CreatedAt => 1,
+            OrderBy::UpdatedAt => 2,
+            OrderBy::Key => 3,
+        }
+    }
+}
+
+impl Cursor {
+    /// The place of the item that sorts as `key` in a list that is sorted by `order_by`.
+    pub fn at(order_by: OrderBy, key: &[u8]) -> Self {
+        Self { order_by, key: key.to_vec() }
     }
 
     /// What the item sorts as.
     pub fn key(&self) -> &[u8] {
-        &self.0
+        &self.key
+    }
+
+    fn foreign() -> Reason {
+        Reason::malformed("a cursor of this list")
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (tag, key) = bytes.split_first()?;
+        let order_by = OrderBy::ALL.iter().copied().find(|order_by| order_by.tag() == *tag)?;
+        (order_by.sort_len(key)? == key.len()).then(|| Self::at(order_by, key))
     }
 }
 
 // Hexadecimal digits need no escaping in a URL, and keep the order of the bytes.
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut bytes = iter::once(self.order_by.tag()).chain(self.key.iter().copied());
+        bytes.try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -210,9 +270,8 @@ impl FromStr for Cursor {
             _ => None,
         };
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        bytes.map(Self).ok_or_else(|| {
-            Invalid::new("cursor", Reason::malformed("a cursor of this list"))
-        })
+        let cursor = bytes.and_then(|bytes| Self::decode(&bytes));
+        cursor.ok_or_else(|| Invalid::new("cursor", Self::foreign()))
     }
 }
 
@@ -231,117 +290,4 @@ impl From<Cursor> for String {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn a_page_has_1_to_100_items() {
-        let limit = |limit| PageQuery { limit, ..PageQuery::default() }.check().map(|ok| ok.limit);
-        assert_eq!([None, Some(1), Some(100)].map(limit), [Ok(10), Ok(1), Ok(100)]);
-        for bad in [0, 101, u32::MAX] {
-            let error = limit(Some(bad)).unwrap_err();
-            assert_eq!(error.to_string(), "`limit` must be between 1 and 100");
-        }
-    }
-
-    #[test]
-    fn a_page_lies_on_one_side_of_one_cursor() {
-        let cursor = Some(Cursor::at(&[7; 16]));
-        let both = PageQuery { after: cursor.clone(), before: cursor, ..PageQuery::default() };
-        let error = both.check().unwrap_err();
-        assert_eq!(error.to_string(), "`before` must not be given together with `after`");
-    }
-
-    #[test]
-    fn a_cursor_is_read_as_it_is_written() {
-        let cursor = Cursor::at(&[0, 1, 0x7f, 0xff]);
-        assert_eq!(cursor.to_string(), "00017fff");
-        assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        for bad in ["0", "0g", "ü0", "é"] {
-            assert!(bad.parse::<Cursor>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn totals_are_counted_up_to_a_cap() {
-        let json = |counted| serde_json::to_string(&Total::of(counted)).unwrap();
-        assert_eq!(json(50_000), r#"{"totalCount":50000,"totalCountCapped":false}"#);
-        assert_eq!(json(50_001), r#"{"totalCount":50000,"totalCountCapped":true}"#);
-    }
-
-    /// One row per query: where the page lies, whether the item at the cursor belongs to it.
-    #[test]
-    fn a_page_lies_behind_or_before_a_cursor() {
-        let cursor = || Cursor::at(&[7; Cursor::LEN]);
-        let query = |after: bool, before: bool, include_cursor| PageQuery {
-            after: after.then(cursor),
-            before: before.then(cursor),
-            include_cursor,
-            ..PageQuery::default()
-        };
-        for (query, place) in [
-            (query(false, false, false), Place::Start),
-            (query(false, false, true), Place::Start),
-            (query(true, false, false), Place::After(Bound::Excluded(cursor()))),
-            (query(true, false, true), Place::After(Bound::Included(cursor()))),
-            (query(false, true, false), Place::Before(Bound::Excluded(cursor()))),
-            (query(false, true, true), Place::Before(Bound::Included(cursor()))),
-        ] {
-            let direction = Direction::Descending;
-            assert_eq!(query.check(), Ok(PageRequest { place, limit: 10, direction }));
-        }
-        let order_direction = Some(Direction::Ascending);
-        let ascending = PageQuery { order_direction, ..PageQuery::default() };
-        assert_eq!(ascending.check().unwrap().direction, Direction::Ascending);
-    }
-
-    #[test]
-    fn a_cursor_of_another_list_is_refused() {
-        for length in [0, 15, 17] {
-            let foreign = || Some(Cursor::at(&vec![7; length]));
-            for (query, field) in [
-                (PageQuery { after: foreign(), ..PageQuery::default() }, "after"),
-                (PageQuery { before: foreign(), ..PageQuery::default() }, "before"),
-            ] {
-                let expected = "a cursor of this list";
-                let error = Invalid::new(field, Reason::malformed(expected));
-                assert_eq!(query.check(), Err(error), "{length}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_direction_has_another() {
-        for direction in Direction::ALL {
-            assert_ne!(direction.reversed(), *direction);
-            assert_eq!(direction.reversed().reversed(), *direction);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn cursors_sort_as_their_keys_do(
-            keys in prop::array::uniform2(prop::array::uniform16(any::<u8>())),
-        ) {
-            let [one, other] = keys.map(|key| Cursor::at(&key));
-            prop_assert_eq!(one.to_string().cmp(&other.to_string()), keys[0].cmp(&keys[1]));
-            prop_assert_eq!(one.to_string().parse(), Ok(one));
-        }
-
-        #[test]
-        fn any_text_is_taken_for_a_cursor_without_harm(text in "\\PC*|[0-9a-fA-F]*") {
-            if let Ok(cursor) = text.parse::<Cursor>() {
-                prop_assert_eq!(cursor.to_string(), text.to_lowercase());
-            }
-        }
-
-        #[test]
-        fn a_total_is_read_as_it_is_written(counted in 0_usize..60_000) {
-            let total = Total::of(counted);
-            let json = serde_json::to_string(&total).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Total>(&json).unwrap(), total);
-        }
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use crate::ids::{
     SubscriberId,
 };
 use crate::json::Object;
-use crate::page::PageQuery;
+use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::secret::Secret;
 use crate::time::Timestamp;
@@ -282,6 +282,9 @@ impl Profile {
 }
 
 impl SubscriberQuery {
+    /// What the list can be sorted by.
+    pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
+
     /// Whether the query leaves anybody out.
     pub fn is_narrow(&self) -> bool {
         self.email.is_some() || self.phone.is_some() || self.name.is_some()

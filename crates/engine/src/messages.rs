@@ -10,7 +10,7 @@ use domain::page::Page;
 use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
 use crate::{Result, Scope, subscribers, workflows};
 
@@ -92,12 +92,13 @@ pub(crate) fn page(
     subscriber: &Subscriber,
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
-    let request = query.page.check()?;
+    let request = query.page.check(MessageQuery::ORDERS)?;
     let prefix = layout::messages(scope.environment_id(), subscriber.id);
     let (table, rest) = source(query);
     let shows = |message: &Message| rest.shows(message);
-    let shows: Option<&dyn Fn(&_) -> _> = rest.is_narrow().then_some(&shows);
-    Ok(snapshot.page(table, &prefix, &request, shows)?)
+    let all = List::new(table, [prefix]);
+    let list = if rest.is_narrow() { all.of_records(&shows) } else { all };
+    Ok(snapshot.page(&list, &request)?)
 }
 
 // The table that knows most of what the query asks for, and the rest of the query.

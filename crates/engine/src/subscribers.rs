@@ -8,7 +8,7 @@ use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
-use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::{Entity, Error, Result, Scope};
 
@@ -58,7 +58,7 @@ impl Subscribers<'_> {
 
     /// A page of the subscribers, newest first unless the query says otherwise.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
-        let request = query.page.check()?;
+        let request = query.page.check(SubscriberQuery::ORDERS)?;
         let environment = self.scope.environment_id();
         // Both tables sort by id behind what the subscribers have in common.
         let (table, prefix) = match &query.email {
@@ -66,8 +66,9 @@ impl Subscribers<'_> {
             None => (Table::SubscriberIds, layout::subscriber_ids(environment)),
         };
         let shows = |subscriber: &Subscriber| query.shows(subscriber);
-        let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(table, &prefix, &request, shows)?))
+        let all = List::new(table, [prefix]);
+        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 
     /// Changes what is said about a subscriber. A field that is kept stays, one that is cleared is

@@ -5,7 +5,7 @@ use domain::page::Page;
 use domain::preference::SubscriberPreference;
 use domain::time::Timestamp;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
 use crate::{Entity, Error, Result, Scope};
 
@@ -48,11 +48,12 @@ impl Workflows<'_> {
 
     /// A page of the workflows, newest first unless the query says otherwise.
     pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
-        let request = query.page.check()?;
+        let request = query.page.check(WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
         let shows = |workflow: &Workflow| query.shows(workflow);
-        let shows: Option<&dyn Fn(&_) -> _> = query.is_narrow().then_some(&shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(Table::Workflows, &prefix, &request, shows)?))
+        let all = List::new(Table::Workflows, [prefix]);
+        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 
     /// Changes a workflow. Its steps are replaced as a whole; those that name their id stay the

@@ -53,22 +53,31 @@ impl Prefix {
         (Bound::Included(self.0.clone()), end)
     }
 
-    /// The keys with this prefix that sort behind `bound`.
+    /// The keys with this prefix that sort behind `bound`. Those that go on where its item ends
+    /// are on the side of the item.
     pub(crate) fn above(&self, bound: &page::Bound) -> KeyRange {
-        (self.at(bound), self.range().1)
+        let start = match bound {
+            page::Bound::Included(cursor) => self.item(cursor).range().0,
+            page::Bound::Excluded(cursor) => match self.item(cursor).upper_bound() {
+                Some(behind) => Bound::Included(behind),
+                None => return (Bound::Excluded(Vec::new()), Bound::Excluded(Vec::new())),
+            },
+        };
+        (start, self.range().1)
     }
 
-    /// The keys with this prefix that sort in front of `bound`.
+    /// The keys with this prefix that sort in front of `bound`. Those that go on where its item
+    /// ends are on the side of the item.
     pub(crate) fn below(&self, bound: &page::Bound) -> KeyRange {
-        (self.range().0, self.at(bound))
+        let end = match bound {
+            page::Bound::Included(cursor) => self.item(cursor).range().1,
+            page::Bound::Excluded(cursor) => Bound::Excluded(self.item(cursor).0),
+        };
+        (self.range().0, end)
     }
 
-    fn at(&self, bound: &page::Bound) -> Bound<Vec<u8>> {
-        let key = |cursor: &page::Cursor| [&self.0, cursor.key()].concat();
-        match bound {
-            page::Bound::Included(cursor) => Bound::Included(key(cursor)),
-            page::Bound::Excluded(cursor) => Bound::Excluded(key(cursor)),
-        }
+    fn item(&self, cursor: &page::Cursor) -> Self {
+        Self([&self.0, cursor.key()].concat())
     }
 
     /// What `key` has besides this prefix.

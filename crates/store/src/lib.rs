@@ -9,6 +9,7 @@ mod error;
 mod key;
 pub mod layout;
 pub mod memory;
+mod pages;
 mod range;
 mod records;
 #[cfg(feature = "redb")]
@@ -17,6 +18,7 @@ pub mod redb;
 pub use error::{Error, Result};
 pub use key::{Key, Prefix};
 pub use layout::Table;
+pub use pages::List;
 pub use records::{Entries, ReadRecords, Record, WriteRecords, read, write};
 
 /// An ordered, transactional set of tables of byte keys and byte values.

@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
+use domain::page::{Page, PageRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::pages::{self, List};
 use crate::{
     Decision, Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Store, Table, Transaction,
 };
@@ -152,108 +153,13 @@ pub trait ReadRecords: Snapshot {
         failure.map_or(Ok(()), Err)
     }
 
-    /// A page of the records whose entries in `table` share `prefix`: of those that `shows` lets
-    /// through, or of all. They sort by the rest of their keys.
-    fn page<R: Record>(
-        &self,
-        table: Table,
-        prefix: &Prefix,
-        request: &PageRequest,
-        shows: Option<&dyn Fn(&R) -> bool>,
-    ) -> Result<Page<R>> {
-        let list = List { snapshot: self, table, prefix, shows };
-        let forwards = Order::from(request.direction);
-        let backwards = Order::from(request.direction.reversed());
-        let one_more = request.limit + 1;
-        let mut found = match &request.place {
-            Place::Start => list.read(&prefix.range(), forwards, one_more)?,
-            Place::After(bound) => list.read(&list.beyond(bound, forwards), forwards, one_more)?,
-            Place::Before(bound) => {
-                list.read(&list.beyond(bound, backwards), backwards, one_more)?
-            }
-        };
-        let goes_on = found.len() > request.limit;
-        found.truncate(request.limit);
-        if let Place::Before(_) = request.place {
-            found.reverse();
-        }
-        let (first, last) = (found.first(), found.last());
-        let cursor = |entry: Option<&(Cursor, R)>| entry.map(|(cursor, _)| cursor.clone());
-        let neighbor = |entry: Option<&(Cursor, R)>, order| match entry {
-            Some((cursor, _)) => list.goes_on_behind(cursor, order),
-            None => Ok(false),
-        };
-        let (has_previous, has_next) = match request.place {
-            Place::Start => (false, goes_on),
-            Place::After(_) => (neighbor(first, backwards)?, goes_on),
-            Place::Before(_) => (goes_on, neighbor(last, forwards)?),
-        };
-        Ok(Page {
-            next: cursor(last).filter(|_| has_next),
-            previous: cursor(first).filter(|_| has_previous),
-            data: found.into_iter().map(|(_, record)| record).collect(),
-            total: Total::of(list.count()?),
-        })
+    /// The page of `list` that `request` asks for.
+    fn page<R: Record>(&self, list: &List<'_, R>, request: &PageRequest) -> Result<Page<R>> {
+        pages::page(self, list, request)
     }
 }
 
 impl<S: Snapshot + ?Sized> ReadRecords for S {}
-
-// A list of which a page is read.
-struct List<'l, S: ?Sized, R> {
-    snapshot: &'l S,
-    table: Table,
-    prefix: &'l Prefix,
-    shows: Option<&'l dyn Fn(&R) -> bool>,
-}
-
-impl<S: Snapshot + ?Sized, R: Record> List<'_, S, R> {
-    fn read(&self, range: &KeyRange, order: Order, limit: usize) -> Result<Vec<(Cursor, R)>> {
-        let mut found = Vec::new();
-        self.snapshot.each(self.table, range, order, |key, record| {
-            if self.shows.is_none_or(|shows| shows(&record)) {
-                found.push((Cursor::at(self.prefix.rest(key)), record));
-            }
-            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(found)
-    }
-
-    fn beyond(&self, bound: &Bound, order: Order) -> KeyRange {
-        match order {
-            Order::Ascending => self.prefix.above(bound),
-            Order::Descending => self.prefix.below(bound),
-        }
-    }
-
-    fn goes_on_behind(&self, cursor: &Cursor, order: Order) -> Result<bool> {
-        let bound = Bound::Excluded(cursor.clone());
-        Ok(!self.read(&self.beyond(&bound, order), order, 1)?.is_empty())
-    }
-
-    // Counts to one past the cap of a total.
-    fn count(&self) -> Result<usize> {
-        let limit = Total::CAP + 1;
-        let Some(shows) = self.shows else {
-            return self.snapshot.count(self.table, self.prefix, limit);
-        };
-        let mut count = 0;
-        self.snapshot.each(self.table, &self.prefix.range(), Order::Ascending, |_, record| {
-            count += usize::from(shows(&record));
-            if count < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(count)
-    }
-}
-
-impl From<Direction> for Order {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Ascending => Order::Ascending,
-            Direction::Descending => Order::Descending,
-        }
-    }
-}
 
 /// Writing records, with their index entries. Every [`Transaction`] can; nobody implements this.
 pub trait WriteRecords: Transaction {
@@ -305,7 +211,7 @@ fn find<R: Record>(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Op
 }
 
 // The record that an entry of `table` stands for or leads to.
-fn follow<R: Record>(
+pub(crate) fn follow<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     table: Table,
     key: &[u8],
@@ -346,7 +252,7 @@ fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
     Ok(record)
 }
 
-fn corrupt(table: Table, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn corrupt(table: Table, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::Corrupt { table: table.name(), source: source.into() }
 }
 

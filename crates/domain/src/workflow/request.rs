@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::Workflow;
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
-use crate::page::PageQuery;
+use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::preference::Preference;
+use crate::query;
 use crate::step::{StepDefinition, StepUpdate};
 use crate::vocabulary::Severity;
 
@@ -82,11 +83,14 @@ pub struct WorkflowQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Those that can be triggered, or those that cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
 
 impl WorkflowQuery {
+    /// What the list can be sorted by.
+    pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
+
     /// Whether the query leaves any out.
     pub fn is_narrow(&self) -> bool {
         self.tag.is_some() || self.active.is_some()

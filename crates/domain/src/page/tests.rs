@@ -1,0 +1,135 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const BY_ID: &[OrderBy] = &[OrderBy::Id];
+
+#[test]
+fn a_page_has_1_to_100_items() {
+    let limit =
+        |limit| PageQuery { limit, ..PageQuery::default() }.check(BY_ID).map(|ok| ok.limit);
+    assert_eq!([None, Some(1), Some(100)].map(limit), [Ok(10), Ok(1), Ok(100)]);
+    for bad in [0, 101, u32::MAX] {
+        let error = limit(Some(bad)).unwrap_err();
+        assert_eq!(error.to_string(), "`limit` must be between 1 and 100");
+    }
+}
+
+#[test]
+fn a_page_lies_on_one_side_of_one_cursor() {
+    let cursor = Some(Cursor::at(OrderBy::Id, &[7; 16]));
+    let both = PageQuery { after: cursor.clone(), before: cursor, ..PageQuery::default() };
+    let error = both.check(BY_ID).unwrap_err();
+    assert_eq!(error.to_string(), "`before` must not be given together with `after`");
+}
+
+/// One row per order: what an item may sort as, and something that it cannot sort as.
+#[test]
+fn a_cursor_is_read_as_it_is_written() {
+    for (order_by, key, bad) in [
+        (OrderBy::Id, &[7; 16][..], &[7; 15][..]),
+        (OrderBy::Id, &[0; 16], &[0; 17]),
+        (OrderBy::CreatedAt, &[7; 24], &[7; 16]),
+        (OrderBy::UpdatedAt, &[7; 24], &[]),
+        (OrderBy::Key, b"orders\0", b"orders"),
+        (OrderBy::Key, b"\0", b"a\0b\0"),
+    ] {
+        let cursor = Cursor::at(order_by, key);
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        let bad = Cursor::at(order_by, bad).to_string();
+        let error = bad.parse::<Cursor>().unwrap_err();
+        assert_eq!(error.to_string(), "`cursor` must be a cursor of this list");
+    }
+    assert_eq!(Cursor::at(OrderBy::Id, &[0x7f; 16]).to_string(), format!("00{}", "7f".repeat(16)));
+    for bad in ["", "0", "0g", "ü0", "é", "00", "ff00"] {
+        assert!(bad.parse::<Cursor>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn totals_are_counted_up_to_a_cap() {
+    let json = |counted| serde_json::to_string(&Total::of(counted)).unwrap();
+    assert_eq!(json(50_000), r#"{"totalCount":50000,"totalCountCapped":false}"#);
+    assert_eq!(json(50_001), r#"{"totalCount":50000,"totalCountCapped":true}"#);
+}
+
+/// One row per query: where the page lies, whether the item at the cursor belongs to it.
+#[test]
+fn a_page_lies_behind_or_before_a_cursor() {
+    let cursor = || Cursor::at(OrderBy::Id, &[7; 16]);
+    let query = |after: bool, before: bool, include_cursor| PageQuery {
+        after: after.then(cursor),
+        before: before.then(cursor),
+        include_cursor,
+        ..PageQuery::default()
+    };
+    for (query, place) in [
+        (query(false, false, false), Place::Start),
+        (query(false, false, true), Place::Start),
+        (query(true, false, false), Place::After(Bound::Excluded(cursor()))),
+        (query(true, false, true), Place::After(Bound::Included(cursor()))),
+        (query(false, true, false), Place::Before(Bound::Excluded(cursor()))),
+        (query(false, true, true), Place::Before(Bound::Included(cursor()))),
+    ] {
+        let direction = Direction::Descending;
+        assert_eq!(query.check(BY_ID), Ok(PageRequest { place, limit: 10, order_by: OrderBy::Id, direction }));
+    }
+    let order_direction = Some(Direction::Ascending);
+    let ascending = PageQuery { order_direction, ..PageQuery::default() };
+    assert_eq!(ascending.check(BY_ID).unwrap().direction, Direction::Ascending);
+}
+
+#[test]
+fn a_list_is_sorted_by_what_it_can_be_sorted_by() {
+    let orders = &[OrderBy::CreatedAt, OrderBy::Id];
+    let asked = |order_by| PageQuery { order_by, ..PageQuery::default() }.check(orders);
+    assert_eq!(asked(None).unwrap().order_by, OrderBy::CreatedAt);
+    assert_eq!(asked(Some(OrderBy::Id)).unwrap().order_by, OrderBy::Id);
+    let error = asked(Some(OrderBy::Key)).unwrap_err();
+    assert_eq!(error.to_string(), "`orderBy` must be one of createdAt, _id");
+}
+
+#[test]
+fn a_cursor_of_a_list_that_is_sorted_differently_is_refused() {
+    let foreign = || Some(Cursor::at(OrderBy::CreatedAt, &[7; 24]));
+    for (query, field) in [
+        (PageQuery { after: foreign(), ..PageQuery::default() }, "after"),
+        (PageQuery { before: foreign(), ..PageQuery::default() }, "before"),
+    ] {
+        let error = Invalid::new(field, Reason::malformed("a cursor of this list"));
+        assert_eq!(query.check(BY_ID), Err(error));
+    }
+}
+
+#[test]
+fn every_direction_has_another() {
+    for direction in Direction::ALL {
+        assert_ne!(direction.reversed(), *direction);
+        assert_eq!(direction.reversed().reversed(), *direction);
+    }
+}
+
+proptest! {
+    #[test]
+    fn cursors_sort_as_their_keys_do(
+        keys in prop::array::uniform2(prop::array::uniform16(any::<u8>())),
+    ) {
+        let [one, other] = keys.map(|key| Cursor::at(OrderBy::Id, &key));
+        prop_assert_eq!(one.to_string().cmp(&other.to_string()), keys[0].cmp(&keys[1]));
+        prop_assert_eq!(one.to_string().parse(), Ok(one));
+    }
+
+    #[test]
+    fn any_text_is_taken_for_a_cursor_without_harm(text in "\\PC*|[0-9a-fA-F]*") {
+        if let Ok(cursor) = text.parse::<Cursor>() {
+            prop_assert_eq!(cursor.to_string(), text.to_lowercase());
+        }
+    }
+
+    #[test]
+    fn a_total_is_read_as_it_is_written(counted in 0_usize..60_000) {
+        let total = Total::of(counted);
+        let json = serde_json::to_string(&total).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Total>(&json).unwrap(), total);
+    }
+}

@@ -1,0 +1,94 @@
+//! Queries: what is asked of a list, as it is read from JSON or from the pairs of a query string.
+//!
+//! A query string knows nothing but text. So a number may be given in digits, a flag as `true` or
+//! `false`, and a list of one item as the item.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Reads a number or a flag, also one that is written out.
+pub(crate) fn value<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
+where
+    T: DeserializeOwned + FromStr<Err: Display>,
+{
+    value_or_text(Value::deserialize(from)?)
+}
+
+/// Reads a number or a flag, also one that is written out, if there is one.
+pub(crate) fn optional<'de, D: Deserializer<'de>, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    T: DeserializeOwned + FromStr<Err: Display>,
+{
+    Option::<Value>::deserialize(from)?.map(value_or_text).transpose()
+}
+
+/// Reads a list, also one that is a single item.
+pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Array(items) => items.into_iter().map(T::deserialize).collect(),
+        item => T::deserialize(item).map(|item| vec![item]),
+    }
+    .map_err(D::Error::custom)
+}
+
+fn value_or_text<T: DeserializeOwned + FromStr<Err: Display>, E: Error>(
+    value: Value,
+) -> Result<T, E> {
+    match value {
+        Value::String(text) => text.parse().map_err(E::custom),
+        value => T::deserialize(value).map_err(E::custom),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Asked {
+        #[serde(deserialize_with = "optional")]
+        limit: Option<u32>,
+        #[serde(deserialize_with = "value")]
+        all: bool,
+        #[serde(deserialize_with = "optional")]
+        read: Option<bool>,
+        #[serde(deserialize_with = "one_or_many")]
+        emails: Vec<String>,
+    }
+
+    #[test]
+    fn text_stands_for_what_it_says() {
+        let asked =
+            Asked { limit: Some(5), all: true, read: Some(false), emails: vec!["a".into()] };
+        for json in [
+            json!({ "limit": 5, "all": true, "read": false, "emails": ["a"] }),
+            json!({ "limit": "5", "all": "true", "read": "false", "emails": "a" }),
+        ] {
+            assert_eq!(serde_json::from_value::<Asked>(json).unwrap(), asked);
+        }
+        assert_eq!(serde_json::from_value::<Asked>(json!({})).unwrap(), Asked::default());
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        for json in [
+            json!({ "limit": "many" }),
+            json!({ "limit": -1 }),
+            json!({ "limit": "-1" }),
+            json!({ "all": "yes" }),
+            json!({ "read": 1 }),
+            json!({ "emails": 1 }),
+        ] {
+            assert!(serde_json::from_value::<Asked>(json.clone()).is_err(), "{json}");
+        }
+    }
+}
