@@ -7,6 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use domain::patch::Patch;
 use domain::preference::{
     BulkPreference, BulkPreferences, Layers, Preference, PreferenceChannels, PreferencesQuery,
     resolve,
@@ -27,14 +28,14 @@ fn decisions(criterion: &mut Criterion) {
         chat: Some(true),
         push: Some(true),
     };
-    let full = Preference { enabled: Some(true), channels: every };
+    let full = Preference { enabled: Some(true), channels: every, condition: None };
     let silent = Preference::default();
     let layers = Layers {
         definition: Some(&full),
         dashboard: Some(&silent),
         subscriber_global: Some(&silent),
         subscriber_workflow: Some(&silent),
-        critical: false,
+        ..Layers::default()
     };
     let mut group = criterion.benchmark_group("decision");
     group.bench_function("4 layers, 1 channel", |bencher| {
@@ -80,7 +81,11 @@ fn reading(
         env.workflows().create(serde_json::from_value(workflow).unwrap()).unwrap();
         if number % 4 == 0 {
             let workflow_id = format!("workflow-{number}");
-            update.preferences.push(BulkPreference { workflow_id, channels: off });
+            update.preferences.push(BulkPreference {
+                workflow_id,
+                channels: off,
+                condition: Patch::Keep,
+            });
         }
     }
     env.preferences(&ada).update_bulk(&update).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tidings::domain::ids::MessageId;
 use tidings::domain::message::{MarkAs, Message, MessageQuery, Stage};
-use tidings::domain::page::{Cursor, Direction, PageQuery};
+use tidings::domain::page::{Cursor, Direction, OrderBy, PageQuery};
 use tidings::domain::time::Timestamp;
 
 use crate::world::{
@@ -264,7 +264,7 @@ fn a_list_that_cannot_be_read_is_refused() {
             let refusal = "422 `limit` must be between 1 and 100";
             world.refuses(refusal, || list("ada", json!({ "limit": limit })));
         }
-        let cursor = Cursor::at(&[0; 16]).to_string();
+        let cursor = Cursor::at(OrderBy::Id, &[0; 16]).to_string();
         let both = json!({ "after": cursor, "before": cursor });
         let refusal = "422 `before` must not be given together with `after`";
         world.refuses(refusal, || list("ada", both));

@@ -107,9 +107,9 @@ impl TimeZone {
         if name.is_empty() {
             return Err(Invalid::new("timezone", Reason::Empty));
         }
-        let zone = name.parse().map_err(|_| {
-            Invalid::new("timezone", Reason::malformed("an IANA time zone"))
-        })?;
+        let zone = name
+            .parse()
+            .map_err(|_| Invalid::new("timezone", Reason::malformed("an IANA time zone")))?;
         Ok(Self(zone))
     }
 

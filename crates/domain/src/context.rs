@@ -8,15 +8,21 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
-use crate::ids::{EnvironmentId, OrganizationId};
+use crate::ids::{ContextId, EnvironmentId, OrganizationId};
 use crate::json::Object;
+use crate::page::{OrderBy, PageQuery};
+use crate::query;
 use crate::time::Timestamp;
 
 /// A context, with what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
+    /// What the engine calls it.
+    #[serde(rename = "_id")]
+    pub context_id: ContextId,
     /// The organization it belongs to.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
@@ -32,6 +38,39 @@ pub struct Context {
     pub created_at: Timestamp,
     /// When its data was last replaced.
     pub updated_at: Timestamp,
+}
+
+/// A new context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextCreate {
+    /// What it is to be called.
+    #[serde(flatten)]
+    pub key: ContextKey,
+    /// What is to be known about it: at most 64 KiB of JSON text.
+    #[serde(default)]
+    pub data: Object,
+}
+
+/// New data for a context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextUpdate {
+    /// What is to be known about it, in place of what was: at most 64 KiB of JSON text.
+    pub data: Object,
+}
+
+/// Which contexts are listed. Every condition that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextQuery {
+    /// Which page of them.
+    #[serde(flatten)]
+    pub page: PageQuery,
+    /// Those of this type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ContextPart>,
+    /// Those of this id, whatever their type is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<ContextPart>,
 }
 
 /// The name of a context: its type and its id, written `type:id`.
@@ -50,13 +89,13 @@ pub struct ContextKey {
 pub struct ContextPart(String);
 
 /// The contexts that something is about: a set, in which order does not matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Vec<String>", into = "Vec<String>")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "Vec<String>")]
 pub struct ContextSet(BTreeSet<ContextKey>);
 
 /// Which context sets a list shows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Option<ContextSet>", into = "Option<ContextSet>")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "Option<ContextSet>")]
 pub enum ContextFilter {
     /// Whatever the contexts are.
     #[default]
@@ -103,6 +142,34 @@ impl Context {
     /// The most that its data may take as JSON text, in bytes.
     pub const MAX_DATA: usize = 64 * 1024;
 
+    /// A context that nobody has seen before.
+    pub fn new(
+        context_id: ContextId,
+        home: &Home,
+        key: ContextKey,
+        data: Object,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            context_id,
+            organization_id: home.organization_id.clone(),
+            environment_id: home.environment_id,
+            key,
+            data,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// The context with `data` in place of its own. The same data changes nothing.
+    #[must_use]
+    pub fn with_data(&self, data: Object, now: Timestamp) -> Self {
+        if data == self.data {
+            return self.clone();
+        }
+        Self { data, updated_at: now, ..self.clone() }
+    }
+
     /// Refuses data that is too large.
     pub fn check_data(data: &Object) -> Result<(), Invalid> {
         if data.size() > Self::MAX_DATA {
@@ -110,6 +177,22 @@ impl Context {
             return Err(Invalid::new("data", reason));
         }
         Ok(())
+    }
+}
+
+impl ContextQuery {
+    /// What the list can be sorted by.
+    pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
+
+    /// Whether the query leaves out contexts of its type.
+    pub fn is_narrow(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Whether `context` belongs to the list.
+    pub fn shows(&self, context: &Context) -> bool {
+        self.kind.as_ref().is_none_or(|kind| context.key.kind == *kind)
+            && self.id.as_ref().is_none_or(|id| context.key.id == *id)
     }
 }
 
@@ -133,6 +216,11 @@ impl ContextKey {
 }
 
 impl ContextPart {
+    /// The half as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Checks `raw` and takes it as one half of a key.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
@@ -209,6 +297,19 @@ impl TryFrom<Vec<String>> for ContextSet {
     }
 }
 
+impl<'de> Deserialize<'de> for ContextSet {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let keys: Vec<String> = query::one_or_many(from)?;
+        keys.try_into().map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextFilter {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Option::<ContextSet>::deserialize(from).map(Self::from)
+    }
+}
+
 impl From<ContextSet> for Vec<String> {
     fn from(set: ContextSet) -> Self {
         set.0.iter().map(ToString::to_string).collect()
@@ -216,6 +317,11 @@ impl From<ContextSet> for Vec<String> {
 }
 
 impl ContextFilter {
+    /// Whether everything is shown.
+    pub fn is_any(&self) -> bool {
+        *self == ContextFilter::Any
+    }
+
     /// Whether something with these contexts is shown.
     pub fn shows(&self, contexts: &ContextSet) -> bool {
         match self {

@@ -43,6 +43,12 @@ pub enum Reason {
     /// Nothing was given where something is required.
     #[error("is required")]
     Missing,
+    /// Neither this nor the other one was given, and one of them is required.
+    #[error("is required unless there is `{other}`")]
+    MissingUnless {
+        /// The other field.
+        other: Cow<'static, str>,
+    },
     /// The text or list has nothing in it.
     #[error("must not be empty")]
     Empty,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Invalid, Reason, Unit};
+use crate::error::{Invalid, Reason, Unit, at_most};
 
 macro_rules! text_id {
     ($(#[doc = $doc:literal])* $name:ident, $field:literal, $check:ident) => {
@@ -134,13 +134,49 @@ text_id! {
     IntegrationIdentifier, "identifier", joined_runs
 }
 text_id! {
-    /// A topic, by the name that the host application gave it.
+    /// A topic, by the name that the host application gave it: at most 100 characters.
     TopicKey, "topicKey", topic_key
+}
+text_id! {
+    /// A subscription, by a name that no other one in its topic has.
+    SubscriptionIdentifier, "identifier", long
+}
+text_id! {
+    /// A channel connection, by the name that its environment knows it by.
+    ConnectionIdentifier, "connectionIdentifier", readable
+}
+text_id! {
+    /// A channel endpoint, by the name that its environment knows it by.
+    EndpointIdentifier, "identifier", readable
+}
+text_id! {
+    /// A channel, user, team or tenant, by the name that a chat platform gave it.
+    PlatformId, "id", readable
+}
+text_id! {
+    /// A layout, by the name that its environment knows it by.
+    LayoutIdentifier, "layoutId", joined_runs
+}
+text_id! {
+    /// One call of a writing operation, named by whoever calls it.
+    IdempotencyKey, "idempotency-key", short
 }
 
 made_id! {
+    /// A channel connection, as the engine knows it.
+    ConnectionId, "connectionId"
+}
+made_id! {
+    /// A context, as the engine knows it.
+    ContextId, "contextId"
+}
+made_id! {
     /// An entry in the log of a job.
     DetailId, "detailId"
+}
+made_id! {
+    /// A channel endpoint, as the engine knows it.
+    EndpointId, "endpointId"
 }
 made_id! {
     /// An environment.
@@ -153,6 +189,10 @@ made_id! {
 made_id! {
     /// A job: one step of a workflow for one notification.
     JobId, "jobId"
+}
+made_id! {
+    /// A layout, as the engine knows it.
+    LayoutId, "_layoutId"
 }
 made_id! {
     /// A message.
@@ -176,12 +216,20 @@ made_id! {
     InternalSubscriberId, "_subscriberId"
 }
 made_id! {
+    /// A subscription, as the engine knows it.
+    SubscriptionId, "id"
+}
+made_id! {
     /// The content of a step.
     TemplateId, "templateId"
 }
 made_id! {
     /// A topic, as the engine knows it.
     TopicId, "topicId"
+}
+made_id! {
+    /// A translation.
+    TranslationId, "translationId"
 }
 made_id! {
     /// A workflow, as the engine knows it.
@@ -198,19 +246,37 @@ impl UserId {
 /// The longest text that is taken as an identifier, in bytes.
 pub const MAX_LEN: usize = 255;
 
-fn sized(field: &str, raw: &str) -> Result<(), Invalid> {
+fn sized(field: &str, raw: &str, max: usize) -> Result<(), Invalid> {
     if raw.is_empty() {
         return Err(Invalid::new(field, Reason::Empty));
     }
-    if raw.len() > MAX_LEN {
-        return Err(Invalid::new(field, Reason::TooLong { max: MAX_LEN, unit: Unit::Bytes }));
+    if raw.len() > max {
+        return Err(Invalid::new(field, Reason::TooLong { max, unit: Unit::Bytes }));
     }
     Ok(())
 }
 
-// Control characters are of no use in a name, and the key layout separates parts with NUL.
 fn readable(field: &str, raw: &str) -> Result<(), Invalid> {
-    sized(field, raw)?;
+    sized(field, raw, MAX_LEN)?;
+    plain(field, raw)
+}
+
+// A name that the engine makes of other names.
+fn long(field: &str, raw: &str) -> Result<(), Invalid> {
+    sized(field, raw, 2_048)?;
+    plain(field, raw)
+}
+
+// A name that may be of any script, so that its length is counted as people do.
+fn short(field: &str, raw: &str) -> Result<(), Invalid> {
+    sized(field, raw, usize::MAX)?;
+    at_most(field, raw, MAX_LEN)?;
+    plain(field, raw)
+}
+
+/// Refuses control characters: they are of no use in a name, and the key layout separates parts
+/// with NUL.
+pub(crate) fn plain(field: &str, raw: &str) -> Result<(), Invalid> {
     if raw.chars().any(char::is_control) {
         let expected = "text without control characters";
         return Err(Invalid::new(field, Reason::malformed(expected)));
@@ -219,7 +285,7 @@ fn readable(field: &str, raw: &str) -> Result<(), Invalid> {
 }
 
 fn joined_runs(field: &str, raw: &str) -> Result<(), Invalid> {
-    sized(field, raw)?;
+    sized(field, raw, MAX_LEN)?;
     let is_run = |run: &str| !run.is_empty() && run.chars().all(|c| c.is_ascii_alphanumeric());
     if !raw.split(['-', '_', '.']).all(is_run) {
         let expected = "letters and digits, joined by single `-`, `_` or `.`";
@@ -229,7 +295,8 @@ fn joined_runs(field: &str, raw: &str) -> Result<(), Invalid> {
 }
 
 fn topic_key(field: &str, raw: &str) -> Result<(), Invalid> {
-    sized(field, raw)?;
+    sized(field, raw, MAX_LEN)?;
+    at_most(field, raw, 100)?;
     let plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "_:.-".contains(c));
     if !plain && crate::contact::Email::new(raw).is_err() {
         let expected = "letters, digits, `_`, `:`, `.` and `-`, or an e-mail address";

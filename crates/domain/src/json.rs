@@ -83,7 +83,7 @@ impl From<Object> for Value {
 }
 
 // Walks with a list of its own, for the value may be deeper than the stack is.
-fn is_shallow(value: &Value, max_depth: usize) -> bool {
+pub(crate) fn is_shallow(value: &Value, max_depth: usize) -> bool {
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
         let inside = depth + 1;
@@ -98,7 +98,7 @@ fn is_shallow(value: &Value, max_depth: usize) -> bool {
 }
 
 // Drops a value level by level: its own drop would call itself once per level.
-fn dismantle(value: Value) {
+pub(crate) fn dismantle(value: Value) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
         match value {

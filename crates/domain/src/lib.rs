@@ -8,17 +8,23 @@
 //! Deliberately absent: a clock, randomness, I/O, threads and a store. What time it is, and what a
 //! new record is called, are arguments.
 
+pub mod condition;
+pub mod connection;
 pub mod contact;
 pub mod content;
 pub mod context;
 pub mod credentials;
+pub mod endpoint;
 pub mod environment;
 pub mod error;
 pub mod filter;
+pub mod idempotency;
 pub mod ids;
 pub mod integration;
 pub mod job;
 pub mod json;
+pub mod known;
+pub mod layout;
 pub mod message;
 pub mod notification;
 pub mod page;
@@ -32,8 +38,11 @@ pub mod secret;
 mod slug;
 pub mod step;
 pub mod subscriber;
+pub mod subscription;
 pub mod template;
 pub mod time;
+pub mod topic;
+pub mod translation;
 pub mod trigger;
 pub mod turn;
 pub mod vocabulary;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Cta, MessageContent};
 use crate::context::ContextSet;
-use crate::error::{Invalid, Reason};
+use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId, TemplateId,
     TransactionId, WorkflowId, WorkflowIdentifier,
@@ -191,6 +191,17 @@ pub struct MessageQuery {
     pub page: PageQuery,
 }
 
+/// Messages to mark, as a request names them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkMessages {
+    /// The messages: 1 to 1,000 of them.
+    #[serde(deserialize_with = "query::one_or_many")]
+    pub message_id: Vec<MessageId>,
+    /// What they are marked as.
+    pub mark_as: MarkAs,
+}
+
 /// How many messages in an inbox wait for their reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -204,6 +215,14 @@ pub struct InboxCounts {
 impl Message {
     /// The most messages that are marked at once.
     pub const MAX_MARKED: usize = 1_000;
+
+    /// Refuses to mark no messages, or too many.
+    pub fn check_marked(ids: &[MessageId]) -> Result<(), Invalid> {
+        if ids.is_empty() {
+            return Err(Invalid::new("messageId", Reason::Empty));
+        }
+        at_most_items("messageId", ids, Self::MAX_MARKED)
+    }
 
     /// What `rendered` says to the subscriber of `notification`, as the step `template_id` of
     /// `workflow` has it, on its way through `channel`.

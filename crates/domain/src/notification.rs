@@ -1,6 +1,7 @@
 //! Notifications: one triggered event for one subscriber, with everything that happened to it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::contact::Email;
 use crate::context::{Context, ContextFilter, ContextSet};
@@ -8,15 +9,17 @@ use crate::environment::Home;
 use crate::error::{Invalid, Reason};
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, SubscriberId,
-    TopicId, TopicKey, TransactionId, WorkflowId,
+    SubscriptionIdentifier, TopicId, TopicKey, TransactionId, WorkflowId,
 };
 use crate::job::{Job, JobStatus};
 use crate::json::Object;
+use crate::known::{self, Known};
 use crate::page;
 use crate::query;
 use crate::subscriber::Subscriber;
+use crate::subscription::Subscription;
 use crate::time::Timestamp;
-use crate::trigger::{Recipient, Trigger};
+use crate::trigger::{SubscriberRecipient, Trigger};
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
@@ -138,7 +141,19 @@ pub struct NotificationTopic {
     pub topic_key: TopicKey,
     /// The subscriptions that let it through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub subscription_ids: Vec<String>,
+    pub subscription_ids: Vec<SubscriptionIdentifier>,
+}
+
+impl NotificationTopic {
+    /// The topic of these subscriptions, which let a notification through; nothing, if there are
+    /// none.
+    pub fn through<'s>(subscriptions: impl Iterator<Item = &'s Subscription>) -> Option<Self> {
+        let mut subscriptions = subscriptions.peekable();
+        let first = subscriptions.peek()?;
+        let (topic_id, topic_key) = (first.topic_id, first.topic_key.clone());
+        let subscription_ids = subscriptions.map(|one| one.identifier.clone()).collect();
+        Some(Self { topic_id, topic_key, subscription_ids })
+    }
 }
 
 /// Which notifications are listed, newest first. Every condition that is given must hold; of
@@ -179,9 +194,9 @@ pub struct NotificationQuery {
     pub topic_key: Option<TopicKey>,
     /// Those that came through this subscription.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscription_id: Option<String>,
+    pub subscription_id: Option<SubscriptionIdentifier>,
     /// Those about exactly these contexts.
-    #[serde(skip_serializing_if = "is_any")]
+    #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
     /// Those triggered then or later.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,12 +221,14 @@ pub struct NotificationPage {
 }
 
 impl Notification {
-    /// A notification of `workflow` for `subscriber`, with a job for each of its active steps.
+    /// The notification of `event` for `subscriber`, who is told through `topics`, or else in
+    /// person, with a job for each active step of the workflow.
     pub fn new(
         id: NotificationId,
         event: &Event<'_>,
         subscriber: &Subscriber,
-        recipient: &Recipient,
+        recipient: &SubscriberRecipient,
+        topics: Vec<NotificationTopic>,
         mut new_job: impl FnMut() -> JobId,
     ) -> Self {
         let Event { home, trigger, workflow, now, .. } = *event;
@@ -236,10 +253,10 @@ impl Notification {
             controls: None,
             to: Some(recipient.as_object()),
             tags: workflow.tags.clone(),
-            topics: Vec::new(),
+            topics,
             severity: Some(severity),
             critical: Some(workflow.critical),
-            context_keys: event.contexts.iter().map(|context| context.key.clone()).collect(),
+            context_keys: event.context_keys(),
         }
     }
 
@@ -290,6 +307,17 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
+    /// The contexts that it names.
+    pub fn context_keys(&self) -> ContextSet {
+        self.contexts.iter().map(|context| context.key.clone()).collect()
+    }
+
+    /// What conditions are asked about, where it is for `subscriber`.
+    pub fn data(&self, subscriber: &Subscriber) -> Value {
+        let about = known::about(subscriber);
+        Known::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
+    }
+
     // A trigger may overrule how much the workflow's notifications matter.
     fn severity(&self) -> Option<Severity> {
         self.trigger.overrides.as_ref()?.get("severity")?.as_str()?.parse().ok()
@@ -340,10 +368,6 @@ impl NotificationQuery {
             && self.after.is_none_or(|after| created_at >= after)
             && self.before.is_none_or(|before| created_at <= before)
     }
-}
-
-fn is_any(filter: &ContextFilter) -> bool {
-    *filter == ContextFilter::Any
 }
 
 impl From<&Notification> for Home {

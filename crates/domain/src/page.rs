@@ -220,7 +220,8 @@ impl OrderBy {
         (len <= sorted.len()).then_some(len)
     }
 
-    const fn tag(self) -> u8 {
+    /// A number for it that stays the same, in cursors and on disk.
+    pub const fn tag(self) -> u8 {
         match self {
             OrderBy::Id => 0,
             OrderBy::CreatedAt => 1,

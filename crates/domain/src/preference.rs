@@ -23,7 +23,9 @@ mod layers;
 mod record;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::condition::Rule;
 use crate::context::{ContextPayload, ContextSet};
 use crate::error::{Invalid, Reason};
 use crate::ids::{WorkflowId, WorkflowIdentifier};
@@ -37,7 +39,10 @@ pub use layers::{Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 
 /// What one layer has to say: a word for all channels, and words for single ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// A condition has the last word: where it does not hold, the layer says no to every channel; where
+/// it does, it says no only to channels that it names, whatever its word for all of them is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preference {
     /// Holds for every channel without a word of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +50,9 @@ pub struct Preference {
     /// Words for single channels.
     #[serde(flatten)]
     pub channels: PreferenceChannels,
+    /// What must hold for any channel to be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Rule>,
 }
 
 /// A word for each channel that there is something to say about.
@@ -78,8 +86,28 @@ impl Preference {
         Self { enabled: Some(enabled), ..self }
     }
 
-    fn say(&self, channel: Channel) -> Option<bool> {
-        self.channels.get(channel).or(self.enabled)
+    /// The same preference for what `condition` holds for.
+    #[must_use]
+    pub fn with_condition(self, condition: Rule) -> Self {
+        Self { condition: Some(condition), ..self }
+    }
+
+    fn say(&self, channel: Channel, data: Option<&Value>) -> Option<bool> {
+        let word = self.channels.get(channel);
+        match self.holds(data) {
+            None => word.or(self.enabled),
+            Some(holds) => Some(holds && word.unwrap_or(true)),
+        }
+    }
+
+    fn say_unnamed(&self, data: Option<&Value>) -> Option<bool> {
+        self.holds(data).or(self.enabled)
+    }
+
+    // Whether the condition holds, if there is one.
+    fn holds(&self, data: Option<&Value>) -> Option<bool> {
+        let rule = self.condition.as_ref()?;
+        Some(data.is_none_or(|data| rule.holds(data)))
     }
 }
 
@@ -179,6 +207,9 @@ pub struct GlobalPreference {
     /// The hours in which the subscriber may be disturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+    /// What must hold besides, as the subscriber said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Rule>,
 }
 
 /// What holds for one workflow.
@@ -193,6 +224,9 @@ pub struct WorkflowPreference {
     pub overrides: Vec<PreferenceOverride>,
     /// The workflow.
     pub workflow: WorkflowName,
+    /// What must hold besides, as the subscriber said about this workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Rule>,
     /// When the subscriber last said something about this workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
@@ -270,6 +304,9 @@ pub struct BulkPreference {
     pub workflow_id: String,
     /// The words. A channel that is not named keeps the one it has.
     pub channels: PreferenceChannels,
+    /// What must hold for any channel to be used.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub condition: Patch<Rule>,
 }
 
 /// New words of a subscriber for every workflow.
@@ -281,6 +318,9 @@ pub struct GlobalPreferenceUpdate {
     pub enabled: Patch<bool>,
     /// The words. A channel that is not named keeps the one it has.
     pub channels: PreferenceChannels,
+    /// What must hold for any channel to be used.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub condition: Patch<Rule>,
     /// The hours in which the subscriber may be disturbed.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub schedule: Patch<Schedule>,
@@ -301,9 +341,9 @@ pub struct UpdatedPreference {
     pub enabled: bool,
     /// Whether each channel may be used.
     pub channels: PreferenceChannels,
-    /// The JSON Logic rule that it depends on besides.
+    /// What must hold besides, as the subscriber said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Object>,
+    pub condition: Option<Rule>,
 }
 
 vocabulary! {

@@ -9,7 +9,7 @@ use crate::json::Object;
 use crate::notification::{Event, Notification};
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
-use crate::trigger::{Recipient, Trigger};
+use crate::trigger::{SubscriberRecipient, Trigger};
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
@@ -83,9 +83,9 @@ pub(crate) fn triggered(
         contexts: &[],
         now: at(0),
     };
-    let recipient = Recipient::Id(subscriber.subscriber_id.clone());
+    let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
     let mut new_id = ids();
-    Notification::new(id(4), &event, subscriber, &recipient, || new_id().into())
+    Notification::new(id(4), &event, subscriber, &recipient, Vec::new(), || new_id().into())
 }
 
 /// An inactive integration of `channel`.

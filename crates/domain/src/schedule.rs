@@ -74,9 +74,8 @@ impl FromStr for ClockTime {
         // The space before AM or PM may be left out.
         let parse = |format| NaiveTime::parse_from_str(text.trim(), format).ok();
         let time = parse("%I:%M %p").or_else(|| parse("%I:%M%p"));
-        time.map(Self).ok_or_else(|| {
-            Invalid::new("hours", Reason::malformed("a time such as `09:30 AM`"))
-        })
+        time.map(Self)
+            .ok_or_else(|| Invalid::new("hours", Reason::malformed("a time such as `09:30 AM`")))
     }
 }
 

@@ -76,9 +76,8 @@ impl FromStr for Timestamp {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
-            Invalid::new("timestamp", Reason::malformed("an ISO 8601 timestamp"))
-        })?;
+        let time = DateTime::parse_from_rfc3339(text)
+            .map_err(|_| Invalid::new("timestamp", Reason::malformed("an ISO 8601 timestamp")))?;
         Ok(time.to_utc().into())
     }
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::context::ContextPayload;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::{EnvironmentId, NotificationId, SubscriberId, TransactionId, WorkflowIdentifier};
+use crate::ids::{
+    EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId, WorkflowIdentifier,
+};
 use crate::json::Object;
 use crate::subscriber::{Profile, SubscriberCreate};
 use crate::time::Timestamp;
@@ -20,7 +22,8 @@ pub struct Trigger {
     /// The workflow that tells them.
     #[serde(rename = "name")]
     pub workflow: WorkflowIdentifier,
-    /// Whom to tell: 1 to 100 recipients. Of several for the same subscriber the last one that says something about it counts.
+    /// Whom to tell: 1 to 100 subscribers and topics. Of several for the same subscriber the last
+    /// one that says something about it counts.
     pub to: Recipients,
     /// What happened.
     #[serde(default)]
@@ -50,12 +53,42 @@ pub enum Recipients {
 /// Somebody to tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
 pub enum Recipient {
+    /// A subscriber.
+    Subscriber(SubscriberRecipient),
+    /// Everybody in a topic.
+    Topic(TopicRecipient),
+}
+
+/// A subscriber to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
+pub enum SubscriberRecipient {
     /// The subscriber of that id, who is created if need be.
     Id(SubscriberId),
     /// The same, who is given what is said here.
     Inline(SubscriberCreate),
+}
+
+/// Everybody in a topic whose subscriptions let the event through.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopicRecipient {
+    /// That it is a topic.
+    #[serde(rename = "type")]
+    pub kind: TopicRecipientType,
+    /// The topic.
+    pub topic_key: TopicKey,
+    /// Who is not told, through whatever topic of the trigger.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<SubscriberId>,
+}
+
+vocabulary! {
+    /// What a recipient can be besides a subscriber.
+    TopicRecipientType, "type":
+    Topic = "Topic",
 }
 
 /// What came of a trigger.
@@ -71,6 +104,12 @@ pub struct TriggerReceipt {
     /// The notifications that were created, one for each recipient.
     #[serde(default)]
     pub notifications: Vec<CreatedNotification>,
+    /// Who is in a topic of the trigger and was not told, since no subscription let it through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filtered: Vec<SubscriberId>,
+    /// The topics of the trigger that are not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_topics: Vec<TopicKey>,
 }
 
 /// A trigger that was acknowledged, kept so that it happens once.
@@ -125,8 +164,16 @@ impl Trigger {
         }
     }
 
-    /// The recipients, each subscriber once.
-    pub fn recipients(&self) -> Result<Vec<&Recipient>, Invalid> {
+    /// Refuses a bulk of no triggers, and one of too many.
+    pub fn check_bulk(triggers: &[Trigger]) -> Result<(), Invalid> {
+        if triggers.is_empty() {
+            return Err(Invalid::new("events", Reason::Empty));
+        }
+        at_most_items("events", triggers, Self::MAX_BULK)
+    }
+
+    /// The subscribers and the topics that it is for, each subscriber once.
+    pub fn audience(&self) -> Result<Audience<'_>, Invalid> {
         let recipients = match &self.to {
             Recipients::One(recipient) => std::slice::from_ref(recipient),
             Recipients::Many(recipients) => recipients,
@@ -135,22 +182,47 @@ impl Trigger {
             return Err(Invalid::new("to", Reason::Empty));
         }
         at_most_items("to", recipients, Self::MAX_RECIPIENTS)?;
+        let mut audience = Audience::default();
         for (index, recipient) in recipients.iter().enumerate() {
-            if let Recipient::Inline(subscriber) = recipient {
-                let place = format!("to[{index}]");
-                subscriber.profile.check().map_err(|invalid| invalid.within(place))?;
+            match recipient {
+                Recipient::Subscriber(subscriber) => {
+                    let place = format!("to[{index}]");
+                    subscriber.check().map_err(|invalid| invalid.within(place))?;
+                    audience.add(subscriber);
+                }
+                Recipient::Topic(topic) => audience.topics.push(topic),
             }
         }
-        let mut once: Vec<&Recipient> = Vec::with_capacity(recipients.len());
-        for recipient in recipients {
-            let id = recipient.subscriber_id();
-            match (once.iter_mut().find(|known| known.subscriber_id() == id), recipient) {
-                (None, _) => once.push(recipient),
-                (Some(known), Recipient::Inline(_)) => *known = recipient,
-                (Some(_), Recipient::Id(_)) => {}
-            }
+        Ok(audience)
+    }
+}
+
+/// Whom a trigger is for.
+#[derive(Clone, Debug, Default)]
+pub struct Audience<'t> {
+    /// Those who are named themselves, each once.
+    pub subscribers: Vec<&'t SubscriberRecipient>,
+    /// The topics.
+    pub topics: Vec<&'t TopicRecipient>,
+}
+
+impl<'t> Audience<'t> {
+    // Of several for one subscriber the last that says something about it counts.
+    fn add(&mut self, recipient: &'t SubscriberRecipient) {
+        let id = recipient.subscriber_id();
+        let known = self.subscribers.iter_mut().find(|known| known.subscriber_id() == id);
+        match (known, recipient) {
+            (None, _) => self.subscribers.push(recipient),
+            (Some(known), SubscriberRecipient::Inline(_)) => *known = recipient,
+            (Some(_), SubscriberRecipient::Id(_)) => {}
         }
-        Ok(once)
+    }
+
+    /// Whether a subscriber in one of the topics is not told through any of them: who is named
+    /// otherwise is told anyway.
+    pub fn excludes(&self, subscriber: &SubscriberId) -> bool {
+        self.topics.iter().any(|topic| topic.exclude.contains(subscriber))
+            || self.subscribers.iter().any(|named| named.subscriber_id() == subscriber)
     }
 }
 
@@ -158,7 +230,14 @@ impl TriggerReceipt {
     /// What comes of a trigger of `workflow`, before it has any notification.
     pub fn of(workflow: &Workflow, transaction_id: TransactionId) -> Self {
         let status = TriggerStatus::of(workflow);
-        Self { acknowledged: true, status, transaction_id, notifications: Vec::new() }
+        Self {
+            acknowledged: true,
+            status,
+            transaction_id,
+            notifications: Vec::new(),
+            filtered: Vec::new(),
+            missing_topics: Vec::new(),
+        }
     }
 }
 
@@ -177,12 +256,19 @@ impl TriggerStatus {
     }
 }
 
-impl Recipient {
+impl SubscriberRecipient {
+    fn check(&self) -> Result<(), Invalid> {
+        match self {
+            SubscriberRecipient::Id(_) => Ok(()),
+            SubscriberRecipient::Inline(subscriber) => subscriber.profile.check(),
+        }
+    }
+
     /// What the host application calls the subscriber.
     pub const fn subscriber_id(&self) -> &SubscriberId {
         match self {
-            Recipient::Id(id) => id,
-            Recipient::Inline(subscriber) => &subscriber.subscriber_id,
+            SubscriberRecipient::Id(id) => id,
+            SubscriberRecipient::Inline(subscriber) => &subscriber.subscriber_id,
         }
     }
 
@@ -201,10 +287,10 @@ impl Recipient {
     /// What the subscriber is created with if need be.
     pub fn to_create(&self) -> SubscriberCreate {
         match self {
-            Recipient::Id(id) => {
+            SubscriberRecipient::Id(id) => {
                 SubscriberCreate { subscriber_id: id.clone(), profile: Profile::default() }
             }
-            Recipient::Inline(subscriber) => subscriber.clone(),
+            SubscriberRecipient::Inline(subscriber) => subscriber.clone(),
         }
     }
 }
@@ -227,23 +313,33 @@ impl<'de> Deserialize<'de> for Recipients {
 impl<'de> Deserialize<'de> for Recipient {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {
-            Value::String(id) => SubscriberId::new(id).map(Recipient::Id).map_err(D::Error::custom),
-            subscriber => SubscriberCreate::deserialize(subscriber)
-                .map(Recipient::Inline)
-                .map_err(D::Error::custom),
+            Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
+            topic if topic.get("type").is_some() => {
+                TopicRecipient::deserialize(topic).map(Recipient::Topic).map_err(D::Error::custom)
+            }
+            subscriber => {
+                SubscriberCreate::deserialize(subscriber).map(Self::from).map_err(D::Error::custom)
+            }
         }
     }
 }
 
 impl From<SubscriberId> for Recipient {
     fn from(id: SubscriberId) -> Self {
-        Recipient::Id(id)
+        Recipient::Subscriber(SubscriberRecipient::Id(id))
     }
 }
 
 impl From<SubscriberCreate> for Recipient {
     fn from(subscriber: SubscriberCreate) -> Self {
-        Recipient::Inline(subscriber)
+        Recipient::Subscriber(SubscriberRecipient::Inline(subscriber))
+    }
+}
+
+impl From<TopicKey> for Recipient {
+    fn from(topic_key: TopicKey) -> Self {
+        let kind = TopicRecipientType::Topic;
+        Recipient::Topic(TopicRecipient { kind, topic_key, exclude: Vec::new() })
     }
 }
 

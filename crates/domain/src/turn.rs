@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::contact::Email;
 use crate::context::Context;
@@ -11,8 +10,9 @@ use crate::filter;
 use crate::integration::{self, Integration};
 use crate::job::{Detail, Job};
 use crate::json::Object;
+use crate::known::{Known, about};
 use crate::notification::Notification;
-use crate::preference::{Layer, Preference, resolve};
+use crate::preference::{Layer, Layers, Preference, resolve};
 use crate::secret::Secret;
 use crate::step::{Rendered, Step, Variant};
 use crate::subscriber::{Profile, Subscriber};
@@ -135,6 +135,10 @@ impl<'a> Turn<'a> {
         Ok(Self { notification, around, subscriber, workflow, step, channel, about, payload })
     }
 
+    fn known(&self) -> Known<'_> {
+        Known::new(&self.about, &self.payload, self.around.contexts, self.workflow)
+    }
+
     fn facts(&self) -> filter::Facts<'_> {
         filter::Facts { subscriber: &self.about, payload: &self.payload }
     }
@@ -144,16 +148,7 @@ impl<'a> Turn<'a> {
     fn render(&self, facts: &filter::Facts<'_>) -> Result<Rendered, Refusal> {
         self.admit(facts)?;
         self.prefer()?;
-        let contexts: Map<String, Value> = self.around.contexts.iter().map(known).collect();
-        let known = template::Facts::new(Known {
-            subscriber: facts.subscriber,
-            payload: facts.payload,
-            context: &contexts,
-            workflow: WorkflowFacts {
-                name: &self.workflow.name,
-                identifier: self.workflow.identifier().as_str(),
-            },
-        });
+        let known = template::Facts::new(self.known());
         let variant = self.variant(facts);
         let kind = variant.map_or(&self.step.definition.kind, |(_, variant)| &variant.kind);
         let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
@@ -175,7 +170,8 @@ impl<'a> Turn<'a> {
 
     fn prefer(&self) -> Result<(), Refusal> {
         let layers = self.workflow.layers(self.around.global, self.around.specific);
-        let verdict = resolve(layers, self.channel);
+        let data = layers.have_conditions().then(|| self.known().data());
+        let verdict = resolve(Layers { data: data.as_ref(), ..layers }, self.channel);
         match (verdict.enabled, verdict.decided_by) {
             (true, _) => Ok(()),
             (false, Layer::Default | Layer::Definition | Layer::Dashboard) => {
@@ -218,34 +214,6 @@ impl<'a> Turn<'a> {
             Refusal { raw, ..fail(Detail::NoActiveIntegration) }
         })
     }
-}
-
-#[derive(Serialize)]
-struct Known<'a> {
-    subscriber: &'a Object,
-    payload: &'a Object,
-    context: &'a Map<String, Value>,
-    workflow: WorkflowFacts<'a>,
-}
-
-#[derive(Serialize)]
-struct WorkflowFacts<'a> {
-    name: &'a str,
-    identifier: &'a str,
-}
-
-fn known(context: &Context) -> (String, Value) {
-    let id = Value::from(context.key.id());
-    let data = Value::from(context.data.clone());
-    (context.key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
-}
-
-// What conditions and templates may know of a subscriber: everything but the channel settings,
-// for they hold secrets.
-fn about(subscriber: &Subscriber) -> Object {
-    let mut subscriber = subscriber.clone();
-    subscriber.profile.channels.clear();
-    Object::of(subscriber)
 }
 
 fn address(profile: &Profile, integration: &Integration) -> Result<Address, Refusal> {

@@ -82,6 +82,9 @@ pub struct Workflow {
     /// Whether its channels can be sent on, filled in where it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_integration_status: Option<Object>,
+    /// Whether it is translated.
+    #[serde(default)]
+    pub is_translation_enabled: bool,
     /// How much its notifications matter.
     pub severity: Severity,
     /// Where it came from.
@@ -198,6 +201,7 @@ impl Workflow {
             notification_group: None,
             data: create.data,
             workflow_integration_status: None,
+            is_translation_enabled: create.is_translation_enabled,
             severity: create.severity,
             origin: None,
             created_at: now,
@@ -224,6 +228,8 @@ impl Workflow {
         workflow.description = update.description.unwrap_or(workflow.description);
         workflow.active = update.active.unwrap_or(workflow.active);
         workflow.critical = update.critical.unwrap_or(workflow.critical);
+        workflow.is_translation_enabled =
+            update.is_translation_enabled.unwrap_or(workflow.is_translation_enabled);
         workflow.severity = update.severity.unwrap_or(workflow.severity);
         workflow.tags = update.tags.unwrap_or(workflow.tags);
         workflow.preference_settings =
@@ -235,6 +241,15 @@ impl Workflow {
             workflow.updated_at = now;
         }
         Ok(workflow)
+    }
+
+    /// The workflow, no longer translated.
+    #[must_use]
+    pub fn untranslated(&self, now: Timestamp) -> Self {
+        if !self.is_translation_enabled {
+            return self.clone();
+        }
+        Self { is_translation_enabled: false, updated_at: now, ..self.clone() }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -278,6 +293,7 @@ impl Workflow {
             subscriber_global: global,
             subscriber_workflow: specific,
             critical: self.critical,
+            data: None,
         }
     }
 

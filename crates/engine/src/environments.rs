@@ -3,36 +3,36 @@
 use std::fmt::Write;
 
 use domain::environment::{ApiKey, Color, Environment, EnvironmentCreate, EnvironmentName};
-use domain::ids::{EnvironmentId, OrganizationId, UserId};
+use domain::ids::{OrganizationId, UserId};
 use domain::secret::Secret;
 use domain::time::Timestamp;
 use sha2::{Digest, Sha256};
-use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::{Engine, Entity, Error, Result, Rule};
+use crate::{Engine, Entity, Error, Result, Rule, Scope};
 
 /// The environments of an organization.
 #[derive(Debug)]
 pub struct Environments<'e> {
     engine: &'e Engine,
     organization: &'e OrganizationId,
-    viewer: Viewer,
+    viewer: Viewer<'e>,
 }
 
 /// Whose keys are shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Viewer {
+pub(crate) enum Viewer<'e> {
     /// The host application sees all of them.
     Host,
     /// An environment sees its own.
-    Environment(EnvironmentId),
+    Environment(&'e Scope),
 }
 
 impl<'e> Environments<'e> {
     pub(crate) fn new(
         engine: &'e Engine,
         organization: &'e OrganizationId,
-        viewer: Viewer,
+        viewer: Viewer<'e>,
     ) -> Self {
         Self { engine, organization, viewer }
     }
@@ -44,23 +44,39 @@ impl<'e> Environments<'e> {
     /// [`Rule::ReservedName`] for `Development` and `Production`; [`Error::Conflict`], if the name
     /// is taken; [`Error::NotFound`], if the parent is not there.
     pub fn create(&self, create: EnvironmentCreate) -> Result<Environment> {
+        match self.viewer {
+            Viewer::Host => {
+                let now = self.engine.now();
+                self.engine.write(|txn| self.insert(txn, &create, now))
+            }
+            Viewer::Environment(scope) => {
+                scope.write("environments.create", &create, |txn, now| {
+                    self.insert(txn, &create, now)
+                })
+            }
+        }
+    }
+
+    fn insert(
+        &self,
+        txn: &mut dyn Transaction,
+        create: &EnvironmentCreate,
+        now: Timestamp,
+    ) -> Result<Environment> {
         if create.name.is_reserved() {
             return Err(Rule::ReservedName { name: create.name.to_string() }.into());
         }
-        let now = self.engine.now();
-        let environment = self.new_environment(create, now);
-        self.engine.write(|txn| {
-            let siblings = self.all(&*txn)?;
-            if siblings.iter().any(|sibling| sibling.name == environment.name) {
-                return Err(Error::conflict(Entity::Environment, &environment.name));
-            }
-            if let Some(parent) = environment.parent_id
-                && !siblings.iter().any(|sibling| sibling.id == parent)
-            {
-                return Err(Error::not_found(Entity::Environment, parent));
-            }
-            Ok(txn.insert(&environment)?)
-        })?;
+        let siblings = self.all(&*txn)?;
+        if siblings.iter().any(|sibling| sibling.name == create.name) {
+            return Err(Error::conflict(Entity::Environment, &create.name));
+        }
+        if let Some(parent) = create.parent_id
+            && !siblings.iter().any(|sibling| sibling.id == parent)
+        {
+            return Err(Error::not_found(Entity::Environment, parent));
+        }
+        let environment = self.new_environment(create.clone(), now);
+        txn.insert(&environment)?;
         Ok(self.shown(environment))
     }
 
@@ -131,7 +147,7 @@ impl<'e> Environments<'e> {
     fn shown(&self, environment: Environment) -> Environment {
         match self.viewer {
             Viewer::Host => environment,
-            Viewer::Environment(own) if own == environment.id => environment,
+            Viewer::Environment(own) if own.environment_id() == environment.id => environment,
             Viewer::Environment(_) => environment.without_keys(),
         }
     }

@@ -3,14 +3,17 @@
 use std::fmt;
 
 use domain::error::Invalid;
+use domain::subscription::SubscriptionError;
 use domain::vocabulary::Channel;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An operation did not happen, and left nothing behind.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
     /// The caller handed in something that no rule allows.
@@ -45,25 +48,36 @@ pub enum Error {
 
     /// The store failed. Trying again may help; changing the arguments will not.
     #[error(transparent)]
+    #[serde(skip)]
     Store(#[from] store::Error),
 }
 
 /// The kinds of things that an operation can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Entity {
+    ChannelConnection,
+    ChannelEndpoint,
     Context,
     Environment,
+    IdempotencyKey,
     Integration,
+    Layout,
     Message,
     Notification,
     Subscriber,
+    Subscription,
+    Topic,
+    Translation,
+    TranslationGroup,
     Workflow,
 }
 
 /// A rule that forbids something that makes sense.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Rule {
     /// Every organization has environments of these names from the start.
@@ -83,6 +97,12 @@ pub enum Rule {
     NoPrimary {
         /// The channel.
         channel: Channel,
+    },
+    /// A request for several subscriptions worked for none of them.
+    #[error("none of the subscriptions: {}", reasons(errors))]
+    NoSubscription {
+        /// Why not, for each of them.
+        errors: Vec<SubscriptionError>,
     },
     /// The inbox is one.
     #[error("an environment has at most one in_app integration")]
@@ -111,6 +131,10 @@ impl Error {
     }
 }
 
+fn reasons(errors: &[SubscriptionError]) -> String {
+    errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ")
+}
+
 fn are(ids: &[String]) -> String {
     let quoted: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
     format!("{} {}", quoted.join(", "), if ids.len() == 1 { "is" } else { "are" })
@@ -119,12 +143,20 @@ fn are(ids: &[String]) -> String {
 impl fmt::Display for Entity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Entity::ChannelConnection => "channel connection",
+            Entity::ChannelEndpoint => "channel endpoint",
             Entity::Context => "context",
             Entity::Environment => "environment",
+            Entity::IdempotencyKey => "idempotency key",
             Entity::Integration => "integration",
+            Entity::Layout => "layout",
             Entity::Message => "message",
             Entity::Notification => "notification",
             Entity::Subscriber => "subscriber",
+            Entity::Subscription => "subscription",
+            Entity::Topic => "topic",
+            Entity::Translation => "translation",
+            Entity::TranslationGroup => "translation group",
             Entity::Workflow => "workflow",
         })
     }

@@ -1,13 +1,17 @@
 //! Operations on integrations.
 
+use domain::connection::ChannelConnection;
+use domain::endpoint::ChannelEndpoint;
 use domain::environment::Home;
-use domain::ids::{IntegrationId, IntegrationIdentifier, UserId};
+use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
 };
+use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
+use crate::cascade::Cascade;
 use crate::{Entity, Error, Result, Rule, Scope};
 
 /// The integrations of an environment.
@@ -25,15 +29,15 @@ impl Integrations<'_> {
     /// [`Error::Conflict`], if the identifier is taken; [`Rule::OneInbox`] for a second in-app
     /// integration.
     pub fn create(&self, create: IntegrationCreate) -> Result<Integration> {
-        let now = self.scope.now();
         let active = create.active;
-        let identifier = match create.identifier.clone() {
-            Some(identifier) => identifier,
-            None => self.made_identifier(&create)?,
-        };
-        let integration =
-            Integration::new(self.scope.id(now), &self.scope.home, identifier, create)?;
-        self.scope.write(|txn| {
+        self.scope.write("integrations.create", &create, |txn, now| {
+            let identifier = match create.identifier.clone() {
+                Some(identifier) => identifier,
+                None => self.made_identifier(&create)?,
+            };
+            let home = &self.scope.home;
+            let integration =
+                Integration::new(self.scope.id(now), home, identifier, create.clone())?;
             claim_identifier(&*txn, &integration)?;
             let mut peers = self.peers(&*txn, integration.channel)?;
             if integration.channel == Channel::InApp && !peers.0.is_empty() {
@@ -79,7 +83,7 @@ impl Integrations<'_> {
     /// [`Error::NotFound`], if there is no such integration; [`Error::Conflict`], if the
     /// identifier is taken.
     pub fn update(&self, id: IntegrationId, update: IntegrationUpdate) -> Result<Integration> {
-        self.scope.write(|txn| {
+        self.scope.write("integrations.update", (id, &update), |txn, _| {
             let before = get(&self.scope.home, &*txn, id)?;
             let after = before.updated(update.clone())?;
             if after.identifier != before.identifier {
@@ -107,7 +111,7 @@ impl Integrations<'_> {
     /// [`Error::NotFound`], if there is no such integration; [`Rule::NoPrimary`], if it is for
     /// neither e-mail nor text messages.
     pub fn set_primary(&self, id: IntegrationId) -> Result<Integration> {
-        self.scope.write(|txn| {
+        self.scope.write("integrations.set_primary", id, |txn, _| {
             let before = get(&self.scope.home, &*txn, id)?;
             if !before.channel.has_primary() {
                 return Err(Rule::NoPrimary { channel: before.channel }.into());
@@ -120,18 +124,23 @@ impl Integrations<'_> {
         })
     }
 
-    /// Deletes an integration for good, and returns those that are left. If it was primary, its
+    /// Deletes an integration for good, with its channel connections and its channel endpoints,
+    /// and returns those that are left. If it was primary, its
     /// channel has no primary one until one is set, unless `delete` says to promote the next one.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such integration.
     pub fn delete(&self, id: IntegrationId, delete: IntegrationDelete) -> Result<Vec<Integration>> {
-        let now = self.scope.now();
-        self.scope.write(|txn| {
-            get(&self.scope.home, &*txn, id)?;
-            self.change(txn, id, |peers| peers.delete(id, delete.promote, UserId::host(), now))?;
-            all(&self.scope.home, &*txn)
+        self.scope.write_in_steps("integrations.delete", (id, delete), (), |txn, now, ()| {
+            let integration = get(&self.scope.home, &*txn, id)?;
+            let mut cascade = Cascade::new(txn);
+            remove_dependents(&mut cascade, &integration, None)?;
+            cascade.then(|txn| {
+                let by = UserId::host();
+                self.change(txn, id, |peers| peers.delete(id, delete.promote, by, now))?;
+                all(&self.scope.home, &*txn)
+            })
         })
     }
 
@@ -169,11 +178,35 @@ pub(crate) fn all(home: &Home, snapshot: &dyn Snapshot) -> Result<Vec<Integratio
     Ok(integrations)
 }
 
-fn get(home: &Home, snapshot: &dyn Snapshot, id: IntegrationId) -> Result<Integration> {
+/// The integration of that id, unless it is deleted.
+pub(crate) fn get(home: &Home, snapshot: &dyn Snapshot, id: IntegrationId) -> Result<Integration> {
     let integration = snapshot.find(&layout::integration(home.environment_id, id))?;
     integration
         .filter(|integration: &Integration| !integration.is_deleted())
         .ok_or_else(|| Error::not_found(Entity::Integration, id))
+}
+
+/// The integration that the environment knows by that name.
+pub(crate) fn get_by_identifier(
+    home: &Home,
+    snapshot: &dyn Snapshot,
+    identifier: &IntegrationIdentifier,
+) -> Result<Integration> {
+    let key = layout::integration_identifier(home.environment_id, identifier);
+    let found = snapshot.find_by(Table::IntegrationIdentifiers, &key)?;
+    found.ok_or_else(|| Error::not_found(Entity::Integration, identifier))
+}
+
+/// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
+pub(crate) fn remove_dependents(
+    cascade: &mut Cascade<'_>,
+    integration: &Integration,
+    subscriber: Option<&SubscriberId>,
+) -> Result<()> {
+    let (environment, order) = (integration.environment_id, OrderBy::Id);
+    let list = layout::channel_list(environment, order, integration.id, subscriber, None);
+    cascade.remove::<ChannelConnection>(Table::ConnectionLists, &list)?;
+    cascade.remove::<ChannelEndpoint>(Table::EndpointLists, &list)
 }
 
 // Refuses an identifier that another integration has.

@@ -36,20 +36,29 @@
 //! crate's contract; both are here under their names.
 
 mod builder;
+mod cascade;
+mod channels;
 mod clock;
+mod connections;
 mod contexts;
 mod delivery;
+mod endpoints;
 mod environments;
 mod error;
 mod events;
+mod idempotency;
 mod ids;
 mod inbox;
 mod integrations;
+mod layouts;
 mod messages;
 mod notifications;
 mod preferences;
 mod scope;
 mod subscribers;
+mod subscriptions;
+mod topics;
+mod translations;
 mod workflows;
 
 use std::sync::Arc;
@@ -63,21 +72,26 @@ use uuid::Uuid;
 pub use ::{domain, store};
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use connections::ChannelConnections;
 pub use contexts::Contexts;
 pub use delivery::{
     Delivery, DeliveryQueue, DeliveryReport, Outbox, Provider, ProviderReceipt, SendError,
 };
+pub use endpoints::ChannelEndpoints;
 pub use environments::Environments;
 pub use error::{Entity, Error, Result, Rule};
 pub use events::Events;
 pub use ids::{Entropy, OsEntropy, SeededEntropy};
 pub use inbox::Inbox;
 pub use integrations::Integrations;
+pub use layouts::Layouts;
 pub use messages::Messages;
 pub use notifications::Notifications;
 pub use preferences::SubscriberPreferences;
 pub use scope::{Organization, Scope};
 pub use subscribers::Subscribers;
+pub use topics::Topics;
+pub use translations::Translations;
 pub use workflows::Workflows;
 
 /// A notification engine. Cheap to clone; clones share everything.

@@ -3,7 +3,6 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use domain::error::{Invalid, Reason};
 use domain::ids::{MessageId, SubscriberId, WorkflowId};
 use domain::message::{MarkAs, Message, MessageQuery};
 use domain::page::Page;
@@ -61,15 +60,8 @@ impl Messages<'_> {
         ids: &[MessageId],
         mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
-        if ids.is_empty() {
-            return Err(Invalid::new("messageId", Reason::Empty).into());
-        }
-        if ids.len() > Message::MAX_MARKED {
-            let reason = Reason::TooMany { max: Message::MAX_MARKED };
-            return Err(Invalid::new("messageId", reason).into());
-        }
-        let now = self.scope.now();
-        self.scope.write(|txn| {
+        self.scope.write("messages.mark_as", (subscriber, ids, mark_as), |txn, now| {
+            Message::check_marked(ids)?;
             let subscriber = subscribers::get(self.scope, &*txn, subscriber)?;
             let mut known = HashSet::new();
             let mut marked = Vec::with_capacity(ids.len());

@@ -6,7 +6,7 @@ use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::patch::Patch;
 use domain::preference::{
-    BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Layers, Preference,
+    BulkPreference, BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Layers, Preference,
     PreferenceChannels, PreferenceLevel, PreferenceOverride, PreferenceScope, Preferences,
     PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowName, WorkflowPreference,
     resolve_unnamed,
@@ -51,11 +51,10 @@ impl SubscriberPreferences<'_> {
     /// [`Error::NotFound`] with all the workflows that are not there, or the subscriber;
     /// [`Rule::CriticalWorkflows`] with all that take no subscriber's word.
     pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
-        update.check()?;
-        let named = contexts::named(update.context.as_ref())?;
-        let set = contexts::keys(&named);
-        let now = self.scope.now();
-        self.scope.write(|txn| {
+        self.scope.write("preferences.update_bulk", (self.subscriber, update), |txn, now| {
+            update.check()?;
+            let named = contexts::named(update.context.as_ref())?;
+            let set = contexts::keys(&named);
             let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
             let changes = self.named_workflows(&*txn, update)?;
             contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
@@ -66,12 +65,12 @@ impl SubscriberPreferences<'_> {
             let global = txn.find::<SubscriberPreference>(&key(None))?;
             let global = global.map(|global| global.preference);
             let mut updated = Vec::with_capacity(changes.len());
-            for (workflow, channels) in changes {
+            for (workflow, said) in changes {
                 let workflow_id = workflow.id;
                 let scope = PreferenceScope::Workflow { workflow_id };
                 let found = txn.find(&key(Some(workflow_id)))?;
                 let before = found.clone().unwrap_or_else(|| unsaid(scope));
-                let after = before.saying(&channels, now);
+                let after = before.saying(said, now);
                 put(txn, found.as_ref(), &before, &after)?;
                 updated.push(answer(&workflow, global.as_ref(), &after.preference));
             }
@@ -86,13 +85,12 @@ impl SubscriberPreferences<'_> {
     /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a schedule
     /// names no day or has a span without length.
     pub fn update_global(&self, update: &GlobalPreferenceUpdate) -> Result<UpdatedPreference> {
-        if let Patch::Set(schedule) = &update.schedule {
-            schedule.check()?;
-        }
-        let named = contexts::named(update.context.as_ref())?;
-        let set = contexts::keys(&named);
-        let now = self.scope.now();
-        self.scope.write(|txn| {
+        self.scope.write("preferences.update_global", (self.subscriber, update), |txn, now| {
+            if let Patch::Set(schedule) = &update.schedule {
+                schedule.check()?;
+            }
+            let named = contexts::named(update.context.as_ref())?;
+            let set = contexts::keys(&named);
             let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
             contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
             let environment = self.scope.environment_id();
@@ -109,19 +107,19 @@ impl SubscriberPreferences<'_> {
                 workflow: None,
                 enabled: global.enabled,
                 channels: global.channels,
-                condition: None,
+                condition: global.condition,
             })
         })
     }
 
     // The workflows of an update, each once in the order of its first mention, with what was said
     // last about it. Fails with all that are not there, or else all that are critical.
-    fn named_workflows(
+    fn named_workflows<'u>(
         &self,
         snapshot: &dyn Snapshot,
-        update: &BulkPreferences,
-    ) -> Result<Vec<(Workflow, PreferenceChannels)>> {
-        let mut changes: Vec<(Workflow, PreferenceChannels)> = Vec::new();
+        update: &'u BulkPreferences,
+    ) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
+        let mut changes: Vec<(Workflow, &'u BulkPreference)> = Vec::new();
         let (mut missing, mut critical) = (Vec::new(), Vec::new());
         for item in &update.preferences {
             let Some(workflow) = workflows::find(self.scope, snapshot, &item.workflow_id)? else {
@@ -132,8 +130,8 @@ impl SubscriberPreferences<'_> {
                 critical.push(item.workflow_id.clone());
             }
             match changes.iter_mut().find(|(known, _)| known.id == workflow.id) {
-                Some((_, channels)) => *channels = item.channels,
-                None => changes.push((workflow, item.channels)),
+                Some((_, said)) => *said = item,
+                None => changes.push((workflow, item)),
             }
         }
         if !missing.is_empty() {
@@ -188,6 +186,7 @@ impl Said {
             channels: PreferenceChannels::resolved(layers),
             overrides: PreferenceOverride::all(layers),
             workflow: WorkflowName::from(workflow),
+            condition: specific.and_then(|specific| specific.preference.condition.clone()),
             updated_at: specific.map(|specific| specific.updated_at),
         }
     }
@@ -204,6 +203,7 @@ fn general(global: Option<&SubscriberPreference>) -> GlobalPreference {
         enabled: resolve_unnamed(layers).enabled,
         channels: PreferenceChannels::resolved(layers),
         schedule,
+        condition: subscriber_global.and_then(|global| global.condition.clone()),
     }
 }
 
@@ -218,7 +218,7 @@ fn answer(
         workflow: Some(workflow.info()),
         enabled: resolve_unnamed(layers).enabled,
         channels: PreferenceChannels::resolved(layers),
-        condition: None,
+        condition: specific.condition.clone(),
     }
 }
 

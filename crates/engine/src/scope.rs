@@ -1,15 +1,16 @@
 //! What a caller can reach: an organization, or the inside of an environment.
 
 use domain::environment::{Environment, Home};
-use domain::ids::{EnvironmentId, OrganizationId, SubscriberId};
+use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::time::Timestamp;
-use store::{Snapshot, Transaction};
+use store::Snapshot;
 use uuid::Uuid;
 
 use crate::environments::Viewer;
 use crate::{
-    Contexts, Engine, Environments, Events, Inbox, Integrations, Messages, Notifications, Result,
-    SubscriberPreferences, Subscribers, Workflows,
+    ChannelConnections, ChannelEndpoints, Contexts, Engine, Environments, Events, Inbox,
+    Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences, Subscribers,
+    Topics, Translations, Workflows,
 };
 
 /// Everything that belongs to an organization.
@@ -24,6 +25,7 @@ pub struct Organization {
 pub struct Scope {
     pub(crate) engine: Engine,
     pub(crate) home: Home,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
 }
 
 impl Organization {
@@ -52,7 +54,35 @@ impl Organization {
 impl Scope {
     pub(crate) fn new(engine: Engine, environment: &Environment) -> Self {
         let organization_id = environment.organization_id.clone();
-        Self { engine, home: Home { organization_id, environment_id: environment.id } }
+        Self::inside(engine, Home { organization_id, environment_id: environment.id })
+    }
+
+    pub(crate) fn inside(engine: Engine, home: Home) -> Self {
+        Self { engine, home, idempotency_key: None }
+    }
+
+    /// The same environment for one call of a writing operation, which `key` names: made again
+    /// within 24 hours, it returns what came of it the first time, a refusal as well, and nothing
+    /// happens. Reading is not affected.
+    ///
+    /// Another call with the same key is refused with [`Error::Conflict`](crate::Error::Conflict).
+    /// A call that failed with [`Error::Store`](crate::Error::Store) was not made.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme".try_into()?).development()?;
+    /// let once = env.idempotent("order-4711".try_into()?);
+    /// let create = || serde_json::from_str(r#"{ "subscriberId": "ada" }"#);
+    /// let first = once.subscribers().create(create()?)?;
+    /// let again = once.subscribers().create(create()?)?;
+    /// assert_eq!(again, first);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn idempotent(&self, key: IdempotencyKey) -> Self {
+        Self { idempotency_key: Some(key), ..self.clone() }
     }
 
     /// The environment.
@@ -62,8 +92,17 @@ impl Scope {
 
     /// The environments of the organization, with the keys of this one only.
     pub fn environments(&self) -> Environments<'_> {
-        let viewer = Viewer::Environment(self.home.environment_id);
-        Environments::new(&self.engine, &self.home.organization_id, viewer)
+        Environments::new(&self.engine, &self.home.organization_id, Viewer::Environment(self))
+    }
+
+    /// Channel connections: the workspaces that integrations may write to.
+    pub fn channel_connections(&self) -> ChannelConnections<'_> {
+        ChannelConnections { scope: self }
+    }
+
+    /// Channel endpoints: the places at which subscribers are reached through integrations.
+    pub fn channel_endpoints(&self) -> ChannelEndpoints<'_> {
+        ChannelEndpoints { scope: self }
     }
 
     /// Contexts.
@@ -86,6 +125,11 @@ impl Scope {
         Integrations { scope: self }
     }
 
+    /// Layouts.
+    pub fn layouts(&self) -> Layouts<'_> {
+        Layouts { scope: self }
+    }
+
     /// Messages.
     pub fn messages(&self) -> Messages<'_> {
         Messages { scope: self }
@@ -106,27 +150,31 @@ impl Scope {
         Subscribers { scope: self }
     }
 
+    /// Topics, and the subscriptions in them.
+    pub fn topics(&self) -> Topics<'_> {
+        Topics { scope: self }
+    }
+
+    /// Translations.
+    pub fn translations(&self) -> Translations<'_> {
+        Translations { scope: self }
+    }
+
     /// Workflows.
     pub fn workflows(&self) -> Workflows<'_> {
         Workflows { scope: self }
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.engine.now()
     }
 
     pub(crate) fn id<Id: From<Uuid>>(&self, now: Timestamp) -> Id {
         self.engine.id(now)
     }
 
-    pub(crate) fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
-        self.engine.read(body)
+    /// The random part of a name that is made for somebody.
+    pub(crate) fn made_name(&self) -> String {
+        self.engine.parts.ids.text(12)
     }
 
-    pub(crate) fn write<T>(
-        &self,
-        body: impl FnMut(&mut dyn Transaction) -> Result<T>,
-    ) -> Result<T> {
-        self.engine.write(body)
+    pub(crate) fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
+        self.engine.read(body)
     }
 }

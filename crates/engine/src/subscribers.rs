@@ -7,10 +7,12 @@ use domain::preference::SubscriberPreference;
 use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
+use domain::subscription::Subscription;
 use domain::time::Timestamp;
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::{Entity, Error, Result, Scope};
+use crate::cascade::Cascade;
+use crate::{Entity, Error, Result, Scope, integrations};
 
 /// The subscribers of an environment.
 #[derive(Debug)]
@@ -25,26 +27,27 @@ impl Subscribers<'_> {
     ///
     /// [`Error::Conflict`], if there is one of that id.
     pub fn create(&self, create: SubscriberCreate) -> Result<Subscriber> {
-        create.profile.check()?;
-        let now = self.scope.now();
-        let subscriber = Subscriber::new(self.scope.id(now), &self.scope.home, create, now);
-        self.scope.write(|txn| {
-            let id = &subscriber.subscriber_id;
+        self.scope.write("subscribers.create", &create, |txn, now| {
+            create.profile.check()?;
+            let id = &create.subscriber_id;
             let key = layout::subscriber(self.scope.environment_id(), id);
             if txn.contains(Table::Subscribers, &key)? {
                 return Err(Error::conflict(Entity::Subscriber, id));
             }
-            Ok(txn.insert(&subscriber)?)
-        })?;
-        Ok(subscriber)
+            let id = self.scope.id(now);
+            let subscriber = Subscriber::new(id, &self.scope.home, create.clone(), now);
+            txn.insert(&subscriber)?;
+            Ok(subscriber)
+        })
     }
 
     /// Creates a subscriber, or gives the one of that id what is said here. What is not said
     /// stays.
     pub fn upsert(&self, create: SubscriberCreate) -> Result<Subscriber> {
-        create.profile.check()?;
-        let now = self.scope.now();
-        self.scope.write(|txn| upsert(self.scope, txn, create.clone(), now))
+        self.scope.write("subscribers.upsert", &create, |txn, now| {
+            create.profile.check()?;
+            upsert(self.scope, txn, create.clone(), now)
+        })
     }
 
     /// The subscriber of that id.
@@ -78,8 +81,7 @@ impl Subscribers<'_> {
     ///
     /// [`Error::NotFound`], if there is no such subscriber.
     pub fn update(&self, id: &SubscriberId, update: SubscriberUpdate) -> Result<Subscriber> {
-        let now = self.scope.now();
-        self.scope.write(|txn| {
+        self.scope.write("subscribers.update", (id, &update), |txn, now| {
             let before = get(self.scope, &*txn, id)?;
             let after = before.with_profile(before.profile.updated(update.clone()), now);
             txn.replace(&before, &after)?;
@@ -87,33 +89,45 @@ impl Subscribers<'_> {
         })
     }
 
-    /// Deletes a subscriber, with its messages and its preferences. What is on its way to it is
-    /// not sent any more; the activity list keeps what has happened.
+    /// Deletes a subscriber, with its messages, its preferences, its subscriptions, its channel
+    /// connections and its channel endpoints. What is on its way to it is not sent any more; the
+    /// activity list keeps what has happened.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such subscriber.
     pub fn delete(&self, id: &SubscriberId) -> Result<()> {
         let environment = self.scope.environment_id();
-        self.scope.write(|txn| {
+        self.scope.write_in_steps("subscribers.delete", id, (), |txn, _, ()| {
             let subscriber = get(self.scope, &*txn, id)?;
+            let integrations = integrations::all(&self.scope.home, &*txn)?;
+            let mut cascade = Cascade::new(txn);
             let messages = layout::messages(environment, subscriber.id);
-            for message in txn.all::<Message>(Table::Messages, &messages)? {
-                txn.remove(&message)?;
-            }
+            cascade.remove::<Message>(Table::Messages, &messages)?;
             let preferences = layout::preferences(environment, subscriber.id);
-            for preference in txn.all::<SubscriberPreference>(Table::Preferences, &preferences)? {
-                txn.remove(&preference)?;
+            cascade.remove::<SubscriberPreference>(Table::Preferences, &preferences)?;
+            let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
+            cascade.remove::<Subscription>(Table::SubscriberSubscriptions, &subscriptions)?;
+            for integration in integrations {
+                integrations::remove_dependents(&mut cascade, &integration, Some(id))?;
             }
-            Ok(txn.remove(&subscriber)?)
+            cascade.then(|txn| Ok(txn.remove(&subscriber)?))
         })
     }
 }
 
 /// The subscriber of that id.
 pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, id: &SubscriberId) -> Result<Subscriber> {
-    let key = layout::subscriber(scope.environment_id(), id);
-    snapshot.find(&key)?.ok_or_else(|| Error::not_found(Entity::Subscriber, id))
+    find(scope, snapshot, id)?.ok_or_else(|| Error::not_found(Entity::Subscriber, id))
+}
+
+/// The subscriber of that id, if there is one.
+pub(crate) fn find(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    id: &SubscriberId,
+) -> Result<Option<Subscriber>> {
+    Ok(snapshot.find(&layout::subscriber(scope.environment_id(), id))?)
 }
 
 /// The subscriber of that id, created or given what is said here.

@@ -4,10 +4,12 @@ use domain::ids::{WorkflowId, WorkflowIdentifier};
 use domain::page::Page;
 use domain::preference::SubscriberPreference;
 use domain::time::Timestamp;
+use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::{Entity, Error, Result, Scope};
+use crate::cascade::Cascade;
+use crate::{Entity, Error, Result, Scope, translations};
 
 /// The workflows of an environment. A workflow is named by its identifier, its id or its slug.
 #[derive(Debug)]
@@ -23,18 +25,19 @@ impl Workflows<'_> {
     /// [`Error::Invalid`] with the way to the field, if a step cannot be run or a template does
     /// not compile; [`Error::Conflict`], if the identifier is taken.
     pub fn create(&self, create: WorkflowCreate) -> Result<Workflow> {
-        let now = self.scope.now();
         let home = &self.scope.home;
-        let workflow = Workflow::new(self.scope.id(now), home, create, || self.step_ids(now), now)?;
-        self.scope.write(|txn| {
+        self.scope.write("workflows.create", &create, |txn, now| {
+            let (id, step_ids) = (self.scope.id(now), || self.step_ids(now));
+            let workflow = Workflow::new(id, home, create.clone(), step_ids, now)?;
             let identifier = workflow.identifier();
             let key = layout::workflow_identifier(home.environment_id, identifier);
             if txn.contains(Table::WorkflowIdentifiers, &key)? {
                 return Err(Error::conflict(Entity::Workflow, identifier));
             }
-            Ok(txn.insert(&workflow)?)
-        })?;
-        Ok(workflow)
+            txn.insert(&workflow)?;
+            self.translate(txn, &workflow, now)?;
+            Ok(workflow)
+        })
     }
 
     /// The workflow of that name.
@@ -63,32 +66,44 @@ impl Workflows<'_> {
     ///
     /// As [`create`](Self::create), and [`Error::NotFound`], if there is no such workflow.
     pub fn update(&self, name: &str, update: WorkflowUpdate) -> Result<Workflow> {
-        let now = self.scope.now();
-        self.scope.write(|txn| {
+        self.scope.write("workflows.update", (name, &update), |txn, now| {
             let before = get(self.scope, &*txn, name)?;
             let after = before.updated(update.clone(), || self.step_ids(now), now)?;
             txn.replace(&before, &after)?;
+            self.translate(txn, &after, now)?;
             Ok(after)
         })
     }
 
-    /// Deletes a workflow, with what subscribers said about it. What is on its way is not sent any
+    /// Deletes a workflow, with what subscribers said about it and with its translations. What is on its way is not sent any
     /// more; the activity list keeps what has happened.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow.
     pub fn delete(&self, name: &str) -> Result<()> {
-        self.scope.write(|txn| {
+        self.scope.write_in_steps("workflows.delete", name, (), |txn, _, ()| {
             let workflow = get(self.scope, &*txn, name)?;
-            let prefix = layout::workflow_preferences(workflow.environment_id, workflow.id);
-            let preferences =
-                txn.all::<SubscriberPreference>(Table::WorkflowPreferences, &prefix)?;
-            for preference in preferences {
-                txn.remove(&preference)?;
-            }
-            Ok(txn.remove(&workflow)?)
+            let mut cascade = Cascade::new(txn);
+            let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
+            cascade.remove::<SubscriberPreference>(Table::WorkflowPreferences, &preferences)?;
+            let resource = Resource::workflow(workflow.identifier());
+            translations::remove_group(&mut cascade, workflow.environment_id, &resource)?;
+            cascade.then(|txn| Ok(txn.remove(&workflow)?))
         })
+    }
+
+    fn translate(
+        &self,
+        txn: &mut dyn Transaction,
+        workflow: &Workflow,
+        now: Timestamp,
+    ) -> Result<()> {
+        if !workflow.is_translation_enabled {
+            return Ok(());
+        }
+        let resource = Resource::workflow(workflow.identifier());
+        translations::ensure_group(&self.scope.home, txn, resource, now)
     }
 
     fn step_ids(&self, now: Timestamp) -> StepIds {
@@ -99,6 +114,17 @@ impl Workflows<'_> {
 /// The workflow of that name.
 pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Workflow> {
     find(scope, snapshot, name)?.ok_or_else(|| Error::not_found(Entity::Workflow, name))
+}
+
+/// Notes that a workflow is not translated any more.
+pub(crate) fn stop_translating(
+    scope: &Scope,
+    txn: &mut dyn Transaction,
+    name: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let before = get(scope, &*txn, name)?;
+    Ok(txn.replace(&before, &before.untranslated(now))?)
 }
 
 /// The workflow of that name, if there is one. An identifier that looks like an id or a slug is

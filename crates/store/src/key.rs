@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 
-use domain::page;
+use domain::page::{self, OrderBy};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -34,6 +34,20 @@ impl Prefix {
 
     pub(crate) fn id(mut self, part: impl Into<Uuid>) -> Self {
         self.0.extend_from_slice(part.into().as_bytes());
+        self
+    }
+
+    /// Everything, or what has `value`.
+    pub(crate) fn narrowed(mut self, value: Option<&str>) -> Self {
+        self.0.push(u8::from(value.is_some()));
+        match value {
+            Some(value) => self.text(value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn order(mut self, order_by: OrderBy) -> Self {
+        self.0.push(order_by.tag());
         self
     }
 

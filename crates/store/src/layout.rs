@@ -13,8 +13,25 @@
 //! | `integrations`              | environment, integration                           | [`Integration`](domain::integration::Integration) |
 //! | `integration_identifiers`   | environment, identifier, unless it is deleted      | key into `integrations` |
 //! | `contexts`                  | environment, type, id                              | [`Context`](domain::context::Context) |
+//! | `context_lists`             | environment, type (or any), order, sort value, context | key into `contexts` |
 //! | `preferences`               | environment, subscriber, context set, workflow (nil: all of them) | [`SubscriberPreference`](domain::preference::SubscriberPreference) |
 //! | `workflow_preferences`      | environment, workflow, subscriber, context set     | key into `preferences` |
+//! | `channel_endpoints`         | environment, endpoint by its own name              | [`ChannelEndpoint`](domain::endpoint::ChannelEndpoint) |
+//! | `endpoint_lists`            | environment, order, integration, subscriber (or any), context set (or any), sort value, endpoint | key into `channel_endpoints` |
+//! | `channel_connections`       | environment, connection by its own name            | [`ChannelConnection`](domain::connection::ChannelConnection) |
+//! | `connection_lists`          | as `endpoint_lists`                                | key into `channel_connections` |
+//! | `connection_owners`         | environment, integration, subscriber (or none), context set | key into `channel_connections` |
+//! | `topics`                    | environment, topic by its own name                 | [`Topic`](domain::topic::Topic) |
+//! | `topic_lists`               | environment, order, sort value, topic, folded key, folded name | key into `topics` |
+//! | `subscriptions`             | environment, topic, subscription by its own name   | [`Subscription`](domain::subscription::Subscription) |
+//! | `subscription_ids`          | environment, topic, subscription                   | key into `subscriptions` |
+//! | `topic_subscribers`         | environment, topic, subscriber, subscription       | key into `subscriptions` |
+//! | `subscriber_subscriptions`  | environment, subscriber, topic, subscription       | key into `subscriptions` |
+//! | `layouts`                   | environment, layout by its own name                | [`Layout`](domain::layout::Layout) |
+//! | `layout_ids`                | environment, layout                                | key into `layouts` |
+//! | `translations`              | environment, kind of resource, resource, locale    | [`Translation`](domain::translation::Translation) |
+//! | `translation_ids`           | environment, translation                           | key into `translations` |
+//! | `translation_groups`        | environment, kind of resource, resource            | [`TranslationGroup`](domain::translation::TranslationGroup) |
 //! | `transactions`              | environment, transaction                           | [`AcceptedTrigger`](domain::trigger::AcceptedTrigger) |
 //! | `notifications`             | environment, notification                          | [`Notification`](domain::notification::Notification) |
 //! | `subscriber_notifications`  | environment, subscriber, notification              | key into `notifications` |
@@ -25,6 +42,8 @@
 //! | `inbox_messages`            | environment, subscriber, message, if in the inbox  | key into `messages` |
 //! | `unseen_messages`           | the same, if it was not seen                       | key into `messages` |
 //! | `unread_messages`           | the same, if it was not read                       | key into `messages` |
+//! | `stored_answers`            | environment, idempotency key                       | [`StoredAnswer`](domain::idempotency::StoredAnswer) |
+//! | `expiring_answers`          | environment, time, idempotency key                 | key into `stored_answers` |
 //!
 //! Every key starts with its environment, so that a look-up that forgets its scope cannot be
 //! written; what is found before the environment is known, and what is due in any of them, are the
@@ -34,109 +53,30 @@
 //! raise [`FORMAT`], and teach the tests the old one.
 
 mod entries;
+mod tables;
 
 use std::ops::Bound;
 
+use domain::contact::Locale;
 use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
-    EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, MessageId,
-    NotificationId, OrganizationId, SubscriberId, TransactionId, WorkflowId, WorkflowIdentifier,
+    ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
+    IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, MessageId,
+    NotificationId, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TopicId,
+    TopicKey, TransactionId, WorkflowId, WorkflowIdentifier,
 };
+use domain::page::OrderBy;
 use domain::time::Timestamp;
+use domain::topic::FoldedTopic;
+use domain::translation::Resource;
 use uuid::Uuid;
 
 use crate::{Key, KeyRange, Prefix};
 
+pub use tables::Table;
+
 /// The version of this layout. A file says which one it was written with.
 pub const FORMAT: u32 = 1;
-
-/// Names a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "the table in the module's doc says it")]
-pub enum Table {
-    Environments,
-    EnvironmentIds,
-    ApiKeys,
-    Subscribers,
-    SubscriberIds,
-    SubscriberEmails,
-    Workflows,
-    WorkflowIdentifiers,
-    Integrations,
-    IntegrationIdentifiers,
-    Contexts,
-    Preferences,
-    WorkflowPreferences,
-    Transactions,
-    Notifications,
-    SubscriberNotifications,
-    WorkflowNotifications,
-    TransactionNotifications,
-    Due,
-    Messages,
-    InboxMessages,
-    UnseenMessages,
-    UnreadMessages,
-}
-
-impl Table {
-    /// Every table, in the order of their numbers.
-    pub const ALL: [Table; 23] = [
-        Table::Environments,
-        Table::EnvironmentIds,
-        Table::ApiKeys,
-        Table::Subscribers,
-        Table::SubscriberIds,
-        Table::SubscriberEmails,
-        Table::Workflows,
-        Table::WorkflowIdentifiers,
-        Table::Integrations,
-        Table::IntegrationIdentifiers,
-        Table::Contexts,
-        Table::Preferences,
-        Table::WorkflowPreferences,
-        Table::Transactions,
-        Table::Notifications,
-        Table::SubscriberNotifications,
-        Table::WorkflowNotifications,
-        Table::TransactionNotifications,
-        Table::Due,
-        Table::Messages,
-        Table::InboxMessages,
-        Table::UnseenMessages,
-        Table::UnreadMessages,
-    ];
-
-    /// The name of the table on disk.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Table::Environments => "environments",
-            Table::EnvironmentIds => "environment_ids",
-            Table::ApiKeys => "api_keys",
-            Table::Subscribers => "subscribers",
-            Table::SubscriberIds => "subscriber_ids",
-            Table::SubscriberEmails => "subscriber_emails",
-            Table::Workflows => "workflows",
-            Table::WorkflowIdentifiers => "workflow_identifiers",
-            Table::Integrations => "integrations",
-            Table::IntegrationIdentifiers => "integration_identifiers",
-            Table::Contexts => "contexts",
-            Table::Preferences => "preferences",
-            Table::WorkflowPreferences => "workflow_preferences",
-            Table::Transactions => "transactions",
-            Table::Notifications => "notifications",
-            Table::SubscriberNotifications => "subscriber_notifications",
-            Table::WorkflowNotifications => "workflow_notifications",
-            Table::TransactionNotifications => "transaction_notifications",
-            Table::Due => "due",
-            Table::Messages => "messages",
-            Table::InboxMessages => "inbox_messages",
-            Table::UnseenMessages => "unseen_messages",
-            Table::UnreadMessages => "unread_messages",
-        }
-    }
-}
 
 /// The environments of an organization.
 pub fn environments(organization: &OrganizationId) -> Prefix {
@@ -211,6 +151,11 @@ pub fn context(environment: EnvironmentId, key: &ContextKey) -> Key {
     scope(environment).text(key.kind()).text(key.id()).end()
 }
 
+/// The contexts of an environment, or those of a type, in [`Table::ContextLists`].
+pub fn context_list(environment: EnvironmentId, kind: Option<&str>, order_by: OrderBy) -> Prefix {
+    scope(environment).narrowed(kind).order(order_by)
+}
+
 /// The preferences of a subscriber.
 pub fn preferences(environment: EnvironmentId, subscriber: InternalSubscriberId) -> Prefix {
     scope(environment).id(subscriber)
@@ -239,6 +184,132 @@ pub fn preference(
 /// The preferences about a workflow in [`Table::WorkflowPreferences`].
 pub fn workflow_preferences(environment: EnvironmentId, workflow: WorkflowId) -> Prefix {
     scope(environment).id(workflow)
+}
+
+/// A channel endpoint.
+pub fn endpoint(environment: EnvironmentId, identifier: &EndpointIdentifier) -> Key {
+    scope(environment).text(identifier.as_str()).end()
+}
+
+/// A channel connection.
+pub fn connection(environment: EnvironmentId, identifier: &ConnectionIdentifier) -> Key {
+    scope(environment).text(identifier.as_str()).end()
+}
+
+/// The endpoints of an integration in [`Table::EndpointLists`], or its connections in
+/// [`Table::ConnectionLists`]: those of a subscriber, or of any; those for a context set, or for
+/// any.
+pub fn channel_list(
+    environment: EnvironmentId,
+    order_by: OrderBy,
+    integration: IntegrationId,
+    subscriber: Option<&SubscriberId>,
+    contexts: Option<&ContextSet>,
+) -> Prefix {
+    let contexts = contexts.map(ContextSet::canonical);
+    let list = scope(environment).order(order_by).id(integration);
+    list.narrowed(subscriber.map(SubscriberId::as_str)).narrowed(contexts.as_deref())
+}
+
+/// The connection of a subscriber, or of nobody, for a context set in
+/// [`Table::ConnectionOwners`].
+pub fn connection_owner(
+    environment: EnvironmentId,
+    integration: IntegrationId,
+    subscriber: Option<&SubscriberId>,
+    contexts: &ContextSet,
+) -> Key {
+    let subscriber = subscriber.map(SubscriberId::as_str);
+    scope(environment).id(integration).narrowed(subscriber).text(&contexts.canonical()).end()
+}
+
+/// A topic.
+pub fn topic(environment: EnvironmentId, key: &TopicKey) -> Key {
+    scope(environment).text(key.as_str()).end()
+}
+
+/// The topics of an environment in [`Table::TopicLists`].
+pub fn topic_list(environment: EnvironmentId, order_by: OrderBy) -> Prefix {
+    scope(environment).order(order_by)
+}
+
+/// What an entry in [`Table::TopicLists`] says behind what it is sorted by.
+pub fn folded_topic(text: &[u8]) -> Option<FoldedTopic<'_>> {
+    let mut parts = std::str::from_utf8(text).ok()?.split('\0');
+    Some(FoldedTopic { key: parts.next()?, name: parts.next()? })
+}
+
+/// A subscription.
+pub fn subscription(
+    environment: EnvironmentId,
+    topic: TopicId,
+    identifier: &SubscriptionIdentifier,
+) -> Key {
+    subscriptions(environment, topic).text(identifier.as_str()).end()
+}
+
+/// The subscriptions of a topic; also those in [`Table::SubscriptionIds`], oldest first, and those
+/// in [`Table::TopicSubscribers`], in the order of their subscribers.
+pub fn subscriptions(environment: EnvironmentId, topic: TopicId) -> Prefix {
+    scope(environment).id(topic)
+}
+
+/// The entry of a subscription in [`Table::SubscriptionIds`].
+pub fn subscription_id(environment: EnvironmentId, topic: TopicId, id: SubscriptionId) -> Key {
+    subscriptions(environment, topic).id(id).end()
+}
+
+/// The subscriptions of a subscriber in a topic in [`Table::TopicSubscribers`], oldest first.
+pub fn topic_subscriber(
+    environment: EnvironmentId,
+    topic: TopicId,
+    subscriber: InternalSubscriberId,
+) -> Prefix {
+    subscriptions(environment, topic).id(subscriber)
+}
+
+/// The subscriptions of a subscriber in [`Table::SubscriberSubscriptions`].
+pub fn subscriber_subscriptions(
+    environment: EnvironmentId,
+    subscriber: InternalSubscriberId,
+) -> Prefix {
+    scope(environment).id(subscriber)
+}
+
+/// A layout.
+pub fn layout(environment: EnvironmentId, identifier: &LayoutIdentifier) -> Key {
+    scope(environment).text(identifier.as_str()).end()
+}
+
+/// The layouts of an environment in [`Table::LayoutIds`], oldest first.
+pub fn layout_ids(environment: EnvironmentId) -> Prefix {
+    scope(environment)
+}
+
+/// The entry of a layout in [`Table::LayoutIds`].
+pub fn layout_id(environment: EnvironmentId, id: LayoutId) -> Key {
+    layout_ids(environment).id(id).end()
+}
+
+/// A translation.
+pub fn translation(environment: EnvironmentId, resource: &Resource, locale: &Locale) -> Key {
+    translations(environment, resource).text(locale.as_str()).end()
+}
+
+/// The translations of a resource, in the order of their locales.
+pub fn translations(environment: EnvironmentId, resource: &Resource) -> Prefix {
+    let Resource { resource_type, resource_id } = resource;
+    scope(environment).text(resource_type.as_str()).text(resource_id)
+}
+
+/// The translations of an environment in [`Table::TranslationIds`], oldest first.
+pub fn translation_ids(environment: EnvironmentId) -> Prefix {
+    scope(environment)
+}
+
+/// A translation group.
+pub fn translation_group(environment: EnvironmentId, resource: &Resource) -> Key {
+    translations(environment, resource).end()
 }
 
 /// What came of a trigger.
@@ -289,6 +360,17 @@ pub fn message(environment: EnvironmentId, subscriber: InternalSubscriberId, id:
 /// [`Table::UnseenMessages`] and [`Table::UnreadMessages`].
 pub fn messages(environment: EnvironmentId, subscriber: InternalSubscriberId) -> Prefix {
     scope(environment).id(subscriber)
+}
+
+/// What came of a call with an idempotency key.
+pub fn stored_answer(environment: EnvironmentId, key: &IdempotencyKey) -> Key {
+    scope(environment).text(key.as_str()).end()
+}
+
+/// The answers that mean nothing any more at `now`, in [`Table::ExpiringAnswers`].
+pub fn expired_answers(environment: EnvironmentId, now: Timestamp) -> KeyRange {
+    let expired = scope(environment).time(now).range();
+    (scope(environment).range().0, expired.1)
 }
 
 fn scope(environment: EnvironmentId) -> Prefix {

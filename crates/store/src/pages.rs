@@ -70,17 +70,17 @@ pub(crate) fn page<R: Record>(
         found.reverse();
     }
     let cursor = |entry: Option<&Entry>| entry.map(|entry| reader.cursor(entry));
-    let (first, last) = (cursor(found.first()), cursor(found.last()));
+    let (start, end) = (cursor(found.first()), cursor(found.last()));
     let (has_previous, has_next) = match request.place {
         Place::Start => (false, goes_on),
-        Place::After(_) => (reader.goes_on_behind(first.as_ref(), backwards)?, goes_on),
-        Place::Before(_) => (goes_on, reader.goes_on_behind(last.as_ref(), forwards)?),
+        Place::After(_) => (reader.goes_on_behind(start.as_ref(), backwards)?, goes_on),
+        Place::Before(_) => (goes_on, reader.goes_on_behind(end.as_ref(), forwards)?),
     };
     let whole = request.place == Place::Start && !goes_on;
     let counted = if whole { found.len() } else { reader.count()? };
     Ok(Page {
-        next: last.filter(|_| has_next),
-        previous: first.filter(|_| has_previous),
+        next: end.filter(|_| has_next),
+        previous: start.filter(|_| has_previous),
         data: found.iter().map(|entry| reader.record(entry)).collect::<Result<_>>()?,
         total: Total::of(counted),
     })
@@ -156,14 +156,14 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         mut visit: impl FnMut(&[u8], &[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut failure = None;
-        self.snapshot.scan(self.list.table, range, order, &mut |key, value| {
-            match self.shown(part, key, value) {
-                Ok(Some(sorted)) => visit(sorted, key, value),
-                Ok(None) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
+        self.snapshot.scan(self.list.table, range, order, &mut |key, value| match self
+            .shown(part, key, value)
+        {
+            Ok(Some(sorted)) => visit(sorted, key, value),
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
             }
         })?;
         failure.map_or(Ok(()), Err)

@@ -252,7 +252,10 @@ fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
     Ok(record)
 }
 
-pub(crate) fn corrupt(table: Table, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn corrupt(
+    table: Table,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
     Error::Corrupt { table: table.name(), source: source.into() }
 }
 

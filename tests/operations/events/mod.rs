@@ -253,6 +253,8 @@ fn a_workflow_that_does_nothing_is_said_to() {
                     status,
                     transaction_id: "t1".parse().unwrap(),
                     notifications: vec![],
+                    filtered: vec![],
+                    missing_topics: vec![],
                 }
             );
         }

@@ -121,9 +121,9 @@ fn into_text(value: Value) -> String {
 }
 
 fn bounds(text: &str) -> Result<[String; 2], Invalid> {
-    list(text).try_into().map_err(|_| {
-        Invalid::new("value", Reason::malformed("two values, as in `1,5`"))
-    })
+    list(text)
+        .try_into()
+        .map_err(|_| Invalid::new("value", Reason::malformed("two values, as in `1,5`")))
 }
 
 fn order(actual: &Value, expected: &str) -> Option<Ordering> {

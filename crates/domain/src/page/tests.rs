@@ -6,8 +6,7 @@ const BY_ID: &[OrderBy] = &[OrderBy::Id];
 
 #[test]
 fn a_page_has_1_to_100_items() {
-    let limit =
-        |limit| PageQuery { limit, ..PageQuery::default() }.check(BY_ID).map(|ok| ok.limit);
+    let limit = |limit| PageQuery { limit, ..PageQuery::default() }.check(BY_ID).map(|ok| ok.limit);
     assert_eq!([None, Some(1), Some(100)].map(limit), [Ok(10), Ok(1), Ok(100)]);
     for bad in [0, 101, u32::MAX] {
         let error = limit(Some(bad)).unwrap_err();
@@ -72,7 +71,10 @@ fn a_page_lies_behind_or_before_a_cursor() {
         (query(false, true, true), Place::Before(Bound::Included(cursor()))),
     ] {
         let direction = Direction::Descending;
-        assert_eq!(query.check(BY_ID), Ok(PageRequest { place, limit: 10, order_by: OrderBy::Id, direction }));
+        assert_eq!(
+            query.check(BY_ID),
+            Ok(PageRequest { place, limit: 10, order_by: OrderBy::Id, direction })
+        );
     }
     let order_direction = Some(Direction::Ascending);
     let ascending = PageQuery { order_direction, ..PageQuery::default() };

@@ -1,5 +1,7 @@
 //! Who decides whether a channel may be used.
 
+use serde_json::Value;
+
 use super::Preference;
 use crate::vocabulary::{Channel, vocabulary};
 
@@ -16,6 +18,8 @@ pub struct Layers<'a> {
     pub subscriber_workflow: Option<&'a Preference>,
     /// Whether the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
+    /// What conditions are asked about. Without it they are taken to hold.
+    pub data: Option<&'a Value>,
 }
 
 /// Whether a channel may be used, and on whose word.
@@ -37,37 +41,41 @@ vocabulary! {
     SubscriberWorkflow = "subscriber_workflow",
 }
 
+impl<'a> Layers<'a> {
+    /// Whether anything depends on data.
+    pub fn have_conditions(self) -> bool {
+        self.heard().any(|(preference, _)| preference.condition.is_some())
+    }
+
+    // Those who are listened to, from the most to the least specific one.
+    fn heard(self) -> impl Iterator<Item = (&'a Preference, Layer)> {
+        // A critical workflow does not listen to its subscribers.
+        let listens = !self.critical;
+        let layers = [
+            (self.subscriber_workflow.filter(|_| listens), Layer::SubscriberWorkflow),
+            (self.subscriber_global.filter(|_| listens), Layer::SubscriberGlobal),
+            (self.dashboard, Layer::Dashboard),
+            (self.definition, Layer::Definition),
+        ];
+        layers.into_iter().filter_map(|(preference, layer)| Some((preference?, layer)))
+    }
+}
+
 /// Decides whether `channel` may be used. The most specific layer that says something about the
 /// channel decides; where nobody does, the channel is on.
 pub fn resolve(layers: Layers<'_>, channel: Channel) -> Verdict {
-    decide(layers, |preference| preference.say(channel))
+    decide(layers, |preference| preference.say(channel, layers.data))
 }
 
 /// Decides whether a channel that no layer names may be used.
 pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
-    decide(layers, |preference| preference.enabled)
+    decide(layers, |preference| preference.say_unnamed(layers.data))
 }
 
 fn decide(layers: Layers<'_>, word: impl Fn(&Preference) -> Option<bool>) -> Verdict {
-    let say = |layer: Option<&Preference>| layer.and_then(&word);
-    let (enabled, decided_by) = match (
-        layers.critical,
-        say(layers.subscriber_workflow),
-        say(layers.subscriber_global),
-        say(layers.dashboard),
-        say(layers.definition),
-    ) {
-        // A critical workflow does not listen to its subscribers.
-        (false, Some(enabled), _, _, _) => (enabled, Layer::SubscriberWorkflow),
-        (false, None, Some(enabled), _, _) => (enabled, Layer::SubscriberGlobal),
-        (true, _, _, Some(enabled), _) | (false, None, None, Some(enabled), _) => {
-            (enabled, Layer::Dashboard)
-        }
-        (true, _, _, None, Some(enabled)) | (false, None, None, None, Some(enabled)) => {
-            (enabled, Layer::Definition)
-        }
-        // Nobody objected.
-        (true, _, _, None, None) | (false, None, None, None, None) => (true, Layer::Default),
-    };
-    Verdict { enabled, decided_by }
+    let decided = layers.heard().find_map(|(preference, decided_by)| {
+        Some(Verdict { enabled: word(preference)?, decided_by })
+    });
+    // Nobody objected.
+    decided.unwrap_or(Verdict { enabled: true, decided_by: Layer::Default })
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GlobalPreferenceUpdate, Preference, PreferenceChannels};
+use super::{BulkPreference, GlobalPreferenceUpdate, Preference};
 use crate::context::ContextSet;
 use crate::ids::{EnvironmentId, InternalSubscriberId, WorkflowId};
 use crate::schedule::Schedule;
@@ -43,11 +43,12 @@ impl SubscriberPreference {
         Self { environment_id, subscriber_id, context_keys, scope, preference, updated_at }
     }
 
-    /// The word after `channels` were said. What says nothing new changes nothing.
+    /// The word after `said`. What says nothing new changes nothing.
     #[must_use]
-    pub fn saying(&self, channels: &PreferenceChannels, now: Timestamp) -> Self {
+    pub fn saying(&self, said: &BulkPreference, now: Timestamp) -> Self {
         let mut after = self.clone();
-        after.preference.channels.merge(channels);
+        after.preference.channels.merge(&said.channels);
+        said.condition.clone().apply(&mut after.preference.condition);
         after.dated(self, now)
     }
 
@@ -57,6 +58,7 @@ impl SubscriberPreference {
         let mut after = self.clone();
         after.preference.channels.merge(&update.channels);
         update.enabled.apply(&mut after.preference.enabled);
+        update.condition.clone().apply(&mut after.preference.condition);
         if let PreferenceScope::Global { schedule } = &mut after.scope {
             update.schedule.clone().apply(schedule);
         }

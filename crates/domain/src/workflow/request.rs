@@ -29,6 +29,9 @@ pub struct WorkflowCreate {
     /// Whether it is critical: subscribers cannot opt out of it.
     #[serde(default)]
     pub critical: bool,
+    /// Whether it is translated.
+    #[serde(default)]
+    pub is_translation_enabled: bool,
     /// How much its notifications matter.
     #[serde(default)]
     pub severity: Severity,
@@ -58,6 +61,8 @@ pub struct WorkflowUpdate {
     pub active: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_translation_enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     #[serde(skip_serializing_if = "Option::is_none")]

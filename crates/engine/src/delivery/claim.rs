@@ -70,7 +70,7 @@ fn claim_one(
         let (table, source) = (Table::Due.name(), "an entry leads to nothing that is due".into());
         return Err(store::Error::Corrupt { table, source }.into());
     };
-    let scope = Scope { engine: engine.clone(), home: Home::from(before) };
+    let scope = Scope::inside(engine.clone(), Home::from(before));
     let gathered = Gathered::now(&scope, &*txn, before)?;
     let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
     match claim {

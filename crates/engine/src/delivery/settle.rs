@@ -46,7 +46,7 @@ fn settle_one(
     outcome: &Outcome,
     now: Timestamp,
 ) -> Result<Settled> {
-    let scope = Scope { engine: engine.clone(), home: Home::from(&delivery.notification) };
+    let scope = Scope::inside(engine.clone(), Home::from(&delivery.notification));
     let key = layout::notification(scope.environment_id(), delivery.notification.id);
     let Some(before) = txn.find::<Notification>(&key)? else { return Ok(Settled::Superseded) };
     let gathered = Gathered::now(&scope, &*txn, &before)?;

@@ -1,21 +1,34 @@
 //! Where each record lies, and which index entries lead to it.
 
-use domain::context::Context;
+use domain::connection::ChannelConnection;
+use domain::context::{Context, ContextSet};
+use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
+use domain::idempotency::StoredAnswer;
+use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
 use domain::integration::Integration;
+use domain::layout::Layout;
 use domain::message::Message;
 use domain::notification::Notification;
+use domain::page::OrderBy;
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::subscriber::Subscriber;
+use domain::subscription::Subscription;
+use domain::time::Timestamp;
+use domain::topic::{Topic, TopicQuery, fold};
+use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 
 use super::{
-    Table, api_key, context, environment_id, environments, integration, integration_identifier,
-    message, notification, preference, subscriber, subscriber_emails, subscriber_id,
-    subscriber_notifications, transaction, transaction_notifications, workflow,
-    workflow_identifier, workflow_notifications, workflow_preferences,
+    Table, api_key, channel_list, connection, connection_owner, context, context_list, endpoint,
+    environment_id, environments, integration, integration_identifier, layout, layout_id, message,
+    notification, preference, scope, stored_answer, subscriber, subscriber_emails, subscriber_id,
+    subscriber_notifications, subscriber_subscriptions, subscription, subscription_id, topic,
+    topic_list, topic_subscriber, transaction, transaction_notifications, translation,
+    translation_group, translation_ids, workflow, workflow_identifier, workflow_notifications,
+    workflow_preferences,
 };
 use crate::records::{Entries, Record};
 use crate::{Key, Prefix};
@@ -84,6 +97,177 @@ impl Record for Context {
 
     fn key(&self) -> Key {
         context(self.environment_id, &self.key)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
+        for kind in [None, Some(self.key.kind())] {
+            for order_by in TIMES {
+                let list = context_list(self.environment_id, kind, order_by);
+                entries
+                    .add(Table::ContextLists, dated.sort(list, order_by).id(self.context_id).end());
+            }
+        }
+    }
+}
+
+impl Record for ChannelEndpoint {
+    const TABLE: Table = Table::ChannelEndpoints;
+
+    fn key(&self) -> Key {
+        endpoint(self.environment_id, &self.identifier)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
+        let lists = channel_lists(
+            (self.environment_id, self.integration_id),
+            (Some(&self.subscriber_id), &self.context_keys),
+        );
+        for (order_by, list) in lists {
+            entries.add(Table::EndpointLists, dated.sort(list, order_by).id(self.id).end());
+        }
+    }
+}
+
+impl Record for ChannelConnection {
+    const TABLE: Table = Table::ChannelConnections;
+
+    fn key(&self) -> Key {
+        connection(self.environment_id, &self.identifier)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let (environment, integration) = (self.environment_id, self.integration_id);
+        let (subscriber, contexts) = (self.subscriber_id.as_ref(), &self.context_keys);
+        let owner = connection_owner(environment, integration, subscriber, contexts);
+        entries.add(Table::ConnectionOwners, owner);
+        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
+        for (order_by, list) in channel_lists((environment, integration), (subscriber, contexts)) {
+            entries.add(Table::ConnectionLists, dated.sort(list, order_by).id(self.id).end());
+        }
+    }
+}
+
+// The times that a record is sorted by.
+struct Dated {
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+// The orders that lists of dated records can have.
+const TIMES: [OrderBy; 3] = [OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
+
+impl Dated {
+    // The place in `list` of what is sorted by one of these times, or by nothing but its id or key.
+    fn sort(&self, list: Prefix, order_by: OrderBy) -> Prefix {
+        match order_by {
+            OrderBy::CreatedAt => list.time(self.created_at),
+            OrderBy::UpdatedAt => list.time(self.updated_at),
+            OrderBy::Id | OrderBy::Key => list,
+        }
+    }
+}
+
+// Every list that an endpoint or a connection of this owner is in.
+fn channel_lists(
+    (environment, integration): (EnvironmentId, IntegrationId),
+    (subscriber, contexts): (Option<&SubscriberId>, &ContextSet),
+) -> Vec<(OrderBy, Prefix)> {
+    let mut lists = Vec::with_capacity(12);
+    for order_by in TIMES {
+        for subscriber in [None].into_iter().chain(subscriber.map(Some)) {
+            for contexts in [None, Some(contexts)] {
+                let list = channel_list(environment, order_by, integration, subscriber, contexts);
+                lists.push((order_by, list));
+            }
+        }
+    }
+    lists
+}
+
+impl Record for Topic {
+    const TABLE: Table = Table::Topics;
+
+    fn key(&self) -> Key {
+        topic(self.environment_id, &self.key)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
+        let (key, name) = (fold(self.key.as_str()), fold(self.name.as_deref().unwrap_or_default()));
+        for order_by in TopicQuery::ORDERS.iter().copied() {
+            let list = dated.sort(topic_list(self.environment_id, order_by), order_by);
+            let sorted = match order_by {
+                OrderBy::Key => list.text(self.key.as_str()),
+                OrderBy::Id | OrderBy::CreatedAt | OrderBy::UpdatedAt => list.id(self.id),
+            };
+            entries.add(Table::TopicLists, sorted.text(&key).text(&name).end());
+        }
+    }
+}
+
+impl Record for Subscription {
+    const TABLE: Table = Table::Subscriptions;
+
+    fn key(&self) -> Key {
+        subscription(self.environment_id, self.topic_id, &self.identifier)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let (environment, topic) = (self.environment_id, self.topic_id);
+        let subscriber = self.internal_subscriber_id;
+        entries.add(Table::SubscriptionIds, subscription_id(environment, topic, self.id));
+        let by_topic = topic_subscriber(environment, topic, subscriber);
+        entries.add(Table::TopicSubscribers, by_topic.id(self.id).end());
+        let by_subscriber = subscriber_subscriptions(environment, subscriber);
+        entries.add(Table::SubscriberSubscriptions, by_subscriber.id(topic).id(self.id).end());
+    }
+}
+
+impl Record for Layout {
+    const TABLE: Table = Table::Layouts;
+
+    fn key(&self) -> Key {
+        layout(self.environment_id, &self.layout_id)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        entries.add(Table::LayoutIds, layout_id(self.environment_id, self.id));
+    }
+}
+
+impl Record for Translation {
+    const TABLE: Table = Table::Translations;
+
+    fn key(&self) -> Key {
+        translation(self.environment_id, &self.resource, &self.locale)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let key = translation_ids(self.environment_id).id(self.id).end();
+        entries.add(Table::TranslationIds, key);
+    }
+}
+
+impl Record for TranslationGroup {
+    const TABLE: Table = Table::TranslationGroups;
+
+    fn key(&self) -> Key {
+        translation_group(self.environment_id, &self.resource)
+    }
+}
+
+impl Record for StoredAnswer {
+    const TABLE: Table = Table::StoredAnswers;
+
+    fn key(&self) -> Key {
+        stored_answer(self.environment_id, &self.key)
+    }
+
+    fn index(&self, entries: &mut Entries) {
+        let expires = scope(self.environment_id).time(self.expires_at());
+        entries.add(Table::ExpiringAnswers, expires.text(self.key.as_str()).end());
     }
 }
 

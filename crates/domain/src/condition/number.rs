@@ -1,0 +1,98 @@
+//! Numbers as JavaScript reads and writes them.
+
+use std::num::FpCategory;
+
+use jsonlogic_rs::js_op;
+use serde_json::Number;
+
+/// Up to here, every whole number is a floating-point number.
+const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// The number that all of `text` is, or not a number.
+pub(super) fn from_text(text: &str) -> f64 {
+    let text = text.trim();
+    // What else Rust reads as a number, such as `inf`, is none.
+    if numeral(text).len() == text.len() { read(text) } else { f64::NAN }
+}
+
+/// The number that `text` begins with, or not a number.
+pub(super) fn from_start(text: &str) -> f64 {
+    match numeral(text.trim_start()) {
+        "" => f64::NAN,
+        numeral => read(numeral),
+    }
+}
+
+fn read(numeral: &str) -> f64 {
+    js_op::str_to_number(numeral).unwrap_or(f64::NAN)
+}
+
+// The longest start that may be a number.
+fn numeral(text: &str) -> &str {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let rest = unsigned.strip_prefix("Infinity").unwrap_or_else(|| {
+        let rest = after_digits(unsigned);
+        let rest = rest.strip_prefix('.').map_or(rest, after_digits);
+        after_exponent(rest).unwrap_or(rest)
+    });
+    text.strip_suffix(rest).unwrap_or(text)
+}
+
+fn after_digits(text: &str) -> &str {
+    text.trim_start_matches(|character: char| character.is_ascii_digit())
+}
+
+fn after_exponent(text: &str) -> Option<&str> {
+    let exponent = text.strip_prefix(['e', 'E'])?;
+    let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let rest = after_digits(digits);
+    (rest.len() < digits.len()).then_some(rest)
+}
+
+/// The JSON number that `number` is, if it is finite.
+pub(super) fn json(number: f64) -> Option<Number> {
+    whole(number).map(Number::from).or_else(|| Number::from_f64(number))
+}
+
+fn whole(number: f64) -> Option<i64> {
+    let is_whole = number.fract() == 0.0 && number.abs() <= WHOLE;
+    #[expect(clippy::cast_possible_truncation, reason = "there is nothing to cut off")]
+    is_whole.then_some(number as i64)
+}
+
+/// As many of `length` items as `number` says, or all but so many where it is negative.
+pub(super) fn portion(number: f64, length: usize) -> usize {
+    let number = whole(number.trunc().clamp(-WHOLE, WHOLE)).unwrap_or(0);
+    let count = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+    if number < 0 { length.saturating_sub(count) } else { length.min(count) }
+}
+
+/// The larger of two numbers, if both are.
+pub(super) fn max(number: f64, other: f64) -> f64 {
+    if number.is_nan() || number > other { number } else { other }
+}
+
+/// So many, as a number.
+pub(super) fn count(items: usize) -> f64 {
+    f64::from(u32::try_from(items).unwrap_or(u32::MAX))
+}
+
+/// The text of a JSON number.
+pub(super) fn text(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => float_text(float),
+        _ => number.to_string(),
+    }
+}
+
+/// The text of a number, be it one or not.
+pub(super) fn float_text(number: f64) -> String {
+    match (number.classify(), number.abs()) {
+        (FpCategory::Nan, _) => "NaN".into(),
+        (FpCategory::Infinite, _) => format!("{}Infinity", if number < 0.0 { "-" } else { "" }),
+        (FpCategory::Zero, _) => "0".into(),
+        (_, 1e-6..1e21) => number.to_string(),
+        (_, 1.0..) => format!("{number:e}").replace('e', "e+"),
+        _ => format!("{number:e}"),
+    }
+}

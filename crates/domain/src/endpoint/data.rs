@@ -1,0 +1,272 @@
+//! Where an endpoint is: six types of places, each with fields of its own.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Invalid, Reason, Unit};
+use crate::ids::PlatformId;
+use crate::json::Object;
+use crate::secret::Secret;
+use crate::vocabulary::vocabulary;
+
+/// Where an endpoint is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "EndpointFields", into = "EndpointFields")]
+pub enum Endpoint {
+    /// A Slack channel.
+    SlackChannel {
+        /// The channel.
+        channel_id: PlatformId,
+    },
+    /// A Slack user.
+    SlackUser {
+        /// The user.
+        user_id: PlatformId,
+    },
+    /// An address that a chat platform listens at.
+    Webhook {
+        /// The address.
+        url: WebhookUrl,
+        /// The channel that the platform is to write to.
+        channel: Option<PlatformId>,
+    },
+    /// A telephone.
+    Phone {
+        /// Its number.
+        phone_number: PhoneNumber,
+    },
+    /// A Microsoft Teams channel.
+    MsTeamsChannel {
+        /// The team of the channel.
+        team_id: PlatformId,
+        /// The channel.
+        channel_id: PlatformId,
+    },
+    /// A Microsoft Teams user.
+    MsTeamsUser {
+        /// The user.
+        user_id: PlatformId,
+        /// The organization of the user.
+        tenant_id: Option<PlatformId>,
+    },
+}
+
+vocabulary! {
+    /// What kind of place an endpoint is.
+    EndpointType, "type":
+    SlackChannel = "slack_channel",
+    SlackUser = "slack_user",
+    Webhook = "webhook",
+    Phone = "phone",
+    MsTeamsChannel = "ms_teams_channel",
+    MsTeamsUser = "ms_teams_user",
+}
+
+/// A telephone number as E.164 writes it: `+` and 2 to 15 digits, the first of which is not 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PhoneNumber(String);
+
+/// An absolute `http` or `https` URL. Whoever knows it may write to the channel behind it, so it
+/// is kept as a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookUrl(Secret);
+
+// How an endpoint looks on the wire.
+#[derive(Serialize, Deserialize)]
+struct EndpointFields {
+    #[serde(rename = "type")]
+    kind: EndpointType,
+    endpoint: Object,
+}
+
+impl Endpoint {
+    /// The place of type `kind` that `data` describes. Its fields are those of the type and no
+    /// others.
+    pub fn new(kind: EndpointType, data: &Object) -> Result<Self, Invalid> {
+        let mut fields = Fields::of(data);
+        let endpoint = match kind {
+            EndpointType::SlackChannel => {
+                Endpoint::SlackChannel { channel_id: fields.required("channelId")? }
+            }
+            EndpointType::SlackUser => Endpoint::SlackUser { user_id: fields.required("userId")? },
+            EndpointType::Webhook => Endpoint::Webhook {
+                url: fields.required("url")?,
+                channel: fields.optional("channel")?,
+            },
+            EndpointType::Phone => {
+                Endpoint::Phone { phone_number: fields.required("phoneNumber")? }
+            }
+            EndpointType::MsTeamsChannel => Endpoint::MsTeamsChannel {
+                team_id: fields.required("teamId")?,
+                channel_id: fields.required("channelId")?,
+            },
+            EndpointType::MsTeamsUser => Endpoint::MsTeamsUser {
+                user_id: fields.required("userId")?,
+                tenant_id: fields.optional("tenantId")?,
+            },
+        };
+        fields.end(kind)?;
+        Ok(endpoint)
+    }
+
+    /// What kind of place it is.
+    pub const fn kind(&self) -> EndpointType {
+        match self {
+            Endpoint::SlackChannel { .. } => EndpointType::SlackChannel,
+            Endpoint::SlackUser { .. } => EndpointType::SlackUser,
+            Endpoint::Webhook { .. } => EndpointType::Webhook,
+            Endpoint::Phone { .. } => EndpointType::Phone,
+            Endpoint::MsTeamsChannel { .. } => EndpointType::MsTeamsChannel,
+            Endpoint::MsTeamsUser { .. } => EndpointType::MsTeamsUser,
+        }
+    }
+
+    /// The fields of the place, with the secret one.
+    pub fn data(&self) -> Object {
+        let fields = match self {
+            Endpoint::SlackChannel { channel_id } => vec![("channelId", channel_id.as_str())],
+            Endpoint::SlackUser { user_id } => vec![("userId", user_id.as_str())],
+            Endpoint::Webhook { url, channel } => {
+                let channel = channel.iter().map(|channel| ("channel", channel.as_str()));
+                channel.chain([("url", url.expose())]).collect()
+            }
+            Endpoint::Phone { phone_number } => vec![("phoneNumber", phone_number.as_str())],
+            Endpoint::MsTeamsChannel { team_id, channel_id } => {
+                vec![("teamId", team_id.as_str()), ("channelId", channel_id.as_str())]
+            }
+            Endpoint::MsTeamsUser { user_id, tenant_id } => {
+                let tenant_id = tenant_id.iter().map(|tenant_id| ("tenantId", tenant_id.as_str()));
+                tenant_id.chain([("userId", user_id.as_str())]).collect()
+            }
+        };
+        let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        Object::of(fields.collect::<Map<String, Value>>())
+    }
+}
+
+// The fields of a place that have not been read yet.
+struct Fields<'d>(BTreeMap<&'d str, &'d Value>);
+
+impl<'d> Fields<'d> {
+    fn of(data: &'d Object) -> Self {
+        Self(data.iter().map(|(name, value)| (name.as_str(), value)).collect())
+    }
+
+    fn optional<T: TryFrom<String, Error = Invalid>>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<T>, Invalid> {
+        let place = || format!("endpoint.{name}");
+        match self.0.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => {
+                T::try_from(text.clone()).map(Some).map_err(|invalid| invalid.named(place()))
+            }
+            Some(_) => Err(Invalid::new(place(), Reason::malformed("a text"))),
+        }
+    }
+
+    fn required<T: TryFrom<String, Error = Invalid>>(&mut self, name: &str) -> Result<T, Invalid> {
+        let missing = || Invalid::new(format!("endpoint.{name}"), Reason::Missing);
+        self.optional(name)?.ok_or_else(missing)
+    }
+
+    fn end(self, kind: EndpointType) -> Result<(), Invalid> {
+        match self.0.into_keys().next() {
+            None => Ok(()),
+            Some(other) => {
+                let expected = format!("a field of the type `{kind}`, or left out");
+                Err(Invalid::new(format!("endpoint.{other}"), Reason::malformed(expected)))
+            }
+        }
+    }
+}
+
+impl PhoneNumber {
+    /// The number.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PhoneNumber {
+    type Error = Invalid;
+
+    fn try_from(raw: String) -> Result<Self, Invalid> {
+        let is_number = |digits: &str| {
+            (2..=15).contains(&digits.len())
+                && !digits.starts_with('0')
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if raw.strip_prefix('+').is_some_and(is_number) {
+            return Ok(Self(raw));
+        }
+        let expected = "a number such as `+4930123456`";
+        Err(Invalid::new("phoneNumber", Reason::malformed(expected)))
+    }
+}
+
+impl From<PhoneNumber> for String {
+    fn from(number: PhoneNumber) -> String {
+        number.0
+    }
+}
+
+impl WebhookUrl {
+    /// The longest URL, in bytes.
+    pub const MAX_LEN: usize = 2_048;
+
+    /// The URL itself.
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// What stands for a URL where it is not to be seen.
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        Self(Secret::redacted())
+    }
+}
+
+impl TryFrom<String> for WebhookUrl {
+    type Error = Invalid;
+
+    fn try_from(raw: String) -> Result<Self, Invalid> {
+        if raw.len() > Self::MAX_LEN {
+            let reason = Reason::TooLong { max: Self::MAX_LEN, unit: Unit::Bytes };
+            return Err(Invalid::new("url", reason));
+        }
+        // A host at least; the rest is for the platform to understand.
+        let rest = raw.strip_prefix("https://").or_else(|| raw.strip_prefix("http://"));
+        let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+        let is_plain = |text: &str| !text.contains(|c: char| c.is_whitespace() || c.is_control());
+        if host.is_some_and(|host| !host.is_empty()) && is_plain(&raw) {
+            return Ok(Self(Secret::new(raw)));
+        }
+        Err(Invalid::new("url", Reason::malformed("an absolute `http` or `https` URL")))
+    }
+}
+
+impl fmt::Debug for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl TryFrom<EndpointFields> for Endpoint {
+    type Error = Invalid;
+
+    fn try_from(fields: EndpointFields) -> Result<Self, Invalid> {
+        Endpoint::new(fields.kind, &fields.endpoint)
+    }
+}
+
+impl From<Endpoint> for EndpointFields {
+    fn from(endpoint: Endpoint) -> Self {
+        Self { kind: endpoint.kind(), endpoint: endpoint.data() }
+    }
+}

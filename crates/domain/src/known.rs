@@ -1,0 +1,56 @@
+//! What templates and conditions know: the subscriber, the payload, the contexts and the workflow.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::context::Context;
+use crate::json::Object;
+use crate::subscriber::Subscriber;
+use crate::workflow::Workflow;
+
+/// What templates and conditions know, under the names that they use.
+#[derive(Debug, Serialize)]
+pub struct Known<'a> {
+    subscriber: &'a Object,
+    payload: &'a Object,
+    context: Map<String, Value>,
+    workflow: KnownWorkflow<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct KnownWorkflow<'a> {
+    name: &'a str,
+    identifier: &'a str,
+}
+
+impl<'a> Known<'a> {
+    /// What is known of these. `subscriber` is what [`about`] says.
+    pub fn new(
+        subscriber: &'a Object,
+        payload: &'a Object,
+        contexts: &[Context],
+        workflow: &'a Workflow,
+    ) -> Self {
+        let (name, identifier) = (workflow.name.as_str(), workflow.identifier().as_str());
+        let context = contexts.iter().map(by_type).collect();
+        Self { subscriber, payload, context, workflow: KnownWorkflow { name, identifier } }
+    }
+
+    /// The same as data for conditions.
+    pub fn data(&self) -> Value {
+        Object::of(self).into()
+    }
+}
+
+/// What is known of a subscriber: everything but the channel settings, for they hold secrets.
+pub fn about(subscriber: &Subscriber) -> Object {
+    let mut subscriber = subscriber.clone();
+    subscriber.profile.channels.clear();
+    Object::of(subscriber)
+}
+
+fn by_type(context: &Context) -> (String, Value) {
+    let id = Value::from(context.key.id());
+    let data = Value::from(context.data.clone());
+    (context.key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
+}

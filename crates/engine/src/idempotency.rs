@@ -1,0 +1,169 @@
+//! Writing once: the one way in which an operation of a scope changes the store.
+
+use domain::idempotency::{Answer, Replay, StoredAnswer};
+use domain::ids::IdempotencyKey;
+use domain::time::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::ops::ControlFlow;
+use store::{Order, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+
+use crate::environments::hash;
+use crate::{Entity, Error, Result, Scope};
+
+/// What came of a transaction of an operation that may take several.
+#[derive(Debug)]
+pub(crate) enum Step<S, T> {
+    /// The operation goes on from here in another one.
+    More(S),
+    /// It is done.
+    Done(T),
+}
+
+// One call of an operation, and the key that its caller gave it.
+struct Call<'s> {
+    scope: &'s Scope,
+    key: &'s IdempotencyKey,
+    hash: String,
+    now: Timestamp,
+}
+
+// What came of a transaction: what `body` made of it, or what came of the call when it was made
+// before.
+enum Outcome<S, T> {
+    Ran(Step<S, T>),
+    Replayed(Result<T>),
+}
+
+impl Scope {
+    /// Runs `body` in a transaction. It is told the time, and is refused or done as a whole.
+    ///
+    /// In an idempotent scope the answer is stored with the changes, or the refusal instead of
+    /// them; when the same call was made before, its answer comes back and `body` is not run.
+    pub(crate) fn write<T: Serialize + DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        mut body: impl FnMut(&mut dyn Transaction, Timestamp) -> Result<T>,
+    ) -> Result<T> {
+        self.write_in_steps(operation, arguments, (), |txn, now, ()| body(txn, now).map(Step::Done))
+    }
+
+    /// The same for an operation that takes as many transactions as it has steps, starting at
+    /// `start`. The answer is stored with the changes of the last one.
+    pub(crate) fn write_in_steps<S, T: Serialize + DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        start: S,
+        mut body: impl FnMut(&mut dyn Transaction, Timestamp, &S) -> Result<Step<S, T>>,
+    ) -> Result<T> {
+        let now = self.engine.now();
+        let call = self.call(operation, arguments, now)?;
+        let mut state = start;
+        loop {
+            let outcome = self.engine.write(|txn| {
+                if let Some(call) = &call
+                    && let Some(answer) = call.replay(&*txn)?
+                {
+                    return Ok(Outcome::Replayed(answer));
+                }
+                let step = body(txn, now, &state)?;
+                if let (Some(call), Step::Done(answer)) = (&call, &step) {
+                    call.keep(txn, Answer::Done(json(answer)?))?;
+                }
+                Ok(Outcome::Ran(step))
+            });
+            match (outcome, &call) {
+                (Ok(Outcome::Ran(Step::More(next))), _) => state = next,
+                (Ok(Outcome::Ran(Step::Done(answer))), _) => return Ok(answer),
+                (Ok(Outcome::Replayed(answer)), _) => return answer,
+                (Err(refusal), Some(call)) => return call.refuse(refusal),
+                (Err(refusal), None) => return Err(refusal),
+            }
+        }
+    }
+
+    fn call(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        now: Timestamp,
+    ) -> Result<Option<Call<'_>>> {
+        let Some(key) = &self.idempotency_key else { return Ok(None) };
+        let hash = hash(&json(&(operation, arguments))?.to_string());
+        Ok(Some(Call { scope: self, key, hash, now }))
+    }
+}
+
+impl Call<'_> {
+    // What came of the call when it was made before; a refusal, if its key is that of another one.
+    fn replay<T: DeserializeOwned>(&self, snapshot: &dyn Snapshot) -> Result<Option<Result<T>>> {
+        let Some(stored) = self.find(snapshot)? else { return Ok(None) };
+        match stored.replay(&self.hash, self.now) {
+            Replay::Expired => Ok(None),
+            Replay::Same(Answer::Done(answer)) => Ok(Some(Ok(read(answer)?))),
+            Replay::Same(Answer::Refused(refusal)) => Ok(Some(Err(read(refusal)?))),
+            Replay::Other => Ok(Some(Err(Error::conflict(Entity::IdempotencyKey, self.key)))),
+        }
+    }
+
+    // Keeps what came of the call, in place of what means nothing any more.
+    fn keep(&self, txn: &mut dyn Transaction, answer: Answer) -> Result<()> {
+        // More than are kept at a time, so that they get fewer.
+        const AT_A_TIME: usize = 4;
+        let environment = self.scope.environment_id();
+        let mut expired: Vec<StoredAnswer> = Vec::new();
+        let range = layout::expired_answers(environment, self.now);
+        txn.each(Table::ExpiringAnswers, &range, Order::Ascending, |_, answer| {
+            expired.push(answer);
+            if expired.len() < AT_A_TIME {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        expired.extend(self.find(&*txn)?);
+        for answer in expired {
+            txn.remove(&answer)?;
+        }
+        let (key, call) = (self.key.clone(), self.hash.clone());
+        let created_at = self.now;
+        let environment_id = environment;
+        Ok(txn.insert(&StoredAnswer { environment_id, key, call, created_at, answer })?)
+    }
+
+    // Keeps the refusal of the call, whose own transaction has left nothing behind.
+    fn refuse<T: DeserializeOwned>(&self, refusal: Error) -> Result<T> {
+        if let Error::Store(_) = refusal {
+            return Err(refusal);
+        }
+        let replayed = self.scope.engine.write(|txn| {
+            // Somebody else may have been quicker.
+            let replayed = self.replay(&*txn)?;
+            if replayed.is_none() {
+                self.keep(txn, Answer::Refused(json(&refusal)?))?;
+            }
+            Ok(replayed)
+        })?;
+        replayed.unwrap_or(Err(refusal))
+    }
+
+    fn find(&self, snapshot: &dyn Snapshot) -> Result<Option<StoredAnswer>> {
+        Ok(snapshot.find(&layout::stored_answer(self.scope.environment_id(), self.key))?)
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(value).map_err(corrupt)
+}
+
+fn read<T: DeserializeOwned>(answer: &Value) -> Result<T> {
+    T::deserialize(answer).map_err(corrupt)
+}
+
+fn corrupt(source: serde_json::Error) -> Error {
+    let (table, source) = (Table::StoredAnswers.name(), source.into());
+    store::Error::Corrupt { table, source }.into()
+}

@@ -1,0 +1,115 @@
+//! Operations on layouts.
+
+use domain::ids::LayoutIdentifier;
+use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
+use domain::page::Page;
+use domain::time::Timestamp;
+use domain::translation::Resource;
+use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+
+use crate::cascade::Cascade;
+use crate::{Entity, Error, Result, Scope, translations};
+
+/// The layouts of an environment. A layout is named by its identifier or its id.
+#[derive(Debug)]
+pub struct Layouts<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Layouts<'_> {
+    /// Creates a layout, or gives the one of that identifier what is said here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the name is empty or longer than 128 characters.
+    pub fn upsert(&self, upsert: LayoutUpsert) -> Result<Layout> {
+        self.scope.write("layouts.upsert", &upsert, |txn, now| {
+            upsert.check()?;
+            let (id, home) = (&upsert.layout_id, &self.scope.home);
+            let layout = if let Some(before) = find_by_identifier(self.scope, &*txn, id)? {
+                let after = before.updated(upsert.clone(), now);
+                txn.replace(&before, &after)?;
+                after
+            } else {
+                let layout = Layout::new(self.scope.id(now), home, upsert.clone(), now);
+                txn.insert(&layout)?;
+                layout
+            };
+            if layout.is_translation_enabled {
+                let resource = Resource::layout(&layout.layout_id);
+                translations::ensure_group(&self.scope.home, txn, resource, now)?;
+            }
+            Ok(layout)
+        })
+    }
+
+    /// The layout of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is none.
+    pub fn get(&self, name: &str) -> Result<Layout> {
+        self.scope.read(|snapshot| get(self.scope, snapshot, name))
+    }
+
+    /// A page of the layouts, newest first unless the query says otherwise.
+    pub fn list(&self, query: &LayoutQuery) -> Result<Page<Layout>> {
+        let request = query.page.check(LayoutQuery::ORDERS)?;
+        let prefix = layout::layout_ids(self.scope.environment_id());
+        let shows = |layout: &Layout| query.shows(layout);
+        let all = List::new(Table::LayoutIds, [prefix]);
+        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+    }
+
+    /// Deletes a layout, with its translations.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such layout.
+    pub fn delete(&self, name: &str) -> Result<()> {
+        self.scope.write_in_steps("layouts.delete", name, (), |txn, _, ()| {
+            let layout = get(self.scope, &*txn, name)?;
+            let mut cascade = Cascade::new(txn);
+            let resource = Resource::layout(&layout.layout_id);
+            translations::remove_group(&mut cascade, layout.environment_id, &resource)?;
+            cascade.then(|txn| Ok(txn.remove(&layout)?))
+        })
+    }
+}
+
+/// The layout of that name.
+pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Layout> {
+    find(scope, snapshot, name)?.ok_or_else(|| Error::not_found(Entity::Layout, name))
+}
+
+/// Notes that a layout is not translated any more.
+pub(crate) fn stop_translating(
+    scope: &Scope,
+    txn: &mut dyn Transaction,
+    name: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let before = get(scope, &*txn, name)?;
+    Ok(txn.replace(&before, &before.untranslated(now))?)
+}
+
+// An identifier that looks like an id is an identifier first.
+fn find(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Option<Layout>> {
+    if let Ok(identifier) = LayoutIdentifier::new(name)
+        && let Some(layout) = find_by_identifier(scope, snapshot, &identifier)?
+    {
+        return Ok(Some(layout));
+    }
+    let Ok(id) = name.parse() else { return Ok(None) };
+    let key = layout::layout_id(scope.environment_id(), id);
+    Ok(snapshot.find_by(Table::LayoutIds, &key)?)
+}
+
+fn find_by_identifier(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    identifier: &LayoutIdentifier,
+) -> Result<Option<Layout>> {
+    Ok(snapshot.find(&layout::layout(scope.environment_id(), identifier))?)
+}

@@ -1,0 +1,70 @@
+//! The names of the tables.
+
+macro_rules! tables {
+    ($($variant:ident = $name:literal,)+) => {
+        /// Names a table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        #[expect(missing_docs, reason = "the table in the doc of the module `layout` says it")]
+        pub enum Table {
+            $($variant,)+
+        }
+
+        impl Table {
+            /// Every table, in the order of their numbers.
+            pub const ALL: [Table; [$($name),+].len()] = [$(Table::$variant),+];
+
+            /// The name of the table on disk.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Table::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    Environments = "environments",
+    EnvironmentIds = "environment_ids",
+    ApiKeys = "api_keys",
+    Subscribers = "subscribers",
+    SubscriberIds = "subscriber_ids",
+    SubscriberEmails = "subscriber_emails",
+    Workflows = "workflows",
+    WorkflowIdentifiers = "workflow_identifiers",
+    Integrations = "integrations",
+    IntegrationIdentifiers = "integration_identifiers",
+    Contexts = "contexts",
+    ContextLists = "context_lists",
+    Preferences = "preferences",
+    WorkflowPreferences = "workflow_preferences",
+    ChannelEndpoints = "channel_endpoints",
+    EndpointLists = "endpoint_lists",
+    ChannelConnections = "channel_connections",
+    ConnectionLists = "connection_lists",
+    ConnectionOwners = "connection_owners",
+    Topics = "topics",
+    TopicLists = "topic_lists",
+    Subscriptions = "subscriptions",
+    SubscriptionIds = "subscription_ids",
+    TopicSubscribers = "topic_subscribers",
+    SubscriberSubscriptions = "subscriber_subscriptions",
+    Layouts = "layouts",
+    LayoutIds = "layout_ids",
+    Translations = "translations",
+    TranslationIds = "translation_ids",
+    TranslationGroups = "translation_groups",
+    Transactions = "transactions",
+    Notifications = "notifications",
+    SubscriberNotifications = "subscriber_notifications",
+    WorkflowNotifications = "workflow_notifications",
+    TransactionNotifications = "transaction_notifications",
+    Due = "due",
+    Messages = "messages",
+    InboxMessages = "inbox_messages",
+    UnseenMessages = "unseen_messages",
+    UnreadMessages = "unread_messages",
+    StoredAnswers = "stored_answers",
+    ExpiringAnswers = "expiring_answers",
+}
