@@ -1,21 +1,36 @@
-//! Histories, and what holds after each of their steps.
+//! Histories and inputs that somebody else makes up, and what holds for them.
 //!
-//! A fuzzer makes a history up from bytes, a property test from a strategy, and a regression test
-//! reads it from `corpus/`; all of them run it here. To look for new ones:
+//! A fuzzer makes them up from bytes, a property test from a strategy, and a regression test reads
+//! them from `corpus/`; all of them run them here. To look for new ones:
 //!
 //! ```text
-//! cargo +nightly fuzz run history
-//! cargo +nightly fuzz run facade
+//! cargo +nightly fuzz run history     # the stores against a model
+//! cargo +nightly fuzz run facade      # the facade over one store against that over the other
+//! cargo +nightly fuzz run requests    # any JSON as the request of any operation
+//! cargo +nightly fuzz run records     # any bytes as what a table holds
+//! cargo +nightly fuzz run rules       # any JSON as a condition, over any data
+//! cargo +nightly fuzz run filters     # any step filters, over any facts
+//! cargo +nightly fuzz run keys        # any cursor in any list, and how keys sort
 //! ```
 //!
 //! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. What turns red goes into
-//! `corpus/<target>/` under a name that says what it shows.
+//! `corpus/<target>/` under a name that says what it shows. Where the input is JSON or a record, text
+//! is read as well, so that a corpus can be written by hand.
 
 use arbitrary::{Arbitrary, Unstructured};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub mod disk;
 pub mod facade;
+pub mod filters;
 pub mod history;
+pub mod json;
+pub mod keys;
+pub mod records;
+pub mod requests;
+pub mod rules;
+pub mod seeded;
 pub mod tables;
 
 /// The history that `bytes` stand for, just as the fuzzer reads them.
@@ -26,4 +41,10 @@ pub fn decode<Step: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> Vec<Step> {
 /// The step that `bytes` stand for; those that are missing are zero.
 pub fn step<Step: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> Step {
     Step::arbitrary(&mut Unstructured::new(bytes)).expect("numbers and choices are never refused")
+}
+
+/// The input or record that `json` describes.
+#[track_caller]
+pub fn parsed<T: DeserializeOwned>(json: Value) -> T {
+    serde_json::from_value(json).expect("the input is well formed")
 }

@@ -3,13 +3,20 @@
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 
+use domain::connection::ChannelConnection;
 use domain::context::Context;
+use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
+use domain::idempotency::StoredAnswer;
 use domain::integration::Integration;
+use domain::layout::Layout;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
+use domain::subscription::Subscription;
+use domain::topic::Topic;
+use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::workflow::Workflow;
 use store::{Decision, Entries, KeyRange, Order, ReadRecords, Record, Snapshot, Store, Table};
@@ -65,9 +72,17 @@ pub fn check_indexes(store: &dyn Store) {
         records.add::<Integration>()?;
         records.add::<Context>()?;
         records.add::<SubscriberPreference>()?;
+        records.add::<ChannelEndpoint>()?;
+        records.add::<ChannelConnection>()?;
+        records.add::<Topic>()?;
+        records.add::<Subscription>()?;
+        records.add::<Layout>()?;
+        records.add::<Translation>()?;
+        records.add::<TranslationGroup>()?;
         records.add::<AcceptedTrigger>()?;
         records.add::<Notification>()?;
         records.add::<Message>()?;
+        records.add::<StoredAnswer>()?;
         let mut found = BTreeSet::new();
         for index in Table::ALL.iter().filter(|table| !records.tables.contains(table)) {
             found.extend(entries(snapshot, *index)?);

@@ -21,6 +21,8 @@ pub struct Structure {
     pub tied: &'static str,
     /// Those that are specified, may be absent, and are never written.
     pub left_out: &'static str,
+    /// Those that may be null by the specification, and never are.
+    pub never_null: &'static str,
     /// The structures that the values of some fields have, or the items of their lists. Of several
     /// it is the first whose required fields are all there.
     pub inside: &'static [(&'static str, &'static [&'static Structure])],
@@ -37,6 +39,7 @@ impl Structure {
             always: "",
             tied: "",
             left_out: "",
+            never_null: "",
             inside: &[],
             closed: false,
         }
@@ -76,7 +79,9 @@ impl Structure {
 
     /// The fields that may be null, each with whether it may be absent as well.
     pub fn nullable(&self) -> impl Iterator<Item = (&'static str, bool)> {
-        let nullable = self.fields().filter(|field| field.contains('~'));
+        let never = names(self.never_null);
+        let nullable =
+            self.fields().filter(move |field| field.contains('~') && !never.contains(bare(field)));
         nullable.map(|field| (bare(field), field.contains('?')))
     }
 
@@ -134,6 +139,188 @@ fn bare(field: &str) -> &str {
 fn names(fields: &'static str) -> BTreeSet<&'static str> {
     fields.split_whitespace().collect()
 }
+
+// An endpoint belongs to a subscriber, and to an integration, which has a channel.
+pub static CHANNEL_ENDPOINT: Structure = Structure {
+    own: "_id _organizationId _environmentId _integrationId",
+    never_null: "channel subscriberId",
+    inside: &[("endpoint", &[&WEBHOOK])],
+    ..Structure::of(
+        "channel endpoint",
+        "identifier channel~ providerId~ integrationIdentifier~ connectionIdentifier~ \
+         subscriberId~ contextKeys type endpoint createdAt updatedAt",
+    )
+};
+static CHAT_CHANNEL: Structure = endpoint_data("chat channel", "channelId");
+static CHAT_USER: Structure = endpoint_data("chat user", "userId");
+static WEBHOOK: Structure = endpoint_data("webhook", "url channel?");
+static PHONE: Structure = endpoint_data("phone", "phoneNumber");
+// The specification does not show these two.
+static MS_TEAMS_CHANNEL: Structure = endpoint_data("ms teams channel", "teamId channelId");
+static MS_TEAMS_USER: Structure = endpoint_data("ms teams user", "userId tenantId?");
+
+const fn endpoint_data(name: &'static str, specified: &'static str) -> Structure {
+    Structure { closed: true, ..Structure::of(name, specified) }
+}
+
+pub static SLACK_CHANNEL_CREATE: Structure = endpoint_create(&[("endpoint", &[&CHAT_CHANNEL])]);
+pub static SLACK_USER_CREATE: Structure = endpoint_create(&[("endpoint", &[&CHAT_USER])]);
+pub static WEBHOOK_CREATE: Structure = endpoint_create(&[("endpoint", &[&WEBHOOK])]);
+pub static PHONE_CREATE: Structure = endpoint_create(&[("endpoint", &[&PHONE])]);
+pub static MS_TEAMS_CHANNEL_CREATE: Structure =
+    endpoint_create(&[("endpoint", &[&MS_TEAMS_CHANNEL])]);
+pub static MS_TEAMS_USER_CREATE: Structure = endpoint_create(&[("endpoint", &[&MS_TEAMS_USER])]);
+
+// Which of the fields must be there is not shown.
+const fn endpoint_create(
+    inside: &'static [(&'static str, &'static [&'static Structure])],
+) -> Structure {
+    Structure {
+        inside,
+        ..Structure::of(
+            "channel endpoint create",
+            "identifier? subscriberId context? integrationIdentifier connectionIdentifier? type \
+             endpoint",
+        )
+    }
+}
+
+pub static CHANNEL_ENDPOINT_UPDATE: Structure = Structure {
+    inside: CHANNEL_ENDPOINT.inside,
+    ..Structure::of("channel endpoint update", "endpoint")
+};
+pub static CHANNEL_ENDPOINT_QUERY: Structure = Structure {
+    own: "subscriberId? channel? providerId? integrationIdentifier? connectionIdentifier? \
+          contextKeys?",
+    ..page_query("channel endpoint query")
+};
+
+// A connection belongs to an integration, which has a channel.
+pub static CHANNEL_CONNECTION: Structure = Structure {
+    own: "_id _organizationId _environmentId _integrationId",
+    never_null: "channel",
+    inside: &[("workspace", &[&WORKSPACE]), ("auth", &[&AUTH])],
+    ..Structure::of(
+        "channel connection",
+        "identifier channel~ providerId~ integrationIdentifier~ subscriberId~ contextKeys \
+         workspace auth createdAt updatedAt",
+    )
+};
+static WORKSPACE: Structure = Structure::of("workspace", "id name?");
+static AUTH: Structure = Structure::of("auth", "accessToken");
+pub static CHANNEL_CONNECTION_CREATE: Structure = Structure {
+    inside: CHANNEL_CONNECTION.inside,
+    ..Structure::of(
+        "channel connection create",
+        "identifier? subscriberId? context? integrationIdentifier workspace auth",
+    )
+};
+pub static CHANNEL_CONNECTION_UPDATE: Structure = Structure {
+    inside: CHANNEL_CONNECTION.inside,
+    ..Structure::own("channel connection update", "workspace? auth?")
+};
+pub static CHANNEL_CONNECTION_QUERY: Structure = Structure::of(
+    "channel connection query",
+    "after? before? limit? orderDirection? orderBy? includeCursor? subscriberId? channel? \
+     providerId? integrationIdentifier? contextKeys?",
+);
+pub static CHANNEL_CONNECTION_PAGE: Structure = page(&[("data", &[&CHANNEL_CONNECTION])]);
+
+pub static TOPIC: Structure = Structure {
+    own: "_organizationId _environmentId",
+    always: "createdAt updatedAt",
+    ..Structure::of("topic", "_id key name? createdAt? updatedAt?")
+};
+pub static TOPIC_CREATE: Structure = Structure::own("topic create", "key name?");
+pub static TOPIC_UPDATE: Structure = Structure::own("topic update", "name?");
+pub static TOPIC_QUERY: Structure = Structure::of(
+    "topic query",
+    "after? before? limit? orderDirection? orderBy? includeCursor? key? name?",
+);
+pub static TOPIC_PAGE: Structure = page(&[("data", &[&TOPIC])]);
+
+pub static SUBSCRIPTION: Structure = Structure {
+    own: "_organizationId _environmentId _topicId topicKey _subscriberId subscriberId createdAt \
+          updatedAt",
+    always: "identifier contextKeys",
+    inside: &[("preferences", &[&SUBSCRIPTION_PREFERENCE])],
+    ..Structure::of("subscription", "id identifier? name? preferences? contextKeys?")
+};
+static SUBSCRIPTION_PREFERENCE: Structure = Structure {
+    own: "_workflowId",
+    inside: &[("workflow", &[&WORKFLOW_INFO])],
+    ..Structure::of("subscription preference", "subscriptionId workflow? enabled condition?")
+};
+pub static SUBSCRIBE: Structure = Structure {
+    inside: &[
+        ("subscriptions", &[&SUBSCRIBE_ITEM]),
+        ("preferences", &[&WORKFLOW_WORD, &WORKFLOWS_WORD]),
+    ],
+    ..Structure::own("subscribe", "subscriptions name? context? preferences?")
+};
+static SUBSCRIBE_ITEM: Structure =
+    Structure::own("subscriber to put in", "subscriberId identifier? name?");
+static WORKFLOW_WORD: Structure = Structure {
+    always: "enabled",
+    ..Structure::own("word about a workflow", "workflowId enabled? condition?")
+};
+static WORKFLOWS_WORD: Structure = Structure {
+    always: "enabled",
+    inside: &[("filter", &[&WORKFLOW_FILTER])],
+    ..Structure::own("word about workflows", "filter enabled? condition?")
+};
+static WORKFLOW_FILTER: Structure = Structure::own("workflow filter", "workflowIds? tags?");
+pub static UNSUBSCRIBE: Structure = Structure {
+    inside: &[("subscriptions", &[&UNSUBSCRIBE_SUBSCRIBER, &UNSUBSCRIBE_SUBSCRIPTION])],
+    ..Structure::own("unsubscribe", "subscriptions")
+};
+static UNSUBSCRIBE_SUBSCRIBER: Structure = Structure::own("subscriber to take out", "subscriberId");
+static UNSUBSCRIBE_SUBSCRIPTION: Structure =
+    Structure::own("subscription to take out", "identifier");
+pub static SUBSCRIPTION_UPDATE: Structure = Structure {
+    inside: &[("preferences", &[&WORKFLOW_WORD, &WORKFLOWS_WORD])],
+    ..Structure::own("subscription update", "name? preferences?")
+};
+pub static SUBSCRIPTION_QUERY: Structure =
+    Structure { own: "subscriberId? contextKeys?", ..page_query("subscription query") };
+pub static SUBSCRIPTIONS: Structure = Structure {
+    inside: &[
+        ("data", &[&SUBSCRIPTION]),
+        ("meta", &[&SUBSCRIPTION_META]),
+        ("errors", &[&SUBSCRIPTION_ERROR]),
+    ],
+    ..Structure::own("subscriptions", "data meta errors?")
+};
+static SUBSCRIPTION_META: Structure =
+    Structure::own("subscription meta", "totalCount successful failed");
+static SUBSCRIPTION_ERROR: Structure =
+    Structure::own("subscription error", "subscriberId code message");
+
+pub static TRANSLATION: Structure = Structure {
+    own: "_id _organizationId _environmentId",
+    ..Structure::of("translation", "resourceId resourceType locale content createdAt updatedAt")
+};
+pub static TRANSLATION_UPSERT: Structure =
+    Structure::own("translation upsert", "resourceId resourceType locale content");
+pub static TRANSLATION_IMPORT: Structure = Structure {
+    inside: &[("masterJson", &[&MASTER_JSON])],
+    ..Structure::of("translation import", "locale masterJson")
+};
+static MASTER_JSON: Structure =
+    Structure { own: "layouts?", ..Structure::of("master JSON", "workflows") };
+pub static IMPORT_RESULT: Structure =
+    Structure::of("import result", "success message successful? failed?");
+pub static TRANSLATION_QUERY: Structure =
+    Structure { own: "resourceType? resourceId? locale?", ..page_query("translation query") };
+
+pub static LAYOUT: Structure = Structure::own(
+    "layout",
+    "_id _organizationId _environmentId layoutId name isTranslationEnabled createdAt updatedAt",
+);
+pub static LAYOUT_UPSERT: Structure =
+    Structure::own("layout upsert", "layoutId name isTranslationEnabled?");
+pub static LAYOUT_QUERY: Structure =
+    Structure { own: "isTranslationEnabled?", ..page_query("layout query") };
 
 pub static ENVIRONMENT: Structure = Structure {
     own: "color createdAt",
@@ -231,17 +418,13 @@ pub static SUBSCRIBER_UPDATE: Structure = Structure::of(
 pub static SUBSCRIBER_QUERY: Structure =
     Structure { own: "email? phone? name?", ..page_query("subscriber query") };
 
-// What is listed so far has no other order than that of its ids.
 const fn page_query(name: &'static str) -> Structure {
-    Structure {
-        left_out: "orderBy",
-        ..Structure::of(name, "after? before? limit? orderDirection? orderBy? includeCursor?")
-    }
+    Structure::of(name, "after? before? limit? orderDirection? orderBy? includeCursor?")
 }
 
 pub static WORKFLOW: Structure = Structure {
-    own: "preferences? severity origin? createdAt updatedAt",
-    always: "_id",
+    own: "preferences? severity isTranslationEnabled? origin? createdAt updatedAt",
+    always: "_id isTranslationEnabled",
     inside: &[
         ("preferenceSettings", &[&PREFERENCE]),
         ("preferences", &[&PREFERENCE]),
@@ -257,7 +440,7 @@ pub static WORKFLOW: Structure = Structure {
     )
 };
 static PREFERENCE: Structure =
-    Structure { own: "enabled?", ..Structure::of("preference", CHANNELS.specified) };
+    Structure { own: "enabled? condition?", ..Structure::of("preference", CHANNELS.specified) };
 static CHANNELS: Structure =
     Structure::of("preference channels", "email? sms? in_app? chat? push?");
 static NOTIFICATION_TRIGGER: Structure = Structure {
@@ -317,8 +500,8 @@ pub static WORKFLOW_CREATE: Structure = Structure {
     inside: &[("preferenceSettings", &[&PREFERENCE]), ("steps", &[&STEP_DEFINITION])],
     ..Structure::own(
         "workflow create",
-        "workflowId name description? active? critical? severity? tags? preferenceSettings? \
-         steps data?",
+        "workflowId name description? active? critical? isTranslationEnabled? severity? tags? \
+         preferenceSettings? steps data?",
     )
 };
 static STEP_DEFINITION: Structure = Structure {
@@ -339,8 +522,8 @@ pub static WORKFLOW_UPDATE: Structure = Structure {
     ],
     ..Structure::own(
         "workflow update",
-        "name? description? active? critical? severity? tags? preferenceSettings? preferences? \
-         steps? data?",
+        "name? description? active? critical? isTranslationEnabled? severity? tags? \
+         preferenceSettings? preferences? steps? data?",
     )
 };
 static STEP_UPDATE: Structure = Structure {
@@ -469,16 +652,23 @@ pub static NOTIFICATION_QUERY: Structure = Structure::of(
      topicKey? subscriptionId? contextKeys? after? before?",
 );
 
-pub static PAGE: Structure = Structure {
-    inside: &[("data", &[&SUBSCRIBER])],
-    ..Structure::of("page", "data next~ previous~ totalCount totalCountCapped")
-};
+pub static PAGE: Structure = page(&[("data", &[&SUBSCRIBER])]);
+
+const fn page(inside: &'static [(&'static str, &'static [&'static Structure])]) -> Structure {
+    Structure {
+        inside,
+        ..Structure::of("page", "data next~ previous~ totalCount totalCountCapped")
+    }
+}
+
+pub static MARK_MESSAGES: Structure = Structure::of("mark messages", "messageId markAs");
 
 pub static PREFERENCES: Structure = Structure {
     inside: &[("global", &[&GLOBAL_PREFERENCE]), ("workflows", &[&WORKFLOW_PREFERENCE])],
     ..Structure::of("preferences", "global workflows")
 };
 static GLOBAL_PREFERENCE: Structure = Structure {
+    own: "condition?",
     inside: &[("channels", &[&CHANNELS]), ("schedule", &[&SCHEDULE])],
     ..Structure::of("global preference", "enabled channels schedule?")
 };
@@ -503,6 +693,7 @@ static DAY: Structure =
     Structure { inside: &[("hours", &[&HOURS])], ..Structure::of("day", "isEnabled hours?") };
 static HOURS: Structure = Structure::of("hours", "start end");
 static WORKFLOW_PREFERENCE: Structure = Structure {
+    own: "condition?",
     inside: &[
         ("channels", &[&CHANNELS]),
         ("overrides", &[&OVERRIDE]),
@@ -526,26 +717,36 @@ pub static BULK_PREFERENCES: Structure = Structure {
     ..Structure::of("bulk preferences", "preferences context?")
 };
 static BULK_PREFERENCE: Structure = Structure {
+    own: "condition?",
     inside: &[("channels", &[&CHANNELS])],
     ..Structure::of("bulk preference", "workflowId channels")
 };
 pub static GLOBAL_PREFERENCE_UPDATE: Structure = Structure {
     inside: &[("channels", &[&CHANNELS]), ("schedule", &[&SCHEDULE])],
-    ..Structure::own("global preference update", "enabled? channels? schedule? context?")
+    ..Structure::own("global preference update", "enabled? channels? condition? schedule? context?")
 };
 
 pub static CONTEXT: Structure = Structure {
-    own: "_organizationId _environmentId",
+    own: "_id _organizationId _environmentId",
     ..Structure::of("context", "type id data createdAt updatedAt")
 };
+pub static CONTEXT_CREATE: Structure = Structure::own("context create", "type id data?");
+pub static CONTEXT_UPDATE: Structure = Structure::of("context update", "data");
+pub static CONTEXT_QUERY: Structure = Structure { own: "type? id?", ..page_query("context query") };
 
 pub static TRIGGER: Structure = Structure {
-    inside: &[("to", &[&SUBSCRIBER_CREATE])],
+    inside: &[("to", &[&TOPIC_RECIPIENT, &SUBSCRIBER_CREATE])],
     ..Structure::own("trigger", "name to payload? overrides? transactionId? context?")
 };
+static TOPIC_RECIPIENT: Structure = Structure::own("topic to tell", "type topicKey exclude?");
+pub static TRIGGER_TOPIC: Structure =
+    Structure { inside: &[("to", &[&TOPIC_RECIPIENT])], ..Structure::own("trigger", TRIGGER.own) };
 pub static TRIGGER_RECEIPT: Structure = Structure {
     inside: &[("notifications", &[&CREATED_NOTIFICATION])],
-    ..Structure::own("trigger receipt", "acknowledged status transactionId notifications")
+    ..Structure::own(
+        "trigger receipt",
+        "acknowledged status transactionId notifications filtered? missingTopics?",
+    )
 };
 static CREATED_NOTIFICATION: Structure =
     Structure::own("created notification", "subscriberId _notificationId");

@@ -3,13 +3,17 @@
 use std::fmt::{Debug, Display};
 
 use domain::content::{ActionStatus, ButtonType, CtaType, EmailBlockType, TextAlign};
+use domain::endpoint::EndpointType;
 use domain::environment::EnvironmentType;
 use domain::filter::{FilterOperator, FilterSource, FilterType, Joint};
 use domain::job::{DigestType, ExecutionSource, ExecutionStatus};
 use domain::message::{MarkAs, MessageStatus};
-use domain::page::Direction;
-use domain::preference::{Criticality, OverrideSource, PreferenceLevel};
+use domain::page::{Direction, OrderBy};
+use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use domain::step::{DelayMetadata, DigestMetadata, MonthlyType, Ordinal, OrdinalValue};
+use domain::subscription::SubscriptionErrorCode;
+use domain::translation::ResourceType;
+use domain::trigger::{TopicRecipientType, TriggerStatus};
 use domain::vocabulary::{
     Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday,
 };
@@ -66,6 +70,36 @@ fn providers() {
         "slack discord msteams mattermost ryver zulip grafana-on-call getstream rocket-chat \
          whatsapp-business chat-webhook svc-slack fcm apns expo one-signal pushpad push-webhook \
          pusher-beams appio",
+    );
+}
+
+#[test]
+fn of_channels() {
+    check(
+        EndpointType::ALL,
+        "slack_channel slack_user webhook phone ms_teams_channel ms_teams_user",
+    );
+}
+
+#[test]
+fn of_translations() {
+    check(ResourceType::ALL, "workflow layout");
+}
+
+/// Those that the specification does not list.
+#[test]
+fn of_our_own() {
+    check(OrderBy::ALL, "_id createdAt updatedAt key");
+    check(Layer::ALL, "default definition dashboard subscriber_global subscriber_workflow");
+    check(TopicRecipientType::ALL, "Topic");
+    check(
+        TriggerStatus::ALL,
+        "processed trigger_not_active no_workflow_active_steps_defined no_workflow_steps_defined",
+    );
+    check(
+        SubscriptionErrorCode::ALL,
+        "SUBSCRIBER_NOT_FOUND SUBSCRIPTION_NOT_FOUND SUBSCRIPTION_LIMIT_EXCEEDED \
+         IDENTIFIER_TAKEN",
     );
 }
 

@@ -5,4 +5,5 @@
 
 mod document;
 mod enumerations;
+mod errors;
 mod wire;

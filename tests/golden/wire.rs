@@ -5,20 +5,35 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use domain::context::Context;
+use domain::connection::{
+    ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
+};
+use domain::context::{Context, ContextCreate, ContextQuery, ContextUpdate};
+use domain::endpoint::{
+    ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
+    EndpointType,
+};
 use domain::environment::{Environment, EnvironmentCreate};
 use domain::integration::{Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
-use domain::message::{Message, MessageQuery};
+use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
+use domain::message::{MarkMessages, Message, MessageQuery};
 use domain::notification::{Notification, NotificationPage, NotificationQuery};
 use domain::page::Page;
 use domain::preference::{
     BulkPreferences, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
 };
 use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
+use domain::subscription::{
+    Subscribe, Subscription, SubscriptionQuery, SubscriptionUpdate, Subscriptions, Unsubscribe,
+};
+use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
+use domain::translation::{
+    ImportResult, Translation, TranslationImport, TranslationQuery, TranslationUpsert,
+};
 use domain::trigger::{Trigger, TriggerReceipt};
 use domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::document::{self, Structure};
@@ -50,8 +65,97 @@ fn request<T: fmt::Debug + Serialize + DeserializeOwned>(
     Golden { file, structure, rewrite, print, defaults }
 }
 
+fn first_page() -> Value {
+    json!({ "includeCursor": false })
+}
+
 fn goldens() -> Vec<Golden> {
-    let first_page = || json!({ "includeCursor": false });
+    let mut all = of_channels();
+    all.extend(of_topics());
+    all.extend(of_translations());
+    all.extend(of_environments());
+    all.extend(of_messages());
+    all
+}
+
+fn of_channels() -> Vec<Golden> {
+    let create = |file, structure| request::<ChannelEndpointCreate>(file, structure, json!({}));
+    vec![
+        response::<ChannelEndpoint>("channel_endpoint", &document::CHANNEL_ENDPOINT),
+        create("channel_endpoint_create_slack_channel", &document::SLACK_CHANNEL_CREATE),
+        create("channel_endpoint_create_slack_user", &document::SLACK_USER_CREATE),
+        create("channel_endpoint_create_webhook", &document::WEBHOOK_CREATE),
+        create("channel_endpoint_create_phone", &document::PHONE_CREATE),
+        create("channel_endpoint_create_ms_teams_channel", &document::MS_TEAMS_CHANNEL_CREATE),
+        create("channel_endpoint_create_ms_teams_user", &document::MS_TEAMS_USER_CREATE),
+        response::<ChannelEndpointUpdate>(
+            "channel_endpoint_update",
+            &document::CHANNEL_ENDPOINT_UPDATE,
+        ),
+        request::<ChannelEndpointQuery>(
+            "channel_endpoint_query",
+            &document::CHANNEL_ENDPOINT_QUERY,
+            first_page(),
+        ),
+        response::<ChannelConnection>("channel_connection", &document::CHANNEL_CONNECTION),
+        response::<ChannelConnectionCreate>(
+            "channel_connection_create",
+            &document::CHANNEL_CONNECTION_CREATE,
+        ),
+        response::<ChannelConnectionUpdate>(
+            "channel_connection_update",
+            &document::CHANNEL_CONNECTION_UPDATE,
+        ),
+        request::<ChannelConnectionQuery>(
+            "channel_connection_query",
+            &document::CHANNEL_CONNECTION_QUERY,
+            first_page(),
+        ),
+        response::<Page<ChannelConnection>>(
+            "channel_connection_page",
+            &document::CHANNEL_CONNECTION_PAGE,
+        ),
+    ]
+}
+
+fn of_topics() -> Vec<Golden> {
+    vec![
+        response::<Topic>("topic", &document::TOPIC),
+        response::<TopicCreate>("topic_create", &document::TOPIC_CREATE),
+        response::<TopicUpdate>("topic_update", &document::TOPIC_UPDATE),
+        request::<TopicQuery>("topic_query", &document::TOPIC_QUERY, first_page()),
+        response::<Page<Topic>>("topic_page", &document::TOPIC_PAGE),
+        response::<Subscription>("subscription", &document::SUBSCRIPTION),
+        response::<Subscribe>("subscribe", &document::SUBSCRIBE),
+        response::<Unsubscribe>("unsubscribe", &document::UNSUBSCRIBE),
+        response::<SubscriptionUpdate>("subscription_update", &document::SUBSCRIPTION_UPDATE),
+        request::<SubscriptionQuery>(
+            "subscription_query",
+            &document::SUBSCRIPTION_QUERY,
+            first_page(),
+        ),
+        response::<Subscriptions>("subscriptions", &document::SUBSCRIPTIONS),
+    ]
+}
+
+fn of_translations() -> Vec<Golden> {
+    vec![
+        response::<Translation>("translation", &document::TRANSLATION),
+        response::<TranslationUpsert>("translation_upsert", &document::TRANSLATION_UPSERT),
+        response::<TranslationImport>("translation_import", &document::TRANSLATION_IMPORT),
+        response::<ImportResult>("import_result", &document::IMPORT_RESULT),
+        request::<TranslationQuery>(
+            "translation_query",
+            &document::TRANSLATION_QUERY,
+            first_page(),
+        ),
+        response::<Layout>("layout", &document::LAYOUT),
+        response::<LayoutUpsert>("layout_upsert", &document::LAYOUT_UPSERT),
+        request::<LayoutQuery>("layout_query", &document::LAYOUT_QUERY, first_page()),
+    ]
+}
+
+fn of_environments() -> Vec<Golden> {
     vec![
         response::<Environment>("environment", &document::ENVIRONMENT),
         response::<EnvironmentCreate>("environment_create", &document::ENVIRONMENT_CREATE),
@@ -76,13 +180,28 @@ fn goldens() -> Vec<Golden> {
             "workflow_create",
             &document::WORKFLOW_CREATE,
             json!({
-                "description": "", "active": false, "critical": false, "severity": "none",
-                "tags": [], "preferenceSettings": {},
+                "description": "", "active": false, "critical": false,
+                "isTranslationEnabled": false, "severity": "none", "tags": [],
+                "preferenceSettings": {},
             }),
         ),
         response::<WorkflowUpdate>("workflow_update", &document::WORKFLOW_UPDATE),
         request::<WorkflowQuery>("workflow_query", &document::WORKFLOW_QUERY, first_page()),
+        response::<Context>("context", &document::CONTEXT),
+        request::<ContextCreate>(
+            "context_create",
+            &document::CONTEXT_CREATE,
+            json!({ "data": {} }),
+        ),
+        response::<ContextUpdate>("context_update", &document::CONTEXT_UPDATE),
+        request::<ContextQuery>("context_query", &document::CONTEXT_QUERY, first_page()),
+    ]
+}
+
+fn of_messages() -> Vec<Golden> {
+    vec![
         response::<Message>("message", &document::MESSAGE),
+        response::<MarkMessages>("mark_messages", &document::MARK_MESSAGES),
         request::<MessageQuery>("message_query", &document::MESSAGE_QUERY, first_page()),
         response::<Notification>("notification", &document::NOTIFICATION),
         response::<NotificationPage>("notification_page", &document::NOTIFICATION_PAGE),
@@ -108,8 +227,8 @@ fn goldens() -> Vec<Golden> {
             &document::GLOBAL_PREFERENCE_UPDATE,
             json!({ "channels": {} }),
         ),
-        response::<Context>("context", &document::CONTEXT),
         request::<Trigger>("trigger", &document::TRIGGER, json!({ "payload": {} })),
+        request::<Trigger>("trigger_topic", &document::TRIGGER_TOPIC, json!({ "payload": {} })),
         response::<TriggerReceipt>("trigger_receipt", &document::TRIGGER_RECEIPT),
     ]
 }
@@ -243,8 +362,12 @@ fn what_may_be_absent_stays_absent() {
 }
 
 /// What is always written, and filled in where it is absent.
-const FILLED_IN: [(&str, &str); 2] =
-    [("integration", "priority"), ("trigger_receipt", "notifications")];
+const FILLED_IN: [(&str, &str); 4] = [
+    ("integration", "priority"),
+    ("subscribe", "subscriptions"),
+    ("trigger_receipt", "notifications"),
+    ("unsubscribe", "subscriptions"),
+];
 
 #[test]
 fn what_must_be_there_is_asked_for() {
@@ -277,7 +400,7 @@ fn what_is_not_known_is_ignored() {
 /// What must be there and may be null is written as null; what may be absent as well is left out.
 #[test]
 fn null_is_written_where_something_must_be() {
-    let mut nulls = 0;
+    let mut nulls = BTreeMap::new();
     for golden in goldens() {
         let nulled = golden.changed(golden.minimal(), |structure, object| {
             for (field, _) in structure.nullable() {
@@ -287,12 +410,20 @@ fn null_is_written_where_something_must_be() {
         let expected = golden.changed(golden.completed(), |structure, object| {
             for (field, _) in structure.nullable().filter(|(_, may_be_absent)| !may_be_absent) {
                 object.insert(field.into(), Value::Null);
-                nulls += 1;
+                *nulls.entry(golden.file).or_default() += 1;
             }
         });
         assert_eq!(golden.rewritten(nulled), expected, "{}", golden.file);
     }
-    assert_eq!(nulls, 4, "two on a page, two in a workflow");
+    let expected = [
+        ("channel_connection", 3),
+        ("channel_connection_page", 2 + 3),
+        ("channel_endpoint", 3),
+        ("page", 2),
+        ("topic_page", 2),
+        ("workflow", 2),
+    ];
+    assert_eq!(nulls, expected.into());
 }
 
 #[test]
@@ -311,7 +442,65 @@ fn an_update_clears_what_is_null() {
     clears("subscriber_update", &profile);
     clears("integration_update", &["configurations"]);
     clears("workflow_update", &["preferences", "data"]);
-    clears("global_preference_update", &["enabled", "schedule"]);
+    clears("global_preference_update", &["enabled", "condition", "schedule"]);
+    clears("topic_update", &["name"]);
+    clears("subscription_update", &["name"]);
+}
+
+#[test]
+fn a_word_about_a_workflow_may_take_back_its_condition() {
+    let mut json = read("bulk_preferences.full.json");
+    json["preferences"][0]["condition"] = Value::Null;
+    let golden = goldens().into_iter().find(|golden| golden.file == "bulk_preferences").unwrap();
+    assert_eq!(golden.rewritten(json.clone()), json);
+}
+
+/// An endpoint is shown with the place that it was created with, whatever type it is of.
+#[test]
+fn an_endpoint_of_every_type_is_read_as_it_is_written() {
+    for kind in EndpointType::ALL {
+        for variant in ["full", "minimal"] {
+            let create = read(&format!("channel_endpoint_create_{kind}.{variant}.json"));
+            let mut endpoint = read("channel_endpoint.full.json");
+            for field in ["type", "endpoint"] {
+                endpoint[field] = create[field].clone();
+            }
+            let read = ChannelEndpoint::deserialize(&endpoint).unwrap();
+            assert_eq!(read.endpoint.kind(), *kind);
+            assert_eq!(serde_json::to_value(read).unwrap(), endpoint);
+        }
+    }
+}
+
+/// What may be written short, and how it is written in full.
+#[test]
+fn a_request_may_be_short() {
+    fn check<T: Serialize + DeserializeOwned>(short: Value, full: &str) {
+        let read_short: T = serde_json::from_value(short).unwrap();
+        assert_eq!(serde_json::to_value(read_short).unwrap(), read(full), "{full}");
+    }
+    let id = read("mark_messages.minimal.json")["messageId"][0].clone();
+    check::<MarkMessages>(
+        json!({ "messageId": id, "markAs": "unseen" }),
+        "mark_messages.minimal.json",
+    );
+    check::<Subscribe>(json!({ "subscriptions": ["ada"] }), "subscribe.minimal.json");
+    check::<Subscribe>(json!({ "subscriberIds": ["ada"] }), "subscribe.minimal.json");
+    check::<TranslationImport>(
+        json!({ "locale": "de-de", "masterJson": {} }),
+        "translation_import.minimal.json",
+    );
+
+    let full: Unsubscribe = serde_json::from_value(read("unsubscribe.full.json")).unwrap();
+    let mut short = read("unsubscribe.full.json");
+    short["subscriptions"][0] = "ada".into();
+    assert_eq!(Unsubscribe::deserialize(short).unwrap(), full);
+
+    let full: SubscriptionUpdate =
+        serde_json::from_value(read("subscription_update.full.json")).unwrap();
+    let mut short = read("subscription_update.full.json");
+    short["preferences"][1].as_object_mut().unwrap().remove("enabled");
+    assert_eq!(SubscriptionUpdate::deserialize(short).unwrap(), full);
 }
 
 #[test]

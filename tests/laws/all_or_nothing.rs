@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
-use fuzz::facade::{Shared, World};
-use fuzz::tables::dump;
+use fuzz::facade::{Backend, Shared, World};
+use fuzz::requests::{self, Refusal};
+use fuzz::tables::{Entry, check_indexes, dump, load};
 use serde_json::{Value, json};
+use store::memory::MemoryStore;
 use tidings::domain::ids::JobId;
 use tidings::domain::integration::IntegrationDelete;
 use tidings::domain::message::{MarkAs, MessageQuery};
@@ -16,12 +18,13 @@ use tidings::domain::preference::PreferencesQuery;
 use tidings::domain::subscriber::SubscriberQuery;
 use tidings::domain::trigger::Trigger;
 use tidings::domain::workflow::WorkflowQuery;
-use tidings::{Delivery, Error, Result, store};
+use tidings::{Delivery, Error, Result};
 
 use crate::faulty::{Fault, FaultyStore, RecordingStore};
 use crate::parsed;
 use crate::seeded::{
-    acme, ada, email, email_integration, inbox, inbox_of, is_urgent, trigger, world_in,
+    self, acme, ada, email, email_integration, entries, inbox, inbox_of, is_urgent, trigger,
+    world_in,
 };
 
 #[test]
@@ -152,6 +155,64 @@ fn refused_events() {
     }
 }
 
+/// Everything that writes, also when it is to happen once: then the answer is kept with the
+/// changes, and what is too old to mean anything goes.
+#[test]
+fn whatever_is_requested() {
+    for request in requests::writing().filter(|request| !takes_steps(request)) {
+        println!("{request}");
+        check(|world| ask(world, request));
+        if request[0] == "idempotent" {
+            continue;
+        }
+        let once = [&[json!("idempotent"), json!("new")], request.as_array().unwrap().as_slice()];
+        let once = json!(once.concat());
+        check(|world| ask(world, &once));
+    }
+}
+
+/// A refusal is kept in a transaction of its own, or the call was not made.
+#[test]
+fn refusals_that_are_kept() {
+    for refused in [
+        json!(["idempotent", "new", "topics.create", { "key": "news" }]),
+        json!(["idempotent", "new", "topics.subscribe", "news", { "subscriptions": ["nobody"] }]),
+        json!(["idempotent", "new", "channel_endpoints.delete", "nowhere"]),
+    ] {
+        check(|world| match ask(world, &refused) {
+            Err(error @ Error::Store(_)) => Err(error),
+            answer => Ok(answer.unwrap_err().to_string()),
+        });
+    }
+}
+
+/// Each resource is imported by a transaction of its own, which happens as a whole or not at all.
+#[test]
+fn imports() {
+    for import in requests::writing().filter(|request| request[0] == "translations.import") {
+        let once = json!(["idempotent", "new", import[0], import[1]]);
+        check_steps(entries(), import, 1);
+        check_steps(entries(), &once, 1);
+    }
+}
+
+/// What depends on a topic goes before it, and then in several transactions, if that is a lot.
+#[test]
+fn deletions_of_much() {
+    let world = world_in(Shared::new(MemoryStore::default()));
+    for who in 0..101 {
+        let who = format!("subscriber {who}");
+        world.env.subscribers().create(parsed(json!({ "subscriberId": who }))).unwrap();
+        let item = |n| json!({ "subscriberId": who, "identifier": format!("{n} of {who}") });
+        let items: Vec<Value> = (0..10).map(item).collect();
+        let request = json!(["topics.subscribe", "empty", { "subscriptions": items }]);
+        ask(&world, &request).unwrap();
+    }
+    let crowded = dump(&world.store);
+    check_steps(&crowded, &json!(["topics.delete", "empty"]), 499);
+    check_steps(&crowded, &json!(["idempotent", "new", "topics.delete", "empty"]), 997);
+}
+
 #[test]
 fn marks() {
     for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
@@ -193,6 +254,10 @@ fn deliveries() {
 
 #[test]
 fn reading() {
+    let writing: Vec<_> = requests::writing().collect();
+    for request in requests::sound().iter().filter(|request| !writing.contains(request)) {
+        check_read(|world| ask(world, request));
+    }
     check_read(|world| acme(world).environments().list());
     check_read(|world| world.engine.environment(world.env.environment_id()));
     check_read(|world| {
@@ -246,6 +311,52 @@ fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
             assert!(dump(&store) == before, "{fault:?} leaves something behind");
         }
     }
+}
+
+/// The same, with every `stride`th call, for a request that takes several transactions: what is
+/// left of it are the first of them, and made again it comes to the same end.
+#[track_caller]
+fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
+    let recording = RecordingStore::default();
+    let world = world_with(entries, Shared::new(recording.clone()));
+    let answer = ask(&world, request).unwrap();
+    let states: BTreeSet<_> = recording.states().into_iter().collect();
+    assert!(states.len() > 2, "{request} takes one transaction");
+
+    for (kind, stride) in [(Fault::Call as fn(_) -> _, stride), (Fault::Commit, 1)] {
+        for fault in (0..).step_by(stride).map(kind) {
+            let store = FaultyStore::default();
+            let world = world_with(entries, Shared::new(store.clone()));
+            store.fail_at(fault);
+            let result = ask(&world, request);
+            if !store.recover() {
+                result.unwrap();
+                break;
+            }
+            assert_is_fault(&result, fault);
+            assert!(states.contains(&dump(&store)), "{fault:?} leaves half a transaction");
+            assert_eq!(ask(&world, request).unwrap(), answer, "{fault:?} is not made up for");
+            check_indexes(&store);
+        }
+    }
+}
+
+// What a request is answered by an operation.
+fn ask(world: &World, request: &Value) -> Result<Value> {
+    match requests::call(&world.engine, &world.env, request) {
+        Ok((answer, _)) => Ok(answer),
+        Err(Refusal::By(error)) => Err(error),
+        Err(Refusal::Unreadable(why)) => panic!("{request} is no request: {why}"),
+    }
+}
+
+fn takes_steps(request: &Value) -> bool {
+    request[0] == "translations.import" || request[0] == "delivery.run_due"
+}
+
+fn world_with(entries: &[Entry], store: Shared) -> World {
+    load(&store, entries);
+    seeded::world().moved_to(Backend::Memory(store))
 }
 
 /// The same with an operation that changes nothing.

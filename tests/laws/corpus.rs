@@ -3,7 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fuzz::{facade, history};
+use fuzz::facade::Shared;
+use fuzz::{facade, filters, history, keys, records, requests, rules};
+use store::memory::MemoryStore;
+
+use crate::seeded;
 
 #[test]
 fn histories_of_transactions() {
@@ -15,7 +19,41 @@ fn histories_of_operations() {
     replay("facade", |bytes| facade::run(&fuzz::decode(bytes)));
 }
 
-/// Runs every history in `fuzz/corpus/` that was made for `target`.
+#[test]
+fn any_cursor() {
+    replay("keys", |bytes| keys::run(&fuzz::step(bytes)));
+}
+
+#[test]
+fn any_condition() {
+    replay("rules", |bytes| rules::run(&rules::decode(bytes)));
+}
+
+#[test]
+fn any_filters() {
+    replay("filters", |bytes| filters::run(&filters::decode(bytes)));
+}
+
+#[test]
+fn any_stored_bytes() {
+    replay("records", |bytes| records::run(records::decode(bytes)));
+}
+
+#[test]
+fn any_request() {
+    replay("requests", |bytes| requests::run(&requests::decode(bytes)));
+}
+
+#[test]
+fn every_sound_request_is_done() {
+    for request in requests::sound() {
+        let world = seeded::world_in(Shared::new(MemoryStore::default()));
+        let answer = requests::call(&world.engine, &world.env, request);
+        assert!(answer.is_ok(), "{request} is answered with {answer:?}");
+    }
+}
+
+/// Runs everything in `fuzz/corpus/` that was made for `target`.
 fn replay(target: &str, run: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());

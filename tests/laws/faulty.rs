@@ -193,17 +193,3 @@ impl Store for HesitantStore {
         self.0.write(body)
     }
 }
-
-/// A memory store that says that it has made the changes of a transaction, and has not.
-#[derive(Clone, Debug, Default)]
-pub struct ForgetfulStore(pub MemoryStore);
-
-impl Store for ForgetfulStore {
-    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.0.read(body)
-    }
-
-    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        self.0.write(&mut |transaction| body(transaction).map(|_| Decision::Abort))
-    }
-}

@@ -111,7 +111,23 @@ fn check_reads_back(engine: &Engine, store: &dyn Store) {
     let notifications = env.notifications().list(&parsed(json!({ "limit": 50 }))).unwrap();
     assert_eq!(notifications.data.len(), there(Table::Notifications));
 
-    assert!(env.contexts().get(&"tenant:acme".parse().unwrap()).is_ok());
+    let contexts = env.contexts().list(&parsed(page.clone())).unwrap().data;
+    assert_eq!(contexts.len(), there(Table::Contexts));
+    let connections = env.channel_connections().list(&parsed(page.clone())).unwrap().data;
+    assert_eq!(connections.len(), there(Table::ChannelConnections));
+    let endpoints = env.channel_endpoints().list(&parsed(page.clone())).unwrap().data;
+    assert_eq!(endpoints.len(), there(Table::ChannelEndpoints));
+    let topics = env.topics().list(&parsed(page.clone())).unwrap().data;
+    assert_eq!(topics.len(), there(Table::Topics));
+    let subscriptions = topics.iter().flat_map(|topic| {
+        env.topics().subscriptions(&topic.key, &parsed(page.clone())).unwrap().data
+    });
+    assert_eq!(subscriptions.count(), there(Table::Subscriptions));
+    let layouts = env.layouts().list(&parsed(page.clone())).unwrap().data;
+    assert_eq!(layouts.len(), there(Table::Layouts));
+    let translations = env.translations().list(&parsed(page)).unwrap().data;
+    assert_eq!(translations.len(), there(Table::Translations));
+
     let preferences = env.preferences(&ada()).get(&PreferencesQuery::default()).unwrap();
     assert!(preferences.global.schedule.is_some());
     assert!(preferences.workflows.iter().any(|workflow| workflow.updated_at.is_some()));

@@ -5,11 +5,10 @@
 
 use std::env;
 
-use fuzz::facade::{Account, Op, Shape, Which};
+use fuzz::facade::{Account, Op, Profile, Shape, Which, Who};
+use fuzz::{parsed, seeded};
 use proptest::array::uniform24;
 use proptest::prelude::*;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 mod all_or_nothing;
 mod backends_agree;
@@ -20,21 +19,35 @@ mod formats;
 mod indexes_agree;
 mod kill;
 mod model;
-mod seeded;
 
 /// Any call of the facade with any of the inputs that there are.
 fn op() -> impl Strategy<Value = Op> {
-    uniform24(any::<u8>()).prop_map(|bytes| fuzz::step(&bytes))
+    let bytes = || uniform24(any::<u8>());
+    prop_oneof![
+        2 => bytes().prop_map(|bytes| fuzz::step(&bytes)),
+        1 => bytes().prop_map(|bytes| Op::Ask(None, fuzz::step(&bytes))),
+        1 => bytes().prop_map(|bytes| Op::Ask(Some(bytes[23]), fuzz::step(&bytes))),
+    ]
 }
 
 /// What a history starts with if something is to come of what follows: workflows that can be
-/// triggered, and integrations that send.
+/// triggered, integrations that send, and somebody to send to.
 fn beginning() -> Vec<Op> {
     let workflow = |which, steps| Op::CreateWorkflow(Which(which), Shape { steps, traits: 0 });
     let integration = |channel| {
-        Op::CreateIntegration(Account { channel, name: None, active: true, conditional: false })
+        let name = Some(channel);
+        Op::CreateIntegration(Account { channel, name, active: true, conditional: false })
     };
-    vec![workflow(0, 0), workflow(1, 2), workflow(2, 3), integration(0), integration(1)]
+    let subscriber = |who| Op::CreateSubscriber(Who(who), Profile(0));
+    vec![
+        workflow(0, 0),
+        workflow(1, 2),
+        workflow(2, 3),
+        integration(0),
+        integration(1),
+        subscriber(0),
+        subscriber(1),
+    ]
 }
 
 /// `cases`, as often as the scale says.
@@ -44,10 +57,4 @@ fn cases(cases: u32) -> ProptestConfig {
 
 fn scale() -> u32 {
     env::var("TIDINGS_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
-}
-
-/// The input or record that `json` describes.
-#[track_caller]
-fn parsed<T: DeserializeOwned>(json: Value) -> T {
-    serde_json::from_value(json).unwrap()
 }

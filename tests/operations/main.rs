@@ -1,14 +1,26 @@
 //! Every operation of the specification, case by case, over both backends.
 
+mod cascades;
+mod channel_connections;
+mod channel_endpoints;
+mod conditions;
+mod contexts;
 mod delivery;
 mod environments;
 mod events;
+mod fan_out;
+mod idempotency;
 mod inbox;
 mod integrations;
+mod layouts;
+mod lists;
 mod messages;
 mod mortal;
 mod notifications;
 mod preferences;
 mod subscribers;
+mod subscriptions;
+mod topics;
+mod translations;
 mod workflows;
 mod world;

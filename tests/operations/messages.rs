@@ -269,12 +269,15 @@ fn a_list_that_cannot_be_read_is_refused() {
         let refusal = "422 `before` must not be given together with `after`";
         world.refuses(refusal, || list("ada", both));
         let refusal = "422 `after` must be a cursor of this list";
-        world.refuses(refusal, || list("ada", json!({ "after": "00ff" })));
+        let cursor = Cursor::at(OrderBy::CreatedAt, &[0; 24]).to_string();
+        world.refuses(refusal, || list("ada", json!({ "after": cursor })));
     });
-    assert_eq!(
-        unreadable::<PageQuery>(json!({ "after": "not a cursor" })),
-        "`cursor` must be a cursor of this list"
-    );
+    for side in ["after", "before"] {
+        for text in ["not a cursor", "00ff", ""] {
+            let error = unreadable::<PageQuery>(json!({ side: text }));
+            assert_eq!(error, format!("`{side}` must be a cursor of this list"));
+        }
+    }
 }
 
 // A new message in the inbox of a subscriber.

@@ -2,15 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::{ContextFilter, ContextPayload, ContextSet};
+use crate::channel::ChannelFilter;
+use crate::context::{ContextPayload, ContextSet};
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit, at_most};
 use crate::ids::{
     ConnectionId, ConnectionIdentifier, EnvironmentId, IntegrationId, IntegrationIdentifier,
-    OrganizationId, PlatformId, SubscriberId,
+    OrganizationId, PlatformId, SubscriberId, plain,
 };
 use crate::integration::Integration;
-use crate::page::{OrderBy, PageQuery};
+use crate::page::PageQuery;
 use crate::secret::Secret;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, ProviderId};
@@ -111,21 +112,9 @@ pub struct ChannelConnectionQuery {
     /// Which page of them.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those of this subscriber.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscriber_id: Option<SubscriberId>,
-    /// Those of integrations on this channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<Channel>,
-    /// Those of integrations of this provider.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_id: Option<ProviderId>,
-    /// Those of this integration.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub integration_identifier: Option<IntegrationIdentifier>,
-    /// Those for exactly these contexts.
-    #[serde(skip_serializing_if = "ContextFilter::is_any")]
-    pub context_keys: ContextFilter,
+    /// Those that this lets through.
+    #[serde(flatten)]
+    pub filter: ChannelFilter,
 }
 
 impl ChannelConnection {
@@ -200,7 +189,8 @@ impl Workspace {
 
     fn check(&self) -> Result<(), Invalid> {
         let name = self.name.as_deref().unwrap_or_default();
-        at_most("workspace.name", name, Self::MAX_NAME)
+        at_most("workspace.name", name, Self::MAX_NAME)?;
+        plain("workspace.name", name)
     }
 }
 
@@ -216,11 +206,6 @@ impl ConnectionAuth {
             _ => refused(Reason::TooLong { max: Self::MAX_TOKEN, unit: Unit::Bytes }),
         }
     }
-}
-
-impl ChannelConnectionQuery {
-    /// What the list can be sorted by.
-    pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 }
 
 #[cfg(test)]

@@ -75,12 +75,21 @@ pub struct ContextQuery {
 
 /// The name of a context: its type and its id, written `type:id`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "ContextKeyFields")]
 pub struct ContextKey {
     /// The kind of thing it is, such as `tenant`.
     #[serde(rename = "type")]
     kind: ContextPart,
     /// Which one of them it is.
     id: ContextPart,
+}
+
+// What a key is read from, so that what is refused is named after its half.
+#[derive(Deserialize)]
+struct ContextKeyFields {
+    #[serde(rename = "type")]
+    kind: String,
+    id: String,
 }
 
 /// One half of a context key: 1 to 100 letters, digits, `_` and `-`.
@@ -177,6 +186,16 @@ impl Context {
             return Err(Invalid::new("data", reason));
         }
         Ok(())
+    }
+}
+
+impl TryFrom<ContextKeyFields> for ContextKey {
+    type Error = Invalid;
+
+    fn try_from(fields: ContextKeyFields) -> Result<Self, Invalid> {
+        let kind = ContextPart::new(fields.kind).map_err(|invalid| invalid.named("type"))?;
+        let id = ContextPart::new(fields.id).map_err(|invalid| invalid.named("id"))?;
+        Ok(Self { kind, id })
     }
 }
 
@@ -399,6 +418,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::sample;
 
     #[test]
     fn a_set_knows_no_order_and_no_repetition() {
@@ -433,6 +453,92 @@ mod tests {
         }
         let data = json!({ "text": "x".repeat(Context::MAX_DATA) });
         assert!(payload(json!({ "a": { "id": "b", "data": data } })).is_err());
+    }
+
+    fn context(data: Object) -> Context {
+        let key = "tenant:acme".parse().unwrap();
+        Context::new(sample::id(7), &sample::home(), key, data, sample::at(1))
+    }
+
+    #[test]
+    fn new_data_takes_the_place_of_the_old() {
+        let before = context(sample::object(json!({ "a": 1, "b": 2 })));
+        let data = sample::object(json!({ "a": 1 }));
+        let after = before.with_data(data.clone(), sample::at(9));
+        assert_eq!(after, Context { data, updated_at: sample::at(9), ..before.clone() });
+        assert_eq!(before.with_data(before.data.clone(), sample::at(9)), before, "nor the date");
+    }
+
+    #[test]
+    fn data_takes_64_kib_at_most() {
+        let around = r#"{"a":""}"#.len();
+        let check = |size: usize| {
+            let data = sample::object(json!({ "a": "x".repeat(size - around) }));
+            Context::check_data(&data).map_err(|invalid| invalid.to_string())
+        };
+        assert_eq!(check(65_536), Ok(()));
+        assert_eq!(check(65_537), Err("`data` must be at most 65536 bytes long".into()));
+    }
+
+    /// One row per filter on the wire: which contexts are shown.
+    #[test]
+    fn a_filter_asks_for_anything_or_for_nothing_or_for_a_set() {
+        #[derive(Deserialize)]
+        struct Query {
+            #[serde(default)]
+            keys: ContextFilter,
+        }
+        let set = |keys: &[&str]| keys.iter().map(|key| key.parse().unwrap()).collect();
+        let (none, one, two) = (set(&[]), set(&["a:1"]), set(&["a:1", "b:2"]));
+        for (query, shown) in [
+            (json!({}), [true, true, true]),
+            (json!({ "keys": null }), [true, true, true]),
+            (json!({ "keys": [] }), [true, false, false]),
+            (json!({ "keys": "" }), [true, false, false]),
+            (json!({ "keys": [""] }), [true, false, false]),
+            (json!({ "keys": "a:1" }), [false, true, false]),
+            (json!({ "keys": ["a:1", "a:1"] }), [false, true, false]),
+            (json!({ "keys": ["b:2", "a:1"] }), [false, false, true]),
+            (json!({ "keys": ["b:2"] }), [false, false, false]),
+        ] {
+            let Query { keys } = serde_json::from_value(query.clone()).unwrap();
+            assert_eq!([&none, &one, &two].map(|set| keys.shows(set)), shown, "{query}");
+            assert_eq!(keys.is_any(), shown == [true; 3]);
+        }
+        let error = serde_json::from_value::<ContextFilter>(json!(["a"])).unwrap_err();
+        assert_eq!(error.to_string(), "`contextKeys` must be `type:id`");
+    }
+
+    #[test]
+    fn a_query_shows_what_fulfils_all_of_it() {
+        let context = context(Object::default());
+        for (query, shows, narrow) in [
+            (json!({}), true, false),
+            (json!({ "type": "tenant" }), true, false),
+            (json!({ "type": "app" }), false, false),
+            (json!({ "id": "acme" }), true, true),
+            (json!({ "id": "acm" }), false, true),
+            (json!({ "type": "tenant", "id": "acme" }), true, true),
+            (json!({ "type": "app", "id": "acme" }), false, true),
+        ] {
+            let query: ContextQuery = serde_json::from_value(query).unwrap();
+            assert_eq!((query.shows(&context), query.is_narrow()), (shows, narrow), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_request_is_said() {
+        for (json, problem) in [
+            (json!({ "id": "acme" }), "missing field `type`"),
+            (json!({ "type": "tenant" }), "missing field `id`"),
+            (json!({ "type": "a.b", "id": "acme" }), "must be 1 to 100 letters, digits"),
+            (json!({ "type": "tenant", "id": "acme", "data": 1 }), "invalid type: integer `1`"),
+        ] {
+            let error = serde_json::from_value::<ContextCreate>(json).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+        let error = serde_json::from_value::<ContextUpdate>(json!({})).unwrap_err();
+        assert_eq!(error.to_string(), "missing field `data`");
     }
 
     proptest! {

@@ -3,9 +3,12 @@
 
 mod data;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::context::{ContextFilter, ContextPayload, ContextSet};
+use crate::channel::ChannelFilter;
+use crate::context::{ContextPayload, ContextSet};
 use crate::environment::Home;
 use crate::error::Invalid;
 use crate::ids::{
@@ -14,7 +17,7 @@ use crate::ids::{
 };
 use crate::integration::Integration;
 use crate::json::Object;
-use crate::page::{OrderBy, PageQuery};
+use crate::page::PageQuery;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, ProviderId};
 
@@ -82,7 +85,7 @@ pub struct ChannelEndpointCreate {
 }
 
 /// A new place for a channel endpoint, of the type that it has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelEndpointUpdate {
     /// The fields of the place. Those that are not named are gone.
     pub endpoint: Object,
@@ -95,24 +98,12 @@ pub struct ChannelEndpointQuery {
     /// Which page of them.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those of this subscriber.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscriber_id: Option<SubscriberId>,
-    /// Those of integrations on this channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<Channel>,
-    /// Those of integrations of this provider.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_id: Option<ProviderId>,
-    /// Those of this integration.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub integration_identifier: Option<IntegrationIdentifier>,
+    /// Those that this lets through.
+    #[serde(flatten)]
+    pub filter: ChannelFilter,
     /// Those in the workspace of this connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_identifier: Option<ConnectionIdentifier>,
-    /// Those for exactly these contexts.
-    #[serde(skip_serializing_if = "ContextFilter::is_any")]
-    pub context_keys: ContextFilter,
 }
 
 impl ChannelEndpoint {
@@ -163,9 +154,12 @@ impl ChannelEndpoint {
     }
 }
 
-impl ChannelEndpointQuery {
-    /// What the list can be sorted by.
-    pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
+// Which of the fields are secret is for the type to say, so that only their names are shown.
+impl fmt::Debug for ChannelEndpointUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.endpoint.keys().collect();
+        f.debug_struct("ChannelEndpointUpdate").field("endpoint", &names).finish()
+    }
 }
 
 impl From<Endpoint> for ChannelEndpointUpdate {

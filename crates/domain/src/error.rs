@@ -125,6 +125,12 @@ pub enum Reason {
         /// How many there must be, as in `2 or 3 arguments`.
         expected: Cow<'static, str>,
     },
+    /// A rule was broken in JSON text, whose reader knows of it only what it says.
+    #[error("{rule}")]
+    InWords {
+        /// The rule, as any other reason would say it.
+        rule: String,
+    },
     /// The JSON text is not what it should be.
     #[error("cannot be read: {problem}")]
     Unreadable {

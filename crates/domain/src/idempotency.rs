@@ -1,6 +1,7 @@
 //! Idempotency: what came of a call is kept for a while under the key that its caller gave it, so
 //! that the call happens once however often it is made.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub struct StoredAnswer {
 }
 
 /// What came of a call, as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
     /// It was done, and returned this.
@@ -66,6 +67,16 @@ impl StoredAnswer {
     /// When it stops to mean anything.
     pub fn expires_at(&self) -> Timestamp {
         self.created_at.after(Self::LIFETIME)
+    }
+}
+
+// A record that was returned may hold secrets, and here nobody knows where.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Answer::Done(_) => "Done(***)",
+            Answer::Refused(_) => "Refused(***)",
+        })
     }
 }
 

@@ -1,4 +1,7 @@
-//! JSON objects that the host application hands in: payloads, custom data, overrides.
+//! JSON that the host application hands in: requests, and the objects in them, such as payloads,
+//! custom data and overrides.
+
+mod read;
 
 use std::ops::Deref;
 
@@ -6,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
+
+pub use read::read;
 
 /// A JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
 ///

@@ -54,3 +54,6 @@ fn by_type(context: &Context) -> (String, Value) {
     let data = Value::from(context.data.clone());
     (context.key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
 }
+
+#[cfg(test)]
+mod tests;

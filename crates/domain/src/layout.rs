@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
-use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId};
+use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, plain};
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::time::Timestamp;
@@ -103,7 +103,8 @@ impl LayoutUpsert {
         if self.name.is_empty() {
             return Err(Invalid::new("name", Reason::Empty));
         }
-        at_most("name", &self.name, Layout::MAX_NAME)
+        at_most("name", &self.name, Layout::MAX_NAME)?;
+        plain("name", &self.name)
     }
 }
 
@@ -121,3 +122,6 @@ impl LayoutQuery {
         self.is_translation_enabled.is_none_or(|enabled| layout.is_translation_enabled == enabled)
     }
 }
+
+#[cfg(test)]
+mod tests;

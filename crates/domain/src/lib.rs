@@ -8,6 +8,7 @@
 //! Deliberately absent: a clock, randomness, I/O, threads and a store. What time it is, and what a
 //! new record is called, are arguments.
 
+pub mod channel;
 pub mod condition;
 pub mod connection;
 pub mod contact;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::iter;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Invalid, Reason};
 use crate::query;
@@ -15,10 +16,10 @@ use crate::vocabulary::vocabulary;
 #[serde(rename_all = "camelCase", default)]
 pub struct PageQuery {
     /// Start behind this place.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "after", skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
     /// End just before this place. Not together with `after`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "before", skip_serializing_if = "Option::is_none")]
     pub before: Option<Cursor>,
     /// How many items at most: 1 to 100, 10 if nothing is said.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
@@ -274,6 +275,21 @@ impl FromStr for Cursor {
         let cursor = bytes.and_then(|bytes| Self::decode(&bytes));
         cursor.ok_or_else(|| Invalid::new("cursor", Self::foreign()))
     }
+}
+
+// A cursor does not know which of the two it is.
+fn after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cursor>, D::Error> {
+    cursor("after", from)
+}
+
+fn before<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cursor>, D::Error> {
+    cursor("before", from)
+}
+
+fn cursor<'de, D: Deserializer<'de>>(field: &str, from: D) -> Result<Option<Cursor>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    let cursor = text.map(|text| text.parse().map_err(|invalid: Invalid| invalid.named(field)));
+    cursor.transpose().map_err(D::Error::custom)
 }
 
 impl TryFrom<String> for Cursor {

@@ -37,6 +37,16 @@ pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     .map_err(D::Error::custom)
 }
 
+/// Takes an object, where a text was not given instead.
+pub(crate) fn fields<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E> {
+    match value {
+        Value::Object(_) => T::deserialize(value).map_err(E::custom),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(E::custom("expected a text or an object"))
+        }
+    }
+}
+
 fn value_or_text<T: DeserializeOwned + FromStr<Err: Display>, E: Error>(
     value: Value,
 ) -> Result<T, E> {

@@ -197,3 +197,6 @@ impl SubscriptionPreference {
         self.condition.as_ref().map_or(self.enabled, |rule| rule.holds(data))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Topics: names under which many subscribers are reached at once.
 
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Home;
@@ -67,20 +68,20 @@ pub struct TopicQuery {
     pub name: Option<String>,
 }
 
-/// What a topic is found by: its key and its name, without regard to case.
+/// What a topic is found by: its key and its name, [folded](fold).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedTopic<'t> {
     /// The key.
-    pub key: &'t str,
+    pub key: &'t [u8],
     /// The name; empty, if there is none.
-    pub name: &'t str,
+    pub name: &'t [u8],
 }
 
 /// What topics are searched for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TopicSearch {
-    key: String,
-    name: String,
+    key: Finder<'static>,
+    name: Finder<'static>,
 }
 
 impl Topic {
@@ -150,22 +151,26 @@ impl TopicQuery {
 
     /// What the query searches for, if it leaves any topic out.
     pub fn search(&self) -> Option<TopicSearch> {
-        let folded = |text: &Option<String>| fold(text.as_deref().unwrap_or_default());
+        let folded = |text: &Option<String>| {
+            Finder::new(&fold(text.as_deref().unwrap_or_default())).into_owned()
+        };
         let search = TopicSearch { key: folded(&self.key), name: folded(&self.name) };
-        (!search.key.is_empty() || !search.name.is_empty()).then_some(search)
+        let says = |finder: &Finder<'_>| !finder.needle().is_empty();
+        (says(&search.key) || says(&search.name)).then_some(search)
     }
 }
 
 impl TopicSearch {
     /// Whether a topic is among those that are searched for.
     pub fn finds(&self, topic: FoldedTopic<'_>) -> bool {
-        topic.key.contains(&self.key) && topic.name.contains(&self.name)
+        self.key.find(topic.key).is_some() && self.name.find(topic.name).is_some()
     }
 }
 
-/// `text` without regard to case.
+/// `text` without regard to case: a part of it folds to a part of what it folds to, whatever is
+/// around it. So it goes letter by letter, and by way of capitals, of which there are fewer.
 pub fn fold(text: &str) -> String {
-    text.to_lowercase()
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Triggers: the way into the engine.
 
+use std::collections::HashSet;
+
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -216,6 +218,12 @@ impl<'t> Audience<'t> {
             (Some(known), SubscriberRecipient::Inline(_)) => *known = recipient,
             (Some(_), SubscriberRecipient::Id(_)) => {}
         }
+    }
+
+    /// What the topics are called, each once.
+    pub fn topic_keys(&self) -> impl Iterator<Item = &'t TopicKey> {
+        let mut known = HashSet::new();
+        self.topics.iter().map(|topic| &topic.topic_key).filter(move |key| known.insert(*key))
     }
 
     /// Whether a subscriber in one of the topics is not told through any of them: who is named

@@ -68,7 +68,7 @@ macro_rules! vocabulary {
 }
 pub(crate) use vocabulary;
 
-/// Reads one word of a closed list.
+/// Reads something that is written as one word.
 pub(crate) struct Word<T>(PhantomData<T>);
 
 impl<T> Default for Word<T> {

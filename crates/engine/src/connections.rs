@@ -1,5 +1,6 @@
 //! Operations on channel connections.
 
+use domain::channel::ChannelFilter;
 use domain::connection::{
     ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
@@ -7,7 +8,7 @@ use domain::ids::ConnectionIdentifier;
 use domain::page::Page;
 use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
-use crate::channels::{ChannelFilter, IntegrationNames};
+use crate::channels::{self, IntegrationNames};
 use crate::contexts::{self, NamedData};
 use crate::{Entity, Error, Result, Scope, integrations, subscribers};
 
@@ -82,17 +83,10 @@ impl ChannelConnections<'_> {
 
     /// A page of the connections, newest first unless the query says otherwise.
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
-        let request = query.page.check(ChannelConnectionQuery::ORDERS)?;
-        let filter = ChannelFilter {
-            channel: query.channel,
-            provider_id: query.provider_id,
-            integration_identifier: query.integration_identifier.as_ref(),
-            subscriber_id: query.subscriber_id.as_ref(),
-            contexts: &query.context_keys,
-        };
+        let request = query.page.check(ChannelFilter::ORDERS)?;
         let home = &self.scope.home;
         self.scope.read(|snapshot| {
-            let lists = filter.lists(home, snapshot, request.order_by)?;
+            let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;
             let list = List::new(Table::ConnectionLists, lists);
             let mut page: Page<ChannelConnection> = snapshot.page(&list, &request)?;
             let mut names = IntegrationNames::default();

@@ -66,8 +66,7 @@ impl Contexts<'_> {
         let kind = query.kind.as_ref().map(ContextPart::as_str);
         let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
         let shows = |context: &Context| query.shows(context);
-        let all = List::new(Table::ContextLists, [prefix]);
-        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        let list = List::new(Table::ContextLists, [prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 

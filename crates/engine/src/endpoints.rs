@@ -1,5 +1,6 @@
 //! Operations on channel endpoints.
 
+use domain::channel::ChannelFilter;
 use domain::endpoint::{
     ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
 };
@@ -8,7 +9,7 @@ use domain::integration::Integration;
 use domain::page::Page;
 use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
-use crate::channels::{ChannelFilter, IntegrationNames};
+use crate::channels::{self, IntegrationNames};
 use crate::contexts::{self, NamedData};
 use crate::{Entity, Error, Result, Scope, connections, integrations, subscribers};
 
@@ -81,21 +82,13 @@ impl ChannelEndpoints<'_> {
 
     /// A page of the endpoints, newest first unless the query says otherwise.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
-        let request = query.page.check(ChannelEndpointQuery::ORDERS)?;
-        let filter = ChannelFilter {
-            channel: query.channel,
-            provider_id: query.provider_id,
-            integration_identifier: query.integration_identifier.as_ref(),
-            subscriber_id: query.subscriber_id.as_ref(),
-            contexts: &query.context_keys,
-        };
+        let request = query.page.check(ChannelFilter::ORDERS)?;
         let wanted = query.connection_identifier.as_ref();
         let shows = |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
         let home = &self.scope.home;
         self.scope.read(|snapshot| {
-            let lists = filter.lists(home, snapshot, request.order_by)?;
-            let all = List::new(Table::EndpointLists, lists);
-            let list = if wanted.is_some() { all.of_records(&shows) } else { all };
+            let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;
+            let list = List::new(Table::EndpointLists, lists).of_records(wanted.is_some(), &shows);
             let mut page = snapshot.page(&list, &request)?;
             let mut names = IntegrationNames::default();
             for endpoint in &mut page.data {

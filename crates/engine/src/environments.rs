@@ -12,6 +12,19 @@ use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 use crate::{Engine, Entity, Error, Result, Rule, Scope};
 
 /// The environments of an organization.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// let acme = engine.organization("acme".try_into()?);
+/// let qa = acme.environments().create(from_value(json!({ "name": "QA", "color": "#f80" }))?)?;
+///
+/// let header = format!("ApiKey {}", qa.api_keys[0].key.expose());
+/// assert_eq!(engine.authenticate(&header)?.environment_id(), qa.id);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Environments<'e> {
     engine: &'e Engine,

@@ -1,24 +1,43 @@
 //! Triggering workflows.
 
-use std::cell::LazyCell;
-use std::collections::{HashMap, HashSet};
-
-use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey, TransactionId};
+use domain::ids::TransactionId;
 use domain::notification::{Event, Notification, NotificationTopic};
 use domain::subscriber::Subscriber;
-use domain::subscription::Subscription;
 use domain::time::Timestamp;
 use domain::trigger::{
-    AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,
+    AcceptedTrigger, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,
     TriggerStatus,
 };
-use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{ReadRecords, Transaction, WriteRecords, layout};
 
 use crate::contexts::{self, NamedData};
 use crate::delivery::{Gathered, Run};
-use crate::{Entity, Error, Result, Scope, subscribers, topics, workflows};
+use crate::fan_out::FanOut;
+use crate::{Entity, Error, Result, Scope, subscribers, workflows};
 
 /// Triggering the workflows of an environment.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # env.workflows().create(from_value(json!({
+/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
+/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
+/// # }))?)?;
+/// let greeting = from_value(json!({
+///     "name": "greeting",
+///     "to": ["ada", { "subscriberId": "grace", "firstName": "Grace" }],
+///     "transactionId": "greeting-4711",
+/// }))?;
+/// let receipt = env.events().trigger(&greeting)?;
+/// assert_eq!(receipt.notifications.len(), 2);
+/// // It happens once.
+/// assert_eq!(env.events().trigger(&greeting)?, receipt);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Events<'s> {
     pub(crate) scope: &'s Scope,
@@ -89,15 +108,15 @@ impl Events<'_> {
             contexts: &contexts,
             now,
         };
-        let told = self.fan_out(&*txn, &event, &audience)?;
-        receipt.filtered = told.filtered;
-        receipt.missing_topics = told.missing_topics;
+        let fan_out = FanOut::of(self.scope, &*txn, &event, &audience)?;
+        receipt.filtered = fan_out.filtered;
+        receipt.missing_topics = fan_out.missing;
         for recipient in audience.subscribers {
             let subscriber = subscribers::upsert(self.scope, txn, recipient.to_create(), now)?;
             let created = self.notify(txn, &event, subscriber, recipient, Vec::new())?;
             receipt.notifications.push(created);
         }
-        for (subscriber, topics) in told.subscribers {
+        for (subscriber, topics) in fan_out.told {
             let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
             let created = self.notify(txn, &event, subscriber, &recipient, topics)?;
             receipt.notifications.push(created);
@@ -142,81 +161,5 @@ impl Events<'_> {
         run.advance(txn)?;
         txn.insert(&run.notification)?;
         Ok(CreatedNotification { subscriber_id, notification_id: id })
-    }
-
-    // Who is told through the topics of the trigger, in the order of the topics, and within a topic
-    // in that in which the subscribers were created.
-    fn fan_out(
-        &self,
-        snapshot: &dyn Snapshot,
-        event: &Event<'_>,
-        audience: &Audience<'_>,
-    ) -> Result<FanOut> {
-        let mut told = FanOut::default();
-        for recipient in &audience.topics {
-            let key = &recipient.topic_key;
-            let Some(topic) = topics::find(self.scope, snapshot, key)? else {
-                told.missing_topics.push(key.clone());
-                continue;
-            };
-            let prefix = layout::subscriptions(topic.environment_id, topic.id);
-            let subscriptions: Vec<Subscription> =
-                snapshot.all(Table::TopicSubscribers, &prefix)?;
-            for of_one in subscriptions.chunk_by(Subscription::is_of_same_subscriber) {
-                self.tell(snapshot, event, audience, of_one, &mut told)?;
-            }
-        }
-        told.settle();
-        Ok(told)
-    }
-
-    // Adds a subscriber who is in a topic with these subscriptions.
-    fn tell(
-        &self,
-        snapshot: &dyn Snapshot,
-        event: &Event<'_>,
-        audience: &Audience<'_>,
-        subscriptions: &[Subscription],
-        told: &mut FanOut,
-    ) -> Result<()> {
-        let Some(first) = subscriptions.first() else { return Ok(()) };
-        if audience.excludes(&first.subscriber_id) {
-            return Ok(());
-        }
-        let subscriber = subscribers::get(self.scope, snapshot, &first.subscriber_id)?;
-        let data = LazyCell::new(|| event.data(&subscriber));
-        let admitted = subscriptions.iter().filter(|one| one.admits(event, &data));
-        match NotificationTopic::through(admitted) {
-            Some(topic) => told.add(subscriber, topic),
-            None => told.filtered.push(subscriber.subscriber_id),
-        }
-        Ok(())
-    }
-}
-
-// Who is told through topics.
-#[derive(Default)]
-struct FanOut {
-    subscribers: Vec<(Subscriber, Vec<NotificationTopic>)>,
-    places: HashMap<InternalSubscriberId, usize>,
-    filtered: Vec<SubscriberId>,
-    missing_topics: Vec<TopicKey>,
-}
-
-impl FanOut {
-    fn add(&mut self, subscriber: Subscriber, topic: NotificationTopic) {
-        let place = *self.places.entry(subscriber.id).or_insert(self.subscribers.len());
-        match self.subscribers.get_mut(place) {
-            Some((_, topics)) => topics.push(topic),
-            None => self.subscribers.push((subscriber, vec![topic])),
-        }
-    }
-
-    // Who is told through one topic was not filtered by another.
-    fn settle(&mut self) {
-        let told: HashSet<&SubscriberId> =
-            self.subscribers.iter().map(|(subscriber, _)| &subscriber.subscriber_id).collect();
-        let mut known = HashSet::new();
-        self.filtered.retain(|id| !told.contains(id) && known.insert(id.clone()));
     }
 }

@@ -15,6 +15,21 @@ use crate::cascade::Cascade;
 use crate::{Entity, Error, Result, Rule, Scope};
 
 /// The integrations of an environment.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// let create = |provider| json!({ "providerId": provider, "channel": "email", "active": true });
+/// let first = env.integrations().create(from_value(create("sendgrid"))?)?;
+/// let second = env.integrations().create(from_value(create("ses"))?)?;
+/// assert!(first.is_primary() && !second.is_primary());
+///
+/// assert!(env.integrations().set_primary(second.id)?.is_primary());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Integrations<'s> {
     pub(crate) scope: &'s Scope,

@@ -11,6 +11,18 @@ use crate::cascade::Cascade;
 use crate::{Entity, Error, Result, Scope, translations};
 
 /// The layouts of an environment. A layout is named by its identifier or its id.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// let plain = json!({ "layoutId": "plain", "name": "Plain", "isTranslationEnabled": true });
+/// let plain = env.layouts().upsert(from_value(plain)?)?;
+/// assert_eq!(env.layouts().get("plain")?, plain);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Layouts<'s> {
     pub(crate) scope: &'s Scope,
@@ -57,8 +69,7 @@ impl Layouts<'_> {
         let request = query.page.check(LayoutQuery::ORDERS)?;
         let prefix = layout::layout_ids(self.scope.environment_id());
         let shows = |layout: &Layout| query.shows(layout);
-        let all = List::new(Table::LayoutIds, [prefix]);
-        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        let list = List::new(Table::LayoutIds, [prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 

@@ -46,6 +46,7 @@ mod endpoints;
 mod environments;
 mod error;
 mod events;
+mod fan_out;
 mod idempotency;
 mod ids;
 mod inbox;

@@ -14,6 +14,29 @@ use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 use crate::{Result, Scope, subscribers, workflows};
 
 /// The messages of an environment.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # use tidings::domain::message::{MarkMessages, MessageQuery};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # env.workflows().create(from_value(json!({
+/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
+/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
+/// # }))?)?;
+/// # let ada = tidings::domain::ids::SubscriberId::new("ada")?;
+/// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
+/// let message = &env.messages().list(&ada, &MessageQuery::default())?.data[0];
+/// assert_eq!(message.text(), Some("Hello!"));
+///
+/// // As a request says it.
+/// let mark = json!({ "messageId": message.id, "markAs": "seen" });
+/// let MarkMessages { message_id, mark_as } = from_value(mark)?;
+/// assert_eq!(env.messages().mark_as(&ada, &message_id, mark_as)?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Messages<'s> {
     pub(crate) scope: &'s Scope,
@@ -88,8 +111,7 @@ pub(crate) fn page(
     let prefix = layout::messages(scope.environment_id(), subscriber.id);
     let (table, rest) = source(query);
     let shows = |message: &Message| rest.shows(message);
-    let all = List::new(table, [prefix]);
-    let list = if rest.is_narrow() { all.of_records(&shows) } else { all };
+    let list = List::new(table, [prefix]).of_records(rest.is_narrow(), &shows);
     Ok(snapshot.page(&list, &request)?)
 }
 

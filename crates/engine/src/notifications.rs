@@ -14,6 +14,31 @@ use store::{Key, Order, Prefix, ReadRecords, Snapshot, Table, layout};
 use crate::{Entity, Error, Result, Scope, workflows};
 
 /// The activity list of an environment.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # env.workflows().create(from_value(json!({
+/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
+/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
+/// # }))?)?;
+/// # let trigger = json!({ "name": "greeting", "to": ["ada", "grace"], "transactionId": "t1" });
+/// # env.events().trigger(&from_value(trigger)?)?;
+/// let query = from_value(json!({ "transactionId": "t1", "subscriberIds": ["grace"] }))?;
+/// let page = env.notifications().list(&query)?;
+/// assert_eq!(page.data.len(), 1);
+///
+/// let notification = env.notifications().get(page.data[0].id)?;
+/// for job in &notification.jobs {
+///     for detail in &job.execution_details {
+///         println!("{}: {}", job.kind, detail.detail);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Notifications<'s> {
     pub(crate) scope: &'s Scope,

@@ -18,6 +18,29 @@ use crate::contexts::{self, NamedData};
 use crate::{Entity, Error, Result, Rule, Scope, subscribers, workflows};
 
 /// The preferences of a subscriber.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # use tidings::domain::preference::PreferencesQuery;
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # env.workflows().create(from_value(json!({
+/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
+/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
+/// # }))?)?;
+/// # let ada = tidings::domain::ids::SubscriberId::new("ada")?;
+/// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;
+/// env.preferences(&ada).update_bulk(&from_value(json!({
+///     "preferences": [{ "workflowId": "greeting", "channels": { "email": false } }],
+/// }))?)?;
+///
+/// let preferences = env.preferences(&ada).get(&PreferencesQuery::default())?;
+/// assert_eq!(preferences.workflows[0].channels.email, Some(false));
+/// assert_eq!(preferences.workflows[0].channels.in_app, Some(true));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SubscriberPreferences<'s> {
     pub(crate) scope: &'s Scope,

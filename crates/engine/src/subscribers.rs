@@ -15,6 +15,23 @@ use crate::cascade::Cascade;
 use crate::{Entity, Error, Result, Scope, integrations};
 
 /// The subscribers of an environment.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// let ada = json!({ "subscriberId": "ada", "firstName": "Ada", "email": "ada@example.org" });
+/// let ada = env.subscribers().create(from_value(ada)?)?;
+///
+/// // What is left out stays, and null clears.
+/// let update = from_value(json!({ "email": null }))?;
+/// let ada = env.subscribers().update(&ada.subscriber_id, update)?;
+/// assert_eq!(ada.profile.first_name.as_deref(), Some("Ada"));
+/// assert_eq!(ada.profile.email, None);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Subscribers<'s> {
     pub(crate) scope: &'s Scope,
@@ -69,8 +86,7 @@ impl Subscribers<'_> {
             None => (Table::SubscriberIds, layout::subscriber_ids(environment)),
         };
         let shows = |subscriber: &Subscriber| query.shows(subscriber);
-        let all = List::new(table, [prefix]);
-        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        let list = List::new(table, [prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 

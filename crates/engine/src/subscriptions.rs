@@ -119,7 +119,7 @@ impl Topics<'_> {
                     List::new(Table::TopicSubscribers, prefix)
                 }
             };
-            let list = if query.context_keys.is_any() { all } else { all.of_records(&shows) };
+            let list = all.of_records(!query.context_keys.is_any(), &shows);
             let mut page: Page<Subscription> = snapshot.page(&list, &request)?;
             for subscription in &mut page.data {
                 *subscription = self.with_workflows(snapshot, subscription.clone())?;

@@ -99,8 +99,7 @@ impl Topics<'_> {
             let topic = layout::folded_topic(text);
             search.as_ref().zip(topic).is_some_and(|(search, topic)| search.finds(topic))
         };
-        let all = List::new(Table::TopicLists, [prefix]);
-        let list = if search.is_some() { all.of_texts(&finds) } else { all };
+        let list = List::new(Table::TopicLists, [prefix]).of_texts(search.is_some(), &finds);
         self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 

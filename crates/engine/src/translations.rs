@@ -101,8 +101,7 @@ impl Translations<'_> {
         let request = query.page.check(TranslationQuery::ORDERS)?;
         let prefix = layout::translation_ids(self.scope.environment_id());
         let shows = |translation: &Translation| query.shows(translation);
-        let all = List::new(Table::TranslationIds, [prefix]);
-        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        let list = List::new(Table::TranslationIds, [prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 
@@ -127,20 +126,20 @@ impl Translations<'_> {
         let environment = self.scope.environment_id();
         self.scope.write_in_steps("translations.delete_group", resource, (), |txn, now, ()| {
             let resource = known(self.scope, &*txn, resource)?;
-            if !txn.contains(
-                Table::TranslationGroups,
-                &layout::translation_group(environment, &resource),
-            )? {
-                return Err(Error::not_found(Entity::TranslationGroup, name(&resource)));
-            }
+            let key = layout::translation_group(environment, &resource);
+            let group: Option<TranslationGroup> = txn.find(&key)?;
+            let missing = || Error::not_found(Entity::TranslationGroup, name(&resource));
+            let group = group.ok_or_else(missing)?;
             let mut cascade = Cascade::new(txn);
-            remove_group(&mut cascade, environment, &resource)?;
-            cascade.then(|txn| match resource.resource_type {
-                ResourceType::Workflow => {
-                    workflows::stop_translating(self.scope, txn, &resource.resource_id, now)
-                }
-                ResourceType::Layout => {
-                    layouts::stop_translating(self.scope, txn, &resource.resource_id, now)
+            let translations = layout::translations(environment, &resource);
+            cascade.remove::<Translation>(Table::Translations, &translations)?;
+            // The group goes last, for without it there would be nothing to go on with.
+            cascade.then(|txn| {
+                txn.remove(&group)?;
+                let id = &resource.resource_id;
+                match resource.resource_type {
+                    ResourceType::Workflow => workflows::stop_translating(self.scope, txn, id, now),
+                    ResourceType::Layout => layouts::stop_translating(self.scope, txn, id, now),
                 }
             })
         })

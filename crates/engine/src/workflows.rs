@@ -12,6 +12,22 @@ use crate::cascade::Cascade;
 use crate::{Entity, Error, Result, Scope, translations};
 
 /// The workflows of an environment. A workflow is named by its identifier, its id or its slug.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// let greeting = env.workflows().create(from_value(json!({
+///     "workflowId": "greeting",
+///     "name": "Greeting",
+///     "active": true,
+///     "steps": [{ "type": "in_app", "template": { "body": "Hello {{ payload.name }}!" } }],
+/// }))?)?;
+/// assert_eq!(env.workflows().get(&greeting.slug())?, greeting);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Workflows<'s> {
     pub(crate) scope: &'s Scope,
@@ -54,8 +70,7 @@ impl Workflows<'_> {
         let request = query.page.check(WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
         let shows = |workflow: &Workflow| query.shows(workflow);
-        let all = List::new(Table::Workflows, [prefix]);
-        let list = if query.is_narrow() { all.of_records(&shows) } else { all };
+        let list = List::new(Table::Workflows, [prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
     }
 

@@ -10,7 +10,7 @@ use domain::page::{self, OrderBy};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use crate::KeyRange;
+use crate::{KeyRange, Order};
 
 /// The full key of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,9 +67,18 @@ impl Prefix {
         (Bound::Included(self.0.clone()), end)
     }
 
+    /// The keys with this prefix that are on the far side of `bound` as seen in `order`, or all.
+    pub(crate) fn beyond(&self, bound: Option<&page::Bound>, order: Order) -> KeyRange {
+        match (bound, order) {
+            (None, _) => self.range(),
+            (Some(bound), Order::Ascending) => self.above(bound),
+            (Some(bound), Order::Descending) => self.below(bound),
+        }
+    }
+
     /// The keys with this prefix that sort behind `bound`. Those that go on where its item ends
     /// are on the side of the item.
-    pub(crate) fn above(&self, bound: &page::Bound) -> KeyRange {
+    fn above(&self, bound: &page::Bound) -> KeyRange {
         let start = match bound {
             page::Bound::Included(cursor) => self.item(cursor).range().0,
             page::Bound::Excluded(cursor) => match self.item(cursor).upper_bound() {
@@ -82,7 +91,7 @@ impl Prefix {
 
     /// The keys with this prefix that sort in front of `bound`. Those that go on where its item
     /// ends are on the side of the item.
-    pub(crate) fn below(&self, bound: &page::Bound) -> KeyRange {
+    fn below(&self, bound: &page::Bound) -> KeyRange {
         let end = match bound {
             page::Bound::Included(cursor) => self.item(cursor).range().1,
             page::Bound::Excluded(cursor) => Bound::Excluded(self.item(cursor).0),

@@ -235,7 +235,7 @@ pub fn topic_list(environment: EnvironmentId, order_by: OrderBy) -> Prefix {
 
 /// What an entry in [`Table::TopicLists`] says behind what it is sorted by.
 pub fn folded_topic(text: &[u8]) -> Option<FoldedTopic<'_>> {
-    let mut parts = std::str::from_utf8(text).ok()?.split('\0');
+    let mut parts = text.split(|byte| *byte == 0);
     Some(FoldedTopic { key: parts.next()?, name: parts.next()? })
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -43,6 +44,17 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Runs `body` in a transaction, alone, and makes its changes durable if it decides so.
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
+}
+
+// So that a host can keep hold of a store that it gives to an engine.
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.as_ref().read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        self.as_ref().write(body)
+    }
 }
 
 /// A fixed view of every table.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, OrderBy, Page, PageRequest, Place, Total};
 
-use crate::records::{ReadRecords, Record, corrupt, follow};
+use crate::records::{Record, corrupt, follow};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
 /// A list of records: what it is made of, and which of them it shows.
@@ -28,17 +28,16 @@ impl<'l, R: Record> List<'l, R> {
         Self { table, parts: parts.into_iter().collect(), shown: Shown::All }
     }
 
-    /// The list without the records that `shows` does not let through.
+    /// The list without the records that `shows` does not let through, if it is `narrow`.
     #[must_use]
-    pub fn of_records(self, shows: &'l dyn Fn(&R) -> bool) -> Self {
-        Self { shown: Shown::ByRecord(shows), ..self }
+    pub fn of_records(self, narrow: bool, shows: &'l dyn Fn(&R) -> bool) -> Self {
+        if narrow { Self { shown: Shown::ByRecord(shows), ..self } } else { self }
     }
 
-    /// The list without the records that `shows` does not let through by what their entries say
-    /// behind what they are sorted by.
+    /// The same, by what the entries of the records say behind what they are sorted by.
     #[must_use]
-    pub fn of_texts(self, shows: &'l dyn Fn(&[u8]) -> bool) -> Self {
-        Self { shown: Shown::ByText(shows), ..self }
+    pub fn of_texts(self, narrow: bool, shows: &'l dyn Fn(&[u8]) -> bool) -> Self {
+        if narrow { Self { shown: Shown::ByText(shows), ..self } } else { self }
     }
 }
 
@@ -76,8 +75,11 @@ pub(crate) fn page<R: Record>(
         Place::After(_) => (reader.goes_on_behind(start.as_ref(), backwards)?, goes_on),
         Place::Before(_) => (goes_on, reader.goes_on_behind(end.as_ref(), forwards)?),
     };
-    let whole = request.place == Place::Start && !goes_on;
-    let counted = if whole { found.len() } else { reader.count()? };
+    let counted = match (&request.place, &end) {
+        (Place::Start, _) if !goes_on => found.len(),
+        (Place::Start, Some(end)) => found.len() + reader.count(Some((end, forwards)))?,
+        _ => reader.count(None)?,
+    };
     Ok(Page {
         next: end.filter(|_| has_next),
         previous: start.filter(|_| has_previous),
@@ -97,11 +99,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     fn read(&self, bound: Option<&Bound>, order: Order, limit: usize) -> Result<Vec<Entry>> {
         let mut found = Vec::new();
         for part in &self.list.parts {
-            let range = match (bound, order) {
-                (None, _) => part.range(),
-                (Some(bound), Order::Ascending) => part.above(bound),
-                (Some(bound), Order::Descending) => part.below(bound),
-            };
+            let range = part.beyond(bound, order);
             let before = found.len();
             self.each(part, &range, order, |sorted, key, value| {
                 let (sorted, key, value) = (sorted.to_vec(), key.to_vec(), value.to_vec());
@@ -119,22 +117,20 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         Ok(found)
     }
 
-    // Counts to one past the cap of a total.
-    fn count(&self) -> Result<usize> {
+    // Counts to one past the cap of a total, the whole list or what is behind a place in it.
+    fn count(&self, behind: Option<(&Cursor, Order)>) -> Result<usize> {
         let limit = Total::CAP + 1;
         let mut count = 0;
         for part in &self.list.parts {
-            match self.list.shown {
-                Shown::All => count += self.snapshot.count(self.list.table, part, limit - count)?,
-                Shown::ByText(_) | Shown::ByRecord(_) => {
-                    self.each(part, &part.range(), Order::Ascending, |_, _, _| {
-                        count += 1;
-                        go_on_if(count < limit)
-                    })?;
-                }
-            }
-            if count >= limit {
-                break;
+            let range = match behind {
+                None => part.range(),
+                Some((cursor, order)) => part.beyond(Some(&Bound::Excluded(cursor.clone())), order),
+            };
+            if count < limit {
+                self.each(part, &range, Order::Ascending, |_, _, _| {
+                    count += 1;
+                    go_on_if(count < limit)
+                })?;
             }
         }
         Ok(count)

@@ -12,9 +12,10 @@ use domain::preference::{BulkPreferences, GlobalPreferenceUpdate};
 use domain::subscriber::{SubscriberCreate, SubscriberUpdate};
 use domain::trigger::Trigger;
 use domain::workflow::{WorkflowCreate, WorkflowUpdate};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidings::SendError;
+
+use crate::parsed;
 
 /// One of four subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
@@ -256,7 +257,7 @@ impl Event {
 }
 
 impl About {
-    fn payload(self) -> Option<ContextPayload> {
+    pub(super) fn payload(self) -> Option<ContextPayload> {
         let context = match self.0 % 4 {
             0 => return None,
             1 => json!({ "tenant": "acme" }),
@@ -368,8 +369,4 @@ fn with(mut json: Value, fields: Value) -> Value {
         json.extend(fields);
     }
     json
-}
-
-fn parsed<T: DeserializeOwned>(json: Value) -> T {
-    serde_json::from_value(json).expect("the input is well formed")
 }

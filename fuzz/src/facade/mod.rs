@@ -13,15 +13,19 @@ use domain::preference::PreferencesQuery;
 use domain::subscriber::SubscriberQuery;
 use domain::time::Timestamp;
 use domain::workflow::WorkflowQuery;
+use serde_json::{Value, json};
 use store::memory::MemoryStore;
 use store::{ReadBody, Store, WriteBody};
 use tidings::{Clock, Engine, ManualClock, Organization, Outbox, Result, Scope, SeededEntropy};
 
 use crate::disk::Disk;
+use crate::requests;
 use crate::tables::{check_indexes, dump};
 
+mod asked;
 mod inputs;
 
+pub use asked::{Asked, Channel, Verb, Wish};
 pub use inputs::{About, Account, Event, Mark, Profile, Refusal, Shape, Span, Which, Who, Word};
 
 /// One call of the facade, or something that happens around it.
@@ -53,6 +57,8 @@ pub enum Op {
     Wait(Span),
     /// The process is killed and started again.
     Restart,
+    /// Something else is asked for, perhaps with one of four idempotency keys.
+    Ask(Option<u8>, Asked),
 }
 
 /// An engine, and the only environment that is used.
@@ -197,6 +203,12 @@ impl World {
                 self.restart();
                 String::new()
             }
+            Op::Ask(None, asked) => self.ask(&asked.request()),
+            Op::Ask(Some(key), asked) => {
+                let mut request = vec![json!("idempotent"), json!(format!("key {}", key % 4))];
+                request.extend(asked.request().as_array().cloned().unwrap_or_default());
+                self.ask(&json!(request))
+            }
         }
     }
 
@@ -239,8 +251,19 @@ impl World {
             })),
             text(env.notifications().list(&NotificationQuery::default())),
             text(env.environments().list()),
+            self.ask(&json!(["contexts.list", { "orderBy": "updatedAt" }])),
+            self.ask(&json!(["channel_connections.list", { "orderBy": "updatedAt" }])),
+            self.ask(&json!(["channel_endpoints.list", { "subscriberId": id }])),
+            self.ask(&json!(["topics.list", { "orderBy": "key", "limit": 1 }])),
+            self.ask(&json!(["topics.subscriptions", asked::topic(who.0), { "limit": 2 }])),
+            self.ask(&json!(["layouts.list", {}])),
+            self.ask(&json!(["translations.list", {}])),
         ]
         .join("\n")
+    }
+
+    fn ask(&self, request: &Value) -> String {
+        requests::text(&requests::call(&self.engine, &self.env, request))
     }
 
     fn restart(&mut self) {

@@ -133,6 +133,7 @@ fn contexts_are_created_and_their_data_replaced() {
         assert_eq!(
             wire(&created),
             json!({
+                "_id": created.context_id,
                 "_organizationId": "acme",
                 "_environmentId": world.env.environment_id(),
                 "type": "tenant",

@@ -58,6 +58,7 @@ fn a_new_workflow_is_as_it_was_described() {
                 "description": "Sent when an order leaves.",
                 "active": true,
                 "draft": false,
+                "isTranslationEnabled": false,
                 "preferenceSettings": { "enabled": true, "email": false },
                 "critical": true,
                 "tags": ["orders", "news"],

@@ -38,7 +38,7 @@ proptest! {
             symbol => json!({ symbol: [inner, 1] }),
         };
         let error = Rule::new(way.iter().fold(inner, around)).unwrap_err();
-        let places = way.iter().rev().map(|symbol| format!(".{symbol}[0]")).collect::<String>();
+        let places = way.iter().rev().flat_map(|symbol| [".", symbol, "[0]"]).collect::<String>();
         let reason = Reason::UnknownOperator { operator: "equals".into() };
         prop_assert_eq!(error, Invalid::new(format!("condition{places}"), reason));
     }
@@ -54,7 +54,8 @@ proptest! {
             (json!({ "map": [{ "var": "list" }, { "var": "" }] }), &data["list"]),
             (json!({ "merge": { "var": "list" } }), &data["list"]),
             (json!({ "filter": [{ "var": "list" }, true] }), &data["list"]),
-            (json!({ "reduce": [{ "var": "list" }, { "var": "accumulator" }, { "var": "x" }] }), &data["x"]),
+            (json!({ "reduce": [[1], { "var": "accumulator" }, { "var": "x" }] }), &data["x"]),
+            (json!({ "reduce": [{ "var": "list" }, { "var": "current" }] }), &data["list"][1]),
         ] {
             prop_assert_eq!(&rule(source).evaluate(&data), expected);
         }
@@ -159,10 +160,8 @@ fn with_arity(symbol: &str, arguments: &[Value]) -> Value {
         _ => 2,
     };
     let padding = std::iter::repeat(Value::from("a"));
-    Value::from_iter([(
-        symbol,
-        Value::from_iter(arguments.iter().cloned().chain(padding).take(count)),
-    )])
+    let arguments = arguments.iter().cloned().chain(padding).take(count).collect::<Value>();
+    json!({ symbol: arguments })
 }
 
 fn any_scalar_but_null() -> impl Strategy<Value = Value> {
@@ -232,24 +231,40 @@ mod agreed {
         (select(symbols), arguments).prop_map(|(symbol, list)| json!({ symbol: list })).boxed()
     }
 
+    fn two(
+        one: impl Strategy<Value = Value> + 'static,
+        two: impl Strategy<Value = Value> + 'static,
+    ) -> BoxedStrategy<Vec<Value>> {
+        (one, two).prop_map(|(one, two)| vec![one, two]).boxed()
+    }
+
+    fn three(
+        one: Rules,
+        two: impl Strategy<Value = Value> + 'static,
+        three: impl Strategy<Value = Value> + 'static,
+    ) -> BoxedStrategy<Vec<Value>> {
+        (one, two, three).prop_map(|(one, two, three)| vec![one, two, three]).boxed()
+    }
+
+    fn not_empty(text: Value) -> Value {
+        json!({ "cat": [text, "."] })
+    }
+
     fn truth(depth: u32, names: Names) -> Rules {
         let Some(inside) = depth.checked_sub(1) else {
             return call(&["!", "!!"], vec(proptest::bool::ANY.prop_map(Value::from), 1));
         };
-        let both = || (scalar(inside, names), scalar(inside, names)).prop_map(|(a, b)| vec![a, b]);
-        let some = || vec(truth(inside, names), 1..4);
-        let over = (number_list(), truth(inside, NUMBER)).prop_map(|(a, b)| vec![a, b]);
-        let items = (Just(json!({ "var": "items" })), truth(inside, ITEM));
+        let items = Just(json!({ "var": "items" }));
         prop_oneof![
-            call(&["==", "!=", "===", "!==", "<", "<=", ">", ">="], both()),
+            call(&["==", "!=", "===", "!==", "<", "<=", ">", ">="], vec(scalar(inside, names), 2)),
             call(&["<", "<="], vec(number(inside, names), 3)),
             call(&["!", "!!"], vec(super::any_scalar_but_null(), 1)),
             call(&["!", "!!"], vec(list(inside, names), 1)),
-            call(&["and", "or"], some()),
-            call(&["in"], (text(0, names), text(inside, names)).prop_map(|(a, b)| vec![a, b])),
-            call(&["in"], (scalar(0, names), list(inside, names)).prop_map(|(a, b)| vec![a, b])),
-            call(&["all", "some", "none"], over),
-            call(&["all", "some", "none"], items.prop_map(|(a, b)| vec![a, b])),
+            call(&["and", "or"], vec(truth(inside, names), 1..4)),
+            call(&["in"], two(text(0, names), text(inside, names).prop_map(not_empty))),
+            call(&["in"], two(scalar(0, names), list(inside, names))),
+            call(&["all", "some", "none"], two(number_list(), truth(inside, NUMBER))),
+            call(&["all", "some", "none"], two(items, truth(inside, ITEM))),
         ]
         .boxed()
     }
@@ -260,18 +275,13 @@ mod agreed {
         let Some(inside) = depth.checked_sub(1) else {
             return prop_oneof![literal(), variable(names.numbers, literal())].boxed();
         };
-        let sum = (number_list(), number(inside, STEP), number(0, names));
         prop_oneof![
             call(&["+", "*", "max", "min"], vec(number(inside, names), 1..4)),
             call(&["+", "-", "/"], vec(text(0, names), 2)),
             call(&["-", "/", "%"], vec(scalar_but_text(inside, names), 2)),
             call(&["-"], vec(number(inside, names), 1)),
-            call(
-                &["if", "?:"],
-                (truth(inside, names), number(0, names), number(0, names))
-                    .prop_map(|(a, b, c)| vec![a, b, c])
-            ),
-            call(&["reduce"], sum.prop_map(|(a, b, c)| vec![a, b, c])),
+            call(&["if", "?:"], three(truth(inside, names), number(0, names), number(0, names))),
+            call(&["reduce"], three(number_list(), number(inside, STEP), number(0, names))),
         ]
         .boxed()
     }
@@ -288,16 +298,9 @@ mod agreed {
         let places = || (-5..5).prop_map(Value::from);
         prop_oneof![
             call(&["cat"], vec(prop_oneof![text(inside, names), truth(0, names)], 1..4)),
-            call(&["substr"], (text(inside, names), places()).prop_map(|(a, b)| vec![a, b])),
-            call(
-                &["substr"],
-                (text(inside, names), places(), places()).prop_map(|(a, b, c)| vec![a, b, c])
-            ),
-            call(
-                &["if"],
-                (truth(inside, names), text(0, names), text(0, names))
-                    .prop_map(|(a, b, c)| vec![a, b, c])
-            ),
+            call(&["substr"], two(text(inside, names), places())),
+            call(&["substr"], three(text(inside, names), places(), places())),
+            call(&["if"], three(truth(inside, names), text(0, names), text(0, names))),
         ]
         .boxed()
     }
@@ -312,10 +315,7 @@ mod agreed {
         };
         prop_oneof![
             call(&["merge"], vec(prop_oneof![list(inside, names), number(0, names)], 0..3)),
-            call(
-                &["map", "filter"],
-                (list(0, names), scalar(inside, NUMBER)).prop_map(|(a, b)| vec![a, b])
-            ),
+            call(&["map", "filter"], two(list(0, names), scalar(inside, NUMBER))),
             call(
                 &["missing"],
                 vec(
@@ -325,8 +325,7 @@ mod agreed {
             ),
             call(
                 &["missing_some"],
-                (0..3, Just(json!(["n", "none", "nor.this"])))
-                    .prop_map(|(a, b)| vec![Value::from(a), b])
+                two((0..3).prop_map(Value::from), Just(json!(["n", "none", "nor.this"])))
             ),
         ]
         .boxed()

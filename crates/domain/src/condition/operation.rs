@@ -186,8 +186,10 @@ fn filled<const N: usize>(
     filler: impl Into<Value>,
 ) -> Result<Box<[Node; N]>, Reason> {
     if !(least..=N).contains(&arguments.len()) {
-        let range = (least..=N).map(|count| count.to_string()).collect::<Vec<_>>();
-        return Err(expected(format!("{} arguments", range.join(" or "))));
+        return Err(match least {
+            0 => expected(format!("at most {N} arguments")),
+            least => expected(format!("{least} or {N} arguments")),
+        });
     }
     let filler = filler.into();
     arguments.resize_with(N, || Node::Literal(filler.clone()));

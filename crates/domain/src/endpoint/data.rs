@@ -241,10 +241,12 @@ impl TryFrom<String> for WebhookUrl {
             return Err(Invalid::new("url", reason));
         }
         // A host at least; the rest is for the platform to understand.
-        let rest = raw.strip_prefix("https://").or_else(|| raw.strip_prefix("http://"));
-        let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-        let is_plain = |text: &str| !text.contains(|c: char| c.is_whitespace() || c.is_control());
-        if host.is_some_and(|host| !host.is_empty()) && is_plain(&raw) {
+        let (scheme, rest) = raw.split_once("://").unwrap_or_default();
+        let is_known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+        let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = place.rsplit('@').next().unwrap_or_default();
+        let is_plain = !raw.contains(|c: char| c.is_whitespace() || c.is_control());
+        if is_known && is_plain && !host.is_empty() && !host.starts_with(':') {
             return Ok(Self(Secret::new(raw)));
         }
         Err(Invalid::new("url", Reason::malformed("an absolute `http` or `https` URL")))

@@ -170,6 +170,52 @@ fn history() -> impl Strategy<Value = Stage> {
     })
 }
 
+#[test]
+fn one_to_a_thousand_messages_are_marked_at_once() {
+    let check = |count: usize| {
+        let ids: Vec<_> = (0..count).map(|n| sample::id(n as u128)).collect();
+        Message::check_marked(&ids).map_err(|invalid| invalid.to_string())
+    };
+    assert_eq!([check(1), check(1_000)], [Ok(()), Ok(())]);
+    assert_eq!(check(0), Err("`messageId` must not be empty".into()));
+    assert_eq!(check(1_001), Err("`messageId` must have at most 1000 items".into()));
+}
+
+/// One row per request to mark messages: the messages, or what is wrong with it.
+#[test]
+fn a_request_to_mark_names_one_message_or_several() {
+    let (one, other) = (sample::id::<MessageId>(1), sample::id::<MessageId>(2));
+    for (json, expected) in [
+        (json!({ "messageId": one, "markAs": "seen" }), Ok(vec![one])),
+        (
+            json!({ "messageId": [other, one, other], "markAs": "read" }),
+            Ok(vec![other, one, other]),
+        ),
+        (json!({ "messageId": [], "markAs": "read" }), Ok(vec![])),
+        (
+            json!({ "messageId": "42", "markAs": "read" }),
+            Err("`messageId` must be an identifier made by the engine"),
+        ),
+        (json!({ "messageId": [one, 7], "markAs": "read" }), Err("invalid type: integer `7`")),
+        (json!({ "messageId": null, "markAs": "read" }), Err("invalid type: null")),
+        (json!({ "markAs": "read" }), Err("missing field `messageId`")),
+        (json!({ "messageId": one }), Err("missing field `markAs`")),
+        (
+            json!({ "messageId": one, "markAs": "archived" }),
+            Err("`markAs` must be one of read, seen, unread, unseen"),
+        ),
+    ] {
+        let read = serde_json::from_value::<MarkMessages>(json);
+        match (read, expected) {
+            (Ok(request), Ok(ids)) => assert_eq!(request.message_id, ids),
+            (Err(error), Err(problem)) => {
+                assert!(error.to_string().contains(problem), "{error}");
+            }
+            (read, expected) => panic!("{read:?}, not {expected:?}"),
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn a_mark_that_is_made_again_changes_nothing(

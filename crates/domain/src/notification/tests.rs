@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::sample;
+use crate::topic::Topic;
 
 fn query(json: Value) -> NotificationQuery {
     serde_json::from_value(json).unwrap()
@@ -142,6 +143,31 @@ fn a_new_one_has_a_job_for_each_active_step() {
     assert_eq!(notification.channels, kinds);
     assert!(notification.jobs.iter().all(|job| job.status == JobStatus::Pending));
     assert_eq!(notification.jobs[1].step.parent_id, Some(notification.jobs[0].step.id));
+}
+
+#[test]
+fn a_topic_is_named_with_the_subscriptions_that_let_something_through() {
+    let subscription = |identifier: &str| {
+        let create = serde_json::from_value(json!({ "key": "orders" })).unwrap();
+        let topic = Topic::new(sample::id(7), &sample::home(), create, sample::at(0));
+        let subscriber = sample::subscriber(json!({}));
+        let (of, contexts) = ((&topic, &subscriber), ContextSet::default());
+        let identifier = identifier.parse().unwrap();
+        Subscription::new(sample::id(8), identifier, &sample::home(), of, contexts, sample::at(0))
+    };
+    let through = |identifiers: &[&str]| {
+        let subscriptions: Vec<_> = identifiers.iter().map(|name| subscription(name)).collect();
+        NotificationTopic::through(subscriptions.iter())
+    };
+    assert_eq!(through(&[]), None);
+    for identifiers in [&["one"][..], &["one", "other"]] {
+        let json = json!({
+            "_topicId": sample::id::<TopicId>(7),
+            "topicKey": "orders",
+            "subscriptionIds": identifiers,
+        });
+        assert_eq!(serde_json::to_value(through(identifiers).unwrap()).unwrap(), json);
+    }
 }
 
 #[test]

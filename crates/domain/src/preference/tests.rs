@@ -1,6 +1,8 @@
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
+use crate::sample;
 
 const ON: Option<bool> = Some(true);
 const OFF: Option<bool> = Some(false);
@@ -189,8 +191,11 @@ fn preference() -> impl Strategy<Value = Option<Preference>> {
         (word(), word(), word(), word(), word()).prop_map(|(email, sms, in_app, chat, push)| {
             PreferenceChannels { email, sms, in_app, chat, push }
         });
-    let preference =
-        (word(), channels).prop_map(|(enabled, channels)| Preference { enabled, channels });
+    let preference = (word(), channels).prop_map(|(enabled, channels)| Preference {
+        enabled,
+        channels,
+        condition: None,
+    });
     proptest::option::of(preference)
 }
 
@@ -208,6 +213,7 @@ proptest! {
             subscriber_global: global.as_ref(),
             subscriber_workflow: specific.as_ref(),
             critical,
+            data: None,
         };
         let verdict = resolve(layers, channel);
         prop_assert_eq!(verdict, last_word(layers, channel));
@@ -218,10 +224,273 @@ proptest! {
     }
 
     #[test]
+    fn without_conditions_data_decides_nothing(
+        said in prop::array::uniform4(preference()),
+        critical in any::<bool>(),
+        channel in proptest::sample::select(Channel::ALL),
+    ) {
+        let [definition, dashboard, global, specific] = &said;
+        let layers = Layers {
+            definition: definition.as_ref(),
+            dashboard: dashboard.as_ref(),
+            subscriber_global: global.as_ref(),
+            subscriber_workflow: specific.as_ref(),
+            critical,
+            data: None,
+        };
+        prop_assert!(!layers.have_conditions());
+        let data = json!({ "payload": { "tier": "premium" } });
+        let informed = Layers { data: Some(&data), ..layers };
+        prop_assert_eq!(resolve(informed, channel), resolve(layers, channel));
+        prop_assert_eq!(resolve_unnamed(informed), resolve_unnamed(layers));
+    }
+
+    #[test]
+    fn a_condition_stands_in_for_the_word_about_all_channels(
+        said in preference(),
+        below in preference(),
+        holds in any::<bool>(),
+        channel in proptest::sample::select(Channel::ALL),
+    ) {
+        let said = said.unwrap_or_default();
+        let word = Preference { enabled: Some(holds), ..said.clone() };
+        let condition = said.with_condition(tier("premium"));
+        let data = json!({ "payload": { "tier": if holds { "premium" } else { "free" } } });
+        let layers = |global| Layers {
+            subscriber_global: Some(global),
+            definition: below.as_ref(),
+            data: Some(&data),
+            ..Layers::default()
+        };
+        let verdict = resolve(layers(&condition), channel);
+        prop_assert_eq!(verdict.decided_by, Layer::SubscriberGlobal);
+        let unconditional = resolve(layers(&word), channel).enabled;
+        prop_assert_eq!(verdict.enabled, holds && unconditional);
+        prop_assert_eq!(resolve_unnamed(layers(&condition)).enabled, holds);
+    }
+
+    #[test]
     fn a_preference_is_read_as_it_is_written(preference in preference()) {
         let preference = preference.unwrap_or_default();
         let json = serde_json::to_string(&preference).unwrap();
         prop_assert_eq!(serde_json::from_str::<Preference>(&json).unwrap(), preference);
+    }
+}
+
+fn rule(source: Value) -> Rule {
+    Rule::new(source).unwrap()
+}
+
+fn tier(tier: &str) -> Rule {
+    rule(json!({ "===": [{ "var": "payload.tier" }, tier] }))
+}
+
+/// One row per layer with a condition: what it says about e-mails if it holds, if it does not, and
+/// if nobody knows, over a workflow that says no to everything.
+#[test]
+fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
+    let silent = Preference::default();
+    for (said, holding, failing) in [
+        (silent.clone(), true, false),
+        (silent.clone().with_all(true), true, false),
+        (silent.clone().with_all(false), true, false),
+        (silent.clone().with(Channel::Email, true), true, false),
+        (silent.clone().with(Channel::Email, false), false, false),
+        (silent.clone().with_all(false).with(Channel::Email, true), true, false),
+        (silent.clone().with_all(true).with(Channel::Email, false), false, false),
+        // A word about another channel says nothing about this one.
+        (silent.clone().with(Channel::Sms, false), true, false),
+    ] {
+        let said = said.with_condition(tier("premium"));
+        let off = Preference::default().with_all(false);
+        for (data, expected) in [
+            (Some(json!({ "payload": { "tier": "premium" } })), holding),
+            (Some(json!({ "payload": { "tier": "free" } })), failing),
+            (Some(json!({})), failing),
+            (None, holding),
+        ] {
+            let data = data.as_ref();
+            let below = Layers { definition: Some(&off), data, ..Layers::default() };
+            let rows = [
+                (Layers { dashboard: Some(&said), ..below }, Layer::Dashboard),
+                (Layers { subscriber_global: Some(&said), ..below }, Layer::SubscriberGlobal),
+                (Layers { subscriber_workflow: Some(&said), ..below }, Layer::SubscriberWorkflow),
+                (Layers { definition: Some(&said), data, ..Layers::default() }, Layer::Definition),
+            ];
+            for (layers, layer) in rows {
+                check(layers, expected, layer);
+                assert!(layers.have_conditions());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
+    for (source, holds) in [
+        (json!({ "==": [1, 1] }), true),
+        (json!({ "+": [1] }), false),
+        (json!({ "cat": ["true"] }), false),
+        (json!({ "merge": [true] }), false),
+        (json!({ "var": "yes" }), true),
+        (json!({ "var": "one" }), false),
+        (json!({ "var": "nowhere" }), false),
+    ] {
+        let said = Preference::default().with_condition(rule(source));
+        let data = json!({ "yes": true, "one": 1 });
+        let layers =
+            Layers { subscriber_global: Some(&said), data: Some(&data), ..Layers::default() };
+        check(layers, holds, Layer::SubscriberGlobal);
+        let unnamed = Verdict { enabled: holds, decided_by: Layer::SubscriberGlobal };
+        assert_eq!(resolve_unnamed(layers), unnamed);
+    }
+}
+
+#[test]
+fn a_critical_workflow_asks_no_condition_of_its_subscribers() {
+    let never = Preference::default().with_condition(rule(json!({ "==": [1, 2] })));
+    let data = json!({});
+    let layers = Layers {
+        subscriber_global: Some(&never),
+        subscriber_workflow: Some(&never),
+        data: Some(&data),
+        ..Layers::default()
+    };
+    check(layers, false, Layer::SubscriberWorkflow);
+    let critical = Layers { critical: true, ..layers };
+    check(critical, true, Layer::Default);
+    assert!(layers.have_conditions() && !critical.have_conditions());
+
+    let of_its_own = Layers { definition: Some(&never), ..critical };
+    check(of_its_own, false, Layer::Definition);
+    assert!(of_its_own.have_conditions());
+}
+
+/// One row per layer: what holds for a channel that nobody names.
+#[test]
+fn a_channel_that_nobody_names_may_be_used_as_the_word_for_all_says() {
+    let silent = Preference::default();
+    let never = rule(json!({ "==": [1, 2] }));
+    for (said, expected) in [
+        (silent.clone(), None),
+        (silent.clone().with(Channel::Email, false), None),
+        (silent.clone().with_all(true), Some(true)),
+        (silent.clone().with_all(false).with(Channel::Email, true), Some(false)),
+        (silent.clone().with_all(true).with_condition(never.clone()), Some(false)),
+        (silent.with(Channel::Email, true).with_condition(never), Some(false)),
+    ] {
+        let data = json!({});
+        let layers =
+            Layers { subscriber_global: Some(&said), data: Some(&data), ..Layers::default() };
+        let (enabled, decided_by) = match expected {
+            Some(enabled) => (enabled, Layer::SubscriberGlobal),
+            None => (true, Layer::Default),
+        };
+        assert_eq!(resolve_unnamed(layers), Verdict { enabled, decided_by });
+    }
+}
+
+mod record {
+    use super::*;
+    use crate::schedule::Schedule;
+
+    fn word(scope: PreferenceScope) -> SubscriberPreference {
+        let contexts = ContextSet::default();
+        SubscriberPreference::new(sample::id(1), sample::id(2), contexts, scope, sample::at(1))
+    }
+
+    fn about_one() -> SubscriberPreference {
+        word(PreferenceScope::Workflow { workflow_id: sample::id(3) })
+    }
+
+    /// One row per word about a workflow: what the subscriber has said after it.
+    #[test]
+    fn a_word_keeps_what_it_does_not_name() {
+        let before = SubscriberPreference {
+            preference: Preference::default().with(Channel::Email, false).with_condition(tier("a")),
+            ..about_one()
+        };
+        let said = &before.preference;
+        let unconditional = Preference { condition: None, ..said.clone() };
+        for (json, expected) in [
+            (json!({ "channels": {} }), said.clone()),
+            (json!({ "channels": { "email": false } }), said.clone()),
+            (json!({ "channels": { "sms": true } }), said.clone().with(Channel::Sms, true)),
+            (json!({ "channels": { "email": true } }), said.clone().with(Channel::Email, true)),
+            (json!({ "channels": {}, "condition": null }), unconditional),
+            (
+                json!({ "channels": {}, "condition": tier("b") }),
+                said.clone().with_condition(tier("b")),
+            ),
+            (json!({ "channels": {}, "condition": tier("a") }), said.clone()),
+        ] {
+            let mut json = json;
+            json["workflowId"] = "order-shipped".into();
+            let bulk: BulkPreference = serde_json::from_value(json).unwrap();
+            let after = before.saying(&bulk, sample::at(9));
+            // What says nothing new changes no date.
+            let updated_at = sample::at(if expected == *said { 1 } else { 9 });
+            let expected =
+                SubscriberPreference { preference: expected, updated_at, ..before.clone() };
+            assert_eq!(after, expected);
+        }
+    }
+
+    /// One row per word about every workflow: what the subscriber has said after it.
+    #[test]
+    fn a_word_about_every_workflow_keeps_what_it_does_not_name() {
+        let hours = Schedule { is_enabled: true, weekly_schedule: None };
+        let before = SubscriberPreference {
+            preference: Preference::default().with_all(false).with_condition(tier("a")),
+            ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })
+        };
+        let said = &before.preference;
+        for (json, expected, schedule) in [
+            (json!({}), said.clone(), Some(&hours)),
+            (json!({ "enabled": true }), said.clone().with_all(true), Some(&hours)),
+            (
+                json!({ "enabled": null }),
+                Preference { enabled: None, ..said.clone() },
+                Some(&hours),
+            ),
+            (
+                json!({ "condition": null }),
+                Preference { condition: None, ..said.clone() },
+                Some(&hours),
+            ),
+            (
+                json!({ "condition": tier("b") }),
+                said.clone().with_condition(tier("b")),
+                Some(&hours),
+            ),
+            (
+                json!({ "channels": { "push": true } }),
+                said.clone().with(Channel::Push, true),
+                Some(&hours),
+            ),
+            (json!({ "schedule": null }), said.clone(), None),
+        ] {
+            let update: GlobalPreferenceUpdate = serde_json::from_value(json).unwrap();
+            let after = before.updated(&update, sample::at(9));
+            let same = expected == *said && schedule.is_some();
+            let updated_at = sample::at(if same { 1 } else { 9 });
+            let scope = PreferenceScope::Global { schedule: schedule.cloned() };
+            let expected =
+                SubscriberPreference { preference: expected, scope, updated_at, ..before.clone() };
+            assert_eq!(after, expected);
+        }
+    }
+}
+
+#[test]
+fn a_condition_that_is_no_rule_is_refused() {
+    for json in [
+        json!({ "workflowId": "w", "channels": {}, "condition": { "nope": [1] } }),
+        json!({ "workflowId": "w", "channels": {}, "condition": true }),
+        json!({ "workflowId": "w", "channels": {}, "condition": {} }),
+    ] {
+        let error = serde_json::from_value::<BulkPreference>(json).unwrap_err().to_string();
+        assert!(error.contains("`condition`"), "{error}");
     }
 }
 
@@ -240,7 +509,7 @@ fn a_criticality_shows_its_workflows() {
 #[test]
 fn a_bulk_is_about_1_to_100_workflows() {
     let channels = PreferenceChannels::default();
-    let item = |_| BulkPreference { workflow_id: "w".into(), channels };
+    let item = |_| BulkPreference { workflow_id: "w".into(), channels, condition: Patch::Keep };
     let check = |count| {
         let bulk = BulkPreferences { preferences: (0..count).map(item).collect(), context: None };
         bulk.check().map_err(|invalid| invalid.to_string())
@@ -257,7 +526,7 @@ fn check(layers: Layers<'_>, enabled: bool, decided_by: Layer) {
 
 fn channel(word: Option<bool>) -> Preference {
     let channels = PreferenceChannels { email: word, ..PreferenceChannels::default() };
-    Preference { enabled: None, channels }
+    Preference { channels, ..Preference::default() }
 }
 
 fn all(word: Option<bool>) -> Preference {

@@ -11,6 +11,7 @@ use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowId, plain};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
+use crate::query;
 use crate::vocabulary::vocabulary;
 
 /// Subscribers to put into a topic.
@@ -288,7 +289,9 @@ impl SubscriptionError {
         Self {
             subscriber_id: id.to_string(),
             code: SubscriptionErrorCode::IdentifierTaken,
-            message: format!("subscription `{identifier}` is that of another subscriber"),
+            message: format!(
+                "subscription `{identifier}` is there already for another subscriber or for other contexts"
+            ),
         }
     }
 }
@@ -354,8 +357,7 @@ impl<'de> Deserialize<'de> for SubscribeItem {
         match Value::deserialize(from)? {
             Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
             item => {
-                let Fields { subscriber_id, identifier, name } =
-                    Fields::deserialize(item).map_err(D::Error::custom)?;
+                let Fields { subscriber_id, identifier, name } = query::fields(item)?;
                 Ok(Self { subscriber_id, identifier, name })
             }
         }
@@ -375,7 +377,7 @@ impl<'de> Deserialize<'de> for UnsubscribeItem {
                 let subscriber_id = Some(SubscriberId::new(id).map_err(D::Error::custom)?);
                 Fields { subscriber_id, identifier: None }
             }
-            item => Fields::deserialize(item).map_err(D::Error::custom)?,
+            item => query::fields(item)?,
         };
         match fields {
             Fields { identifier: Some(identifier), .. } => Ok(Self::Subscription { identifier }),
@@ -402,7 +404,7 @@ impl<'de> Deserialize<'de> for WorkflowWord {
         }
         let fields = match Value::deserialize(from)? {
             Value::String(id) => Fields { workflow_id: Some(id), ..Fields::default() },
-            word => Fields::deserialize(word).map_err(D::Error::custom)?,
+            word => query::fields(word)?,
         };
         let workflows = match (fields.workflow_id, fields.filter) {
             (Some(workflow_id), None) => WorkflowChoice::One { workflow_id },

@@ -12,11 +12,11 @@ fn to(to: Value) -> Trigger {
 
 // Each recipient as its id and, after a colon, the name that is given to it.
 fn named(trigger: &Trigger) -> Result<Vec<String>, Invalid> {
-    let named = |recipient: &&Recipient| {
+    let named = |recipient: &&SubscriberRecipient| {
         let name = recipient.to_create().profile.first_name.map(|name| format!(":{name}"));
         format!("{}{}", recipient.subscriber_id(), name.unwrap_or_default())
     };
-    trigger.recipients().map(|recipients| recipients.iter().map(named).collect())
+    trigger.audience().map(|audience| audience.subscribers.iter().map(named).collect())
 }
 
 fn inline(id: &str, name: &str) -> Value {
@@ -60,7 +60,7 @@ fn there_are_1_to_100_recipients() {
             Some("`to[0].channels[0].credentials.deviceTokens` must have at most 100 items"),
         ),
     ] {
-        let error = to(recipients).recipients().err().map(|invalid| invalid.to_string());
+        let error = to(recipients).audience().err().map(|invalid| invalid.to_string());
         assert_eq!(error.as_deref(), problem);
     }
 }
@@ -79,6 +79,75 @@ fn what_is_no_recipient_is_refused() {
         let trigger = json!({ "name": "welcome", "to": recipient });
         assert!(serde_json::from_value::<Trigger>(trigger).is_err(), "{recipient}");
     }
+}
+
+/// One row per recipients: who is named, and through which topics others are reached.
+#[test]
+fn subscribers_and_topics_may_stand_together() {
+    let topic = |key: &str| json!({ "type": "Topic", "topicKey": key });
+    for (recipients, subscribers, topics) in [
+        (topic("orders"), vec![], vec!["orders"]),
+        (json!([topic("orders"), "a", topic("news")]), vec!["a"], vec!["orders", "news"]),
+        (json!(["a", topic("orders"), "a"]), vec!["a"], vec!["orders"]),
+        (
+            json!([topic("orders"), inline("a", "Ada"), topic("orders")]),
+            vec!["a:Ada"],
+            vec!["orders", "orders"],
+        ),
+        (json!(["b"]), vec!["b"], vec![]),
+    ] {
+        let trigger = to(recipients);
+        assert_eq!(named(&trigger).unwrap(), subscribers);
+        let audience = trigger.audience().unwrap();
+        let keys = audience.topics.iter().map(|topic| topic.topic_key.as_str());
+        assert_eq!(keys.collect::<Vec<_>>(), topics);
+        let once: HashSet<_> = audience.topic_keys().collect();
+        assert_eq!(once.len(), audience.topic_keys().count(), "each once");
+        assert_eq!(once, audience.topics.iter().map(|topic| &topic.topic_key).collect());
+    }
+    let many = |count: usize| vec![topic("orders"); count];
+    assert!(to(json!(many(100))).audience().is_ok());
+    let error = to(json!(many(101))).audience().unwrap_err();
+    assert_eq!(error.to_string(), "`to` must have at most 100 items");
+}
+
+/// One row per recipients: who is not told through a topic, of `a` to `e`.
+#[test]
+fn who_is_excluded_from_one_topic_is_told_through_none() {
+    let topic = |key: &str, exclude: &[&str]| json!({ "type": "Topic", "topicKey": key, "exclude": exclude });
+    for (recipients, excluded) in [
+        (json!([topic("x", &[])]), ""),
+        (json!([topic("x", &["a"])]), "a"),
+        (json!([topic("x", &["a"]), topic("y", &["b", "c"])]), "abc"),
+        (json!([topic("x", &["a", "a"]), topic("y", &["a"])]), "a"),
+        // Who is named is told, and not a second time through a topic.
+        (json!(["a", topic("x", &[])]), "a"),
+        (json!([topic("x", &["a"]), "a"]), "a"),
+        (json!([topic("x", &["b"]), inline("a", "Ada")]), "ab"),
+        (json!(["A", topic("x", &["e"])]), "e"),
+    ] {
+        let trigger = to(recipients.clone());
+        let audience = trigger.audience().unwrap();
+        let told = |id: &char| audience.excludes(&SubscriberId::new(id.to_string()).unwrap());
+        assert_eq!(('a'..='e').filter(told).collect::<String>(), excluded, "{recipients}");
+    }
+    let trigger = to(json!([topic("x", &["a"]), "a"]));
+    assert_eq!(named(&trigger).unwrap(), ["a"], "who is named is told, whoever excludes them");
+}
+
+#[test]
+fn a_topic_is_written_as_it_is_read() {
+    for (json, exclude) in [
+        (json!({ "type": "Topic", "topicKey": "orders" }), 0),
+        (json!({ "type": "Topic", "topicKey": "orders", "exclude": ["a", "b"] }), 2),
+    ] {
+        let recipient: Recipient = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&recipient).unwrap(), json);
+        let Recipient::Topic(topic) = recipient else { panic!("{recipient:?}") };
+        assert_eq!((topic.topic_key.as_str(), topic.exclude.len()), ("orders", exclude));
+    }
+    let topic = Trigger::new("welcome".parse().unwrap(), "orders".parse::<TopicKey>().unwrap());
+    assert_eq!(topic, to(json!({ "type": "Topic", "topicKey": "orders" })));
 }
 
 #[test]
@@ -139,7 +208,15 @@ fn what_is_wrong_with_a_recipient_is_said() {
         (json!({ "subscriberId": "a", "email": "no" }), "`email` must be an e-mail address"),
         (json!(["a", { "subscriberId": "b", "timezone": "Mars" }]), "`timezone` must be"),
         (json!([{ "firstName": "Ada" }]), "missing field `subscriberId`"),
-        (json!({ "type": "Topic", "topicKey": "t" }), "missing field `subscriberId`"),
+        (json!({ "type": "Topic" }), "missing field `topicKey`"),
+        (json!({ "type": "Topic", "topicKey": "a b" }), "`topicKey` must be letters, digits"),
+        (json!({ "type": "topic", "topicKey": "t" }), "`type` must be one of Topic"),
+        (json!({ "type": "Subscriber", "subscriberId": "a" }), "`type` must be one of Topic"),
+        (json!({ "type": null, "topicKey": "t" }), "invalid type: null"),
+        (
+            json!(["a", { "type": "Topic", "topicKey": "t", "exclude": [""] }]),
+            "`subscriberId` must not be empty",
+        ),
         (json!(7), "invalid type: integer `7`"),
     ] {
         let trigger = json!({ "name": "welcome", "to": recipients });

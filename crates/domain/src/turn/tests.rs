@@ -184,7 +184,7 @@ fn what_stands_first_is_named() {
 
     let mut world = World::on(Channel::Email);
     let (subscriber, workflow) = (world.subscriber.take(), world.workflow.take());
-    (world.global, world.specific) = (Some(off), Some(off));
+    (world.global, world.specific) = (Some(off.clone()), Some(off.clone()));
     world.integrations.clear();
     check(&world, Skip, Detail::SubscriberDeleted);
 
@@ -244,9 +244,53 @@ fn a_dashboard_refuses_for_the_workflow() {
 fn a_critical_workflow_does_not_listen() {
     let mut world = World::on(Channel::Email);
     world.global = Some(Preference::default().with_all(false));
-    world.specific = world.global;
+    world.specific = world.global.clone();
     world.workflow.as_mut().unwrap().critical = true;
     assert!(world.dispatch().is_ok());
+}
+
+/// One row per layer with a condition: who is said to have refused where it does not hold. What
+/// templates know is what conditions know.
+#[test]
+fn a_condition_is_asked_when_the_turn_comes() {
+    type Say = fn(&mut World, Preference);
+    let rows: [(Say, Detail); 4] = [
+        (
+            |world, said| world.workflow.as_mut().unwrap().preference_settings = said,
+            Detail::FilteredByWorkflowPreference,
+        ),
+        (
+            |world, said| world.workflow.as_mut().unwrap().preferences = Some(said),
+            Detail::FilteredByWorkflowPreference,
+        ),
+        (|world, said| world.global = Some(said), Detail::FilteredBySubscriberGlobalPreference),
+        (|world, said| world.specific = Some(said), Detail::FilteredBySubscriberWorkflowPreference),
+    ];
+    for (say, detail) in rows {
+        for (name, value, holds) in [
+            ("payload.total", json!(42), true),
+            ("payload.total", json!(41), false),
+            ("subscriber.data.plan", json!("pro"), true),
+            ("context.tenant.id", json!("acme"), true),
+            ("context.app.id", json!("web"), false),
+            ("workflow.identifier", json!("order-shipped"), true),
+            ("subscriber.channels", json!(null), true),
+        ] {
+            let mut world = World::on(Channel::Email);
+            let key = "tenant:acme".parse().unwrap();
+            let data = Object::default();
+            world.contexts =
+                vec![Context::new(sample::id(7), &sample::home(), key, data, sample::at(0))];
+            let rule = json!({ "===": [{ "var": name }, value] });
+            let rule = serde_json::from_value(rule).unwrap();
+            say(&mut world, Preference::default().with_condition(rule));
+            if holds {
+                assert!(world.dispatch().is_ok(), "{name}");
+            } else {
+                check(&world, RefusalKind::Skip, detail);
+            }
+        }
+    }
 }
 
 #[test]
@@ -364,6 +408,7 @@ fn a_template_knows_what_the_message_is_about() {
     ] {
         let mut world = World::saying(body);
         world.contexts = vec![Context {
+            context_id: sample::id(7),
             organization_id: sample::home().organization_id,
             environment_id: sample::id(1),
             key: "tenant:acme".parse().unwrap(),

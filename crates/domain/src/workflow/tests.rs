@@ -210,7 +210,7 @@ fn an_update_changes_what_it_names() {
         critical: true,
         severity: Severity::Low,
         tags: vec!["T".into()],
-        preference_settings: off,
+        preference_settings: off.clone(),
         preferences: Some(off),
         data: None,
         updated_at: sample::at(9),
@@ -274,6 +274,25 @@ fn an_update_of_the_steps_changes_the_variables() {
 }
 
 #[test]
+fn a_workflow_is_translated_if_that_is_said() {
+    let on = json!({ "isTranslationEnabled": true });
+    assert!(!created(json!({})).unwrap().is_translation_enabled);
+    let before = created(on.clone()).unwrap();
+    assert!(before.is_translation_enabled);
+    for (update, expected) in
+        [(json!({}), true), (on, true), (json!({ "isTranslationEnabled": false }), false)]
+    {
+        let after = updated(&before, update).unwrap();
+        assert_eq!(after.is_translation_enabled, expected);
+        assert_eq!(after.updated_at != before.updated_at, !expected);
+    }
+    let after = before.untranslated(sample::at(9));
+    let (is_translation_enabled, updated_at) = (false, sample::at(9));
+    assert_eq!(after, Workflow { is_translation_enabled, updated_at, ..before });
+    assert_eq!(after.untranslated(sample::at(99)), after, "what is not translated stays");
+}
+
+#[test]
 fn only_active_steps_are_run() {
     let sms = json!({ "type": "sms", "template": { "body": "" } });
     let email = json!({
@@ -298,8 +317,8 @@ fn everybody_with_a_say_has_a_layer() {
         Preference::default().with(crate::vocabulary::Channel::Sms, true),
         Preference::default().with(crate::vocabulary::Channel::Sms, false),
     ];
-    workflow.preference_settings = definition;
-    workflow.preferences = Some(dashboard);
+    workflow.preference_settings = definition.clone();
+    workflow.preferences = Some(dashboard.clone());
     let layers = workflow.layers(Some(&global), Some(&specific));
     assert_eq!(layers.definition, Some(&definition));
     assert_eq!(layers.dashboard, Some(&dashboard));

@@ -23,6 +23,28 @@ pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 use provider::Outcome;
 
 /// What waits to be sent.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{from_value, json};
+/// # use tidings::{Engine, Outbox, store::memory::MemoryStore};
+/// let outbox = Outbox::default(); // or your own providers
+/// let builder = Engine::builder().default_provider(outbox.clone());
+/// let engine = builder.build(MemoryStore::default());
+/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # env.integrations().create(from_value(json!({
+/// #     "providerId": "ses", "channel": "email", "active": true }))?)?;
+/// # env.workflows().create(from_value(json!({
+/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
+/// #     "steps": [{ "type": "email", "template": { "subject": "Hello!", "body": "Hello!" } }],
+/// # }))?)?;
+/// # env.events().trigger(&from_value(json!({
+/// #     "name": "greeting", "to": { "subscriberId": "ada", "email": "ada@example.org" } }))?)?;
+/// let report = engine.delivery().run_due(100)?;
+/// assert_eq!((report.sent, outbox.sent().len()), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct DeliveryQueue<'e> {
     engine: &'e Engine,

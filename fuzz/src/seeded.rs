@@ -3,17 +3,17 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use fuzz::facade::{Backend, Shared, World};
-use fuzz::tables::{Entry, dump, load};
+use domain::ids::{IdempotencyKey, IntegrationId, MessageId, SubscriberId};
+use domain::integration::IntegrationDelete;
+use domain::message::{MarkAs, MessageQuery};
+use domain::trigger::Trigger;
+use domain::vocabulary::Channel;
 use serde_json::{Value, json};
-use tidings::domain::ids::{IntegrationId, MessageId, SubscriberId};
-use tidings::domain::integration::IntegrationDelete;
-use tidings::domain::message::{MarkAs, MessageQuery};
-use tidings::domain::trigger::Trigger;
-use tidings::domain::vocabulary::Channel;
 use tidings::{Entity, Error, Organization, Result, Scope, SendError};
 
+use crate::facade::{Backend, Shared, World};
 use crate::parsed;
+use crate::tables::{Entry, dump, load};
 
 static WORLD: LazyLock<World> = LazyLock::new(|| prepare(World::in_memory()));
 
@@ -39,8 +39,13 @@ pub fn world_in(store: Shared) -> World {
 pub fn prepare(world: World) -> World {
     add_integrations(&world);
     add_subscribers(&world);
+    call_once(&world);
     add_workflows(&world);
+    add_contexts(&world);
     add_preferences(&world);
+    add_channels(&world);
+    add_topics(&world);
+    add_translations(&world);
     trigger_and_deliver(&world);
     acme(&world).environments().create(parsed(json!({ "name": "Old", "color": "#000" }))).unwrap();
     world
@@ -61,7 +66,8 @@ fn add_integrations(world: &World) {
     create("sms", "twilio", json!([]));
     create("push", "fcm", json!([]));
     create("in_app", "inbox", json!([]));
-    let deleted = create("chat", "slack", json!([]));
+    create("chat", "slack", json!([]));
+    let deleted = create("chat", "discord", json!([]));
     world.env.integrations().delete(deleted, IntegrationDelete::default()).unwrap();
 }
 
@@ -83,6 +89,20 @@ fn add_subscribers(world: &World) {
     }
 }
 
+// Leaves behind an answer that means nothing any more, one that does, and a refusal that does.
+fn call_once(world: &World) {
+    let subscribe = |key: &str, id: &str| {
+        let env = world.env.idempotent(IdempotencyKey::new(key).unwrap());
+        env.subscribers().create(parsed(json!({ "subscriberId": id }))).is_ok()
+    };
+    let half_a_day = Duration::from_secs(12 * 60 * 60);
+    assert!(subscribe("long ago", "dan"));
+    world.clock.advance(half_a_day);
+    assert!(subscribe("today", "eve"));
+    assert!(!subscribe("today, in vain", "ada"));
+    world.clock.advance(half_a_day);
+}
+
 fn add_workflows(world: &World) {
     let filtered = json!({ "type": "sms", "template": { "body": "!" }, "filters": [is_urgent()] });
     let push = json!({ "type": "push", "template": { "title": "Hi", "body": "{{ payload.n }}" } });
@@ -94,8 +114,19 @@ fn add_workflows(world: &World) {
         let create = json!({
             "workflowId": name, "name": name, "active": true, "critical": critical,
             "tags": ["tag"], "severity": "high", "steps": steps, "data": { "owner": "us" },
+            "isTranslationEnabled": critical,
         });
         world.env.workflows().create(parsed(create)).unwrap();
+    }
+}
+
+fn add_contexts(world: &World) {
+    for create in [
+        json!({ "type": "app", "id": "web", "data": { "theme": "dark" } }),
+        json!({ "type": "app", "id": "phone" }),
+        json!({ "type": "region", "id": "eu" }),
+    ] {
+        world.env.contexts().create(&parsed(create)).unwrap();
     }
 }
 
@@ -114,6 +145,104 @@ fn add_preferences(world: &World) {
     ] {
         preferences.update_bulk(&parsed(bulk)).unwrap();
     }
+}
+
+fn add_channels(world: &World) {
+    let connections = world.env.channel_connections();
+    let workspace = json!({ "id": "T0123", "name": "Acme" });
+    let (auth, acme) = (json!({ "accessToken": "secret" }), json!({ "tenant": "acme" }));
+    for (identifier, integration, owner) in [
+        ("of-ada", "slack", json!({ "subscriberId": "ada" })),
+        ("of-acme", "slack", json!({ "context": acme })),
+        ("of-bob-at-acme", "fcm", json!({ "subscriberId": "bob", "context": acme })),
+    ] {
+        let mut create = json!({
+            "identifier": identifier, "integrationIdentifier": integration,
+            "workspace": workspace, "auth": auth,
+        });
+        extend(&mut create, owner);
+        connections.create(&parsed(create)).unwrap();
+        world.clock.advance(Duration::from_millis(1));
+    }
+    for (identifier, kind, place) in [
+        ("channel", "slack_channel", json!({ "channelId": "C0123" })),
+        ("user", "slack_user", json!({ "userId": "U0123" })),
+        ("hook", "webhook", json!({ "url": "https://example.org/hook", "channel": "news" })),
+        ("phone", "phone", json!({ "phoneNumber": "+442079460000" })),
+        ("team", "ms_teams_channel", json!({ "teamId": "T1", "channelId": "C1" })),
+        ("member", "ms_teams_user", json!({ "userId": "U1", "tenantId": "O1" })),
+    ] {
+        let mut create = json!({
+            "identifier": identifier, "subscriberId": "ada", "type": kind, "endpoint": place,
+            "integrationIdentifier": "slack",
+        });
+        match identifier {
+            "channel" => extend(&mut create, json!({ "connectionIdentifier": "of-ada" })),
+            "phone" => extend(&mut create, json!({ "integrationIdentifier": "twilio" })),
+            "hook" => extend(&mut create, json!({ "subscriberId": "bob", "context": acme })),
+            _ => {}
+        }
+        world.env.channel_endpoints().create(&parsed(create)).unwrap();
+        world.clock.advance(Duration::from_millis(1));
+    }
+    let moved = json!({ "endpoint": { "channelId": "C0456" } });
+    world.env.channel_endpoints().update(&parsed(json!("channel")), &parsed(moved)).unwrap();
+}
+
+fn add_topics(world: &World) {
+    let topics = world.env.topics();
+    let topic = |key: &str| parsed(json!(key));
+    topics.create(&parsed(json!({ "key": "empty", "name": "Nobody" }))).unwrap();
+    world.clock.advance(Duration::from_millis(1));
+    let condition = json!({ ">": [{ "var": "payload.n" }, 0] });
+    for (key, subscribe) in [
+        ("news", json!({ "subscriptions": ["ada", "bob"], "name": "News" })),
+        (
+            "prices",
+            json!({
+                "subscriptions": [
+                    "ada", { "subscriberId": "bob", "identifier": "bobs", "name": "Bob's" },
+                ],
+                "preferences": [
+                    { "workflowId": "both", "condition": condition },
+                    { "filter": { "workflowIds": ["inbox"] }, "enabled": false },
+                ],
+            }),
+        ),
+        (
+            "prices",
+            json!({
+                "subscriptions": [{ "subscriberId": "ada", "identifier": "of-acme" }],
+                "context": { "tenant": "acme" },
+            }),
+        ),
+    ] {
+        topics.subscribe(&topic(key), &parsed(subscribe)).unwrap();
+    }
+    topics.update(&topic("news"), &parsed(json!({ "name": "All the News" }))).unwrap();
+    let wish = json!({ "name": "Mine", "preferences": [{ "workflowId": "both" }] });
+    let of_acme = parsed(json!("of-acme"));
+    topics.update_subscription(&topic("prices"), &of_acme, &parsed(wish)).unwrap();
+}
+
+fn add_translations(world: &World) {
+    for (id, is_translated) in [("plain", false), ("framed", true)] {
+        let upsert = json!({
+            "layoutId": id, "name": id, "isTranslationEnabled": is_translated,
+        });
+        world.env.layouts().upsert(parsed(upsert)).unwrap();
+    }
+    let german = json!({
+        "resourceId": "both", "resourceType": "workflow", "locale": "de_DE",
+        "content": { "greeting": "Hallo", "footer": { "legal": "Impressum" } },
+    });
+    world.env.translations().upsert(&parsed(german)).unwrap();
+    let texts = json!({
+        "workflows": { "both": { "greeting": "Bonjour" }, "nobody-knows": {} },
+        "layouts": { "framed": { "footer": "Fin" } },
+    });
+    let french = parsed(json!({ "locale": "fr-FR", "masterJson": texts }));
+    assert_eq!(world.env.translations().import(&french).unwrap().failed, ["nobody-knows"]);
 }
 
 // Leaves behind what was sent, what was refused, what will be tried again, what somebody has
@@ -137,6 +266,8 @@ fn trigger_and_deliver(world: &World) {
     world.engine.delivery().run_due(1).unwrap();
     send("fourth", trigger("all", json!(["ada", "bob", "cyd"])));
     send("fifth", trigger("both", json!(["ada", "cyd"])));
+    let topic = |key: &str| json!({ "type": "Topic", "topicKey": key, "exclude": ["cyd"] });
+    send("sixth", trigger("both", json!([topic("prices"), topic("news"), topic("gone"), "bob"])));
     let messages = inbox_of(&world.env).unwrap();
     world.env.messages().mark_as(&ada(), &messages[..1], MarkAs::Read).unwrap();
     world.env.messages().mark_as(&ada(), &messages[1..2], MarkAs::Seen).unwrap();
@@ -149,10 +280,12 @@ pub fn trigger(workflow: &str, to: Value) -> Trigger {
     parsed(trigger)
 }
 
+/// The organization.
 pub fn acme(world: &World) -> Organization {
     world.engine.organization("acme".try_into().unwrap())
 }
 
+/// The subscriber to whom most of it happens.
 pub fn ada() -> SubscriberId {
     SubscriberId::new("ada").unwrap()
 }
@@ -171,10 +304,12 @@ pub fn email_integration(env: &Scope, rank: usize) -> Result<IntegrationId> {
     found.ok_or_else(|| Error::NotFound { entity: Entity::Integration, ids: Vec::new() })
 }
 
+/// A step with a message in the inbox.
 pub fn inbox() -> Value {
     json!({ "type": "in_app", "template": { "subject": "Hi", "body": "Dear {{ payload.n }}" } })
 }
 
+/// A step with an e-mail.
 pub fn email() -> Value {
     json!({ "type": "email", "template": { "subject": "Hi", "body": "<p>{{ payload.n }}</p>" } })
 }
@@ -183,4 +318,10 @@ pub fn email() -> Value {
 pub fn is_urgent() -> Value {
     let part = json!({ "field": "urgent", "value": "true", "operator": "EQUAL", "on": "payload" });
     json!({ "isNegated": false, "type": "GROUP", "value": "AND", "children": [part] })
+}
+
+fn extend(json: &mut Value, fields: Value) {
+    if let (Value::Object(json), Value::Object(fields)) = (json, fields) {
+        json.extend(fields);
+    }
 }

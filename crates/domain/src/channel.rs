@@ -1,0 +1,45 @@
+//! What channel connections and channel endpoints have in common: they belong to integrations, to
+//! subscribers and to contexts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::ContextFilter;
+use crate::ids::{IntegrationIdentifier, SubscriberId};
+use crate::integration::Integration;
+use crate::page::OrderBy;
+use crate::vocabulary::{Channel, ProviderId};
+
+/// Which connections or endpoints are listed. Every condition that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChannelFilter {
+    /// Those of this subscriber.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscriber_id: Option<SubscriberId>,
+    /// Those of integrations on this channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// Those of integrations of this provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<ProviderId>,
+    /// Those of this integration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integration_identifier: Option<IntegrationIdentifier>,
+    /// Those for exactly these contexts.
+    #[serde(skip_serializing_if = "ContextFilter::is_any")]
+    pub context_keys: ContextFilter,
+}
+
+impl ChannelFilter {
+    /// What the lists can be sorted by.
+    pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
+
+    /// Whether those of `integration` may be listed.
+    pub fn allows(&self, integration: &Integration) -> bool {
+        let provider_id = integration.provider_id.as_str();
+        let identifier = &integration.identifier;
+        self.channel.is_none_or(|channel| integration.channel == channel)
+            && self.provider_id.is_none_or(|wanted| provider_id == wanted.as_str())
+            && self.integration_identifier.as_ref().is_none_or(|wanted| identifier == wanted)
+    }
+}

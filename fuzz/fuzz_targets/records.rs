@@ -1,0 +1,8 @@
+//! Any bytes as what a table holds.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidings_fuzz::records;
+
+fuzz_target!(|bytes: &[u8]| records::run(records::decode(bytes)));

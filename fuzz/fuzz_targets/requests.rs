@@ -1,0 +1,8 @@
+//! Any JSON as the request of any operation.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidings_fuzz::requests;
+
+fuzz_target!(|bytes: &[u8]| requests::run(&requests::decode(bytes)));

@@ -1,0 +1,146 @@
+//! Any step filters, over any facts.
+
+use arbitrary::{Result, Unstructured};
+use domain::filter::{
+    Check, Facts, FilterChild, FilterOperator, FilterSource, FilterType, Joint, StepFilter, check,
+    evaluate,
+};
+use domain::json::Object;
+use serde_json::{Value, json};
+
+use crate::json;
+
+const WORDS: &[&str] = &[
+    "a",
+    "b",
+    "a.b",
+    "a.0",
+    "a.b.1",
+    "",
+    ".",
+    "1",
+    "1.0",
+    "-2",
+    "1e2",
+    "x, y",
+    "[1, \"x\"]",
+    "true",
+    "null",
+    "%a_",
+    "%",
+    "_",
+    "\u{130}",
+    "2026-11-20T12:00:00Z",
+    "2026-11-20T13:00:00+01:00",
+    "1,3",
+];
+
+/// Filters, a subscriber and a payload: the JSON texts that `bytes` are, or else something made up
+/// from them.
+pub fn decode(bytes: &[u8]) -> Vec<Value> {
+    json::texts(bytes).or_else(|| made(&mut Unstructured::new(bytes)).ok()).unwrap_or_default()
+}
+
+fn made(from: &mut Unstructured<'_>) -> Result<Vec<Value>> {
+    let mut groups = Vec::new();
+    for _ in 0..from.int_in_range(0..=2)? {
+        groups.push(group(from, 3)?);
+    }
+    let mut facts =
+        || Ok(json!({ "a": json::made(from, WORDS, 2)?, "b": json::made(from, WORDS, 2)? }));
+    Ok(vec![json!(groups), facts()?, facts()?])
+}
+
+fn group(from: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
+    let mut children = Vec::new();
+    for _ in 0..from.int_in_range(0..=3)? {
+        let goes_on = depth > 0 && from.ratio(1, 3)?;
+        children.push(if goes_on { group(from, depth - 1)? } else { part(from)? });
+    }
+    Ok(json!({
+        "isNegated": from.arbitrary::<bool>()?,
+        "type": from.choose(FilterType::ALL)?,
+        "value": from.choose(Joint::ALL)?,
+        "children": children,
+    }))
+}
+
+fn part(from: &mut Unstructured<'_>) -> Result<Value> {
+    Ok(json!({
+        "field": from.choose(WORDS)?,
+        "value": from.choose(WORDS)?,
+        "operator": from.choose(FilterOperator::ALL)?,
+        "on": from.choose(FilterSource::ALL)?,
+    }))
+}
+
+/// Evaluates the first of `values` over the two others.
+///
+/// # Panics
+///
+/// If the report of the comparisons says something else than the outcome, or filters say two
+/// things about the same facts.
+pub fn run(values: &[Value]) {
+    let at = |place: usize| values.get(place).cloned().unwrap_or_default();
+    let Ok(filters) = serde_json::from_value::<Vec<StepFilter>>(at(0)) else { return };
+    let [subscriber, payload] = [1, 2].map(|place| Object::try_from(at(place)).unwrap_or_default());
+    let facts = Facts { subscriber: &subscriber, payload: &payload };
+    let outcome = evaluate(&filters, &facts);
+    assert!(outcome.checks.len() <= StepFilter::MAX_PARTS, "a report is too long");
+    let text = serde_json::to_string(&filters).expect("filters are JSON");
+    let again: Vec<StepFilter> = serde_json::from_str(&text).expect("filters can be read again");
+    assert_eq!(again, filters, "filters read back as others");
+    if check(&filters).is_err() {
+        return;
+    }
+
+    let mut report = outcome.checks.iter();
+    let told: Vec<bool> = filters.iter().map(|filter| retold(filter, &mut report)).collect();
+    assert!(report.next().is_none(), "{text} has fewer comparisons than its report");
+    let holds = told.is_empty() || told.contains(&true);
+    assert_eq!(outcome.holds, holds, "{text} and its report say two things: {outcome:?}");
+    for (filter, told) in filters.iter().zip(told) {
+        let negated = StepFilter { is_negated: !filter.is_negated, ..filter.clone() };
+        let negated = evaluate(&[negated], &facts);
+        assert_eq!(negated.holds, !told, "the negation of {filter:?} says the same");
+    }
+    for comparison in &outcome.checks {
+        check_opposite(comparison, &facts);
+    }
+}
+
+// What a group comes to if its comparisons come to what the report says of them.
+fn retold<'c>(group: &StepFilter, report: &mut impl Iterator<Item = &'c Check>) -> bool {
+    let mut verdicts = Vec::new();
+    for child in &group.children {
+        verdicts.push(match child {
+            FilterChild::Group(group) => retold(group, report),
+            FilterChild::Part(part) => {
+                let check = report.next().expect("every comparison is in the report");
+                assert_eq!((&check.field, check.operator), (&part.field, part.operator));
+                check.held
+            }
+        });
+    }
+    let joined = match group.value {
+        Joint::And => !verdicts.contains(&false),
+        Joint::Or => verdicts.is_empty() || verdicts.contains(&true),
+    };
+    joined != group.is_negated
+}
+
+// Of an operator and its opposite just one holds.
+fn check_opposite(comparison: &Check, facts: &Facts<'_>) {
+    let opposite = match comparison.operator {
+        FilterOperator::Equal => FilterOperator::NotEqual,
+        FilterOperator::In => FilterOperator::NotIn,
+        FilterOperator::Between => FilterOperator::NotBetween,
+        FilterOperator::Like => FilterOperator::NotLike,
+        _ => return,
+    };
+    let Check { field, expected, on, .. } = comparison;
+    let part = json!({ "field": field, "value": expected, "operator": opposite, "on": on });
+    let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
+    let filters: Vec<StepFilter> = serde_json::from_value(json!([group])).expect("a filter");
+    assert_eq!(evaluate(&filters, facts).holds, !comparison.held, "{comparison:?}");
+}

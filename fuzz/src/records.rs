@@ -1,0 +1,107 @@
+//! Any bytes as what a table holds.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use store::memory::MemoryStore;
+use store::{Decision, ReadBody, Store, Table, WriteBody};
+use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
+
+use crate::facade::Shared;
+use crate::requests;
+use crate::seeded;
+use crate::tables::{Entry, load};
+
+/// An entry of the seeded world, and the bytes in place of its value: either a line with the name
+/// of a table and a number, and what comes after it, or else a byte for the table, one for the
+/// entry, and the rest.
+pub fn decode(bytes: &[u8]) -> Option<(&'static Entry, &[u8])> {
+    named(bytes).or_else(|| match bytes {
+        [table, which, value @ ..] => {
+            let table = Table::ALL[usize::from(*table) % Table::ALL.len()];
+            Some((entry(table, usize::from(*which))?, value))
+        }
+        _ => None,
+    })
+}
+
+fn named(bytes: &[u8]) -> Option<(&'static Entry, &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let (name, which) = std::str::from_utf8(&bytes[..end]).ok()?.split_once(' ')?;
+    let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
+    Some((entry(table, which.parse().ok()?)?, &bytes[end + 1..]))
+}
+
+fn entry(table: Table, which: usize) -> Option<&'static Entry> {
+    let entries = || seeded::entries().iter().filter(|(other, ..)| *other == table);
+    entries().nth(which.checked_rem(entries().count())?)
+}
+
+/// Makes every sound request in the seeded world, in which a value is another one.
+///
+/// # Panics
+///
+/// If a request does.
+pub fn run(damage: Option<(&Entry, &[u8])>) {
+    let Some(((table, key, _), value)) = damage else { return };
+    let ruins = Ruins::default();
+    ruins.put(*table, key, Some(value));
+    for request in requests::sound().iter().chain(&requests::stopped()) {
+        ruins.ask(request);
+    }
+}
+
+/// The seeded world over a store that can be damaged, and that no operation changes.
+#[derive(Debug)]
+pub struct Ruins(MemoryStore);
+
+impl Default for Ruins {
+    fn default() -> Self {
+        let store = MemoryStore::default();
+        load(&store, seeded::entries());
+        Self(store)
+    }
+}
+
+impl Ruins {
+    /// Puts `value` into the store, or leaves nothing there.
+    pub fn put(&self, table: Table, key: &[u8], value: Option<&[u8]>) {
+        let written = self.0.write(&mut |transaction| {
+            match value {
+                Some(value) => transaction.put(table, key, value)?,
+                None => transaction.delete(table, key)?,
+            }
+            Ok(Decision::Commit)
+        });
+        written.expect("the store can be written to");
+    }
+
+    /// What comes of `request` in an engine of its own.
+    pub fn ask(&self, request: &Value) -> String {
+        // So late that everything is due.
+        let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
+        let engine = Engine::builder()
+            .clock(ManualClock::at(now))
+            .entropy(SeededEntropy::new(1))
+            .default_provider(Outbox::default())
+            .build(Shared::new(Forgetful(self.0.clone())));
+        match engine.environment(seeded::world().env.environment_id()) {
+            Ok(env) => requests::text(&requests::call(&engine, &env, request)),
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+/// A memory store that says that it has made the changes of a transaction, and has not.
+#[derive(Clone, Debug, Default)]
+struct Forgetful(MemoryStore);
+
+impl Store for Forgetful {
+    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
+        self.0.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
+        self.0.write(&mut |transaction| body(transaction).map(|_| Decision::Abort))
+    }
+}

@@ -1,0 +1,367 @@
+//! Any JSON as the request of any operation, made in the seeded world.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use arbitrary::{Result as Made, Unstructured};
+use domain::ids::{IdempotencyKey, SubscriberId};
+use domain::integration::IntegrationDelete;
+use domain::message::{MarkAs, MessageQuery};
+use domain::notification::NotificationQuery;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use store::Table;
+use store::memory::MemoryStore;
+use tidings::{Engine, Entity, Error, Scope};
+
+use crate::facade::Shared;
+use crate::json;
+use crate::seeded;
+use crate::tables::{Entry, check_indexes, dump};
+
+mod sound;
+
+pub use sound::{sound, stopped, writes, writing};
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub enum Refusal {
+    /// It is not one.
+    Unreadable(String),
+    /// An operation said so.
+    By(Error),
+}
+
+/// What became of a request: the JSON and the debug text of the answer.
+pub type Answer = Result<(Value, String), Refusal>;
+
+/// The requests that `bytes` stand for: JSON texts, one after the other, or else sound requests in
+/// which something was changed.
+pub fn decode(bytes: &[u8]) -> Vec<Value> {
+    if let Some(requests) = json::texts(bytes) {
+        return requests;
+    }
+    let (mut from, mut requests) = (Unstructured::new(bytes), Vec::new());
+    while !from.is_empty() && requests.len() < 8 {
+        requests.extend(made(&mut from));
+    }
+    requests
+}
+
+fn made(from: &mut Unstructured<'_>) -> Made<Value> {
+    let mut request = from.choose(sound())?.clone();
+    for _ in 0..from.int_in_range(0..=3)? {
+        json::change(&mut request, from)?;
+    }
+    if from.ratio(1, 4)? {
+        let key = json!(from.choose(&["one", "two"])?);
+        if let Value::Array(parts) = &mut request {
+            parts.splice(0..0, [json!("idempotent"), key]);
+        }
+    }
+    Ok(request)
+}
+
+/// Makes `requests` one after the other.
+///
+/// # Panics
+///
+/// If one that is refused changes the store, one that is done leaves indexes that do not agree
+/// with the records, or one with an idempotency key happens twice.
+pub fn run(requests: &[Value]) {
+    let world = seeded::world_in(Shared::new(MemoryStore::default()));
+    let mut before = dump(&world.store);
+    let mut keys: BTreeMap<String, &Value> = BTreeMap::new();
+    for request in requests {
+        let answer = call(&world.engine, &world.env, request);
+        let after = dump(&world.store);
+        match &answer {
+            Ok(_) => check_indexes(&world.store),
+            Err(_) => assert!(
+                records(&after) == records(&before),
+                "{request} is refused, and leaves something behind: {answer:?}"
+            ),
+        }
+        if happens_once(request) {
+            let again = call(&world.engine, &world.env, request);
+            assert_eq!(text(&again), text(&answer), "{request} is answered otherwise");
+            assert!(dump(&world.store) == after, "{request} happens twice");
+            check_key(&mut keys, request, &answer);
+        }
+        before = after;
+    }
+}
+
+// A key belongs to the operation that it was first given to.
+fn check_key<'r>(keys: &mut BTreeMap<String, &'r Value>, request: &'r Value, answer: &Answer) {
+    let (key, operation) = (request[1].to_string(), &request[2]);
+    if matches!(answer, Err(Refusal::Unreadable(_))) || !operation.as_str().is_some_and(writes) {
+        return;
+    }
+    if *keys.entry(key).or_insert(operation) != operation {
+        let entity = Entity::IdempotencyKey;
+        let is_taken =
+            matches!(answer, Err(Refusal::By(Error::Conflict { entity: of, .. })) if *of == entity);
+        assert!(is_taken, "{request} has the key of another call, and is answered with {answer:?}");
+    }
+}
+
+// Delivery is not a call of an environment, and so takes no key.
+fn happens_once(request: &Value) -> bool {
+    let is_of = |group: &str| request[2].as_str().is_some_and(|name| name.starts_with(group));
+    request[0] == "idempotent" && !is_of("delivery.")
+}
+
+// A refusal may be kept under the idempotency key of its call.
+fn records(entries: &[Entry]) -> Vec<&Entry> {
+    let kept = [Table::StoredAnswers, Table::ExpiringAnswers];
+    entries.iter().filter(|(table, ..)| !kept.contains(table)).collect()
+}
+
+/// What an answer says.
+pub fn text(answer: &Answer) -> String {
+    match answer {
+        Ok((_, answer)) => answer.clone(),
+        Err(Refusal::By(error)) => error.to_string(),
+        Err(Refusal::Unreadable(why)) => why.clone(),
+    }
+}
+
+/// Makes a request: an array of the name of an operation and its arguments, in front of which
+/// may be `"idempotent"` and a key. A text such as `$integration 0` is the id of that one in the
+/// seeded world.
+pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
+    let mut request = request.clone();
+    put_ids(&mut request);
+    let parts = request.as_array().map(Vec::as_slice).unwrap_or_default();
+    let (env, parts) = match parts {
+        [Value::String(once), key, parts @ ..] if once == "idempotent" => {
+            let key: IdempotencyKey = Arguments(std::slice::from_ref(key)).get(0)?;
+            (&env.idempotent(key), parts)
+        }
+        parts => (env, parts),
+    };
+    let Some((Value::String(name), arguments)) = parts.split_first() else {
+        return Err(Refusal::Unreadable("it has no name".into()));
+    };
+    let arguments = Arguments(arguments);
+    let (group, operation) = name.split_once('.').unwrap_or((name, ""));
+    match group {
+        "channel_connections" | "channel_endpoints" | "integrations" => {
+            channels(env, group, operation, &arguments)
+        }
+        "topics" => topics(env, operation, &arguments),
+        "layouts" | "translations" => translations(env, group, operation, &arguments),
+        "messages" | "inbox" | "notifications" | "events" => {
+            activity(env, group, operation, &arguments)
+        }
+        "delivery" => match operation {
+            "run_due" => {
+                let report = engine.delivery().run_due(usize::from(arguments.get::<u8>(0)?));
+                said(report.map(|report| format!("{report:?}")))
+            }
+            "next_due" => said(engine.delivery().next_due()),
+            _ => unknown(),
+        },
+        "engine" => match operation {
+            "authenticate" => {
+                let opened = engine.authenticate(&arguments.get::<String>(0)?);
+                said(opened.map(|scope| scope.environment_id()))
+            }
+            "environment" => {
+                said(engine.environment(arguments.get(0)?).map(|scope| scope.environment_id()))
+            }
+            _ => unknown(),
+        },
+        _ => people(env, group, operation, &arguments),
+    }
+}
+
+fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
+    match (group, operation) {
+        ("environments", "create") => said(env.environments().create(given.get(0)?)),
+        ("environments", "list") => said(env.environments().list()),
+        ("subscribers", "create") => said(env.subscribers().create(given.get(0)?)),
+        ("subscribers", "upsert") => said(env.subscribers().upsert(given.get(0)?)),
+        ("subscribers", "get") => said(env.subscribers().get(&given.get(0)?)),
+        ("subscribers", "list") => said(env.subscribers().list(&given.get(0)?)),
+        ("subscribers", "update") => said(env.subscribers().update(&given.get(0)?, given.get(1)?)),
+        ("subscribers", "delete") => said(env.subscribers().delete(&given.get(0)?)),
+        ("workflows", "create") => said(env.workflows().create(given.get(0)?)),
+        ("workflows", "get") => said(env.workflows().get(&given.get::<String>(0)?)),
+        ("workflows", "list") => said(env.workflows().list(&given.get(0)?)),
+        ("workflows", "update") => {
+            said(env.workflows().update(&given.get::<String>(0)?, given.get(1)?))
+        }
+        ("workflows", "delete") => said(env.workflows().delete(&given.get::<String>(0)?)),
+        ("contexts", "create") => said(env.contexts().create(&given.get(0)?)),
+        ("contexts", "get") => said(env.contexts().get(&given.context(0)?)),
+        ("contexts", "list") => said(env.contexts().list(&given.get(0)?)),
+        ("contexts", "update") => said(env.contexts().update(&given.context(0)?, &given.get(1)?)),
+        ("contexts", "delete") => said(env.contexts().delete(&given.context(0)?)),
+        ("preferences", "get") => said(env.preferences(&given.get(0)?).get(&given.get(1)?)),
+        ("preferences", "update_bulk") => {
+            said(env.preferences(&given.get(0)?).update_bulk(&given.get(1)?))
+        }
+        ("preferences", "update_global") => {
+            said(env.preferences(&given.get(0)?).update_global(&given.get(1)?))
+        }
+        _ => unknown(),
+    }
+}
+
+fn channels(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
+    let (integrations, connections) = (env.integrations(), env.channel_connections());
+    let endpoints = env.channel_endpoints();
+    match (group, operation) {
+        ("integrations", "create") => said(integrations.create(given.get(0)?)),
+        ("integrations", "get") => said(integrations.get(given.get(0)?)),
+        ("integrations", "list") => said(integrations.list()),
+        ("integrations", "list_active") => said(integrations.list_active()),
+        ("integrations", "update") => said(integrations.update(given.get(0)?, given.get(1)?)),
+        ("integrations", "set_primary") => said(integrations.set_primary(given.get(0)?)),
+        ("integrations", "delete") => {
+            said(integrations.delete(given.get(0)?, given.get::<IntegrationDelete>(1)?))
+        }
+        ("channel_connections", "create") => said(connections.create(&given.get(0)?)),
+        ("channel_connections", "get") => said(connections.get(&given.get(0)?)),
+        ("channel_connections", "list") => said(connections.list(&given.get(0)?)),
+        ("channel_connections", "update") => {
+            said(connections.update(&given.get(0)?, &given.get(1)?))
+        }
+        ("channel_connections", "delete") => said(connections.delete(&given.get(0)?)),
+        ("channel_endpoints", "create") => said(endpoints.create(&given.get(0)?)),
+        ("channel_endpoints", "get") => said(endpoints.get(&given.get(0)?)),
+        ("channel_endpoints", "list") => said(endpoints.list(&given.get(0)?)),
+        ("channel_endpoints", "update") => said(endpoints.update(&given.get(0)?, &given.get(1)?)),
+        ("channel_endpoints", "delete") => said(endpoints.delete(&given.get(0)?)),
+        _ => unknown(),
+    }
+}
+
+fn topics(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
+    let topics = env.topics();
+    match operation {
+        "create" => said(topics.create(&given.get(0)?)),
+        "upsert" => said(topics.upsert(&given.get(0)?)),
+        "get" => said(topics.get(&given.get(0)?)),
+        "list" => said(topics.list(&given.get(0)?)),
+        "update" => said(topics.update(&given.get(0)?, &given.get(1)?)),
+        "delete" => said(topics.delete(&given.get(0)?)),
+        "subscribe" => said(topics.subscribe(&given.get(0)?, &given.get(1)?)),
+        "unsubscribe" => said(topics.unsubscribe(&given.get(0)?, &given.get(1)?)),
+        "subscription" => said(topics.subscription(&given.get(0)?, &given.get(1)?)),
+        "subscriptions" => said(topics.subscriptions(&given.get(0)?, &given.get(1)?)),
+        "update_subscription" => {
+            said(topics.update_subscription(&given.get(0)?, &given.get(1)?, &given.get(2)?))
+        }
+        _ => unknown(),
+    }
+}
+
+fn translations(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
+    let (layouts, translations) = (env.layouts(), env.translations());
+    match (group, operation) {
+        ("layouts", "upsert") => said(layouts.upsert(given.get(0)?)),
+        ("layouts", "get") => said(layouts.get(&given.get::<String>(0)?)),
+        ("layouts", "list") => said(layouts.list(&given.get(0)?)),
+        ("layouts", "delete") => said(layouts.delete(&given.get::<String>(0)?)),
+        ("translations", "upsert") => said(translations.upsert(&given.get(0)?)),
+        ("translations", "import") => said(translations.import(&given.get(0)?)),
+        ("translations", "get") => said(translations.get(&given.get(0)?, &given.get(1)?)),
+        ("translations", "list") => said(translations.list(&given.get(0)?)),
+        ("translations", "delete") => said(translations.delete(&given.get(0)?, &given.get(1)?)),
+        ("translations", "delete_group") => said(translations.delete_group(&given.get(0)?)),
+        _ => unknown(),
+    }
+}
+
+fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
+    match (group, operation) {
+        ("events", "trigger") => said(env.events().trigger(&given.get(0)?)),
+        ("events", "trigger_bulk") => said(env.events().trigger_bulk(&given.get::<Vec<_>>(0)?)),
+        ("notifications", "get") => said(env.notifications().get(given.get(0)?)),
+        ("notifications", "list") => said(env.notifications().list(&given.get(0)?)),
+        ("messages", "list") => said(env.messages().list(&given.get(0)?, &given.get(1)?)),
+        ("messages", "mark_as") => {
+            let (who, ids): (SubscriberId, Vec<_>) = (given.get(0)?, given.get(1)?);
+            said(env.messages().mark_as(&who, &ids, given.get::<MarkAs>(2)?))
+        }
+        ("inbox", "list") => said(env.inbox(&given.get(0)?).list(&given.get(1)?)),
+        ("inbox", "counts") => {
+            let counts = env.inbox(&given.get(0)?).counts();
+            said(counts.map(|counts| (counts.unseen, counts.unread)))
+        }
+        ("inbox", "mark_as") => {
+            let (who, ids): (SubscriberId, Vec<_>) = (given.get(0)?, given.get(1)?);
+            said(env.inbox(&who).mark_as(&ids, given.get::<MarkAs>(2)?))
+        }
+        _ => unknown(),
+    }
+}
+
+fn said<T: Serialize + std::fmt::Debug>(answer: tidings::Result<T>) -> Answer {
+    let answer = answer.map_err(Refusal::By)?;
+    let json = serde_json::to_value(&answer).expect("an answer is JSON");
+    Ok((json, format!("{answer:?}")))
+}
+
+fn unknown() -> Answer {
+    Err(Refusal::Unreadable("there is no such operation".into()))
+}
+
+// What an operation is called with.
+struct Arguments<'r>(&'r [Value]);
+
+impl Arguments<'_> {
+    fn get<T: DeserializeOwned>(&self, at: usize) -> Result<T, Refusal> {
+        let given = self.0.get(at).cloned().unwrap_or_default();
+        serde_json::from_value(given).map_err(|error| Refusal::Unreadable(error.to_string()))
+    }
+
+    fn context(&self, at: usize) -> Result<domain::context::ContextKey, Refusal> {
+        let key = self.get::<String>(at)?.parse();
+        key.map_err(|invalid: domain::error::Invalid| Refusal::Unreadable(invalid.to_string()))
+    }
+}
+
+/// The ids in the seeded world that requests can name.
+static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
+    let env = &seeded::world().env;
+    let integrations = env.integrations().list().expect("they are there");
+    let messages =
+        env.inbox(&seeded::ada()).list(&MessageQuery::default()).expect("they are there");
+    let notifications = env.notifications().list(&NotificationQuery::default());
+    let notifications = notifications.expect("they are there").data;
+    let environments = env.environments().list().expect("they are there");
+    let keys = environments.iter().flat_map(|environment| &environment.api_keys);
+    let headers = keys.map(|api_key| json!(format!("ApiKey {}", api_key.key.expose()))).collect();
+    let layouts = env.layouts().list(&crate::parsed(json!({}))).expect("they are there").data;
+    let named = |kind: &str, ids: Vec<Value>| {
+        let named = ids.into_iter().enumerate().map(|(at, id)| (format!("${kind} {at}"), id));
+        named.collect::<Vec<_>>()
+    };
+    [
+        named("authorization", headers),
+        named("environment", vec![json!(env.environment_id())]),
+        named("integration", integrations.iter().map(|found| json!(found.id)).collect()),
+        named("message", messages.data.iter().map(|found| json!(found.id)).collect()),
+        named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
+        named("layout", layouts.iter().map(|found| json!(found.id)).collect()),
+    ]
+    .concat()
+});
+
+fn put_ids(json: &mut Value) {
+    match json {
+        Value::String(text) if text.starts_with('$') => {
+            if let Some((_, id)) = IDS.iter().find(|(name, _)| name == text) {
+                *json = id.clone();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(put_ids),
+        Value::Object(fields) => fields.values_mut().for_each(put_ids),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

@@ -1,0 +1,243 @@
+//! One request and more for every operation, each of which is done in the seeded world.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use crate::seeded::{email, inbox, is_urgent};
+
+/// The requests.
+pub fn sound() -> &'static [Value] {
+    static SOUND: LazyLock<Vec<Value>> = LazyLock::new(|| {
+        [people(), workflows(), channels(), topics(), translations(), activity()].concat()
+    });
+    &SOUND
+}
+
+/// Requests that find what stands in their way: something else, or their own answer from before.
+pub fn stopped() -> Vec<Value> {
+    let workspace = json!({ "id": "T1" });
+    vec![
+        json!(["channel_connections.create", {
+            "integrationIdentifier": "slack", "subscriberId": "ada", "workspace": workspace,
+            "auth": { "accessToken": "secret" },
+        }]),
+        json!(["idempotent", "today", "subscribers.create", { "subscriberId": "eve" }]),
+        json!(["idempotent", "today, in vain", "subscribers.create", { "subscriberId": "ada" }]),
+    ]
+}
+
+/// The sound requests that change something.
+pub fn writing() -> impl Iterator<Item = &'static Value> {
+    sound().iter().filter(|request| writes(request[0].as_str().unwrap_or_default()))
+}
+
+/// Whether the operation of that name changes something.
+pub fn writes(name: &str) -> bool {
+    const READING: [&str; 9] = [
+        "get",
+        "list",
+        "list_active",
+        "counts",
+        "subscription",
+        "subscriptions",
+        "authenticate",
+        "environment",
+        "next_due",
+    ];
+    !name.split_once('.').is_some_and(|(_, operation)| READING.contains(&operation))
+}
+
+fn people() -> Vec<Value> {
+    let hours = json!([{ "start": "09:00 AM", "end": "05:00 PM" }]);
+    let monday = json!({ "monday": { "isEnabled": true, "hours": hours } });
+    let rule = json!({ "==": [{ "var": "payload.n" }, 1] });
+    vec![
+        json!(["engine.environment", "$environment 0"]),
+        json!(["engine.authenticate", "$authorization 0"]),
+        json!(["environments.create", { "name": "New", "color": "fff" }]),
+        json!(["environments.list"]),
+        json!(["subscribers.create", { "subscriberId": "new", "email": "new@example.org" }]),
+        json!(["subscribers.upsert", { "subscriberId": "ada", "phone": "1" }]),
+        json!(["subscribers.get", "ada"]),
+        json!(["subscribers.list", {}]),
+        json!(["subscribers.list", { "email": "ada@example.org", "limit": 5 }]),
+        json!(["subscribers.update", "ada", { "email": null, "firstName": "New" }]),
+        json!(["subscribers.delete", "ada"]),
+        json!(["preferences.get", "ada", { "criticality": "all", "contextKeys": ["tenant:acme"] }]),
+        json!(["preferences.update_bulk", "ada", { "preferences": [
+            { "workflowId": "both", "channels": { "email": false }, "condition": rule },
+        ] }]),
+        json!(["preferences.update_global", "ada", { "enabled": false }]),
+        json!(["preferences.update_global", "bob", {
+            "context": { "tenant": "umbrella" },
+            "schedule": { "isEnabled": true, "weeklySchedule": monday },
+        }]),
+        json!(["contexts.create", { "type": "tenant", "id": "new", "data": { "plan": "free" } }]),
+        json!(["contexts.get", "tenant:acme"]),
+        json!(["contexts.list", {}]),
+        json!(["contexts.list", { "type": "app", "orderBy": "_id" }]),
+        json!(["contexts.list", { "orderBy": "_id", "id": "acme" }]),
+        json!(["contexts.update", "app:web", { "data": { "theme": "light" } }]),
+        json!(["contexts.delete", "tenant:acme"]),
+    ]
+}
+
+fn workflows() -> Vec<Value> {
+    vec![
+        json!(["workflows.create", {
+            "workflowId": "new", "name": "New", "steps": [inbox()], "isTranslationEnabled": true,
+        }]),
+        json!(["workflows.get", "both"]),
+        json!(["workflows.list", {}]),
+        json!(["workflows.list", { "tag": "tag", "limit": 2 }]),
+        json!(["workflows.update", "both", { "name": "New", "steps": [inbox(), email()] }]),
+        json!(["workflows.delete", "both"]),
+        json!(["integrations.create", {
+            "providerId": "new", "channel": "email", "active": true, "conditions": [is_urgent()],
+        }]),
+        json!(["integrations.get", "$integration 0"]),
+        json!(["integrations.list"]),
+        json!(["integrations.list_active"]),
+        json!(["integrations.update", "$integration 0", { "name": "New" }]),
+        json!(["integrations.set_primary", "$integration 1"]),
+        json!(["integrations.delete", "$integration 0", { "promote": true }]),
+        json!(["integrations.delete", "$integration 6", {}]),
+    ]
+}
+
+fn channels() -> Vec<Value> {
+    let (workspace, auth) = (json!({ "id": "T1" }), json!({ "accessToken": "secret" }));
+    let create = |of: &str| {
+        json!({
+            "integrationIdentifier": "slack", "subscriberId": of, "workspace": workspace,
+            "auth": auth, "context": { "tenant": "umbrella", "app": "web" },
+        })
+    };
+    vec![
+        json!(["channel_connections.create", create("ada")]),
+        json!(["channel_connections.get", "of-ada"]),
+        json!(["channel_connections.list", { "orderBy": "_id" }]),
+        json!(["channel_connections.list", { "subscriberId": "bob", "channel": "push" }]),
+        json!(["channel_connections.list", { "contextKeys": ["tenant:acme"] }]),
+        json!(["channel_connections.update", "of-ada", { "workspace": { "id": "T2" } }]),
+        json!(["channel_connections.delete", "of-ada"]),
+        json!(["channel_endpoints.create", {
+            "integrationIdentifier": "slack", "connectionIdentifier": "of-acme",
+            "subscriberId": "cyd", "type": "slack_user", "endpoint": { "userId": "U1" },
+            "context": { "tenant": { "id": "umbrella", "data": { "seats": 1 } } },
+        }]),
+        json!(["channel_endpoints.create", {
+            "integrationIdentifier": "twilio", "subscriberId": "bob", "type": "phone",
+            "endpoint": { "phoneNumber": "+442079460001" },
+        }]),
+        json!(["channel_endpoints.get", "hook"]),
+        json!(["channel_endpoints.list", { "orderBy": "_id" }]),
+        json!(["channel_endpoints.list", {
+            "subscriberId": "bob", "contextKeys": ["tenant:acme"], "orderBy": "updatedAt",
+        }]),
+        json!(["channel_endpoints.list", { "connectionIdentifier": "of-ada", "limit": "5" }]),
+        json!(["channel_endpoints.update", "hook", { "endpoint": { "url": "http://a.b/c" } }]),
+        json!(["channel_endpoints.delete", "phone"]),
+    ]
+}
+
+fn topics() -> Vec<Value> {
+    let word = json!({
+        "filter": { "workflowIds": ["both"], "tags": ["tag"] },
+        "condition": { "in": ["acme", { "var": "context.tenant.id" }] },
+    });
+    vec![
+        json!(["topics.create", { "key": "new", "name": "New" }]),
+        json!(["idempotent", "new", "topics.create", { "key": "new" }]),
+        json!(["topics.upsert", { "key": "new:1" }]),
+        json!(["topics.upsert", { "key": "news", "name": "New" }]),
+        json!(["topics.get", "news"]),
+        json!(["topics.list", {}]),
+        json!(["topics.list", { "key": "NEW", "name": "all", "orderBy": "key" }]),
+        json!(["topics.update", "news", { "name": null }]),
+        json!(["topics.delete", "news"]),
+        json!(["topics.delete", "prices"]),
+        json!(["topics.subscribe", "news", { "subscriptions": ["cyd", "ada", "nobody"] }]),
+        json!(["topics.subscribe", "new", {
+            "subscriptions": [{ "subscriberId": "ada", "identifier": "mine", "name": "Mine" }],
+            "name": "New", "preferences": [word, "inbox"], "context": { "tenant": "umbrella" },
+        }]),
+        json!(["topics.unsubscribe", "news", { "subscriptions": ["ada", "nobody"] }]),
+        json!(["topics.unsubscribe", "prices", {
+            "subscriptions": [{ "identifier": "bobs" }, { "identifier": "of-acme" }],
+        }]),
+        json!(["topics.subscription", "prices", "bobs"]),
+        json!(["topics.subscription", "news", "tk_news:si_ada"]),
+        json!(["topics.subscriptions", "news", {}]),
+        json!(["topics.subscriptions", "news", { "subscriberId": "ada" }]),
+        json!(["topics.subscriptions", "prices", { "subscriberId": "ada" }]),
+        json!(["topics.subscriptions", "prices", { "contextKeys": ["tenant:acme"], "limit": 1 }]),
+        json!(["topics.update_subscription", "prices", "bobs", {
+            "name": "New", "preferences": [{ "workflowId": "inbox", "enabled": false }],
+        }]),
+    ]
+}
+
+fn translations() -> Vec<Value> {
+    let of = |kind: &str, id: &str| json!({ "resourceType": kind, "resourceId": id });
+    let texts = json!({ "hello": "Ciao" });
+    vec![
+        json!(["layouts.upsert", { "layoutId": "new", "name": "New", "isTranslationEnabled": true }]),
+        json!(["layouts.upsert", { "layoutId": "plain", "name": "New" }]),
+        json!(["layouts.get", "plain"]),
+        json!(["layouts.get", "$layout 0"]),
+        json!(["layouts.list", {}]),
+        json!(["layouts.list", { "isTranslationEnabled": "true" }]),
+        json!(["layouts.delete", "framed"]),
+        json!(["translations.upsert", {
+            "resourceType": "workflow", "resourceId": "inbox", "locale": "it", "content": texts,
+        }]),
+        json!(["translations.upsert", {
+            "resourceType": "workflow", "resourceId": "both", "locale": "de-DE", "content": texts,
+        }]),
+        json!(["translations.import", { "locale": "it_IT", "masterJson": {
+            "workflows": { "both": texts, "inbox": 1, "nobody": texts },
+            "layouts": { "plain": texts, "framed": { "a": { "b": "c" } } },
+        } }]),
+        json!(["translations.get", of("workflow", "both"), "de_DE"]),
+        json!(["translations.list", {}]),
+        json!(["translations.list", { "resourceType": "layout", "locale": "fr-FR" }]),
+        json!(["translations.delete", of("workflow", "both"), "fr-fr"]),
+        json!(["translations.delete_group", of("workflow", "both")]),
+        json!(["translations.delete_group", of("workflow", "all")]),
+        json!(["translations.delete_group", of("layout", "framed")]),
+    ]
+}
+
+fn activity() -> Vec<Value> {
+    let event = |name: &str, to: Value| json!({ "name": name, "to": to, "payload": { "n": 1 } });
+    let topic = |key: &str| json!({ "type": "Topic", "topicKey": key });
+    let mut again = event("both", json!("ada"));
+    again["transactionId"] = json!("third");
+    let mut about = event("both", json!([topic("prices"), "bob", { "subscriberId": "new" }]));
+    about["context"] = json!({ "tenant": { "id": "acme", "data": { "seats": 4 } } });
+    vec![
+        json!(["events.trigger", event("both", json!(["ada", "new"]))]),
+        json!(["events.trigger", event("both", json!([topic("news"), topic("prices")]))]),
+        json!(["events.trigger", about]),
+        json!(["events.trigger_bulk", [again, event("nobody.knows", json!("ada")), again, about]]),
+        json!(["notifications.get", "$notification 0"]),
+        json!(["notifications.list", {}]),
+        json!(["notifications.list", { "subscriberIds": ["ada"], "limit": "3", "page": 1 }]),
+        json!(["notifications.list", { "emails": "ada@example.org", "topicKey": "prices" }]),
+        json!(["notifications.list", { "templates": ["both", "all"], "search": "ada" }]),
+        json!(["notifications.list", { "transactionId": "third" }]),
+        json!(["notifications.list", { "templates": ["inbox", "all"] }]),
+        json!(["messages.list", "ada", {}]),
+        json!(["messages.list", "ada", { "channel": "email", "read": "false" }]),
+        json!(["messages.mark_as", "ada", ["$message 0", "$message 2"], "read"]),
+        json!(["inbox.list", "ada", {}]),
+        json!(["inbox.list", "ada", { "seen": false, "orderDirection": "ASC" }]),
+        json!(["inbox.list", "ada", { "read": "false" }]),
+        json!(["inbox.counts", "ada"]),
+        json!(["inbox.mark_as", "ada", ["$message 1"], "unseen"]),
+        json!(["delivery.run_due", 8]),
+        json!(["delivery.next_due"]),
+    ]
+}

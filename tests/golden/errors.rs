@@ -1,0 +1,118 @@
+//! What an operation answers with when it does not happen.
+//!
+//! A refusal is kept under the idempotency key of its call, so that it is read again as well.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidings::Error;
+
+/// Says that the error that is written as `json` says `text`, and means `status`.
+#[track_caller]
+fn check(json: &Value, text: &str, status: u16) {
+    let error = Error::deserialize(json).unwrap();
+    assert_eq!(error.to_string(), text);
+    assert_eq!(error.status(), status);
+    assert_eq!(serde_json::to_value(&error).unwrap(), *json);
+}
+
+/// One row per reason why a value is refused.
+#[test]
+fn of_values() {
+    for (reason, text) in [
+        (json!("missing"), "is required"),
+        (
+            json!({ "missingUnless": { "other": "context" } }),
+            "is required unless there is `context`",
+        ),
+        (json!("empty"), "must not be empty"),
+        (json!({ "tooLong": { "max": 255, "unit": "bytes" } }), "must be at most 255 bytes long"),
+        (
+            json!({ "tooLong": { "max": 100, "unit": "characters" } }),
+            "must be at most 100 characters long",
+        ),
+        (json!({ "tooMany": { "max": 5 } }), "must have at most 5 items"),
+        (json!({ "outOfRange": { "min": 1, "max": 100 } }), "must be between 1 and 100"),
+        (json!({ "malformed": { "expected": "a text" } }), "must be a text"),
+        (json!({ "notOneOf": { "words": ["a", "b"] } }), "must be one of a, b"),
+        (json!({ "tooDeep": { "max": 64 } }), "must be nested at most 64 levels deep"),
+        (json!("repeated"), "must not be given twice"),
+        (json!({ "excludes": { "other": "after" } }), "must not be given together with `after`"),
+        (json!({ "reversed": { "end": "before" } }), "must not come after `before`"),
+        (json!({ "template": { "problem": "line 1" } }), "is not a valid template: line 1"),
+        (json!({ "unknownOperator": { "operator": "nope" } }), "has no operator `nope`"),
+        (json!({ "arguments": { "expected": "1 argument" } }), "must have 1 argument"),
+        (json!({ "inWords": { "rule": "must be read" } }), "must be read"),
+        (json!({ "unreadable": { "problem": "EOF" } }), "cannot be read: EOF"),
+        (json!("unsupported"), "is not supported by this version"),
+    ] {
+        let invalid = json!({ "invalid": { "field": "steps[2].template", "reason": reason } });
+        check(&invalid, &format!("`steps[2].template` {text}"), 422);
+    }
+}
+
+/// One row per kind of thing that an operation can name.
+#[test]
+fn of_names() {
+    for (entity, name) in [
+        ("channelConnection", "channel connection"),
+        ("channelEndpoint", "channel endpoint"),
+        ("context", "context"),
+        ("environment", "environment"),
+        ("idempotencyKey", "idempotency key"),
+        ("integration", "integration"),
+        ("layout", "layout"),
+        ("message", "message"),
+        ("notification", "notification"),
+        ("subscriber", "subscriber"),
+        ("subscription", "subscription"),
+        ("topic", "topic"),
+        ("translation", "translation"),
+        ("translationGroup", "translation group"),
+        ("workflow", "workflow"),
+    ] {
+        let not_found = |ids: Value| json!({ "notFound": { "entity": entity, "ids": ids } });
+        check(&not_found(json!(["a"])), &format!("{name} `a` is not there"), 404);
+        check(&not_found(json!(["a", "b"])), &format!("{name} `a`, `b` are not there"), 404);
+        let conflict = json!({ "conflict": { "entity": entity, "id": "a" } });
+        check(&conflict, &format!("{name} `a` is there already"), 409);
+    }
+}
+
+/// One row per rule.
+#[test]
+fn of_rules() {
+    let missing = json!({
+        "subscriberId": "eve",
+        "code": "SUBSCRIBER_NOT_FOUND",
+        "message": "subscriber `eve` is not there",
+    });
+    for (rule, text) in [
+        (json!({ "reservedName": { "name": "Production" } }), "the name `Production` is reserved"),
+        (
+            json!({ "criticalWorkflows": { "workflows": ["a", "b"] } }),
+            "critical workflows take no preferences: a, b",
+        ),
+        (json!({ "noPrimary": { "channel": "chat" } }), "chat integrations cannot be primary"),
+        (
+            json!({ "noSubscription": { "errors": [missing.clone(), missing] } }),
+            "none of the subscriptions: subscriber `eve` is not there; subscriber `eve` is not \
+             there",
+        ),
+        (json!("oneInbox"), "an environment has at most one in_app integration"),
+    ] {
+        check(&json!({ "rejected": rule }), text, 400);
+    }
+}
+
+#[test]
+fn of_keys() {
+    check(&json!("unauthorized"), "the API key is missing or not known", 401);
+}
+
+/// A failure of the store is not an answer: the call may be made again.
+#[test]
+fn a_failure_of_the_store_is_not_written() {
+    let failure = Error::Store(store::Error::AlreadyOpen { path: "file".into() });
+    assert_eq!(failure.status(), 500);
+    assert!(serde_json::to_value(&failure).is_err());
+}

@@ -1,0 +1,295 @@
+//! Deleting something with all that depends on it, however much that is.
+
+pub mod shaky;
+
+use serde_json::{Value, json};
+use tidings::domain::integration::{Integration, IntegrationDelete};
+use tidings::domain::preference::BulkPreferences;
+use tidings::domain::subscription::Subscribe;
+use tidings::domain::translation::TranslationUpsert;
+use tidings::domain::trigger::Trigger;
+use tidings::store::Table;
+use tidings::{Result, Scope};
+
+use self::shaky::Shaky;
+use crate::topics::key;
+use crate::translations::resource;
+use crate::world::{active_integration, id, in_app, parsed, with, workflow_of};
+
+// How many dependents one transaction removes.
+const AT_A_TIME: usize = 1_000;
+
+// Something to delete.
+struct Deletion {
+    kind: &'static str,
+    // Creates one of that name with so many dependents.
+    create: fn(&Scope, &str, usize),
+    delete: fn(&Scope, &str) -> Result<()>,
+    is_there: fn(&Scope, &str) -> bool,
+    // What stays behind on purpose.
+    stays: &'static [Table],
+}
+
+const DELETIONS: &[Deletion] = &[
+    Deletion {
+        kind: "subscriber",
+        create: |env, name, count| {
+            env.subscribers().create(parsed(json!({ "subscriberId": name }))).unwrap();
+            let request = json!({ "subscriptions": [name] });
+            env.topics().subscribe(&key("crowd"), &parsed::<Subscribe>(request)).unwrap();
+            let word = json!({ "workflowId": "hi", "channels": { "sms": false } });
+            let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
+            env.preferences(&id(name)).update_bulk(&update).unwrap();
+            endpoints(env, "slack", name, 1);
+            // So many, with the three of above.
+            let event = json!({ "name": "hi", "to": name });
+            triggered(env, &vec![event; count - 3]);
+        },
+        delete: |env, name| env.subscribers().delete(&id(name)),
+        is_there: |env, name| env.subscribers().get(&id(name)).is_ok(),
+        stays: &[
+            Table::Notifications,
+            Table::SubscriberNotifications,
+            Table::WorkflowNotifications,
+            Table::TransactionNotifications,
+            Table::Transactions,
+        ],
+    },
+    Deletion {
+        kind: "topic",
+        create: |env, name, count| {
+            let item = |n: usize| {
+                let subscriber = format!("s{}", n / 10);
+                json!({ "subscriberId": subscriber, "identifier": format!("i{n}") })
+            };
+            let items: Vec<_> = (0..count).map(item).collect();
+            for items in items.chunks(100) {
+                let request: Subscribe = parsed(json!({ "subscriptions": items }));
+                env.topics().subscribe(&key(name), &request).unwrap();
+            }
+        },
+        delete: |env, name| env.topics().delete(&key(name)),
+        is_there: |env, name| env.topics().get(&key(name)).is_ok(),
+        stays: &[],
+    },
+    Deletion {
+        kind: "workflow",
+        create: |env, name, count| {
+            let create = workflow_of(name, &[in_app()]);
+            env.workflows().create(parsed(create)).unwrap();
+            // Some of them are words of subscribers.
+            for n in 0..2 {
+                let word = json!({ "workflowId": name, "channels": { "sms": false } });
+                let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
+                env.preferences(&id(&format!("s{n}"))).update_bulk(&update).unwrap();
+            }
+            translations(env, "workflow", name, count - 2);
+        },
+        delete: |env, name| env.workflows().delete(name),
+        is_there: |env, name| env.workflows().get(name).is_ok(),
+        stays: &[],
+    },
+    Deletion {
+        kind: "layout",
+        create: |env, name, count| {
+            let upsert = json!({ "layoutId": name, "name": name });
+            env.layouts().upsert(parsed(upsert)).unwrap();
+            translations(env, "layout", name, count);
+        },
+        delete: |env, name| env.layouts().delete(name),
+        is_there: |env, name| env.layouts().get(name).is_ok(),
+        stays: &[],
+    },
+    Deletion {
+        kind: "integration",
+        create: |env, name, count| {
+            let create = active_integration("chat", name);
+            env.integrations().create(parsed(create)).unwrap();
+            let connection = json!({
+                "integrationIdentifier": name,
+                "subscriberId": "s0",
+                "workspace": { "id": "w" },
+                "auth": { "accessToken": "t" },
+            });
+            env.channel_connections().create(&parsed(connection)).unwrap();
+            endpoints(env, name, "s1", count - 1);
+        },
+        delete: |env, name| {
+            let integration = integration(env, name).unwrap();
+            env.integrations().delete(integration.id, IntegrationDelete::default()).map(drop)
+        },
+        is_there: |env, name| integration(env, name).is_some(),
+        // It is not shown any more, and that it was there can be seen.
+        stays: &[Table::Integrations],
+    },
+];
+
+#[test]
+fn a_deletion_leaves_nothing_of_what_it_deletes_and_everything_else() {
+    for deletion in DELETIONS {
+        shaky::on_both(|world| {
+            furnish(&world.env, 1);
+            // Somebody whose name begins the same.
+            (deletion.create)(&world.env, "name-2", 4);
+            check(&world, deletion, "name", 5, None);
+            assert!((deletion.is_there)(&world.env, "name-2"), "{}", deletion.kind);
+        });
+    }
+}
+
+#[test]
+fn a_deletion_of_much_is_done_in_several_transactions() {
+    for deletion in DELETIONS {
+        shaky::in_memory(|world| {
+            furnish(&world.env, 2 * AT_A_TIME);
+            (deletion.create)(&world.env, "name-2", 4);
+            for count in [AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
+                check(&world, deletion, &format!("name-{count}"), count, None);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_deletion_that_is_interrupted_goes_on_when_it_is_called_again() {
+    for deletion in DELETIONS {
+        shaky::in_memory(|world| {
+            furnish(&world.env, 2 * AT_A_TIME);
+            check(&world, deletion, "name", 2 * AT_A_TIME, Some(1));
+        });
+    }
+    // In a file as well, where there is much to delete that does not take long to make.
+    let topic = DELETIONS.iter().find(|deletion| deletion.kind == "topic").unwrap();
+    shaky::on_both(|world| {
+        furnish(&world.env, AT_A_TIME + 1);
+        check(&world, topic, "name", AT_A_TIME + 1, Some(1));
+    });
+}
+
+/// A group is deleted in several transactions as well, and whatever the number of its
+/// translations, it says so and its resource is not translated any more.
+#[test]
+fn a_group_of_many_translations_is_deleted_as_a_whole() {
+    for count in [0, AT_A_TIME - 2, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
+        shaky::in_memory(|world| {
+            let translated = json!({ "isTranslationEnabled": true });
+            let create = with(workflow_of("hi", &[in_app()]), translated);
+            world.env.workflows().create(parsed(create)).unwrap();
+            translations(&world.env, "workflow", "hi", count);
+            let delete = || world.env.translations().delete_group(&resource("workflow", "hi"));
+
+            delete().unwrap_or_else(|error| panic!("{count} translations: {error}"));
+
+            assert_eq!(groups(&world), 0, "{count}");
+            let left = world.env.translations().list(&parsed(json!({}))).unwrap().data;
+            assert_eq!(left, [], "{count}");
+            let workflow = world.env.workflows().get("hi").unwrap();
+            assert!(!workflow.is_translation_enabled, "{count}");
+            assert_eq!(delete().unwrap_err().status(), 404);
+        });
+    }
+}
+
+#[test]
+fn the_deletion_of_a_group_goes_on_after_it_was_interrupted() {
+    // The last of them leaves nothing but the group.
+    for count in [AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
+        shaky::in_memory(|world| {
+            world
+                .env
+                .layouts()
+                .upsert(parsed(json!({
+                    "layoutId": "frame", "name": "Frame", "isTranslationEnabled": true,
+                })))
+                .unwrap();
+            translations(&world.env, "layout", "frame", count);
+            let delete = || world.env.translations().delete_group(&resource("layout", "frame"));
+
+            if world.interrupted(1, delete).is_err() {
+                assert!(world.env.layouts().get("frame").unwrap().is_translation_enabled);
+                delete().unwrap();
+            }
+
+            assert_eq!(groups(&world), 0, "{count}");
+            assert!(!world.env.layouts().get("frame").unwrap().is_translation_enabled);
+        });
+    }
+}
+
+// Creates one with so many dependents and deletes it, possibly with an interruption: what is in the
+// store then is what was there before.
+#[track_caller]
+fn check(world: &Shaky, deletion: &Deletion, name: &str, count: usize, interrupted: Option<usize>) {
+    let Deletion { kind, create, delete, is_there, stays } = deletion;
+    let env = &world.env;
+    let before = world.dump_without(stays);
+    create(env, name, count);
+    let full = world.dump_without(stays).len();
+    assert!(full - before.len() > count, "{kind}: there are too few dependents");
+    if let Some(after) = interrupted {
+        let error = world.interrupted(after, || delete(env, name)).unwrap_err();
+        assert_eq!(error.status(), 500, "{kind}: {error}");
+        // Some of what depends on it has gone before it.
+        let left = world.dump_without(stays).len();
+        assert!(is_there(env, name), "{kind}");
+        assert!(before.len() < left && left <= full - AT_A_TIME, "{kind}: {left} of {full}");
+    }
+    delete(env, name).unwrap_or_else(|error| panic!("{kind} with {count} dependents: {error}"));
+    assert!(!is_there(env, name), "{kind}");
+    assert!(world.dump_without(stays) == before, "{kind} with {count} dependents leaves something");
+}
+
+// Something for every kind of dependent to belong to: a topic, a workflow, an integration, and as
+// many subscribers as a topic needs for so many subscriptions.
+fn furnish(env: &Scope, subscriptions: usize) {
+    env.topics().create(&parsed(json!({ "key": "crowd" }))).unwrap();
+    env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    env.integrations().create(parsed(active_integration("chat", "slack"))).unwrap();
+    let everybody: Vec<_> = (0..=subscriptions / 10 + 1).map(|n| format!("s{n}")).collect();
+    let events: Vec<_> =
+        everybody.chunks(100).map(|some| json!({ "name": "hi", "to": some })).collect();
+    triggered(env, &events);
+}
+
+fn triggered(env: &Scope, events: &[Value]) {
+    let events: Vec<Trigger> = events.iter().cloned().map(parsed).collect();
+    for events in events.chunks(Trigger::MAX_BULK) {
+        env.events().trigger_bulk(events).unwrap();
+    }
+}
+
+fn endpoints(env: &Scope, integration: &str, subscriber: &str, count: usize) {
+    for n in 0..count {
+        let endpoint = json!({
+            "integrationIdentifier": integration,
+            "subscriberId": subscriber,
+            "type": "slack_channel",
+            "endpoint": { "channelId": format!("c{n}") },
+        });
+        env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+    }
+}
+
+// Translates a resource into so many languages.
+fn translations(env: &Scope, kind: &str, name: &str, count: usize) {
+    let letters = || 'a'..='z';
+    let languages = letters()
+        .flat_map(|one| letters().map(move |two| [one, two]))
+        .flat_map(|[one, two]| letters().map(move |three| String::from_iter([one, two, three])));
+    for locale in languages.take(count) {
+        let upsert: TranslationUpsert = parsed(json!({
+            "resourceType": kind, "resourceId": name, "locale": locale, "content": {},
+        }));
+        env.translations().upsert(&upsert).unwrap();
+    }
+}
+
+fn integration(env: &Scope, identifier: &str) -> Option<Integration> {
+    let integrations = env.integrations().list().unwrap();
+    integrations.into_iter().find(|one| one.identifier.as_str() == identifier)
+}
+
+fn groups(world: &Shaky) -> usize {
+    let dump = world.dump_without(&[]);
+    dump.keys().filter(|(table, _)| *table == Table::TranslationGroups.name()).count()
+}

@@ -1,0 +1,134 @@
+//! Calls that a failing store interrupts, and calls that take several transactions.
+
+use serde_json::json;
+use tidings::domain::subscription::Subscribe;
+use tidings::domain::topic::TopicCreate;
+use tidings::domain::translation::TranslationImport;
+use tidings::domain::trigger::Trigger;
+use tidings::store::Table;
+
+use crate::cascades::shaky::{self, Shaky};
+use crate::topics::key;
+use crate::world::{in_app, parsed, wire, workflow_of};
+
+#[test]
+fn a_call_that_the_store_failed_was_not_made() {
+    shaky::on_both(|world| {
+        let once = world.env.idempotent("k".parse().unwrap());
+        let create: TopicCreate = parsed(json!({ "key": "news" }));
+
+        let error = world.interrupted(0, || once.topics().create(&create)).unwrap_err();
+
+        assert_eq!(error.status(), 500);
+        assert_eq!(answers(&world), 0);
+        let topic = once.topics().create(&create).unwrap();
+        assert_eq!(world.env.topics().get(&key("news")).unwrap(), topic);
+    });
+}
+
+#[test]
+fn a_refusal_that_could_not_be_kept_is_no_answer() {
+    shaky::on_both(|world| {
+        let once = world.env.idempotent("k".parse().unwrap());
+        let delete = || once.topics().delete(&key("news"));
+
+        // The call itself goes through, and keeping what came of it does not.
+        let error = world.interrupted(1, delete).unwrap_err();
+
+        assert_eq!(error.status(), 500);
+        assert_eq!(answers(&world), 0);
+        world.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
+        delete().unwrap();
+    });
+}
+
+#[test]
+fn a_deletion_in_several_transactions_happens_once() {
+    shaky::on_both(|world| {
+        let once = world.env.idempotent("k".parse().unwrap());
+        let crowd = || crowd(&world, 2_001);
+        let delete = || once.topics().delete(&key("crowd"));
+        crowd();
+
+        // Nothing is known of the call before it is done.
+        for _ in 0..2 {
+            let error = world.interrupted(1, delete).unwrap_err();
+            assert_eq!((error.status(), answers(&world)), (500, 0));
+        }
+        delete().unwrap();
+
+        assert_eq!(answers(&world), 1);
+        let before = world.dump_without(&[]);
+        delete().unwrap();
+        assert!(world.dump_without(&[]) == before, "it is done once more");
+        assert_eq!(world.env.topics().delete(&key("crowd")).unwrap_err().status(), 404);
+        // What has come since stays.
+        world.env.topics().create(&parsed(json!({ "key": "crowd" }))).unwrap();
+        delete().unwrap();
+        world.env.topics().get(&key("crowd")).unwrap();
+    });
+}
+
+#[test]
+fn an_import_that_is_interrupted_is_made_as_a_whole() {
+    shaky::on_both(|world| {
+        for name in ["a", "b", "d", "e"] {
+            world.env.workflows().create(parsed(workflow_of(name, &[in_app()]))).unwrap();
+        }
+        let texts = json!({ "t": "T" });
+        let master =
+            json!({ "workflows": { "a": texts, "b": texts, "c": texts, "d": texts, "e": 1 } });
+        let import: TranslationImport = parsed(json!({ "locale": "de", "masterJson": master }));
+        let once = world.env.idempotent("k".parse().unwrap());
+        let call = || once.translations().import(&import);
+        let imported = || {
+            let list = world.env.translations().list(&parsed(json!({ "orderDirection": "ASC" })));
+            let imported = list.unwrap().data.into_iter().map(|one| one.resource.resource_id);
+            imported.collect::<Vec<_>>().join(" ")
+        };
+
+        // Each resource is a transaction, so what was imported stays imported.
+        let error = world.interrupted(2, call).unwrap_err();
+        assert_eq!((error.status(), imported(), answers(&world)), (500, "a b".into(), 0));
+        let answer = call().unwrap();
+
+        assert_eq!(
+            wire(&answer),
+            json!({
+                "success": true,
+                "message": "partial import: 3 resource(s) imported, 2 failed",
+                "successful": ["a", "b", "d"],
+                "failed": ["c", "e"],
+            })
+        );
+        assert_eq!(imported(), "a b d");
+        // What was not there then is not imported by the same call.
+        world.env.workflows().create(parsed(workflow_of("c", &[in_app()]))).unwrap();
+        let before = world.dump_without(&[]);
+        assert_eq!(call().unwrap(), answer);
+        assert!(world.dump_without(&[]) == before, "it is imported once more");
+    });
+}
+
+// Makes a topic with so many subscriptions.
+fn crowd(world: &Shaky, count: usize) {
+    let env = &world.env;
+    env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    let everybody: Vec<_> = (0..=count / 10).map(|n| format!("s{n}")).collect();
+    for some in everybody.chunks(100) {
+        let trigger: Trigger = parsed(json!({ "name": "hi", "to": some }));
+        env.events().trigger(&trigger).unwrap();
+    }
+    let item =
+        |n: usize| json!({ "subscriberId": format!("s{}", n / 10), "identifier": format!("i{n}") });
+    let items: Vec<_> = (0..count).map(item).collect();
+    for items in items.chunks(100) {
+        let request: Subscribe = parsed(json!({ "subscriptions": items }));
+        env.topics().subscribe(&key("crowd"), &request).unwrap();
+    }
+}
+
+fn answers(world: &Shaky) -> usize {
+    let dump = world.dump_without(&[]);
+    dump.keys().filter(|(table, _)| *table == Table::StoredAnswers.name()).count()
+}

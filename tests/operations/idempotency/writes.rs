@@ -1,0 +1,331 @@
+//! Every writing operation, called twice.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidings::domain::contact::Locale;
+use tidings::domain::ids::{IntegrationId, MessageId, SubscriberId};
+use tidings::domain::integration::IntegrationDelete;
+use tidings::domain::message::MarkAs;
+use tidings::domain::trigger::Trigger;
+use tidings::{Result, Scope};
+
+use super::once;
+use crate::layouts;
+use crate::subscriptions::subscribe;
+use crate::topics::key;
+use crate::translations::{resource, upsert};
+use crate::world::{World, email, in_app, on_both, parsed, wire, with, workflow_of};
+
+// A writing operation with some arguments, or with others. Its answer is the one on the wire.
+type Write = fn(&Scope, &Known, Args) -> Result<Value>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Args {
+    These,
+    Others,
+}
+
+// What the calls name that the engine has made.
+struct Known {
+    ada: SubscriberId,
+    primary: IntegrationId,
+    second: IntegrationId,
+    messages: Vec<MessageId>,
+}
+
+#[test]
+fn every_writing_operation_happens_once() {
+    for (name, write) in WRITES {
+        on_both(|world| {
+            let known = known(&world);
+            let once = once(&world, "k");
+            let before = world.dump();
+
+            let first = write(&once, &known, Args::These).unwrap_or_else(|e| panic!("{name}: {e}"));
+
+            let written = world.dump();
+            assert!(written != before, "{name} writes nothing");
+            world.tick();
+            let again = world.unchanged(|| write(&once, &known, Args::These).unwrap());
+            assert_eq!(again, first, "{name}");
+            let refusal = "409 idempotency key `k` is there already";
+            world.refuses(refusal, || write(&once, &known, Args::Others));
+            // With the arguments of this operation, another one is another call.
+            let other = parsed(json!({ "type": "tenant", "id": "other" }));
+            world.refuses(refusal, || once.contexts().create(&other));
+            // What has been refused for its key does not take the place of the answer.
+            assert_eq!(world.unchanged(|| write(&once, &known, Args::These).unwrap()), first);
+        });
+    }
+}
+
+/// A key changes when an operation happens, and not what it does.
+#[test]
+fn every_writing_operation_does_with_a_key_what_it_does_without() {
+    for (name, write) in WRITES {
+        let outcome = |with_key: bool| {
+            let outcome = std::cell::RefCell::new(Vec::new());
+            on_both(|world| {
+                let known = known(&world);
+                let scope = if with_key { once(&world, "k") } else { world.env.clone() };
+                let answer = write(&scope, &known, Args::These).unwrap();
+                let mut dump = world.dump();
+                dump.retain(|(table, _), _| !table.ends_with("answers"));
+                outcome.borrow_mut().push((answer, dump));
+            });
+            outcome.into_inner()
+        };
+        assert!(outcome(true) == outcome(false), "{name}");
+    }
+}
+
+const WRITES: &[(&str, Write)] = &[
+    ("channel_connections.create", |scope, _, args| {
+        let token = args.pick("token", "other");
+        shown(scope.channel_connections().create(&parsed(json!({
+            "integrationIdentifier": "slack",
+            "subscriberId": "bob",
+            "context": { "tenant": "new" },
+            "workspace": { "id": "w" },
+            "auth": { "accessToken": token },
+        }))))
+    }),
+    ("channel_connections.update", |scope, _, args| {
+        let update = json!({ "workspace": { "id": args.pick("new", "newer") } });
+        shown(scope.channel_connections().update(&"conn".parse().unwrap(), &parsed(update)))
+    }),
+    ("channel_connections.delete", |scope, _, args| {
+        let name = args.pick("conn", "unknown");
+        shown(scope.channel_connections().delete(&name.parse().unwrap()))
+    }),
+    ("channel_endpoints.create", |scope, _, args| {
+        shown(scope.channel_endpoints().create(&parsed(json!({
+            "integrationIdentifier": "slack",
+            "subscriberId": "ada",
+            "type": "slack_channel",
+            "endpoint": { "channelId": args.pick("c", "d") },
+        }))))
+    }),
+    ("channel_endpoints.update", |scope, _, args| {
+        let update = json!({ "endpoint": { "channelId": args.pick("new", "newer") } });
+        shown(scope.channel_endpoints().update(&"end".parse().unwrap(), &parsed(update)))
+    }),
+    ("channel_endpoints.delete", |scope, _, args| {
+        let name = args.pick("end", "unknown");
+        shown(scope.channel_endpoints().delete(&name.parse().unwrap()))
+    }),
+    ("contexts.create", |scope, _, args| {
+        let data = json!({ "plan": args.pick("free", "pro") });
+        shown(scope.contexts().create(&parsed(json!({ "type": "app", "id": "x", "data": data }))))
+    }),
+    ("contexts.update", |scope, _, args| {
+        let update = json!({ "data": { "plan": args.pick("free", "pro") } });
+        shown(scope.contexts().update(&"tenant:acme".parse().unwrap(), &parsed(update)))
+    }),
+    ("contexts.delete", |scope, _, args| {
+        let key = args.pick("tenant:acme", "tenant:unknown");
+        shown(scope.contexts().delete(&key.parse().unwrap()))
+    }),
+    ("environments.create", |scope, _, args| {
+        let create = json!({ "name": "QA", "color": args.pick("#fff", "#000") });
+        shown(scope.environments().create(parsed(create)))
+    }),
+    ("events.trigger", |scope, _, args| {
+        let trigger = event(args.pick("ada", "new"));
+        shown(scope.events().trigger(&trigger))
+    }),
+    ("events.trigger_bulk", |scope, _, args| {
+        // One of them is refused, and its refusal is part of the answer.
+        let refused = Trigger { workflow: "unknown".parse().unwrap(), ..event("ada") };
+        let events = [event(args.pick("ada", "new")), refused];
+        let receipts = scope.events().trigger_bulk(&events)?;
+        let shown = receipts.into_iter().map(|receipt| match receipt {
+            Ok(receipt) => wire(receipt),
+            Err(error) => json!(format!("{} {error}", error.status())),
+        });
+        Ok(shown.collect())
+    }),
+    ("inbox.mark_as", |scope, known, args| {
+        let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
+        shown(scope.inbox(&known.ada).mark_as(&known.messages, mark))
+    }),
+    ("integrations.create", |scope, _, args| {
+        shown(scope.integrations().create(parsed(json!({
+            "providerId": "ses",
+            "channel": "email",
+            "active": true,
+            "credentials": { "apiKey": args.pick("one", "two") },
+        }))))
+    }),
+    ("integrations.update", |scope, known, args| {
+        let update = json!({ "credentials": { "apiKey": args.pick("one", "two") } });
+        shown(scope.integrations().update(known.primary, parsed(update)))
+    }),
+    ("integrations.set_primary", |scope, known, args| {
+        let id = if args == Args::These { known.second } else { known.primary };
+        shown(scope.integrations().set_primary(id))
+    }),
+    ("integrations.delete", |scope, known, args| {
+        let delete = IntegrationDelete { promote: args == Args::These };
+        shown(scope.integrations().delete(known.primary, delete))
+    }),
+    ("layouts.upsert", |scope, _, args| {
+        let upsert = json!({ "layoutId": "new", "name": args.pick("New", "Newer") });
+        shown(scope.layouts().upsert(parsed(upsert)))
+    }),
+    ("layouts.delete", |scope, _, args| {
+        shown(scope.layouts().delete(args.pick("frame", "unknown")))
+    }),
+    ("messages.mark_as", |scope, known, args| {
+        let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
+        shown(scope.messages().mark_as(&known.ada, ids, MarkAs::Read))
+    }),
+    ("preferences.update_bulk", |scope, known, args| {
+        let word = json!({ "workflowId": "hi", "channels": { "sms": args == Args::These } });
+        let update = json!({ "preferences": [word] });
+        shown(scope.preferences(&known.ada).update_bulk(&parsed(update)))
+    }),
+    ("preferences.update_global", |scope, known, args| {
+        let update = json!({ "enabled": args == Args::These });
+        shown(scope.preferences(&known.ada).update_global(&parsed(update)))
+    }),
+    ("subscribers.create", |scope, _, args| {
+        let create = json!({ "subscriberId": "new", "firstName": args.pick("A", "B") });
+        shown(scope.subscribers().create(parsed(create)))
+    }),
+    ("subscribers.upsert", |scope, _, args| {
+        let create = json!({ "subscriberId": "ada", "firstName": args.pick("A", "B") });
+        shown(scope.subscribers().upsert(parsed(create)))
+    }),
+    // What is cleared is not what is kept.
+    ("subscribers.update", |scope, known, args| {
+        let update = match args {
+            Args::These => json!({ "lastName": null }),
+            Args::Others => json!({}),
+        };
+        shown(scope.subscribers().update(&known.ada, parsed(update)))
+    }),
+    ("subscribers.delete", |scope, _, args| {
+        shown(scope.subscribers().delete(&args.pick("ada", "bob").parse().unwrap()))
+    }),
+    ("topics.create", |scope, _, args| {
+        let create = json!({ "key": "new", "name": args.pick("A", "B") });
+        shown(scope.topics().create(&parsed(create)))
+    }),
+    ("topics.upsert", |scope, _, args| {
+        let create = json!({ "key": "news", "name": args.pick("A", "B") });
+        shown(scope.topics().upsert(&parsed(create)))
+    }),
+    ("topics.update", |scope, _, args| {
+        let update = json!({ "name": args.pick("A", "B") });
+        shown(scope.topics().update(&key("news"), &parsed(update)))
+    }),
+    ("topics.delete", |scope, _, args| {
+        shown(scope.topics().delete(&key(args.pick("news", "other"))))
+    }),
+    ("topics.subscribe", |scope, _, args| {
+        let request = json!({ "subscriptions": ["bob", args.pick("eve", "ada")] });
+        shown(scope.topics().subscribe(&key("fresh"), &parsed(request)))
+    }),
+    ("topics.unsubscribe", |scope, _, args| {
+        let request = json!({ "subscriptions": ["ada", args.pick("eve", "bob")] });
+        shown(scope.topics().unsubscribe(&key("news"), &parsed(request)))
+    }),
+    ("topics.update_subscription", |scope, _, args| {
+        let update = json!({ "name": args.pick("A", "B") });
+        let identifier = "tk_news:si_ada".parse().unwrap();
+        shown(scope.topics().update_subscription(&key("news"), &identifier, &parsed(update)))
+    }),
+    ("translations.upsert", |scope, _, args| {
+        let content = json!({ "a": args.pick("A", "B") });
+        shown(scope.translations().upsert(&parsed(json!({
+            "resourceType": "workflow", "resourceId": "hi", "locale": "de", "content": content,
+        }))))
+    }),
+    ("translations.import", |scope, _, args| {
+        let texts = json!({ "hi": { "a": args.pick("A", "B") }, "mail": {}, "unknown": {} });
+        let master = json!({ "workflows": texts });
+        shown(scope.translations().import(&parsed(json!({
+            "locale": "de", "masterJson": master,
+        }))))
+    }),
+    ("translations.delete", |scope, _, args| {
+        let locale = Locale::new(args.pick("fr", "en"))?;
+        shown(scope.translations().delete(&resource("workflow", "hi"), &locale))
+    }),
+    ("translations.delete_group", |scope, _, args| {
+        let kind = args.pick("workflow", "layout");
+        shown(scope.translations().delete_group(&resource(kind, "hi")))
+    }),
+    ("workflows.create", |scope, _, args| {
+        let step = if args == Args::These { in_app() } else { email() };
+        shown(scope.workflows().create(parsed(workflow_of("new", &[step]))))
+    }),
+    ("workflows.update", |scope, _, args| {
+        let update = json!({ "name": args.pick("A", "B") });
+        shown(scope.workflows().update("hi", parsed(update)))
+    }),
+    ("workflows.delete", |scope, _, args| shown(scope.workflows().delete(args.pick("hi", "mail")))),
+];
+
+impl Args {
+    fn pick(self, these: &'static str, others: &'static str) -> &'static str {
+        match self {
+            Args::These => these,
+            Args::Others => others,
+        }
+    }
+}
+
+fn shown<T: Serialize>(answer: Result<T>) -> Result<Value> {
+    answer.map(wire)
+}
+
+fn event(to: &str) -> Trigger {
+    parsed(json!({ "name": "hi", "to": to }))
+}
+
+// Fills a world with something for every operation to work on.
+fn known(world: &World) -> Known {
+    let ada = json!({ "subscriberId": "ada", "firstName": "Ada", "lastName": "King" });
+    let ada = world.subscriber(ada).subscriber_id;
+    world.bare_subscriber("bob");
+    world.in_app_workflow("hi");
+    world.workflow_of("mail", &[email()]);
+    let messages = (0..2).map(|_| {
+        world.notify("hi", "ada");
+        world.inbox("ada")[0].id
+    });
+    let messages = messages.collect();
+    let credentials = json!({ "credentials": { "apiKey": "secret" } });
+    let [primary, second] = ["first", "second"].map(|name| {
+        let create = crate::world::active_integration("email", name);
+        world.integration(with(create, credentials.clone())).id
+    });
+    world.active_integration("chat", "slack");
+    let connection = json!({
+        "identifier": "conn",
+        "integrationIdentifier": "slack",
+        "subscriberId": "ada",
+        "context": { "tenant": "acme" },
+        "workspace": { "id": "w" },
+        "auth": { "accessToken": "t" },
+    });
+    world.env.channel_connections().create(&parsed(connection)).unwrap();
+    let endpoint = json!({
+        "identifier": "end",
+        "integrationIdentifier": "slack",
+        "subscriberId": "ada",
+        "type": "slack_channel",
+        "endpoint": { "channelId": "c" },
+    });
+    world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+    for topic in ["news", "other"] {
+        subscribe(world, topic, json!({ "subscriptions": ["ada", "bob"] }));
+    }
+    layouts::upsert(world, json!({ "layoutId": "frame", "name": "Frame" }));
+    for locale in ["fr", "en"] {
+        upsert(world, "workflow", "hi", locale, json!({ "a": "A" }));
+    }
+    Known { ada, primary, second, messages }
+}
