@@ -175,7 +175,7 @@ fn world(store: impl Store) -> Scope {
 
 // Of every two integrations one is for chat, and the other for push.
 fn integration(env: &Scope, n: u64) -> Integration {
-    let (channel, provider) = if n % 2 == 0 { ("chat", "slack") } else { ("push", "fcm") };
+    let (channel, provider) = if n.is_multiple_of(2) { ("chat", "slack") } else { ("push", "fcm") };
     let identifier = format!("i{n}");
     let create = json!({ "channel": channel, "providerId": provider, "identifier": identifier });
     env.integrations().create(from_value(create).unwrap()).unwrap()
@@ -191,7 +191,8 @@ fn connection(home: &Home, integration: &Integration, n: u64) -> ChannelConnecti
     }))
     .unwrap();
     let tenant = n / 2 / INTEGRATIONS % TENANTS;
-    let tenant = (n / INTEGRATIONS % 2 == 0).then(|| format!("tenant:t{tenant}").parse().unwrap());
+    let tenant =
+        (n / INTEGRATIONS).is_multiple_of(2).then(|| format!("tenant:t{tenant}").parse().unwrap());
     let contexts: ContextSet = tenant.into_iter().collect();
     let identifier = ConnectionIdentifier::new(format!("chconn_{n}")).unwrap();
     let ids = (id(n).into(), identifier);

@@ -7,6 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use domain::condition::Rule;
 use domain::patch::Patch;
 use domain::preference::{
     BulkPreference, BulkPreferences, Layers, Preference, PreferenceChannels, PreferencesQuery,
@@ -42,6 +43,16 @@ fn decisions(criterion: &mut Criterion) {
         bencher.iter(|| resolve(black_box(layers), black_box(Channel::Sms)));
     });
     group.bench_function("4 layers, 5 channels", |bencher| {
+        bencher.iter(|| {
+            let layers = black_box(layers);
+            Channel::ALL.iter().filter(|channel| resolve(layers, **channel).enabled).count()
+        });
+    });
+    let rule = Rule::new(json!({ ">": [{ "var": "payload.amount" }, 100] })).unwrap();
+    let conditional = Preference::default().with_condition(rule);
+    let data = json!({ "payload": { "amount": 250, "currency": "EUR" } });
+    let layers = Layers { subscriber_workflow: Some(&conditional), data: Some(&data), ..layers };
+    group.bench_function("4 layers, 5 channels, one condition", |bencher| {
         bencher.iter(|| {
             let layers = black_box(layers);
             Channel::ALL.iter().filter(|channel| resolve(layers, **channel).enabled).count()

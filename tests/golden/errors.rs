@@ -74,7 +74,12 @@ fn of_names() {
         check(&not_found(json!(["a"])), &format!("{name} `a` is not there"), 404);
         check(&not_found(json!(["a", "b"])), &format!("{name} `a`, `b` are not there"), 404);
         let conflict = json!({ "conflict": { "entity": entity, "id": "a" } });
-        check(&conflict, &format!("{name} `a` is there already"), 409);
+        let taken = if entity == "idempotencyKey" {
+            "was used for another call"
+        } else {
+            "is there already"
+        };
+        check(&conflict, &format!("{name} `a` {taken}"), 409);
     }
 }
 
@@ -109,10 +114,13 @@ fn of_keys() {
     check(&json!("unauthorized"), "the API key is missing or not known", 401);
 }
 
-/// A failure of the store is not an answer: the call may be made again.
+/// A failure of the store is told, and not read again: it is not an answer, the call may be made
+/// again.
 #[test]
-fn a_failure_of_the_store_is_not_written() {
+fn of_the_store() {
     let failure = Error::Store(store::Error::AlreadyOpen { path: "file".into() });
     assert_eq!(failure.status(), 500);
-    assert!(serde_json::to_value(&failure).is_err());
+    let told = serde_json::to_value(&failure).unwrap();
+    assert_eq!(told, json!({ "store": failure.to_string() }));
+    assert!(serde_json::from_value::<Error>(told).is_err());
 }

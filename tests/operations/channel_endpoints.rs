@@ -438,7 +438,7 @@ fn misshapen() -> Vec<(&'static str, Value, &'static str)> {
         ("ms_teams_channel", json!({ "channelId": "C1" }), "`endpoint.teamId` is required"),
         ("ms_teams_channel", json!({ "teamId": "T1" }), "`endpoint.channelId` is required"),
         ("ms_teams_user", json!({ "tenantId": "T1" }), "`endpoint.userId` is required"),
-        ("phone", json!("+4930123456"), "invalid type: string \"+4930123456\", expected a map"),
+        ("phone", json!("+4930123456"), "`endpoint` must be a JSON object"),
     ]
 }
 

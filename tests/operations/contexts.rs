@@ -16,7 +16,7 @@ fn a_new_context_is_as_it_was_described() {
 
             let data = described.get("data").cloned().unwrap_or(json!({}));
             let added = json!({
-                "_id": made.context_id,
+                "_id": made.id,
                 "_organizationId": "acme",
                 "_environmentId": world.env.environment_id(),
                 "data": data,

@@ -32,7 +32,7 @@ fn a_day_later_the_call_is_made_again() {
 
         world.pass(ALMOST_A_DAY);
         assert_eq!(world.unchanged(|| upsert("first")).unwrap(), first);
-        let refusal = "409 idempotency key `k` is there already";
+        let refusal = "409 idempotency key `k` was used for another call";
         world.refuses(refusal, || upsert("second"));
 
         let at = world.pass(A_MILLISECOND);

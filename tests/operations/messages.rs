@@ -173,13 +173,31 @@ fn a_list_names_the_subscriber_and_the_workflow() {
         let subscriber = world.env.subscribers().get(&id("ada")).unwrap();
         let workflow = world.env.workflows().get("hi").unwrap();
 
-        let listed = only(world.messages("ada"));
+        let got = || world.env.messages().get(&id("ada"), message.id).unwrap();
+        let listed = (only(world.messages("ada")), got());
         world.env.workflows().delete("hi").unwrap();
-        let orphan = only(world.messages("ada"));
+        let orphan = (only(world.messages("ada")), got());
 
-        let named = Message { subscriber: Some(subscriber), ..message };
-        assert_eq!(listed, Message { template: Some(workflow), ..named.clone() });
-        assert_eq!(orphan, named);
+        let named = Message { subscriber: Some(subscriber), ..message.clone() };
+        let whole = Message { template: Some(workflow), ..named.clone() };
+        assert_eq!(listed, (whole.clone(), whole));
+        assert_eq!(orphan, (named.clone(), named));
+    });
+}
+
+#[test]
+fn a_message_is_had_by_its_id_and_its_subscriber() {
+    on_both(|world| {
+        let message = delivered(&world, "ada");
+        world.bare_subscriber("bob");
+
+        let get = |who: &str, message| world.env.messages().get(&id(who), message);
+        assert_eq!(get("ada", message.id).unwrap().id, message.id);
+        let refusal = format!("404 message `{}` is not there", message.id);
+        world.refuses(&refusal, || get("bob", message.id));
+        let refusal = format!("404 message `{}` is not there", unknown());
+        world.refuses(&refusal, || get("ada", unknown()));
+        world.refuses("404 subscriber `eve` is not there", || get("eve", message.id));
     });
 }
 

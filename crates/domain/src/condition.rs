@@ -36,8 +36,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::error::{Invalid, Reason};
-use crate::json::{dismantle, is_shallow};
+use crate::error::{Invalid, Reason, Unit};
+use crate::json::{dismantle, is_shallow, size};
 
 /// A rule in JSON Logic, compiled.
 ///
@@ -59,6 +59,9 @@ impl Rule {
     /// The most JSON values in a rule, the arrays and objects among them.
     pub const MAX_NODES: usize = 4096;
 
+    /// The most that a rule may take as JSON text, in bytes.
+    pub const MAX_SIZE: usize = 32 * 1024;
+
     /// Compiles `source`: an object with an operator and its arguments.
     ///
     /// An object with more members, or none, is an operator nowhere: the root must not be one, and
@@ -67,6 +70,10 @@ impl Rule {
         if !is_shallow(&source, Self::MAX_DEPTH) {
             dismantle(source);
             return Err(Invalid::new("condition", Reason::TooDeep { max: Self::MAX_DEPTH }));
+        }
+        if size(&source) > Self::MAX_SIZE {
+            let reason = Reason::TooLong { max: Self::MAX_SIZE, unit: Unit::Bytes };
+            return Err(Invalid::new("condition", reason));
         }
         let root = compile::compile(&source)?;
         Ok(Self(Arc::new(Compiled { source, root })))

@@ -1,10 +1,9 @@
 //! Contexts: what a notification is sent for, such as a tenant or an app.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
+mod key;
 
-use serde::de::Error;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -16,13 +15,15 @@ use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::time::Timestamp;
 
+pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
+
 /// A context, with what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
     /// What the engine calls it.
     #[serde(rename = "_id")]
-    pub context_id: ContextId,
+    pub id: ContextId,
     /// The organization it belongs to.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
@@ -73,46 +74,6 @@ pub struct ContextQuery {
     pub id: Option<ContextPart>,
 }
 
-/// The name of a context: its type and its id, written `type:id`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "ContextKeyFields")]
-pub struct ContextKey {
-    /// The kind of thing it is, such as `tenant`.
-    #[serde(rename = "type")]
-    kind: ContextPart,
-    /// Which one of them it is.
-    id: ContextPart,
-}
-
-// What a key is read from, so that what is refused is named after its half.
-#[derive(Deserialize)]
-struct ContextKeyFields {
-    #[serde(rename = "type")]
-    kind: String,
-    id: String,
-}
-
-/// One half of a context key: 1 to 100 letters, digits, `_` and `-`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ContextPart(String);
-
-/// The contexts that something is about: a set, in which order does not matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(into = "Vec<String>")]
-pub struct ContextSet(BTreeSet<ContextKey>);
-
-/// Which context sets a list shows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(into = "Option<ContextSet>")]
-pub enum ContextFilter {
-    /// Whatever the contexts are.
-    #[default]
-    Any,
-    /// Exactly these. The empty set asks for what has no context.
-    Exact(ContextSet),
-}
-
 /// The contexts that a call names: for each type an id, and possibly data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -152,15 +113,9 @@ impl Context {
     pub const MAX_DATA: usize = 64 * 1024;
 
     /// A context that nobody has seen before.
-    pub fn new(
-        context_id: ContextId,
-        home: &Home,
-        key: ContextKey,
-        data: Object,
-        now: Timestamp,
-    ) -> Self {
+    pub fn new(id: ContextId, home: &Home, key: ContextKey, data: Object, now: Timestamp) -> Self {
         Self {
-            context_id,
+            id,
             organization_id: home.organization_id.clone(),
             environment_id: home.environment_id,
             key,
@@ -189,16 +144,6 @@ impl Context {
     }
 }
 
-impl TryFrom<ContextKeyFields> for ContextKey {
-    type Error = Invalid;
-
-    fn try_from(fields: ContextKeyFields) -> Result<Self, Invalid> {
-        let kind = ContextPart::new(fields.kind).map_err(|invalid| invalid.named("type"))?;
-        let id = ContextPart::new(fields.id).map_err(|invalid| invalid.named("id"))?;
-        Ok(Self { kind, id })
-    }
-}
-
 impl ContextQuery {
     /// What the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
@@ -210,158 +155,8 @@ impl ContextQuery {
 
     /// Whether `context` belongs to the list.
     pub fn shows(&self, context: &Context) -> bool {
-        self.kind.as_ref().is_none_or(|kind| context.key.kind == *kind)
-            && self.id.as_ref().is_none_or(|id| context.key.id == *id)
-    }
-}
-
-impl ContextKey {
-    /// Checks `kind` and `id` and takes them as a key.
-    pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Result<Self, Invalid> {
-        let kind = ContextPart::new(kind).map_err(|invalid| invalid.named("context.type"))?;
-        let id = ContextPart::new(id).map_err(|invalid| invalid.named("context.id"))?;
-        Ok(Self { kind, id })
-    }
-
-    /// The kind of thing it is, such as `tenant`.
-    pub fn kind(&self) -> &str {
-        &self.kind.0
-    }
-
-    /// Which one of them it is.
-    pub fn id(&self) -> &str {
-        &self.id.0
-    }
-}
-
-impl ContextPart {
-    /// The half as it was given.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Checks `raw` and takes it as one half of a key.
-    pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
-        let raw = raw.into();
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !(1..=100).contains(&raw.len()) || !raw.chars().all(plain) {
-            let expected = "1 to 100 letters, digits, `_` and `-`";
-            return Err(Invalid::new("context", Reason::malformed(expected)));
-        }
-        Ok(Self(raw))
-    }
-}
-
-impl TryFrom<String> for ContextPart {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
-
-impl From<ContextPart> for String {
-    fn from(part: ContextPart) -> String {
-        part.0
-    }
-}
-
-impl fmt::Display for ContextKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind.0, self.id.0)
-    }
-}
-
-impl FromStr for ContextKey {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let Some((kind, id)) = text.split_once(':') else {
-            return Err(Invalid::new("contextKeys", Reason::malformed("`type:id`")));
-        };
-        Self::new(kind, id).map_err(|invalid| invalid.named("contextKeys"))
-    }
-}
-
-impl ContextSet {
-    /// Whether there is no context in it.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The keys in it, in order.
-    pub fn keys(&self) -> impl Iterator<Item = &ContextKey> {
-        self.0.iter()
-    }
-
-    /// The set as one text. Two sets have the same text just when they are equal.
-    pub fn canonical(&self) -> String {
-        let keys: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        keys.join(",")
-    }
-}
-
-impl FromIterator<ContextKey> for ContextSet {
-    fn from_iter<I: IntoIterator<Item = ContextKey>>(keys: I) -> Self {
-        Self(keys.into_iter().collect())
-    }
-}
-
-// One empty text is how a query string writes the empty list.
-impl TryFrom<Vec<String>> for ContextSet {
-    type Error = Invalid;
-
-    fn try_from(keys: Vec<String>) -> Result<Self, Invalid> {
-        keys.iter().filter(|key| !key.is_empty()).map(|key| key.parse()).collect()
-    }
-}
-
-impl<'de> Deserialize<'de> for ContextSet {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let keys: Vec<String> = query::one_or_many(from)?;
-        keys.try_into().map_err(D::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for ContextFilter {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Option::<ContextSet>::deserialize(from).map(Self::from)
-    }
-}
-
-impl From<ContextSet> for Vec<String> {
-    fn from(set: ContextSet) -> Self {
-        set.0.iter().map(ToString::to_string).collect()
-    }
-}
-
-impl ContextFilter {
-    /// Whether everything is shown.
-    pub fn is_any(&self) -> bool {
-        *self == ContextFilter::Any
-    }
-
-    /// Whether something with these contexts is shown.
-    pub fn shows(&self, contexts: &ContextSet) -> bool {
-        match self {
-            ContextFilter::Any => true,
-            ContextFilter::Exact(wanted) => wanted == contexts,
-        }
-    }
-}
-
-impl From<Option<ContextSet>> for ContextFilter {
-    fn from(set: Option<ContextSet>) -> Self {
-        set.map_or(ContextFilter::Any, ContextFilter::Exact)
-    }
-}
-
-impl From<ContextFilter> for Option<ContextSet> {
-    fn from(filter: ContextFilter) -> Self {
-        match filter {
-            ContextFilter::Any => None,
-            ContextFilter::Exact(set) => Some(set),
-        }
+        self.kind.as_ref().is_none_or(|kind| context.key.kind() == kind.as_str())
+            && self.id.as_ref().is_none_or(|id| context.key.id() == id.as_str())
     }
 }
 
@@ -398,9 +193,7 @@ impl<'de> Deserialize<'de> for ContextValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {
             Value::String(id) => Ok(ContextValue::Id(id)),
-            rich => {
-                RichContext::deserialize(rich).map(ContextValue::Rich).map_err(D::Error::custom)
-            }
+            rich => query::fields(rich).map(ContextValue::Rich),
         }
     }
 }

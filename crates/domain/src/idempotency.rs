@@ -32,6 +32,8 @@ pub struct StoredAnswer {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
+    /// It takes several transactions, and the first of them was made.
+    Begun,
     /// It was done, and returned this.
     Done(Value),
     /// It was refused, with this error.
@@ -74,6 +76,7 @@ impl StoredAnswer {
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Answer::Begun => "Begun",
             Answer::Done(_) => "Done(***)",
             Answer::Refused(_) => "Refused(***)",
         })

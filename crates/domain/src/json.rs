@@ -2,6 +2,7 @@
 //! custom data and overrides.
 
 mod read;
+mod strict;
 
 use std::ops::Deref;
 
@@ -34,9 +35,7 @@ impl Object {
 
     /// How many bytes the object takes as JSON text.
     pub fn size(&self) -> usize {
-        // Writing a map with text keys into a counter does not fail.
-        let mut size = Size(0);
-        serde_json::to_writer(&mut size, &self.0).map_or(usize::MAX, |()| size.0)
+        size(&self.0)
     }
 }
 
@@ -112,6 +111,13 @@ pub(crate) fn dismantle(value: Value) {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
+}
+
+/// How many bytes `value` takes as JSON text.
+pub(crate) fn size(value: &impl Serialize) -> usize {
+    // Writing JSON into a counter does not fail.
+    let mut size = Size(0);
+    serde_json::to_writer(&mut size, value).map_or(usize::MAX, |()| size.0)
 }
 
 struct Size(usize);

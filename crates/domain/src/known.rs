@@ -10,7 +10,7 @@ use crate::workflow::Workflow;
 
 /// What templates and conditions know, under the names that they use.
 #[derive(Debug, Serialize)]
-pub struct Known<'a> {
+pub(crate) struct Known<'a> {
     subscriber: &'a Object,
     payload: &'a Object,
     context: Map<String, Value>,
@@ -25,7 +25,7 @@ struct KnownWorkflow<'a> {
 
 impl<'a> Known<'a> {
     /// What is known of these. `subscriber` is what [`about`] says.
-    pub fn new(
+    pub(crate) fn new(
         subscriber: &'a Object,
         payload: &'a Object,
         contexts: &[Context],
@@ -37,13 +37,13 @@ impl<'a> Known<'a> {
     }
 
     /// The same as data for conditions.
-    pub fn data(&self) -> Value {
+    pub(crate) fn data(&self) -> Value {
         Object::of(self).into()
     }
 }
 
 /// What is known of a subscriber: everything but the channel settings, for they hold secrets.
-pub fn about(subscriber: &Subscriber) -> Object {
+pub(crate) fn about(subscriber: &Subscriber) -> Object {
     let mut subscriber = subscriber.clone();
     subscriber.profile.channels.clear();
     Object::of(subscriber)

@@ -24,7 +24,7 @@ pub mod ids;
 pub mod integration;
 pub mod job;
 pub mod json;
-pub mod known;
+mod known;
 pub mod layout;
 pub mod message;
 pub mod notification;

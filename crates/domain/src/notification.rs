@@ -1,12 +1,13 @@
 //! Notifications: one triggered event for one subscriber, with everything that happened to it.
 
+mod query;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contact::Email;
-use crate::context::{Context, ContextFilter, ContextSet};
+use crate::context::{Context, ContextSet};
 use crate::environment::Home;
-use crate::error::{Invalid, Reason};
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, SubscriberId,
     SubscriptionIdentifier, TopicId, TopicKey, TransactionId, WorkflowId,
@@ -14,14 +15,14 @@ use crate::ids::{
 use crate::job::{Job, JobStatus};
 use crate::json::Object;
 use crate::known::{self, Known};
-use crate::page;
-use crate::query;
 use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
 use crate::time::Timestamp;
 use crate::trigger::{SubscriberRecipient, Trigger};
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
+
+pub use query::{NotificationPage, NotificationQuery};
 
 /// One triggered event for one subscriber: a record of the activity list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,70 +157,6 @@ impl NotificationTopic {
     }
 }
 
-/// Which notifications are listed, newest first. Every condition that is given must hold; of
-/// several values for one condition one is enough. Conditions about the subscriber are one
-/// condition.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NotificationQuery {
-    /// Those whose workflow does one of these.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub channels: Vec<JobType>,
-    /// Those of one of these workflows, by id or identifier.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<String>,
-    /// Those for a subscriber with exactly one of these addresses.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub emails: Vec<String>,
-    /// Those for a subscriber of this id, or with this in the address. Deprecated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search: Option<String>,
-    /// Those for one of these subscribers.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub subscriber_ids: Vec<SubscriberId>,
-    /// Those that matter so much. `none` includes those that do not say.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub severity: Vec<Severity>,
-    /// Which page of them, counting from 0.
-    #[serde(deserialize_with = "query::value")]
-    pub page: u32,
-    /// How many on a page: 1 to 50, 10 if nothing is said.
-    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-    /// Those of this call of trigger.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transaction_id: Option<TransactionId>,
-    /// Those that came through this topic.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub topic_key: Option<TopicKey>,
-    /// Those that came through this subscription.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscription_id: Option<SubscriptionIdentifier>,
-    /// Those about exactly these contexts.
-    #[serde(skip_serializing_if = "ContextFilter::is_any")]
-    pub context_keys: ContextFilter,
-    /// Those triggered then or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<Timestamp>,
-    /// Those triggered then or earlier.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Timestamp>,
-}
-
-/// A page of the activity list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NotificationPage {
-    /// Whether there is another page.
-    pub has_more: bool,
-    /// The notifications, newest first.
-    pub data: Vec<Notification>,
-    /// How many were asked for.
-    pub page_size: usize,
-    /// Which page it is.
-    pub page: u32,
-}
-
 impl Notification {
     /// The notification of `event` for `subscriber`, who is told through `topics`, or else in
     /// person, with a job for each active step of the workflow.
@@ -256,7 +193,7 @@ impl Notification {
             topics,
             severity: Some(severity),
             critical: Some(workflow.critical),
-            context_keys: event.context_keys(),
+            context_keys: event.context_keys.clone(),
         }
     }
 
@@ -302,16 +239,13 @@ pub struct Event<'a> {
     pub workflow: &'a Workflow,
     /// The contexts that it names.
     pub contexts: &'a [Context],
+    /// What they are called.
+    pub context_keys: &'a ContextSet,
     /// When it happens.
     pub now: Timestamp,
 }
 
 impl Event<'_> {
-    /// The contexts that it names.
-    pub fn context_keys(&self) -> ContextSet {
-        self.contexts.iter().map(|context| context.key.clone()).collect()
-    }
-
     /// What conditions are asked about, where it is for `subscriber`.
     pub fn data(&self, subscriber: &Subscriber) -> Value {
         let about = known::about(subscriber);
@@ -321,52 +255,6 @@ impl Event<'_> {
     // A trigger may overrule how much the workflow's notifications matter.
     fn severity(&self) -> Option<Severity> {
         self.trigger.overrides.as_ref()?.get("severity")?.as_str()?.parse().ok()
-    }
-}
-
-impl NotificationQuery {
-    /// The size of a page if nothing is said.
-    pub const DEFAULT_LIMIT: u32 = 10;
-    /// The largest page.
-    pub const MAX_LIMIT: u32 = 50;
-
-    /// Checks the query, and says how many notifications a page has.
-    pub fn check(&self) -> Result<usize, Invalid> {
-        if let (Some(after), Some(before)) = (self.after, self.before)
-            && after > before
-        {
-            return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
-        }
-        page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
-    }
-
-    /// Whether the query is about certain subscribers.
-    pub fn names_subscribers(&self) -> bool {
-        !self.emails.is_empty() || !self.subscriber_ids.is_empty() || self.search.is_some()
-    }
-
-    /// Whether `notification` belongs to the list, as far as its own fields say. Which subscribers
-    /// and workflows the query names is for the caller to find out.
-    pub fn shows(&self, notification: &Notification) -> bool {
-        let severity = notification.severity.unwrap_or_default();
-        let created_at = notification.created_at;
-        let does = |kind: &JobType| notification.channels.contains(kind);
-        let came_through =
-            |through: &dyn Fn(&NotificationTopic) -> bool| notification.topics.iter().any(through);
-        (self.channels.is_empty() || self.channels.iter().any(does))
-            && (self.severity.is_empty() || self.severity.contains(&severity))
-            && self.transaction_id.as_ref().is_none_or(|id| notification.transaction_id == *id)
-            && self
-                .topic_key
-                .as_ref()
-                .is_none_or(|key| came_through(&|topic| topic.topic_key == *key))
-            && self
-                .subscription_id
-                .as_ref()
-                .is_none_or(|id| came_through(&|topic| topic.subscription_ids.contains(id)))
-            && self.context_keys.shows(&notification.context_keys)
-            && self.after.is_none_or(|after| created_at >= after)
-            && self.before.is_none_or(|before| created_at <= before)
     }
 }
 

@@ -22,7 +22,7 @@ pub struct PageQuery {
     #[serde(deserialize_with = "before", skip_serializing_if = "Option::is_none")]
     pub before: Option<Cursor>,
     /// How many items at most: 1 to 100, 10 if nothing is said.
-    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "size", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// What the list is sorted by. Which fields it can be is up to the list; if nothing is said,
     /// it is in order of creation.
@@ -32,7 +32,7 @@ pub struct PageQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_direction: Option<Direction>,
     /// Whether the item at the cursor belongs to the page.
-    #[serde(deserialize_with = "query::value")]
+    #[serde(deserialize_with = "include_cursor")]
     pub include_cursor: bool,
 }
 
@@ -277,7 +277,17 @@ impl FromStr for Cursor {
     }
 }
 
-// A cursor does not know which of the two it is.
+// Serde loses the way to these where a query is a part of another one, so they name themselves.
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let refused = || Invalid::new("limit", Reason::malformed("a whole number"));
+    query::optional(from).map_err(|_| D::Error::custom(refused()))
+}
+
+fn include_cursor<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    let refused = || Invalid::new("includeCursor", Reason::malformed("`true` or `false`"));
+    query::value(from).map_err(|_| D::Error::custom(refused()))
+}
+
 fn after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cursor>, D::Error> {
     cursor("after", from)
 }

@@ -10,12 +10,12 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Reads a number or a flag, also one that is written out.
+/// Reads a number or a flag, also one that is written out. `null` says nothing.
 pub(crate) fn value<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
 where
-    T: DeserializeOwned + FromStr<Err: Display>,
+    T: Default + DeserializeOwned + FromStr<Err: Display>,
 {
-    value_or_text(Value::deserialize(from)?)
+    optional(from).map(Option::unwrap_or_default)
 }
 
 /// Reads a number or a flag, also one that is written out, if there is one.
@@ -26,11 +26,12 @@ where
     Option::<Value>::deserialize(from)?.map(value_or_text).transpose()
 }
 
-/// Reads a list, also one that is a single item.
+/// Reads a list, also one that is a single item. `null` says nothing.
 pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
     match Value::deserialize(from)? {
+        Value::Null => Ok(Vec::new()),
         Value::Array(items) => items.into_iter().map(T::deserialize).collect(),
         item => T::deserialize(item).map(|item| vec![item]),
     }
@@ -51,7 +52,7 @@ fn value_or_text<T: DeserializeOwned + FromStr<Err: Display>, E: Error>(
     value: Value,
 ) -> Result<T, E> {
     match value {
-        Value::String(text) => text.parse().map_err(E::custom),
+        Value::String(text) => text.parse().map_err(|_| E::custom("expected a number or a flag")),
         value => T::deserialize(value).map_err(E::custom),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::context::ContextSet;
 use crate::environment::Home;
 use crate::integration::Integration;
 use crate::json::Object;
@@ -81,6 +82,7 @@ pub(crate) fn triggered(
         transaction_id: &"txn".parse().unwrap(),
         workflow,
         contexts: &[],
+        context_keys: &ContextSet::default(),
         now: at(0),
     };
     let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());

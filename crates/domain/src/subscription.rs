@@ -1,6 +1,7 @@
 //! Subscriptions: who is reached through a topic, for which contexts, and by which workflows.
 
 mod request;
+mod wire;
 
 use std::ops::Deref;
 
@@ -89,6 +90,8 @@ pub struct SubscriptionPreference {
 impl Subscription {
     /// The most subscriptions of one subscriber in one topic.
     pub const MAX_OF_SUBSCRIBER: usize = 10;
+    /// The most workflows that a subscription says something about.
+    pub const MAX_PREFERENCES: usize = 100;
     /// The longest name, in characters.
     pub const MAX_NAME: usize = 255;
     /// The longest identifier that a caller may choose, in characters.
@@ -134,22 +137,19 @@ impl Subscription {
         SubscriptionIdentifier::new(name)
     }
 
-    /// The subscription after `name`, and with `verdicts` in place of what it said. Of two about
-    /// the same workflow the last one holds. What says the same changes nothing.
+    /// The subscription after `name`, and with `verdicts`, one about each workflow, in place of
+    /// what it said. What says the same changes nothing.
     #[must_use]
     pub fn updated(
         &self,
         name: Patch<String>,
-        verdicts: Option<Vec<WorkflowVerdict>>,
+        verdicts: Option<&[WorkflowVerdict]>,
         now: Timestamp,
     ) -> Self {
         let mut after = self.clone();
         name.apply(&mut after.name);
         if let Some(verdicts) = verdicts {
-            after.preferences.clear();
-            for verdict in verdicts {
-                after.say(verdict);
-            }
+            after.preferences = verdicts.iter().map(|verdict| self.saying(verdict)).collect();
         }
         if after != *self {
             after.updated_at = now;
@@ -157,19 +157,10 @@ impl Subscription {
         after
     }
 
-    fn say(&mut self, WorkflowVerdict { workflow_id, enabled, condition }: WorkflowVerdict) {
+    fn saying(&self, verdict: &WorkflowVerdict) -> SubscriptionPreference {
+        let WorkflowVerdict { workflow_id, enabled, condition } = verdict.clone();
         let subscription_id = self.identifier.clone();
-        let said = SubscriptionPreference {
-            subscription_id,
-            workflow_id,
-            workflow: None,
-            enabled,
-            condition,
-        };
-        match self.preferences.iter_mut().find(|other| other.workflow_id == workflow_id) {
-            Some(before) => *before = said,
-            None => self.preferences.push(said),
-        }
+        SubscriptionPreference { subscription_id, workflow_id, workflow: None, enabled, condition }
     }
 
     /// Whether it is the one of `subscriber` for `contexts`.
@@ -187,7 +178,7 @@ impl Subscription {
         let about =
             |preference: &&SubscriptionPreference| preference.workflow_id == event.workflow.id;
         let word = self.preferences.iter().find(about);
-        self.context_keys == event.context_keys() && word.is_none_or(|word| word.admits(data))
+        self.context_keys == *event.context_keys && word.is_none_or(|word| word.admits(data))
     }
 }
 

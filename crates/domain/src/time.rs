@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, ParseError, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Invalid, Reason};
@@ -76,9 +76,13 @@ impl FromStr for Timestamp {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let time = DateTime::parse_from_rfc3339(text)
-            .map_err(|_| Invalid::new("timestamp", Reason::malformed("an ISO 8601 timestamp")))?;
-        Ok(time.to_utc().into())
+        let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc());
+        // A date alone is the start of that day.
+        let day = || Ok(text.parse::<NaiveDate>()?.and_time(NaiveTime::MIN).and_utc());
+        time.or_else(|_| day()).map(Self::from).map_err(|_: ParseError| {
+            let expected = "an ISO 8601 timestamp";
+            Invalid::new("timestamp", Reason::malformed(expected))
+        })
     }
 }
 
@@ -115,7 +119,9 @@ mod tests {
         for text in ["2026-11-20T12:00:00Z", "2026-11-20T13:00:00.0004+01:00", &noon.to_string()] {
             assert_eq!(text.parse(), Ok(noon), "{text}");
         }
-        for text in ["", "yesterday", "2026-11-20", "2026-13-01T00:00:00Z"] {
+        let midnight = Timestamp::from_millis(1_795_132_800_000);
+        assert_eq!("2026-11-20".parse(), Ok(midnight));
+        for text in ["", "yesterday", "2026-11", "2026-13-01", "2026-13-01T00:00:00Z"] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
         }
     }

@@ -82,7 +82,7 @@ pub struct TopicRecipient {
     pub kind: TopicRecipientType,
     /// The topic.
     pub topic_key: TopicKey,
-    /// Who is not told, through whatever topic of the trigger.
+    /// Who is not told, through whatever topic of the trigger: at most 1,000 subscribers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<SubscriberId>,
 }
@@ -151,6 +151,8 @@ vocabulary! {
 impl Trigger {
     /// The most recipients of one trigger.
     pub const MAX_RECIPIENTS: usize = 100;
+    /// The most subscribers that are left out of a topic.
+    pub const MAX_EXCLUDED: usize = 1_000;
     /// The most triggers of one bulk.
     pub const MAX_BULK: usize = 100;
 
@@ -192,7 +194,12 @@ impl Trigger {
                     subscriber.check().map_err(|invalid| invalid.within(place))?;
                     audience.add(subscriber);
                 }
-                Recipient::Topic(topic) => audience.topics.push(topic),
+                Recipient::Topic(topic) => {
+                    let field = format!("to[{index}].exclude");
+                    at_most_items(&field, &topic.exclude, Self::MAX_EXCLUDED)?;
+                    audience.topics.push(topic);
+                    audience.passed_over.extend(&topic.exclude);
+                }
             }
         }
         Ok(audience)
@@ -206,12 +213,15 @@ pub struct Audience<'t> {
     pub subscribers: Vec<&'t SubscriberRecipient>,
     /// The topics.
     pub topics: Vec<&'t TopicRecipient>,
+    // Who is not told through a topic.
+    passed_over: HashSet<&'t SubscriberId>,
 }
 
 impl<'t> Audience<'t> {
     // Of several for one subscriber the last that says something about it counts.
     fn add(&mut self, recipient: &'t SubscriberRecipient) {
         let id = recipient.subscriber_id();
+        self.passed_over.insert(id);
         let known = self.subscribers.iter_mut().find(|known| known.subscriber_id() == id);
         match (known, recipient) {
             (None, _) => self.subscribers.push(recipient),
@@ -229,8 +239,7 @@ impl<'t> Audience<'t> {
     /// Whether a subscriber in one of the topics is not told through any of them: who is named
     /// otherwise is told anyway.
     pub fn excludes(&self, subscriber: &SubscriberId) -> bool {
-        self.topics.iter().any(|topic| topic.exclude.contains(subscriber))
-            || self.subscribers.iter().any(|named| named.subscriber_id() == subscriber)
+        self.passed_over.contains(subscriber)
     }
 }
 

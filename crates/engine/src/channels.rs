@@ -34,22 +34,24 @@ pub(crate) fn lists(
 }
 
 /// The names of integrations, each looked up once.
-#[derive(Debug, Default)]
-pub(crate) struct IntegrationNames(HashMap<IntegrationId, IntegrationIdentifier>);
+pub(crate) struct IntegrationNames<'s> {
+    home: &'s Home,
+    snapshot: &'s dyn Snapshot,
+    known: HashMap<IntegrationId, IntegrationIdentifier>,
+}
 
-impl IntegrationNames {
+impl<'s> IntegrationNames<'s> {
+    pub(crate) fn new(home: &'s Home, snapshot: &'s dyn Snapshot) -> Self {
+        Self { home, snapshot, known: HashMap::new() }
+    }
+
     /// The name of the integration of that id, which is there.
-    pub(crate) fn of(
-        &mut self,
-        home: &Home,
-        snapshot: &dyn Snapshot,
-        id: IntegrationId,
-    ) -> Result<IntegrationIdentifier> {
-        if let Some(name) = self.0.get(&id) {
+    pub(crate) fn of(&mut self, id: IntegrationId) -> Result<IntegrationIdentifier> {
+        if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
-        let name = integrations::get(home, snapshot, id)?.identifier;
-        self.0.insert(id, name.clone());
+        let name = integrations::get(self.home, self.snapshot, id)?.identifier;
+        self.known.insert(id, name.clone());
         Ok(name)
     }
 }

@@ -82,6 +82,10 @@ impl ChannelConnections<'_> {
     }
 
     /// A page of the connections, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
         let request = query.page.check(ChannelFilter::ORDERS)?;
         let home = &self.scope.home;
@@ -89,10 +93,9 @@ impl ChannelConnections<'_> {
             let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;
             let list = List::new(Table::ConnectionLists, lists);
             let mut page: Page<ChannelConnection> = snapshot.page(&list, &request)?;
-            let mut names = IntegrationNames::default();
+            let mut names = IntegrationNames::new(home, snapshot);
             for connection in &mut page.data {
-                let name = names.of(home, snapshot, connection.integration_id)?;
-                connection.integration_identifier = Some(name);
+                connection.integration_identifier = Some(names.of(connection.integration_id)?);
             }
             Ok(page)
         })
@@ -154,8 +157,8 @@ impl ChannelConnections<'_> {
         snapshot: &dyn Snapshot,
         mut connection: ChannelConnection,
     ) -> Result<ChannelConnection> {
-        let integration = integrations::get(&self.scope.home, snapshot, connection.integration_id)?;
-        connection.integration_identifier = Some(integration.identifier);
+        let mut names = IntegrationNames::new(&self.scope.home, snapshot);
+        connection.integration_identifier = Some(names.of(connection.integration_id)?);
         Ok(connection)
     }
 }

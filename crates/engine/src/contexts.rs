@@ -61,6 +61,10 @@ impl Contexts<'_> {
     }
 
     /// A page of the contexts, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &ContextQuery) -> Result<Page<Context>> {
         let request = query.page.check(ContextQuery::ORDERS)?;
         let kind = query.kind.as_ref().map(ContextPart::as_str);

@@ -48,7 +48,8 @@ impl ChannelEndpoints<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such integration or subscriber, or no such connection
-    /// of the same integration; [`Error::Conflict`], if the identifier is taken.
+    /// of the same integration; [`Error::Conflict`], if the identifier is taken;
+    /// [`Error::Invalid`], if a context is not well formed.
     pub fn create(&self, create: &ChannelEndpointCreate) -> Result<ChannelEndpoint> {
         let home = &self.scope.home;
         self.scope.write("channel_endpoints.create", create, |txn, now| {
@@ -81,6 +82,10 @@ impl ChannelEndpoints<'_> {
     }
 
     /// A page of the endpoints, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
         let request = query.page.check(ChannelFilter::ORDERS)?;
         let wanted = query.connection_identifier.as_ref();
@@ -90,10 +95,9 @@ impl ChannelEndpoints<'_> {
             let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;
             let list = List::new(Table::EndpointLists, lists).of_records(wanted.is_some(), &shows);
             let mut page = snapshot.page(&list, &request)?;
-            let mut names = IntegrationNames::default();
+            let mut names = IntegrationNames::new(home, snapshot);
             for endpoint in &mut page.data {
-                let name = names.of(home, snapshot, endpoint.integration_id)?;
-                endpoint.integration_identifier = Some(name);
+                endpoint.integration_identifier = Some(names.of(endpoint.integration_id)?);
             }
             Ok(page)
         })
@@ -159,8 +163,8 @@ impl ChannelEndpoints<'_> {
         snapshot: &dyn Snapshot,
         mut endpoint: ChannelEndpoint,
     ) -> Result<ChannelEndpoint> {
-        let integration = integrations::get(&self.scope.home, snapshot, endpoint.integration_id)?;
-        endpoint.integration_identifier = Some(integration.identifier);
+        let mut names = IntegrationNames::new(&self.scope.home, snapshot);
+        endpoint.integration_identifier = Some(names.of(endpoint.integration_id)?);
         Ok(endpoint)
     }
 }

@@ -5,13 +5,14 @@ use std::fmt;
 use domain::error::Invalid;
 use domain::subscription::SubscriptionError;
 use domain::vocabulary::Channel;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 /// Result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An operation did not happen, and left nothing behind.
+/// An operation did not happen. It left nothing behind, unless it is one that takes several
+/// transactions or the store failed.
 #[derive(Debug, Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -30,7 +31,7 @@ pub enum Error {
     },
 
     /// What the caller wants to create is there already.
-    #[error("{entity} `{id}` is there already")]
+    #[error("{entity} `{id}` {}", taken(*entity))]
     Conflict {
         /// What kind of thing it is.
         entity: Entity,
@@ -48,7 +49,7 @@ pub enum Error {
 
     /// The store failed. Trying again may help; changing the arguments will not.
     #[error(transparent)]
-    #[serde(skip)]
+    #[serde(serialize_with = "as_text", skip_deserializing)]
     Store(#[from] store::Error),
 }
 
@@ -128,6 +129,17 @@ impl Error {
             Error::Unauthorized => 401,
             Error::Store(_) => 500,
         }
+    }
+}
+
+fn as_text<S: Serializer>(error: &store::Error, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(error)
+}
+
+const fn taken(entity: Entity) -> &'static str {
+    match entity {
+        Entity::IdempotencyKey => "was used for another call",
+        _ => "is there already",
     }
 }
 

@@ -106,6 +106,7 @@ impl Events<'_> {
             transaction_id: &receipt.transaction_id,
             workflow: &workflow,
             contexts: &contexts,
+            context_keys: &contexts::keys(&named),
             now,
         };
         let fan_out = FanOut::of(self.scope, &*txn, &event, &audience)?;

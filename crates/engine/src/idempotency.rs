@@ -70,8 +70,14 @@ impl Scope {
                     return Ok(Outcome::Replayed(answer));
                 }
                 let step = body(txn, now, &state)?;
-                if let (Some(call), Step::Done(answer)) = (&call, &step) {
-                    call.keep(txn, Answer::Done(json(answer)?))?;
+                if let Some(call) = &call {
+                    call.keep(
+                        txn,
+                        match &step {
+                            Step::More(_) => Answer::Begun,
+                            Step::Done(answer) => Answer::Done(json(answer)?),
+                        },
+                    )?;
                 }
                 Ok(Outcome::Ran(step))
             });
@@ -102,7 +108,8 @@ impl Call<'_> {
     fn replay<T: DeserializeOwned>(&self, snapshot: &dyn Snapshot) -> Result<Option<Result<T>>> {
         let Some(stored) = self.find(snapshot)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
-            Replay::Expired => Ok(None),
+            // What was begun goes on.
+            Replay::Expired | Replay::Same(Answer::Begun) => Ok(None),
             Replay::Same(Answer::Done(answer)) => Ok(Some(Ok(read(answer)?))),
             Replay::Same(Answer::Refused(refusal)) => Ok(Some(Err(read(refusal)?))),
             Replay::Other => Ok(Some(Err(Error::conflict(Entity::IdempotencyKey, self.key)))),

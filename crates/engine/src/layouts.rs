@@ -65,6 +65,10 @@ impl Layouts<'_> {
     }
 
     /// A page of the layouts, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &LayoutQuery) -> Result<Page<Layout>> {
         let request = query.page.check(LayoutQuery::ORDERS)?;
         let prefix = layout::layout_ids(self.scope.environment_id());

@@ -11,7 +11,7 @@ use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
-use crate::{Result, Scope, subscribers, workflows};
+use crate::{Entity, Error, Result, Scope, subscribers, workflows};
 
 /// The messages of an environment.
 ///
@@ -48,25 +48,34 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber.
     pub fn list(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
         self.scope.read(|snapshot| {
             let subscriber = subscribers::get(self.scope, snapshot, subscriber)?;
             let mut page = page(self.scope, snapshot, &subscriber, query)?;
-            let mut known: HashMap<WorkflowId, Option<Workflow>> = HashMap::new();
+            let mut known = Templates::default();
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
-                if let Some(id) = message.workflow_id {
-                    message.template = match known.entry(id) {
-                        Entry::Occupied(known) => known.get().clone(),
-                        Entry::Vacant(unknown) => {
-                            let found = workflows::find_by_id(self.scope, snapshot, id)?;
-                            unknown.insert(found).clone()
-                        }
-                    };
-                }
+                message.template = known.of(self.scope, snapshot, message)?;
             }
             Ok(page)
+        })
+    }
+
+    /// The message of that id, with its subscriber and, as long as it exists, its workflow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber, or if it has no such message.
+    pub fn get(&self, subscriber: &SubscriberId, id: MessageId) -> Result<Message> {
+        self.scope.read(|snapshot| {
+            let subscriber = subscribers::get(self.scope, snapshot, subscriber)?;
+            let key = layout::message(self.scope.environment_id(), subscriber.id, id);
+            let found: Option<Message> = snapshot.find(&key)?;
+            let mut message = found.ok_or_else(|| Error::not_found(Entity::Message, id))?;
+            message.template = Templates::default().of(self.scope, snapshot, &message)?;
+            message.subscriber = Some(subscriber);
+            Ok(message)
         })
     }
 
@@ -75,8 +84,8 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid), if there are no ids, or more than 1,000.
+    /// [`Error::NotFound`], if there is no such subscriber;
+    /// [`Error::Invalid`], if there are no ids, or more than 1,000.
     pub fn mark_as(
         &self,
         subscriber: &SubscriberId,
@@ -96,6 +105,27 @@ impl Messages<'_> {
                 marked.push(after);
             }
             Ok(marked)
+        })
+    }
+}
+
+// The workflows that messages are from, each looked up once.
+#[derive(Default)]
+struct Templates(HashMap<WorkflowId, Option<Workflow>>);
+
+impl Templates {
+    fn of(
+        &mut self,
+        scope: &Scope,
+        snapshot: &dyn Snapshot,
+        message: &Message,
+    ) -> Result<Option<Workflow>> {
+        let Some(id) = message.workflow_id else { return Ok(None) };
+        Ok(match self.0.entry(id) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => {
+                unknown.insert(workflows::find_by_id(scope, snapshot, id)?).clone()
+            }
         })
     }
 }

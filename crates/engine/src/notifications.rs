@@ -198,7 +198,7 @@ fn named_subscribers(
         let subscribers = snapshot.all::<Subscriber>(Table::SubscriberEmails, &prefix)?;
         found.extend(subscribers.iter().map(|subscriber| subscriber.id));
     }
-    if let Some(search) = &query.search {
+    if let Some(search) = query.searched() {
         let everybody = layout::subscriber_ids(environment).range();
         snapshot.each(
             Table::SubscriberIds,

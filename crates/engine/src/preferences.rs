@@ -72,7 +72,8 @@ impl SubscriberPreferences<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`] with all the workflows that are not there, or the subscriber;
-    /// [`Rule::CriticalWorkflows`] with all that take no subscriber's word.
+    /// [`Rule::CriticalWorkflows`] with all that take no subscriber's word; [`Error::Invalid`], if
+    /// there are no words, or more than 100, or if a context is not well formed.
     pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
         self.scope.write("preferences.update_bulk", (self.subscriber, update), |txn, now| {
             update.check()?;

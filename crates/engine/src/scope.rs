@@ -66,7 +66,8 @@ impl Scope {
     /// happens. Reading is not affected.
     ///
     /// Another call with the same key is refused with [`Error::Conflict`](crate::Error::Conflict).
-    /// A call that failed with [`Error::Store`](crate::Error::Store) was not made.
+    /// A call that failed with [`Error::Store`](crate::Error::Store) may be made again: it goes on,
+    /// or returns what came of it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -42,7 +42,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if there is one of that id.
+    /// [`Error::Conflict`], if there is one of that id; [`Error::Invalid`], if an integration has
+    /// more than 100 device tokens.
     pub fn create(&self, create: SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.create", &create, |txn, now| {
             create.profile.check()?;
@@ -60,6 +61,10 @@ impl Subscribers<'_> {
 
     /// Creates a subscriber, or gives the one of that id what is said here. What is not said
     /// stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if an integration has more than 100 device tokens.
     pub fn upsert(&self, create: SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.upsert", &create, |txn, now| {
             create.profile.check()?;
@@ -77,6 +82,10 @@ impl Subscribers<'_> {
     }
 
     /// A page of the subscribers, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
         let request = query.page.check(SubscriberQuery::ORDERS)?;
         let environment = self.scope.environment_id();
@@ -164,8 +173,6 @@ pub(crate) fn upsert(
     }
     let profile = before.profile.clone().superseded_by(create.profile);
     let after = before.with_profile(profile, now);
-    if after != before {
-        txn.replace(&before, &after)?;
-    }
+    txn.replace(&before, &after)?;
     Ok(after)
 }

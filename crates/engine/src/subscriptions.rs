@@ -8,8 +8,7 @@ use domain::patch::Patch;
 use domain::subscriber::Subscriber;
 use domain::subscription::{
     Subscribe, SubscribeItem, Subscription, SubscriptionError, SubscriptionQuery,
-    SubscriptionUpdate, Subscriptions, Unsubscribe, UnsubscribeItem, WorkflowChoice,
-    WorkflowVerdict, WorkflowWord,
+    SubscriptionUpdate, Subscriptions, Unsubscribe, UnsubscribeItem, WorkflowVerdict, WorkflowWord,
 };
 use domain::time::Timestamp;
 use domain::topic::{Topic, TopicCreate};
@@ -29,7 +28,8 @@ impl Topics<'_> {
     /// [`Rule::NoSubscription`], if it works for nobody: a subscriber is not there, is in the
     /// topic ten times already, or the identifier is somebody else's. [`Error::NotFound`] with all
     /// the workflows that the preferences name and that are not there. [`Error::Invalid`], if
-    /// there is nobody, or there are more than 100.
+    /// there is nobody, or there are more than 100, if a name or an identifier is too long, or if
+    /// the preferences are about more than 100 workflows.
     pub fn subscribe(&self, topic: &TopicKey, request: &Subscribe) -> Result<Subscriptions> {
         self.scope.write("topics.subscribe", (topic, request), |txn, now| {
             request.check()?;
@@ -149,7 +149,7 @@ impl Topics<'_> {
             let before = found.ok_or_else(|| Error::not_found(Entity::Subscription, identifier))?;
             let words = update.preferences.as_deref();
             let verdicts = words.map(|words| self.verdicts(&*txn, words)).transpose()?;
-            let after = before.updated(update.name.clone(), verdicts, now);
+            let after = before.updated(update.name.clone(), verdicts.as_deref(), now);
             txn.replace(&before, &after)?;
             self.with_workflows(&*txn, after)
         })
@@ -226,43 +226,38 @@ impl Topics<'_> {
         Ok(Ok(subscriptions))
     }
 
-    // What is said about which workflow, in the order of the words. Fails with all the workflows
-    // that are not there.
+    // What is said about which workflow. Fails with all the workflows that are not there.
     fn verdicts(
         &self,
         snapshot: &dyn Snapshot,
         words: &[WorkflowWord],
     ) -> Result<Vec<WorkflowVerdict>> {
         let (mut verdicts, mut missing) = (Vec::new(), Vec::new());
+        let tagged = self.tagged(snapshot, words)?;
         for word in words {
-            let (names, tags) = match &word.workflows {
-                WorkflowChoice::One { workflow_id } => (std::slice::from_ref(workflow_id), &[][..]),
-                WorkflowChoice::Matching { filter } => {
-                    (filter.workflow_ids.as_slice(), filter.tags.as_slice())
-                }
-            };
-            for name in names {
+            for name in word.workflows.names() {
                 match workflows::find(self.scope, snapshot, name)? {
                     Some(workflow) => verdicts.push(word.about(workflow.id)),
                     None => missing.push(name.clone()),
                 }
             }
-            let tagged = self.tagged(snapshot, tags)?;
-            verdicts.extend(tagged.iter().map(|workflow| word.about(workflow.id)));
+            let chosen = tagged.iter().filter(|workflow| word.workflows.chooses(workflow));
+            verdicts.extend(chosen.map(|workflow| word.about(workflow.id)));
         }
         if !missing.is_empty() {
             return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
         }
-        Ok(verdicts)
+        Ok(WorkflowVerdict::last_of_each(verdicts)?)
     }
 
-    fn tagged(&self, snapshot: &dyn Snapshot, tags: &[String]) -> Result<Vec<Workflow>> {
-        if tags.is_empty() {
+    // The workflows that may be chosen by their tags.
+    fn tagged(&self, snapshot: &dyn Snapshot, words: &[WorkflowWord]) -> Result<Vec<Workflow>> {
+        if words.iter().all(|word| word.workflows.tags().is_empty()) {
             return Ok(Vec::new());
         }
         let prefix = layout::workflows(self.scope.environment_id());
         let mut workflows: Vec<Workflow> = snapshot.all(Table::Workflows, &prefix)?;
-        workflows.retain(|workflow| workflow.tags.iter().any(|tag| tags.contains(tag)));
+        workflows.retain(|workflow| !workflow.tags.is_empty());
         Ok(workflows)
     }
 
@@ -326,7 +321,7 @@ impl Entry {
         let keys = self.keys.clone();
         let new = Subscription::new(id, identifier, home, owner, keys, self.now);
         let name = item.name.clone().map_or(Patch::Keep, Patch::Set);
-        new.updated(name, Some(self.verdicts.clone()), self.now)
+        new.updated(name, Some(&self.verdicts), self.now)
     }
 }
 

@@ -91,6 +91,10 @@ impl Topics<'_> {
     }
 
     /// A page of the topics, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &TopicQuery) -> Result<Page<Topic>> {
         let request = query.page.check(TopicQuery::ORDERS)?;
         let prefix = layout::topic_list(self.scope.environment_id(), request.order_by);

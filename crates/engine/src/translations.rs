@@ -97,6 +97,10 @@ impl Translations<'_> {
     }
 
     /// A page of the translations, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &TranslationQuery) -> Result<Page<Translation>> {
         let request = query.page.check(TranslationQuery::ORDERS)?;
         let prefix = layout::translation_ids(self.scope.environment_id());

@@ -66,6 +66,10 @@ impl Workflows<'_> {
     }
 
     /// A page of the workflows, newest first unless the query says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
         let request = query.page.check(WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
@@ -90,8 +94,8 @@ impl Workflows<'_> {
         })
     }
 
-    /// Deletes a workflow, with what subscribers said about it and with its translations. What is on its way is not sent any
-    /// more; the activity list keeps what has happened.
+    /// Deletes a workflow, with what subscribers said about it and with its translations. What is
+    /// on its way is not sent any more; the activity list keeps what has happened.
     ///
     /// # Errors
     ///

@@ -49,7 +49,7 @@
 //! written; what is found before the environment is known, and what is due in any of them, are the
 //! exceptions. Ids are in order of creation, so that lists by id are lists by time.
 //!
-//! Nothing outside this file spells out a key. Changing a row here changes the format on disk:
+//! Nothing outside this file and `entries.rs` spells out a key. Changing a row here changes the format on disk:
 //! raise [`FORMAT`], and teach the tests the old one.
 
 mod entries;

@@ -133,7 +133,7 @@ fn contexts_are_created_and_their_data_replaced() {
         assert_eq!(
             wire(&created),
             json!({
-                "_id": created.context_id,
+                "_id": created.id,
                 "_organizationId": "acme",
                 "_environmentId": world.env.environment_id(),
                 "type": "tenant",

@@ -50,11 +50,12 @@ fn a_deletion_in_several_transactions_happens_once() {
         let delete = || once.topics().delete(&key("crowd"));
         crowd();
 
-        // Nothing is known of the call before it is done.
+        // What was begun keeps its key, and goes on.
         for _ in 0..2 {
             let error = world.interrupted(1, delete).unwrap_err();
-            assert_eq!((error.status(), answers(&world)), (500, 0));
+            assert_eq!((error.status(), answers(&world)), (500, 1));
         }
+        assert_eq!(once.topics().delete(&key("other")).unwrap_err().status(), 409);
         delete().unwrap();
 
         assert_eq!(answers(&world), 1);
@@ -89,7 +90,7 @@ fn an_import_that_is_interrupted_is_made_as_a_whole() {
 
         // Each resource is a transaction, so what was imported stays imported.
         let error = world.interrupted(2, call).unwrap_err();
-        assert_eq!((error.status(), imported(), answers(&world)), (500, "a b".into(), 0));
+        assert_eq!((error.status(), imported(), answers(&world)), (500, "a b".into(), 1));
         let answer = call().unwrap();
 
         assert_eq!(

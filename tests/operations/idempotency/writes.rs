@@ -48,7 +48,7 @@ fn every_writing_operation_happens_once() {
             world.tick();
             let again = world.unchanged(|| write(&once, &known, Args::These).unwrap());
             assert_eq!(again, first, "{name}");
-            let refusal = "409 idempotency key `k` is there already";
+            let refusal = "409 idempotency key `k` was used for another call";
             world.refuses(refusal, || write(&once, &known, Args::Others));
             // With the arguments of this operation, another one is another call.
             let other = parsed(json!({ "type": "tenant", "id": "other" }));

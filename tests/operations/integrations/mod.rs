@@ -179,6 +179,23 @@ fn credentials_are_not_printed() {
 }
 
 #[test]
+fn credentials_go_with_their_integration() {
+    on_both(|world| {
+        let secret = json!({ "credentials": { "apiKey": "hush-1" } });
+        let mail = world.integration(with(active_integration("email", "mail"), secret));
+        let kept = || {
+            let values = world.dump().into_values();
+            values.filter(|value| String::from_utf8_lossy(value).contains("hush-1")).count()
+        };
+        assert_eq!(kept(), 1);
+
+        world.env.integrations().delete(mail.id, IntegrationDelete::default()).unwrap();
+
+        assert_eq!(kept(), 0);
+    });
+}
+
+#[test]
 fn an_update_changes_what_it_names() {
     on_both(|world| {
         let before = world.active_integration("email", "mail");

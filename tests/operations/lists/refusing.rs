@@ -113,9 +113,9 @@ fn check_page<Q: Debug + DeserializeOwned>() {
     for (query, text) in [
         (json!({ "orderBy": "name" }), "`orderBy` must be one of _id, createdAt, updatedAt, key"),
         (json!({ "orderDirection": "asc" }), "`orderDirection` must be one of ASC, DESC"),
-        (json!({ "limit": "many" }), "invalid digit found in string"),
-        (json!({ "limit": -1 }), "invalid value: integer `-1`, expected u32"),
-        (json!({ "includeCursor": "maybe" }), "provided string was not `true` or `false`"),
+        (json!({ "limit": "many" }), "`limit` must be a whole number"),
+        (json!({ "limit": -1 }), "`limit` must be a whole number"),
+        (json!({ "includeCursor": "maybe" }), "`includeCursor` must be `true` or `false`"),
     ] {
         assert_eq!(unreadable::<Q>(query), text);
     }

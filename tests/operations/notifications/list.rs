@@ -242,6 +242,7 @@ fn equal_times_are_paged_in_a_fixed_order() {
             json!({ "subscriberIds": ["cyd", "ada", "bob"] }),
             json!({ "templates": ["ho", "hi"] }),
             json!({ "search": "nobody", "subscriberIds": ["bob", "ada", "cyd"] }),
+            json!({ "search": "" }),
             json!({ "channels": ["in_app"] }),
         ] {
             let pages = (0..4).flat_map(|page| {

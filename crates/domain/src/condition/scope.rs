@@ -20,6 +20,7 @@ impl<'v> Scope<'v> {
         if path.is_empty() {
             return self.whole(fuel).map(Some);
         }
+        fuel.read(path)?;
         let mut names = path.split('.');
         let Some(mut found) = self.root(&mut names) else { return Ok(None) };
         for name in names {

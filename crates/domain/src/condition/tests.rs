@@ -507,6 +507,12 @@ fn a_rule_has_values_to_a_bound() {
     assert_eq!(last, json!(Rule::MAX_NODES - 1));
     let error = Rule::new(long(Rule::MAX_NODES + 1)).unwrap_err();
     assert_eq!(error, Invalid::new("condition", Reason::TooMany { max: Rule::MAX_NODES }));
+
+    let wide = |size: usize| json!({ "!": "x".repeat(size - r#"{"!":""}"#.len()) });
+    assert!(Rule::new(wide(Rule::MAX_SIZE)).is_ok());
+    let error = Rule::new(wide(Rule::MAX_SIZE + 1)).unwrap_err();
+    let reason = Reason::TooLong { max: Rule::MAX_SIZE, unit: crate::error::Unit::Bytes };
+    assert_eq!(error, Invalid::new("condition", reason));
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub struct WebhookUrl(Secret);
 struct EndpointFields {
     #[serde(rename = "type")]
     kind: EndpointType,
-    endpoint: Object,
+    endpoint: Value,
 }
 
 impl Endpoint {
@@ -263,12 +263,13 @@ impl TryFrom<EndpointFields> for Endpoint {
     type Error = Invalid;
 
     fn try_from(fields: EndpointFields) -> Result<Self, Invalid> {
-        Endpoint::new(fields.kind, &fields.endpoint)
+        let data = Object::try_from(fields.endpoint);
+        Endpoint::new(fields.kind, &data.map_err(|invalid| invalid.named("endpoint"))?)
     }
 }
 
 impl From<Endpoint> for EndpointFields {
     fn from(endpoint: Endpoint) -> Self {
-        Self { kind: endpoint.kind(), endpoint: endpoint.data() }
+        Self { kind: endpoint.kind(), endpoint: endpoint.data().into() }
     }
 }

@@ -340,8 +340,8 @@ fn a_request_says_what_is_wrong_with_it() {
              ms_teams_user",
         ),
         (json!({ "type": "slack_user", "endpoint": there() }), "`endpoint.userId` is required"),
-        (json!({ "type": "phone", "endpoint": "+15550100" }), "invalid type: string"),
-        (json!({ "type": "slack_channel", "endpoint": null }), "invalid type: null"),
+        (json!({ "type": "phone", "endpoint": "+15550100" }), "`endpoint` must be a JSON object"),
+        (json!({ "type": "slack_channel", "endpoint": null }), "`endpoint` must be a JSON object"),
         (
             json!({ "type": "slack_channel", "endpoint": there(), "subscriberId": "" }),
             "`subscriberId` must not be empty",

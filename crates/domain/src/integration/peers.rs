@@ -67,7 +67,8 @@ impl Peers {
         });
     }
 
-    /// Deletes `id`, with its credentials. If it was primary and `promote` says so, the next one in rank becomes primary.
+    /// Deletes `id`, with its credentials. If it was primary and `promote` says so, the next one in
+    /// rank becomes primary.
     pub fn delete(&mut self, id: IntegrationId, promote: bool, by: UserId, now: Timestamp) {
         let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
         self.change(id, |integration| {

@@ -43,7 +43,7 @@ vocabulary! {
 
 impl<'a> Layers<'a> {
     /// Whether anything depends on data.
-    pub fn have_conditions(self) -> bool {
+    pub(crate) fn have_conditions(self) -> bool {
         self.heard().any(|(preference, _)| preference.condition.is_some())
     }
 

@@ -1,8 +1,8 @@
 //! What is asked for about subscriptions, and what comes of it.
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::Subscription;
 use crate::condition::Rule;
@@ -11,8 +11,8 @@ use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowId, plain};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
-use crate::query;
 use crate::vocabulary::vocabulary;
+use crate::workflow::Workflow;
 
 /// Subscribers to put into a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,6 +211,47 @@ impl Subscribe {
     }
 }
 
+impl WorkflowChoice {
+    /// The names of single workflows.
+    pub fn names(&self) -> &[String] {
+        match self {
+            WorkflowChoice::One { workflow_id } => std::slice::from_ref(workflow_id),
+            WorkflowChoice::Matching { filter } => &filter.workflow_ids,
+        }
+    }
+
+    /// The words that workflows are filed under.
+    pub fn tags(&self) -> &[String] {
+        match self {
+            WorkflowChoice::One { .. } => &[],
+            WorkflowChoice::Matching { filter } => &filter.tags,
+        }
+    }
+
+    /// Whether a workflow is among those that the tags choose.
+    pub fn chooses(&self, workflow: &Workflow) -> bool {
+        workflow.tags.iter().any(|tag| self.tags().contains(tag))
+    }
+}
+
+impl WorkflowVerdict {
+    /// The verdicts, of several about the same workflow the last one in the place of the first.
+    /// Refuses to say something about more workflows than a subscription can.
+    pub fn last_of_each(verdicts: Vec<Self>) -> Result<Vec<Self>, Invalid> {
+        let mut places: HashMap<WorkflowId, usize> = HashMap::new();
+        let mut last: Vec<Self> = Vec::new();
+        for verdict in verdicts {
+            let place = *places.entry(verdict.workflow_id).or_insert(last.len());
+            match last.get_mut(place) {
+                Some(before) => *before = verdict,
+                None => last.push(verdict),
+            }
+        }
+        at_most_items("preferences", &last, Subscription::MAX_PREFERENCES)?;
+        Ok(last)
+    }
+}
+
 impl WorkflowWord {
     /// The same about one of its workflows.
     pub fn about(&self, workflow_id: WorkflowId) -> WorkflowVerdict {
@@ -341,84 +382,4 @@ impl WorkflowFilter {
 fn check_name(name: &str) -> Result<(), Invalid> {
     at_most("name", name, Subscription::MAX_NAME)?;
     plain("name", name)
-}
-
-// What serde derives for untagged enums does not say what is wrong with an item. So an item that
-// is no text is read as an object, and its fields are looked at.
-impl<'de> Deserialize<'de> for SubscribeItem {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Fields {
-            subscriber_id: SubscriberId,
-            identifier: Option<SubscriptionIdentifier>,
-            name: Option<String>,
-        }
-        match Value::deserialize(from)? {
-            Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
-            item => {
-                let Fields { subscriber_id, identifier, name } = query::fields(item)?;
-                Ok(Self { subscriber_id, identifier, name })
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for UnsubscribeItem {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Fields {
-            subscriber_id: Option<SubscriberId>,
-            identifier: Option<SubscriptionIdentifier>,
-        }
-        let fields = match Value::deserialize(from)? {
-            Value::String(id) => {
-                let subscriber_id = Some(SubscriberId::new(id).map_err(D::Error::custom)?);
-                Fields { subscriber_id, identifier: None }
-            }
-            item => query::fields(item)?,
-        };
-        match fields {
-            Fields { identifier: Some(identifier), .. } => Ok(Self::Subscription { identifier }),
-            Fields { subscriber_id: Some(subscriber_id), .. } => {
-                Ok(Self::Subscriber { subscriber_id })
-            }
-            Fields { subscriber_id: None, identifier: None } => {
-                let reason = Reason::MissingUnless { other: "identifier".into() };
-                Err(D::Error::custom(Invalid::new("subscriberId", reason)))
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for WorkflowWord {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        struct Fields {
-            workflow_id: Option<String>,
-            filter: Option<WorkflowFilter>,
-            enabled: Option<bool>,
-            condition: Option<Rule>,
-        }
-        let fields = match Value::deserialize(from)? {
-            Value::String(id) => Fields { workflow_id: Some(id), ..Fields::default() },
-            word => query::fields(word)?,
-        };
-        let workflows = match (fields.workflow_id, fields.filter) {
-            (Some(workflow_id), None) => WorkflowChoice::One { workflow_id },
-            (None, Some(filter)) => WorkflowChoice::Matching { filter },
-            (Some(_), Some(_)) => {
-                let reason = Reason::Excludes { other: "workflowId".into() };
-                return Err(D::Error::custom(Invalid::new("filter", reason)));
-            }
-            (None, None) => {
-                let reason = Reason::MissingUnless { other: "filter".into() };
-                return Err(D::Error::custom(Invalid::new("workflowId", reason)));
-            }
-        };
-        let enabled = fields.enabled.unwrap_or(true);
-        Ok(Self { workflows, enabled, condition: fields.condition })
-    }
 }

@@ -34,7 +34,7 @@ fn verdict(number: u128, enabled: bool, condition: Value) -> WorkflowVerdict {
 }
 
 fn saying(verdicts: Vec<WorkflowVerdict>) -> Subscription {
-    subscription(&[]).updated(Patch::Keep, Some(verdicts), sample::at(1))
+    subscription(&[]).updated(Patch::Keep, Some(&verdicts), sample::at(1))
 }
 
 // Whether `subscription` lets `order-shipped`, critical or not, through to `ada`.
@@ -54,6 +54,7 @@ fn admits(subscription: &Subscription, critical: bool, keys: &[&str], payload: V
         transaction_id: &"txn".parse().unwrap(),
         workflow: &workflow,
         contexts: &contexts(keys).keys().map(named).collect::<Vec<_>>(),
+        context_keys: &contexts(keys),
         now: sample::at(0),
     };
     subscription.admits(&event, &LazyCell::new(|| event.data(&subscriber)))
@@ -131,6 +132,7 @@ fn data_is_made_up_only_if_a_condition_asks() {
         transaction_id: &"txn".parse().unwrap(),
         workflow: &workflow,
         contexts: &[],
+        context_keys: &ContextSet::default(),
         now: sample::at(0),
     };
     let rule = || json!({ "var": "payload.x" });
@@ -206,7 +208,8 @@ fn of_two_verdicts_about_one_workflow_the_last_one_holds() {
         ),
     ] {
         let before = saying(vec![verdict(5, false, json!(null))]);
-        let after = before.updated(Patch::Keep, Some(verdicts), sample::at(9));
+        let verdicts = WorkflowVerdict::last_of_each(verdicts).unwrap();
+        let after = before.updated(Patch::Keep, Some(&verdicts), sample::at(9));
         let said = |said: &SubscriptionPreference| {
             assert_eq!(said.subscription_id.as_str(), "it");
             assert_eq!(said.workflow, None);
@@ -216,6 +219,16 @@ fn of_two_verdicts_about_one_workflow_the_last_one_holds() {
         assert_eq!(after.preferences.iter().map(said).collect::<Vec<_>>(), expected);
         assert_eq!(after.updated_at, sample::at(9));
     }
+}
+
+#[test]
+fn a_subscription_says_something_about_100_workflows_at_most() {
+    let about = |workflows| {
+        let verdicts = (0..workflows).map(|number| verdict(number, true, json!(null)));
+        WorkflowVerdict::last_of_each(verdicts.collect()).map(|verdicts| verdicts.len())
+    };
+    assert_eq!(about(100), Ok(100));
+    assert_eq!(about(101).unwrap_err().to_string(), "`preferences` must have at most 100 items");
 }
 
 #[test]
@@ -234,7 +247,7 @@ fn an_update_changes_what_it_names() {
         (Patch::Clear, None, Subscription { name: None, ..later.clone() }),
         (keep, Some(vec![]), Subscription { preferences: vec![], ..later }),
     ] {
-        assert_eq!(before.updated(name, verdicts, sample::at(9)), expected);
+        assert_eq!(before.updated(name, verdicts.as_deref(), sample::at(9)), expected);
     }
 }
 

@@ -48,6 +48,7 @@ fn there_are_1_to_100_recipients() {
             "credentials": { "deviceTokens": vec!["t"; count] },
         }] })
     };
+    let excluding = |count| json!({ "type": "Topic", "topicKey": "news", "exclude": many(count) });
     for (recipients, problem) in [
         (json!(many(1)), None),
         (json!(many(100)), None),
@@ -55,6 +56,8 @@ fn there_are_1_to_100_recipients() {
         (json!(many(101)), Some("`to` must have at most 100 items")),
         (json!(vec!["a"; 101]), Some("`to` must have at most 100 items")),
         (json!([tokens(100)]), None),
+        (json!([excluding(1_000)]), None),
+        (json!(["a", excluding(1_001)]), Some("`to[1].exclude` must have at most 1000 items")),
         (
             json!([tokens(101), "a"]),
             Some("`to[0].channels[0].credentials.deviceTokens` must have at most 100 items"),

@@ -408,7 +408,7 @@ fn a_template_knows_what_the_message_is_about() {
     ] {
         let mut world = World::saying(body);
         world.contexts = vec![Context {
-            context_id: sample::id(7),
+            id: sample::id(7),
             organization_id: sample::home().organization_id,
             environment_id: sample::id(1),
             key: "tenant:acme".parse().unwrap(),

@@ -104,8 +104,7 @@ impl Record for Context {
         for kind in [None, Some(self.key.kind())] {
             for order_by in TIMES {
                 let list = context_list(self.environment_id, kind, order_by);
-                entries
-                    .add(Table::ContextLists, dated.sort(list, order_by).id(self.context_id).end());
+                entries.add(Table::ContextLists, dated.sort(list, order_by).id(self.id).end());
             }
         }
     }
