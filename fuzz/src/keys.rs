@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use arbitrary::Arbitrary;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, SubscriberId};
-use domain::page::{Cursor, Direction, OrderBy};
+use domain::page::{Cursor, Direction, ListId, OrderBy};
 use domain::time::Timestamp;
 use domain::topic::Topic;
 use serde_json::{Value, json};
@@ -138,7 +138,10 @@ fn cursor(case: &Case, request: &Value, order: &Value, all: &Value) -> Option<Va
     match &case.place {
         Place::Bytes(tag, bytes) => {
             let order_by = OrderBy::ALL[usize::from(*tag) % OrderBy::ALL.len()];
-            Some(json!(Cursor::at(order_by, bytes)))
+            let one = page(request, &[order, &json!({ "limit": 1 })])?;
+            let list = serde_json::from_value::<Cursor>(one["next"].clone())
+                .map_or(ListId::default(), |one| one.list());
+            Some(json!(Cursor::at(list, order_by, bytes)))
         }
         Place::Item(item) => {
             let count = all["data"].as_array().map_or(0, Vec::len);

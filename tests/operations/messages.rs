@@ -3,7 +3,7 @@
 use serde_json::json;
 use tidings::domain::ids::MessageId;
 use tidings::domain::message::{MarkAs, Message, MessageQuery, Stage};
-use tidings::domain::page::{Cursor, Direction, OrderBy, PageQuery};
+use tidings::domain::page::{Cursor, Direction, ListId, OrderBy, PageQuery};
 use tidings::domain::time::Timestamp;
 
 use crate::world::{
@@ -282,12 +282,12 @@ fn a_list_that_cannot_be_read_is_refused() {
             let refusal = "422 `limit` must be between 1 and 100";
             world.refuses(refusal, || list("ada", json!({ "limit": limit })));
         }
-        let cursor = Cursor::at(OrderBy::Id, &[0; 16]).to_string();
+        let cursor = Cursor::at(ListId::default(), OrderBy::Id, &[0; 16]).to_string();
         let both = json!({ "after": cursor, "before": cursor });
         let refusal = "422 `before` must not be given together with `after`";
         world.refuses(refusal, || list("ada", both));
         let refusal = "422 `after` must be a cursor of this list";
-        let cursor = Cursor::at(OrderBy::CreatedAt, &[0; 24]).to_string();
+        let cursor = Cursor::at(ListId::default(), OrderBy::CreatedAt, &[0; 24]).to_string();
         world.refuses(refusal, || list("ada", json!({ "after": cursor })));
     });
     for side in ["after", "before"] {

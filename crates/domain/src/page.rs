@@ -6,8 +6,10 @@ use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use uuid::Uuid;
 
 use crate::error::{Invalid, Reason};
+use crate::ids::EnvironmentId;
 use crate::query;
 use crate::vocabulary::vocabulary;
 
@@ -56,6 +58,8 @@ vocabulary! {
 /// A page query, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
+    /// The list.
+    pub list: ListId,
     /// Where the page lies in the list.
     pub place: Place,
     /// How many items at most.
@@ -117,14 +121,19 @@ struct TotalFields {
     total_count_capped: bool,
 }
 
-/// A place in a list: what an item is sorted by, and its value. Opaque to callers, and good for as
+/// A place in a list: which list it is, what it is sorted by, and the value of an item. Opaque to callers, and good for as
 /// long as the list is, even if the item is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cursor {
     order_by: OrderBy,
+    list: ListId,
     key: Vec<u8>,
 }
+
+/// Tells a list from others, so that a cursor of one is not taken for a place in another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListId([u8; 4]);
 
 impl PageQuery {
     /// The size of a page if nothing is said.
@@ -134,17 +143,12 @@ impl PageQuery {
 
     /// Checks the query of a list that can be sorted by `orders`, by the first of them if nothing
     /// is said, and says which page it asks for.
-    pub fn check(&self, orders: &[OrderBy]) -> Result<PageRequest, Invalid> {
+    pub fn check(&self, list: ListId, orders: &[OrderBy]) -> Result<PageRequest, Invalid> {
         let limit = limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)?;
         let order_by = self.order_by.or(orders.first().copied()).unwrap_or(OrderBy::Id);
         if !orders.contains(&order_by) {
             let words = orders.iter().map(ToString::to_string).collect();
             return Err(Invalid::new("orderBy", Reason::NotOneOf { words }));
-        }
-        for (field, cursor) in [("after", &self.after), ("before", &self.before)] {
-            if cursor.as_ref().is_some_and(|cursor| cursor.order_by != order_by) {
-                return Err(Invalid::new(field, Cursor::foreign()));
-            }
         }
         let side = if self.include_cursor { Bound::Included } else { Bound::Excluded };
         let bound = |cursor: &Cursor| side(cursor.clone());
@@ -156,8 +160,16 @@ impl PageQuery {
             (None, Some(before)) => Place::Before(bound(before)),
             (None, None) => Place::Start,
         };
+        for (field, cursor) in [("after", &self.after), ("before", &self.before)] {
+            if cursor
+                .as_ref()
+                .is_some_and(|cursor| (cursor.list, cursor.order_by) != (list, order_by))
+            {
+                return Err(Invalid::new(field, Cursor::foreign()));
+            }
+        }
         let direction = self.order_direction.unwrap_or(Direction::Descending);
-        Ok(PageRequest { place, limit, order_by, direction })
+        Ok(PageRequest { list, place, limit, order_by, direction })
     }
 }
 
@@ -232,10 +244,24 @@ impl OrderBy {
     }
 }
 
+impl ListId {
+    /// The list of an environment that has this number among its lists.
+    pub fn new(environment: EnvironmentId, number: u8) -> Self {
+        // The end of an id is random.
+        let [.., first, second, third] = Uuid::from(environment).into_bytes();
+        Self([first, second, third, number])
+    }
+}
+
 impl Cursor {
-    /// The place of the item that sorts as `key` in a list that is sorted by `order_by`.
-    pub fn at(order_by: OrderBy, key: &[u8]) -> Self {
-        Self { order_by, key: key.to_vec() }
+    /// The place of the item that sorts as `key` in `list`, as it is sorted by `order_by`.
+    pub fn at(list: ListId, order_by: OrderBy, key: &[u8]) -> Self {
+        Self { order_by, list, key: key.to_vec() }
+    }
+
+    /// The list that it is a place in.
+    pub const fn list(&self) -> ListId {
+        self.list
     }
 
     /// What the item sorts as.
@@ -250,14 +276,16 @@ impl Cursor {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (tag, key) = bytes.split_first()?;
         let order_by = OrderBy::ALL.iter().copied().find(|order_by| order_by.tag() == *tag)?;
-        (order_by.sort_len(key)? == key.len()).then(|| Self::at(order_by, key))
+        let (list, key) = key.split_first_chunk()?;
+        (order_by.sort_len(key)? == key.len()).then(|| Self::at(ListId(*list), order_by, key))
     }
 }
 
 // Hexadecimal digits need no escaping in a URL, and keep the order of the bytes.
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = iter::once(self.order_by.tag()).chain(self.key.iter().copied());
+        let head = iter::once(self.order_by.tag()).chain(self.list.0);
+        let mut bytes = head.chain(self.key.iter().copied());
         bytes.try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

@@ -87,7 +87,9 @@ impl ChannelConnections<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
-        let request = query.page.check(ChannelFilter::ORDERS)?;
+        let request = query
+            .page
+            .check(self.scope.list_id(Table::ChannelConnections), ChannelFilter::ORDERS)?;
         let home = &self.scope.home;
         self.scope.read(|snapshot| {
             let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;

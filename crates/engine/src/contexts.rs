@@ -66,7 +66,8 @@ impl Contexts<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &ContextQuery) -> Result<Page<Context>> {
-        let request = query.page.check(ContextQuery::ORDERS)?;
+        let request =
+            query.page.check(self.scope.list_id(Table::Contexts), ContextQuery::ORDERS)?;
         let kind = query.kind.as_ref().map(ContextPart::as_str);
         let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
         let shows = |context: &Context| query.shows(context);

@@ -87,7 +87,8 @@ impl ChannelEndpoints<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
-        let request = query.page.check(ChannelFilter::ORDERS)?;
+        let request =
+            query.page.check(self.scope.list_id(Table::ChannelEndpoints), ChannelFilter::ORDERS)?;
         let wanted = query.connection_identifier.as_ref();
         let shows = |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
         let home = &self.scope.home;

@@ -70,7 +70,7 @@ impl Layouts<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &LayoutQuery) -> Result<Page<Layout>> {
-        let request = query.page.check(LayoutQuery::ORDERS)?;
+        let request = query.page.check(self.scope.list_id(Table::Layouts), LayoutQuery::ORDERS)?;
         let prefix = layout::layout_ids(self.scope.environment_id());
         let shows = |layout: &Layout| query.shows(layout);
         let list = List::new(Table::LayoutIds, [prefix]).of_records(query.is_narrow(), &shows);

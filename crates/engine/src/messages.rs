@@ -137,7 +137,7 @@ pub(crate) fn page(
     subscriber: &Subscriber,
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
-    let request = query.page.check(MessageQuery::ORDERS)?;
+    let request = query.page.check(scope.list_id(Table::Messages), MessageQuery::ORDERS)?;
     let prefix = layout::messages(scope.environment_id(), subscriber.id);
     let (table, rest) = source(query);
     let shows = |message: &Message| rest.shows(message);

@@ -2,8 +2,9 @@
 
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
+use domain::page::ListId;
 use domain::time::Timestamp;
-use store::Snapshot;
+use store::{Snapshot, Table};
 use uuid::Uuid;
 
 use crate::environments::Viewer;
@@ -173,6 +174,11 @@ impl Scope {
     /// The random part of a name that is made for somebody.
     pub(crate) fn made_name(&self) -> String {
         self.engine.parts.ids.text(12)
+    }
+
+    /// Tells the list of the records in `table` from others.
+    pub(crate) fn list_id(&self, table: Table) -> ListId {
+        ListId::new(self.environment_id(), table as u8)
     }
 
     pub(crate) fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {

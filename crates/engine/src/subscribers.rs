@@ -87,7 +87,8 @@ impl Subscribers<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
-        let request = query.page.check(SubscriberQuery::ORDERS)?;
+        let request =
+            query.page.check(self.scope.list_id(Table::Subscribers), SubscriberQuery::ORDERS)?;
         let environment = self.scope.environment_id();
         // Both tables sort by id behind what the subscribers have in common.
         let (table, prefix) = match &query.email {

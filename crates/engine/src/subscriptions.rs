@@ -100,7 +100,9 @@ impl Topics<'_> {
         topic: &TopicKey,
         query: &SubscriptionQuery,
     ) -> Result<Page<Subscription>> {
-        let request = query.page.check(SubscriptionQuery::ORDERS)?;
+        let request = query
+            .page
+            .check(self.scope.list_id(Table::Subscriptions), SubscriptionQuery::ORDERS)?;
         let environment = self.scope.environment_id();
         let shows =
             |subscription: &Subscription| query.context_keys.shows(&subscription.context_keys);

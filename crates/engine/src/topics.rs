@@ -96,7 +96,7 @@ impl Topics<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &TopicQuery) -> Result<Page<Topic>> {
-        let request = query.page.check(TopicQuery::ORDERS)?;
+        let request = query.page.check(self.scope.list_id(Table::Topics), TopicQuery::ORDERS)?;
         let prefix = layout::topic_list(self.scope.environment_id(), request.order_by);
         let search = query.search();
         let finds = |text: &[u8]| {

@@ -102,7 +102,8 @@ impl Translations<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &TranslationQuery) -> Result<Page<Translation>> {
-        let request = query.page.check(TranslationQuery::ORDERS)?;
+        let request =
+            query.page.check(self.scope.list_id(Table::Translations), TranslationQuery::ORDERS)?;
         let prefix = layout::translation_ids(self.scope.environment_id());
         let shows = |translation: &Translation| query.shows(translation);
         let list = List::new(Table::TranslationIds, [prefix]).of_records(query.is_narrow(), &shows);

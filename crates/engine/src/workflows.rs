@@ -71,7 +71,8 @@ impl Workflows<'_> {
     ///
     /// [`Error::Invalid`], if the page that the query asks for cannot be one.
     pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
-        let request = query.page.check(WorkflowQuery::ORDERS)?;
+        let request =
+            query.page.check(self.scope.list_id(Table::Workflows), WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
         let shows = |workflow: &Workflow| query.shows(workflow);
         let list = List::new(Table::Workflows, [prefix]).of_records(query.is_narrow(), &shows);

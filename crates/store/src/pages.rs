@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use domain::page::{Bound, Cursor, Direction, OrderBy, Page, PageRequest, Place, Total};
+use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
 use crate::records::{Record, corrupt, follow};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
@@ -54,7 +54,7 @@ pub(crate) fn page<R: Record>(
     list: &List<'_, R>,
     request: &PageRequest,
 ) -> Result<Page<R>> {
-    let reader = Reader { snapshot, list, order_by: request.order_by };
+    let reader = Reader { snapshot, list, request };
     let forwards = Order::from(request.direction);
     let backwards = Order::from(request.direction.reversed());
     let one_more = request.limit + 1;
@@ -91,7 +91,7 @@ pub(crate) fn page<R: Record>(
 struct Reader<'r, S: ?Sized, R> {
     snapshot: &'r S,
     list: &'r List<'r, R>,
-    order_by: OrderBy,
+    request: &'r PageRequest,
 }
 
 impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
@@ -168,7 +168,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     // What an entry is sorted by, if the list shows it.
     fn shown<'k>(&self, part: &Prefix, key: &'k [u8], value: &[u8]) -> Result<Option<&'k [u8]>> {
         let rest = part.rest(key);
-        let split = self.order_by.sort_len(rest).and_then(|len| rest.split_at_checked(len));
+        let split = self.request.order_by.sort_len(rest).and_then(|len| rest.split_at_checked(len));
         let unsorted = || corrupt(self.list.table, "an entry is not sorted as its list is");
         let (sorted, text) = split.ok_or_else(unsorted)?;
         let shown = match self.list.shown {
@@ -180,7 +180,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     }
 
     fn cursor(&self, entry: &Entry) -> Cursor {
-        Cursor::at(self.order_by, &entry.sorted)
+        Cursor::at(self.request.list, self.request.order_by, &entry.sorted)
     }
 
     fn record(&self, entry: &Entry) -> Result<R> {

@@ -55,7 +55,7 @@ const REFUSED: &[Refused] = &[
     ),
     (
         |scope| {
-            let create = json!({ "providerId": "novu", "channel": "in_app" });
+            let create = json!({ "providerId": "host", "channel": "in_app" });
             scope.integrations().create(parsed(create)).map(drop)
         },
         "400 an environment has at most one in_app integration",
@@ -142,6 +142,6 @@ fn furnish(world: &World) {
     world.bare_subscriber("ada");
     world.in_app_workflow("hi");
     world.workflow(with(workflow_of("alarm", &[in_app()]), json!({ "critical": true })));
-    world.integration(json!({ "providerId": "novu", "channel": "in_app" }));
+    world.integration(json!({ "providerId": "host", "channel": "in_app" }));
     subscribe(world, "news", json!({ "subscriptions": ["ada"] }));
 }

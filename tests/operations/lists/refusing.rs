@@ -33,6 +33,28 @@ fn a_list_that_makes_no_sense_is_refused() {
     });
 }
 
+#[test]
+fn a_cursor_of_another_list_or_environment_is_refused() {
+    on_both(|world| {
+        connections(&world);
+        let by_date = |after: &Value| parsed(json!({ "orderBy": "createdAt", "after": after }));
+        let page = world.env.channel_connections().list(&parsed(json!({ "limit": 1 }))).unwrap();
+        let cursor = json!(page.next);
+        let refusal = "422 `after` must be a cursor of this list";
+
+        world.env.channel_connections().list(&parsed(json!({ "after": cursor }))).unwrap();
+        world.refuses(refusal, || {
+            world.env.channel_endpoints().list(&parsed(json!({ "after": cursor })))
+        });
+        world.refuses(refusal, || world.env.contexts().list(&parsed(json!({ "after": cursor }))));
+        world.refuses(refusal, || world.env.topics().list(&by_date(&cursor)));
+        let production = world.production();
+        world.refuses(refusal, || {
+            production.channel_connections().list(&parsed(json!({ "after": cursor })))
+        });
+    });
+}
+
 fn check<T: Debug + Serialize>(
     world: &World,
     orders: &[&str],
@@ -100,7 +122,7 @@ fn a_query_that_cannot_be_read_is_refused() {
 
 #[track_caller]
 fn check_page<Q: Debug + DeserializeOwned>() {
-    let good = format!("00{}", "0".repeat(32));
+    let good = format!("00{}", "0".repeat(8 + 32));
     parsed::<Q>(json!({ "after": good }));
     let cursors = ["", "0", "00", "zz", &good[1..], &good[2..], &format!("{good}00"), "ü"];
     let unknown = good.replacen("00", "04", 1);

@@ -1,7 +1,7 @@
 //! Listing subscribers.
 
 use serde_json::{Value, json};
-use tidings::domain::page::{Cursor, OrderBy, Page, PageQuery, Total};
+use tidings::domain::page::{Cursor, ListId, OrderBy, Page, PageQuery, Total};
 use tidings::domain::subscriber::{Subscriber, SubscriberQuery};
 
 use crate::world::{names, on_both, pages, parsed};
@@ -86,14 +86,14 @@ fn a_list_that_makes_no_sense_is_refused() {
             world.refuses(refusal, || world.env.subscribers().list(&query));
         };
 
-        let cursor = Cursor::at(OrderBy::Id, &[0; 16]);
+        let cursor = Cursor::at(ListId::default(), OrderBy::Id, &[0; 16]);
         check(json!({ "limit": 0 }), "422 `limit` must be between 1 and 100");
         check(json!({ "limit": 101 }), "422 `limit` must be between 1 and 100");
         check(
             json!({ "after": cursor, "before": cursor }),
             "422 `before` must not be given together with `after`",
         );
-        let cursor = Cursor::at(OrderBy::Key, b"a\0");
+        let cursor = Cursor::at(ListId::default(), OrderBy::Key, b"a\0");
         check(json!({ "before": cursor }), "422 `before` must be a cursor of this list");
     });
 }

@@ -2,11 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
+const LIST: ListId = ListId([1, 2, 3, 4]);
 const BY_ID: &[OrderBy] = &[OrderBy::Id];
 
 #[test]
 fn a_page_has_1_to_100_items() {
-    let limit = |limit| PageQuery { limit, ..PageQuery::default() }.check(BY_ID).map(|ok| ok.limit);
+    let limit =
+        |limit| PageQuery { limit, ..PageQuery::default() }.check(LIST, BY_ID).map(|ok| ok.limit);
     assert_eq!([None, Some(1), Some(100)].map(limit), [Ok(10), Ok(1), Ok(100)]);
     for bad in [0, 101, u32::MAX] {
         let error = limit(Some(bad)).unwrap_err();
@@ -16,9 +18,9 @@ fn a_page_has_1_to_100_items() {
 
 #[test]
 fn a_page_lies_on_one_side_of_one_cursor() {
-    let cursor = Some(Cursor::at(OrderBy::Id, &[7; 16]));
+    let cursor = Some(Cursor::at(LIST, OrderBy::Id, &[7; 16]));
     let both = PageQuery { after: cursor.clone(), before: cursor, ..PageQuery::default() };
-    let error = both.check(BY_ID).unwrap_err();
+    let error = both.check(LIST, BY_ID).unwrap_err();
     assert_eq!(error.to_string(), "`before` must not be given together with `after`");
 }
 
@@ -33,14 +35,17 @@ fn a_cursor_is_read_as_it_is_written() {
         (OrderBy::Key, b"orders\0", b"orders"),
         (OrderBy::Key, b"\0", b"a\0b\0"),
     ] {
-        let cursor = Cursor::at(order_by, key);
+        let cursor = Cursor::at(LIST, order_by, key);
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        let bad = Cursor::at(order_by, bad).to_string();
+        let bad = Cursor::at(LIST, order_by, bad).to_string();
         let error = bad.parse::<Cursor>().unwrap_err();
         assert_eq!(error.to_string(), "`cursor` must be a cursor of this list");
     }
-    assert_eq!(Cursor::at(OrderBy::Id, &[0x7f; 16]).to_string(), format!("00{}", "7f".repeat(16)));
-    for bad in ["", "0", "0g", "ü0", "é", "00", "ff00"] {
+    assert_eq!(
+        Cursor::at(LIST, OrderBy::Id, &[0x7f; 16]).to_string(),
+        format!("0001020304{}", "7f".repeat(16))
+    );
+    for bad in ["", "0", "0g", "ü0", "é", "00", "0000000000", "ff00"] {
         assert!(bad.parse::<Cursor>().is_err(), "{bad}");
     }
 }
@@ -55,7 +60,7 @@ fn totals_are_counted_up_to_a_cap() {
 /// One row per query: where the page lies, whether the item at the cursor belongs to it.
 #[test]
 fn a_page_lies_behind_or_before_a_cursor() {
-    let cursor = || Cursor::at(OrderBy::Id, &[7; 16]);
+    let cursor = || Cursor::at(LIST, OrderBy::Id, &[7; 16]);
     let query = |after: bool, before: bool, include_cursor| PageQuery {
         after: after.then(cursor),
         before: before.then(cursor),
@@ -72,19 +77,19 @@ fn a_page_lies_behind_or_before_a_cursor() {
     ] {
         let direction = Direction::Descending;
         assert_eq!(
-            query.check(BY_ID),
-            Ok(PageRequest { place, limit: 10, order_by: OrderBy::Id, direction })
+            query.check(LIST, BY_ID),
+            Ok(PageRequest { list: LIST, place, limit: 10, order_by: OrderBy::Id, direction })
         );
     }
     let order_direction = Some(Direction::Ascending);
     let ascending = PageQuery { order_direction, ..PageQuery::default() };
-    assert_eq!(ascending.check(BY_ID).unwrap().direction, Direction::Ascending);
+    assert_eq!(ascending.check(LIST, BY_ID).unwrap().direction, Direction::Ascending);
 }
 
 #[test]
 fn a_list_is_sorted_by_what_it_can_be_sorted_by() {
     let orders = &[OrderBy::CreatedAt, OrderBy::Id];
-    let asked = |order_by| PageQuery { order_by, ..PageQuery::default() }.check(orders);
+    let asked = |order_by| PageQuery { order_by, ..PageQuery::default() }.check(LIST, orders);
     assert_eq!(asked(None).unwrap().order_by, OrderBy::CreatedAt);
     assert_eq!(asked(Some(OrderBy::Id)).unwrap().order_by, OrderBy::Id);
     let error = asked(Some(OrderBy::Key)).unwrap_err();
@@ -92,14 +97,16 @@ fn a_list_is_sorted_by_what_it_can_be_sorted_by() {
 }
 
 #[test]
-fn a_cursor_of_a_list_that_is_sorted_differently_is_refused() {
-    let foreign = || Some(Cursor::at(OrderBy::CreatedAt, &[7; 24]));
+fn a_cursor_of_another_list_or_order_is_refused() {
+    let elsewhere = || Some(Cursor::at(ListId::default(), OrderBy::Id, &[7; 16]));
+    let foreign = || Some(Cursor::at(LIST, OrderBy::CreatedAt, &[7; 24]));
     for (query, field) in [
+        (PageQuery { after: elsewhere(), ..PageQuery::default() }, "after"),
         (PageQuery { after: foreign(), ..PageQuery::default() }, "after"),
         (PageQuery { before: foreign(), ..PageQuery::default() }, "before"),
     ] {
         let error = Invalid::new(field, Reason::malformed("a cursor of this list"));
-        assert_eq!(query.check(BY_ID), Err(error));
+        assert_eq!(query.check(LIST, BY_ID), Err(error));
     }
 }
 
@@ -116,7 +123,7 @@ proptest! {
     fn cursors_sort_as_their_keys_do(
         keys in prop::array::uniform2(prop::array::uniform16(any::<u8>())),
     ) {
-        let [one, other] = keys.map(|key| Cursor::at(OrderBy::Id, &key));
+        let [one, other] = keys.map(|key| Cursor::at(LIST, OrderBy::Id, &key));
         prop_assert_eq!(one.to_string().cmp(&other.to_string()), keys[0].cmp(&keys[1]));
         prop_assert_eq!(one.to_string().parse(), Ok(one));
     }
