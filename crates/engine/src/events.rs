@@ -5,7 +5,7 @@ use domain::notification::{Event, Notification, NotificationTopic};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{
-    AcceptedTrigger, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,
+    AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,
     TriggerStatus,
 };
 use store::{ReadRecords, Transaction, WriteRecords, layout};
@@ -95,7 +95,7 @@ impl Events<'_> {
         let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
         let workflow =
             found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
-        let mut receipt = TriggerReceipt::of(&workflow, self.transaction_id(trigger)?);
+        let receipt = TriggerReceipt::of(&workflow, self.transaction_id(trigger)?);
         if receipt.status != TriggerStatus::Processed {
             return Ok(receipt);
         }
@@ -109,24 +109,37 @@ impl Events<'_> {
             context_keys: &contexts::keys(&named),
             now,
         };
-        let fan_out = FanOut::of(self.scope, &*txn, &event, &audience)?;
-        receipt.filtered = fan_out.filtered;
-        receipt.missing_topics = fan_out.missing;
-        for recipient in audience.subscribers {
-            let subscriber = subscribers::upsert(self.scope, txn, recipient.to_create(), now)?;
-            let created = self.notify(txn, &event, subscriber, recipient, Vec::new())?;
-            receipt.notifications.push(created);
-        }
-        for (subscriber, topics) in fan_out.told {
-            let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
-            let created = self.notify(txn, &event, subscriber, &recipient, topics)?;
-            receipt.notifications.push(created);
-        }
+        let receipt = self.tell(txn, &event, &audience, receipt.clone())?;
         txn.insert(&AcceptedTrigger {
             environment_id: self.scope.environment_id(),
             created_at: now,
             receipt: receipt.clone(),
         })?;
+        Ok(receipt)
+    }
+
+    // Creates the notifications, and writes into the receipt who has one and who has none.
+    fn tell(
+        &self,
+        txn: &mut dyn Transaction,
+        event: &Event<'_>,
+        audience: &Audience<'_>,
+        mut receipt: TriggerReceipt,
+    ) -> Result<TriggerReceipt> {
+        let fan_out = FanOut::of(self.scope, &*txn, event, audience)?;
+        receipt.filtered = fan_out.filtered;
+        receipt.missing_topics = fan_out.missing;
+        for recipient in &audience.subscribers {
+            let subscriber =
+                subscribers::upsert(self.scope, txn, recipient.to_create(), event.now)?;
+            let created = self.notify(txn, event, subscriber, recipient, Vec::new())?;
+            receipt.notifications.push(created);
+        }
+        for (subscriber, topics) in fan_out.told {
+            let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
+            let created = self.notify(txn, event, subscriber, &recipient, topics)?;
+            receipt.notifications.push(created);
+        }
         Ok(receipt)
     }
 

@@ -31,15 +31,21 @@ pub fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Invalid> {
 const BODY: &str = "body";
 
 // Serde has nothing but a text for what went wrong, and loses its way in flattened structures. The
-// text names the field if something is missing or if a rule of ours was broken.
+// text names the field if it is missing or given twice, or if a rule of ours was broken.
 fn refusal(way: &Way, error: &Error) -> Invalid {
     let text = error.to_string();
     // Where in the text it is helps nobody who has the way.
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-    let missing = text.strip_prefix("missing field ");
-    let named = missing.unwrap_or(text).strip_prefix('`').and_then(|named| named.split_once('`'));
-    match (missing, named, text.rsplit_once("expected ")) {
-        (Some(_), Some((name, _)), _) => Invalid::new(way.field(name), Reason::Missing),
+    let (about, text) = if let Some(name) = text.strip_prefix("missing field ") {
+        (Some(Reason::Missing), name)
+    } else if let Some(name) = text.strip_prefix("duplicate field ") {
+        (Some(Reason::Repeated), name)
+    } else {
+        (None, text)
+    };
+    let named = text.strip_prefix('`').and_then(|named| named.split_once('`'));
+    match (about, named, text.rsplit_once("expected ")) {
+        (Some(reason), Some((name, _)), _) => Invalid::new(way.field(name), reason),
         (None, Some((name, rule)), _) => {
             let rule = rule.trim_start().to_owned();
             Invalid::new(way.value(name), Reason::InWords { rule })
@@ -190,6 +196,10 @@ mod tests {
                 "`type` must be 1 to 100 letters, digits, `_` and `-`",
             ),
             (text::<TopicQuery>(json!({ "limit": "x" })), "`limit` must be a whole number"),
+            (
+                read::<ContextUpdate>(br#"{ "data": {}, "data": {} }"#).unwrap_err().to_string(),
+                "`data` must not be given twice",
+            ),
             (
                 read::<TopicQuery>(b"{").unwrap_err().to_string(),
                 "`body` cannot be read: EOF while parsing an object at line 1 column 1",
