@@ -1,5 +1,6 @@
 //! Notifications: one triggered event for one subscriber, with everything that happened to it.
 
+mod ordinal;
 mod query;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ use crate::trigger::{SubscriberRecipient, Trigger};
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
+pub use ordinal::Ordinal;
 pub use query::{NotificationPage, NotificationQuery};
 
 /// One triggered event for one subscriber: a record of the activity list.

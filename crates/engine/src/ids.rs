@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use domain::ids::v7;
 use domain::time::Timestamp;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -76,8 +77,7 @@ impl Ids {
         let (millis, count) = self.tick(u64::try_from(now.as_millis()).unwrap_or_default());
         // 74 bits besides the time: the count, and random ones.
         let tail = u128::from(count) << 42 | u128::from(u64::from_be_bytes(random) >> 22);
-        let (high, low) = (tail >> 62, tail & ((1 << 62) - 1));
-        Uuid::from_u128(u128::from(millis) << 80 | 7 << 76 | high << 64 | 2 << 62 | low).into()
+        v7(millis, tail).into()
     }
 
     fn tick(&self, now: u64) -> (u64, u32) {
