@@ -49,8 +49,6 @@ const DELETIONS: &[Deletion] = &[
         is_there: |env, name| env.subscribers().get(&id(name)).is_ok(),
         stays: &[
             Table::Notifications,
-            Table::SubscriberNotifications,
-            Table::WorkflowNotifications,
             Table::TransactionNotifications,
             Table::Transactions,
         ],

@@ -161,9 +161,10 @@ impl NotificationTopic {
 
 impl Notification {
     /// The notification of `event` for `subscriber`, who is told through `topics`, or else in
-    /// person, with a job for each active step of the workflow.
+    /// person, with a job for each active step of the workflow. What comes first is its id, and
+    /// when it was created.
     pub fn new(
-        id: NotificationId,
+        (id, created_at): (NotificationId, Timestamp),
         event: &Event<'_>,
         subscriber: &Subscriber,
         recipient: &SubscriberRecipient,
@@ -181,8 +182,8 @@ impl Notification {
             transaction_id: event.transaction_id.clone(),
             workflow_id: Some(workflow.id),
             digested_notification_id: None,
-            created_at: now,
-            updated_at: now,
+            created_at,
+            updated_at: created_at,
             channels: workflow.job_types(),
             subscriber: None,
             template: None,

@@ -218,12 +218,6 @@ impl Subscriber {
         Self { profile, version: self.version.saturating_add(1), updated_at: now, ..self.clone() }
     }
 
-    /// Whether the subscriber is called `search`, or has it in the address, in any case.
-    pub fn matches(&self, search: &str) -> bool {
-        let has = |email: &Email| email.as_str().to_lowercase().contains(&search.to_lowercase());
-        self.subscriber_id.as_str() == search || self.profile.email.as_ref().is_some_and(has)
-    }
-
     /// The subscriber with the secrets of its channels made unreadable.
     #[must_use]
     pub fn redacted(mut self) -> Self {

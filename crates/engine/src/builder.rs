@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use activity::ActivityIndex;
 use domain::job::RetryPolicy;
 use store::Store;
 
@@ -20,12 +21,14 @@ pub struct Builder {
     providers: Providers,
     retry: RetryPolicy,
     lease: Duration,
+    activity: ActivityIndex,
 }
 
 /// The parts of an engine.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) store: Box<dyn Store>,
+    pub(crate) activity: ActivityIndex,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) ids: Ids,
     pub(crate) providers: Providers,
@@ -50,6 +53,7 @@ impl Default for Builder {
             providers: Providers::default(),
             retry: RetryPolicy::default(),
             lease: Duration::from_secs(300),
+            activity: ActivityIndex::default(),
         }
     }
 }
@@ -96,11 +100,19 @@ impl Builder {
         Self { lease, ..self }
     }
 
+    /// Seals so many notifications into a segment of the activity index, in environments that have
+    /// none yet: 16 to 61,440, and as many as that if nothing is said. Fewer than that are for
+    /// tests that want to see segments.
+    #[must_use]
+    pub fn activity_segments(self, notifications: u32) -> Self {
+        Self { activity: ActivityIndex::with_segments_of(notifications), ..self }
+    }
+
     /// An engine of these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
-        let Self { clock, ids, providers, retry, lease } = self;
+        let Self { clock, ids, providers, retry, lease, activity } = self;
         let store = Box::new(store);
-        Engine { parts: Arc::new(Parts { store, clock, ids, providers, retry, lease }) }
+        Engine { parts: Arc::new(Parts { store, activity, clock, ids, providers, retry, lease }) }
     }
 
     /// An engine of these parts that keeps its records in the file at `path`.

@@ -1,5 +1,6 @@
 //! Triggering workflows.
 
+use activity::{Appender, Facets};
 use domain::ids::TransactionId;
 use domain::notification::{Event, Notification, NotificationTopic};
 use domain::subscriber::Subscriber;
@@ -54,7 +55,11 @@ impl Events<'_> {
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
     /// recipient, or there are more than 100, or if a context is not well formed.
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        self.scope.write("events.trigger", trigger, |txn, now| self.accept(txn, trigger, now))
+        let receipt = self
+            .scope
+            .write("events.trigger", trigger, |txn, now| self.accept(txn, trigger, now))?;
+        self.tend_activity();
+        Ok(receipt)
     }
 
     /// Triggers up to 100 events in one transaction. An event that is refused leaves the others
@@ -65,7 +70,7 @@ impl Events<'_> {
     /// [`Error::Invalid`], if there is no event, or there are more than 100; [`Error::Store`], and
     /// then none of them has happened.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
-        self.scope.write("events.trigger_bulk", triggers, |txn, now| {
+        let receipts = self.scope.write("events.trigger_bulk", triggers, |txn, now| {
             Trigger::check_bulk(triggers)?;
             let mut receipts = Vec::with_capacity(triggers.len());
             for trigger in triggers {
@@ -75,7 +80,18 @@ impl Events<'_> {
                 });
             }
             Ok(receipts)
-        })
+        })?;
+        self.tend_activity();
+        Ok(receipts)
+    }
+
+    // The trigger has happened already, and the next one tends the index again, so a failure here
+    // is nobody's.
+    fn tend_activity(&self) {
+        let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
+        while let Ok(true) = engine.activity().tend(engine.store(), environment)
+            && engine.activity().is_behind(environment)
+        {}
     }
 
     // Refuses before it writes anything.
@@ -129,17 +145,19 @@ impl Events<'_> {
         let fan_out = FanOut::of(self.scope, &*txn, event, audience)?;
         receipt.filtered = fan_out.filtered;
         receipt.missing_topics = fan_out.missing;
+        let mut log = self.scope.engine.activity().append(&*txn, self.scope.environment_id())?;
         for recipient in &audience.subscribers {
             let subscriber =
                 subscribers::upsert(self.scope, txn, recipient.to_create(), event.now)?;
-            let created = self.notify(txn, event, subscriber, recipient, Vec::new())?;
+            let created = self.notify(txn, &mut log, event, subscriber, (recipient, Vec::new()))?;
             receipt.notifications.push(created);
         }
         for (subscriber, topics) in fan_out.told {
             let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
-            let created = self.notify(txn, event, subscriber, &recipient, topics)?;
+            let created = self.notify(txn, &mut log, event, subscriber, (&recipient, topics))?;
             receipt.notifications.push(created);
         }
+        log.finish(txn, event.transaction_id)?;
         Ok(receipt)
     }
 
@@ -161,15 +179,20 @@ impl Events<'_> {
     fn notify(
         &self,
         txn: &mut dyn Transaction,
+        log: &mut Appender,
         event: &Event<'_>,
         subscriber: Subscriber,
-        recipient: &SubscriberRecipient,
-        topics: Vec<NotificationTopic>,
+        (recipient, topics): (&SubscriberRecipient, Vec<NotificationTopic>),
     ) -> Result<CreatedNotification> {
         let (scope, now) = (self.scope, event.now);
         let subscriber_id = subscriber.subscriber_id.clone();
-        let (id, new_job) = (scope.id(now), || scope.id(now));
-        let notification = Notification::new(id, event, &subscriber, recipient, topics, new_job);
+        let created_at = log.created_at(now);
+        let id = log.next_id(created_at, scope.engine.parts.ids.random());
+        let new_job = || scope.id(now);
+        let created = (id, created_at);
+        let notification =
+            Notification::new(created, event, &subscriber, recipient, topics, new_job);
+        log.add(Facets::from(&notification));
         let gathered = Gathered::for_trigger(scope, &*txn, event, &notification, subscriber)?;
         let mut run = Run { scope, now, notification, gathered };
         run.advance(txn)?;

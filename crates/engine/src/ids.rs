@@ -72,11 +72,9 @@ impl Ids {
 
     /// A UUID of version 7 that sorts behind every one before it, also when the clock goes back.
     pub(crate) fn next<Id: From<Uuid>>(&self, now: Timestamp) -> Id {
-        let mut random = [0; 8];
-        self.entropy.fill(&mut random);
         let (millis, count) = self.tick(u64::try_from(now.as_millis()).unwrap_or_default());
         // 74 bits besides the time: the count, and random ones.
-        let tail = u128::from(count) << 42 | u128::from(u64::from_be_bytes(random) >> 22);
+        let tail = u128::from(count) << 42 | u128::from(self.random() >> 22);
         v7(millis, tail).into()
     }
 
@@ -88,6 +86,13 @@ impl Ids {
             last.count = last.count.saturating_add(1);
         }
         (last.millis, last.count)
+    }
+
+    /// A random number.
+    pub(crate) fn random(&self) -> u64 {
+        let mut random = [0; 8];
+        self.entropy.fill(&mut random);
+        u64::from_be_bytes(random)
     }
 
     /// `length` random letters and digits.

@@ -64,6 +64,7 @@ mod workflows;
 
 use std::sync::Arc;
 
+use ::activity::ActivityIndex;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
@@ -178,6 +179,10 @@ impl Engine {
 
     fn write<T>(&self, body: impl FnMut(&mut dyn Transaction) -> Result<T>) -> Result<T> {
         ::store::write(self.store(), body)
+    }
+
+    fn activity(&self) -> &ActivityIndex {
+        &self.parts.activity
     }
 
     fn store(&self) -> &dyn Store {

@@ -4,13 +4,20 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use domain::ids::{InternalSubscriberId, NotificationId, WorkflowId};
+use activity::{Check, Filter, Term};
+use domain::context::ContextFilter;
+
+use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
 use domain::notification::{
     Notification, NotificationPage, NotificationQuery, NotificationSubscriber, NotificationTemplate,
 };
 use domain::subscriber::Subscriber;
-use store::{Key, Order, Prefix, ReadRecords, Snapshot, Table, layout};
+use domain::time::Timestamp;
+use domain::topic::fold;
+use serde_json::json;
+use store::{Order, ReadRecords, Snapshot, Table, layout};
 
+use crate::idempotency::Step;
 use crate::{Entity, Error, Result, Scope, workflows};
 
 /// The activity list of an environment.
@@ -52,9 +59,7 @@ impl Notifications<'_> {
     /// [`Error::NotFound`], if there is none.
     pub fn get(&self, id: NotificationId) -> Result<Notification> {
         self.scope.read(|snapshot| {
-            let found = snapshot.find(&layout::notification(self.scope.environment_id(), id))?;
-            let mut notification =
-                found.ok_or_else(|| Error::not_found(Entity::Notification, id))?;
+            let mut notification = get(self.scope, snapshot, id)?;
             Names::default().fill_in(self.scope, snapshot, &mut notification)?;
             Ok(notification)
         })
@@ -67,119 +72,140 @@ impl Notifications<'_> {
     /// [`Error::Invalid`], if the limit is not between 1 and 50, or `after` comes after `before`.
     pub fn list(&self, query: &NotificationQuery) -> Result<NotificationPage> {
         let limit = query.check()?;
+        let skip = u64::from(query.page) * limit as u64;
         self.scope.read(|snapshot| {
-            let mut found = match Narrowed::by(self.scope, snapshot, query)? {
-                Some(narrowed) => narrowed.page(self.scope, snapshot, query, limit)?,
-                None => Vec::new(),
-            };
-            let has_more = found.len() > limit;
-            found.truncate(limit);
+            let filter = filter(self.scope, snapshot, query)?;
+            let environment = self.scope.environment_id();
+            let index = self.scope.engine.activity();
+            let found = index.find(snapshot, environment, &filter, skip, limit + 1)?;
             let mut names = Names::default();
-            for notification in &mut found {
-                names.fill_in(self.scope, snapshot, notification)?;
+            let mut data = Vec::with_capacity(limit);
+            for ordinal in found.iter().take(limit) {
+                let key = layout::notification(environment, *ordinal);
+                let mut notification = snapshot.follow(Table::ActivitySegments, &key)?;
+                names.fill_in(self.scope, snapshot, &mut notification)?;
+                data.push(notification);
             }
-            Ok(NotificationPage { has_more, data: found, page_size: limit, page: query.page })
+            let has_more = found.len() > limit;
+            Ok(NotificationPage { has_more, data, page_size: limit, page: query.page })
         })
     }
-}
 
-/// The subscribers and workflows that a query names, found. No set means that it names none.
-struct Narrowed {
-    subscribers: Option<BTreeSet<InternalSubscriberId>>,
-    workflows: Option<BTreeSet<WorkflowId>>,
-}
-
-impl Narrowed {
-    // Nothing, if the query names something of which there is none.
-    fn by(
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
-        query: &NotificationQuery,
-    ) -> Result<Option<Self>> {
-        let subscribers = query.names_subscribers();
-        let subscribers = subscribers.then(|| named_subscribers(scope, snapshot, query));
-        let workflows = !query.templates.is_empty();
-        let workflows = workflows.then(|| named_workflows(scope, snapshot, query));
-        let (subscribers, workflows) = (subscribers.transpose()?, workflows.transpose()?);
-        let found = Self { subscribers, workflows };
-        let is_empty = found.subscribers.as_ref().is_some_and(BTreeSet::is_empty)
-            || found.workflows.as_ref().is_some_and(BTreeSet::is_empty);
-        Ok((!is_empty).then_some(found))
+    /// How many notifications match `query`, on all of its pages.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn count(&self, query: &NotificationQuery) -> Result<u64> {
+        query.check()?;
+        self.scope.read(|snapshot| {
+            let filter = filter(self.scope, snapshot, query)?;
+            let index = self.scope.engine.activity();
+            Ok(index.count(snapshot, self.scope.environment_id(), &filter)?)
+        })
     }
 
-    // The page that `query` asks for, and one notification more if there is one.
-    fn page(
-        &self,
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
-        query: &NotificationQuery,
-        limit: usize,
-    ) -> Result<Vec<Notification>> {
-        let mut to_skip = limit.saturating_mul(query.page as usize);
-        let mut found = Vec::with_capacity(limit + 1);
-        let mut visit = |notification: Notification| {
-            if !self.shows(&notification) || !query.shows(&notification) {
-                return ControlFlow::Continue(());
-            }
-            if to_skip > 0 {
-                to_skip -= 1;
-                return ControlFlow::Continue(());
-            }
-            found.push(notification);
-            if found.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let (table, prefixes) = self.sources(scope, query);
-        match prefixes.as_slice() {
-            [prefix] => {
-                let range = prefix.range();
-                snapshot.each(table, &range, Order::Descending, |_, found| visit(found))?;
-            }
-            prefixes => {
-                for key in newest_first(snapshot, table, prefixes)? {
-                    if visit(snapshot.follow(table, &key)?).is_break() {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(found)
+    /// Deletes a notification, with its jobs and their logs. What it has put into an inbox stays;
+    /// what it has not sent is not sent any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is none.
+    pub fn delete(&self, id: NotificationId) -> Result<()> {
+        self.scope.write("notifications.delete", id, |txn, _| {
+            let notification = get(self.scope, &*txn, id)?;
+            Ok(self.scope.engine.activity().delete(txn, &notification)?)
+        })
     }
 
-    fn shows(&self, notification: &Notification) -> bool {
-        self.subscribers.as_ref().is_none_or(|ids| ids.contains(&notification.subscriber_id))
-            && self
-                .workflows
-                .as_ref()
-                .is_none_or(|ids| notification.workflow_id.is_some_and(|id| ids.contains(&id)))
+    /// Deletes every notification that was created before `time`, and says how many there were.
+    /// Call it once in a while with the time until which an activity list goes back. A trigger
+    /// whose notifications are all deleted is forgotten: its transaction id is free again.
+    ///
+    /// It takes as many transactions as need be; one that is interrupted goes on when it is called
+    /// again.
+    pub fn delete_before(&self, time: Timestamp) -> Result<u64> {
+        const AT_A_TIME: usize = 1_000;
+        let index = self.scope.engine.activity();
+        let environment = self.scope.environment_id();
+        let deleted = self.scope.write_in_steps(
+            "notifications.delete_before",
+            json!({ "time": time }),
+            0,
+            |txn, _, before| {
+                let deleted = index.delete_before(txn, environment, time, AT_A_TIME)?;
+                let all = before + deleted as u64;
+                let is_last = deleted < AT_A_TIME;
+                Ok(if is_last { Step::Done(all) } else { Step::More(all) })
+            },
+        )?;
+        // The next trigger clears away what a failure leaves here.
+        index.tend_all(self.scope.engine.store(), environment).ok();
+        Ok(deleted)
     }
 
-    // Where the fewest notifications have to be looked at.
-    fn sources(&self, scope: &Scope, query: &NotificationQuery) -> (Table, Vec<Prefix>) {
-        let environment = scope.environment_id();
-        if let Some(id) = &query.transaction_id {
-            let prefix = layout::transaction_notifications(environment, id);
-            return (Table::TransactionNotifications, vec![prefix]);
-        }
-        if let Some(ids) = &self.subscribers {
-            let prefix = |id: &_| layout::subscriber_notifications(environment, *id);
-            return (Table::SubscriberNotifications, ids.iter().map(prefix).collect());
-        }
-        if let Some(ids) = &self.workflows {
-            let prefix = |id: &_| layout::workflow_notifications(environment, *id);
-            return (Table::WorkflowNotifications, ids.iter().map(prefix).collect());
-        }
-        (Table::Notifications, vec![layout::notifications(environment)])
+    /// Compares the index of the activity list with the notifications, all of them.
+    pub fn check_index(&self) -> Result<Check> {
+        let environment = self.scope.environment_id();
+        self.scope.read(|snapshot| Ok(self.scope.engine.activity().check(snapshot, environment)?))
+    }
+
+    /// Makes the index of the activity list anew from the notifications, whatever state it is in.
+    /// Lists are read from the old one until then, and triggers go on meanwhile.
+    pub fn rebuild_index(&self) -> Result<()> {
+        let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
+        engine.activity().rebuild(engine.store(), environment)?;
+        Ok(engine.activity().tend_all(engine.store(), environment)?)
     }
 }
 
-// Keys end in ids, and ids sort by time.
-fn newest_first(snapshot: &dyn Snapshot, table: Table, prefixes: &[Prefix]) -> Result<Vec<Key>> {
-    let mut keys = Vec::new();
-    for prefix in prefixes {
-        keys.extend(snapshot.targets(table, prefix)?);
+/// The notification of that id, if there is one.
+pub(crate) fn find(
+    scope: &Scope,
+    snapshot: &(impl Snapshot + ?Sized),
+    id: NotificationId,
+) -> Result<Option<Notification>> {
+    let key = layout::notification(scope.environment_id(), id.ordinal());
+    let found = snapshot.find::<Notification>(&key)?;
+    Ok(found.filter(|notification| notification.id == id))
+}
+
+fn get(
+    scope: &Scope,
+    snapshot: &(impl Snapshot + ?Sized),
+    id: NotificationId,
+) -> Result<Notification> {
+    find(scope, snapshot, id)?.ok_or_else(|| Error::not_found(Entity::Notification, id))
+}
+
+// What the query asks of the index, with the subscribers and workflows that it names looked up.
+fn filter(scope: &Scope, snapshot: &dyn Snapshot, query: &NotificationQuery) -> Result<Filter> {
+    let transaction = query.transaction_id.clone();
+    let mut filter = Filter::new(query.after, query.before, transaction);
+    if !query.channels.is_empty() {
+        filter = filter.any_of(query.channels.iter().map(|kind| Term::channel(*kind)));
     }
-    keys.sort_unstable_by(|left, right| right.cmp(left));
-    Ok(keys)
+    if !query.severity.is_empty() {
+        filter = filter.any_of(query.severity.iter().map(|severity| Term::severity(*severity)));
+    }
+    if let Some(key) = &query.topic_key {
+        filter = filter.any_of([Term::topic(key)]);
+    }
+    if let Some(identifier) = &query.subscription_id {
+        filter = filter.any_of([Term::subscription(identifier)]);
+    }
+    if let ContextFilter::Exact(contexts) = &query.context_keys {
+        filter = filter.any_of([Term::contexts(contexts)]);
+    }
+    if query.names_subscribers() {
+        let named = named_subscribers(scope, snapshot, query)?;
+        filter = filter.any_of(named.into_iter().map(Term::subscriber));
+    }
+    if !query.templates.is_empty() {
+        let named = named_workflows(scope, snapshot, query)?;
+        filter = filter.any_of(named.into_iter().map(Term::workflow));
+    }
+    Ok(filter)
 }
 
 fn named_subscribers(
@@ -199,18 +225,16 @@ fn named_subscribers(
         found.extend(subscribers.iter().map(|subscriber| subscriber.id));
     }
     if let Some(search) = query.searched() {
-        let everybody = layout::subscriber_ids(environment).range();
-        snapshot.each(
-            Table::SubscriberIds,
-            &everybody,
-            Order::Ascending,
-            |_, subscriber: Subscriber| {
-                if subscriber.matches(search) {
-                    found.insert(subscriber.id);
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
+        let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
+        let called = called.map(|key| snapshot.find::<Subscriber>(&key)).ok().transpose()?;
+        found.extend(called.flatten().map(|subscriber| subscriber.id));
+        let (search, everybody) = (fold(search), layout::emails(environment).range());
+        snapshot.scan(Table::SubscriberEmails, &everybody, Order::Ascending, &mut |key, _| {
+            let entry = layout::subscriber_of_email(key);
+            let has = |(email, id)| fold(email).contains(&search).then_some(id);
+            found.extend(entry.and_then(has));
+            ControlFlow::Continue(())
+        })?;
     }
     Ok(found)
 }

@@ -2,10 +2,12 @@
 //!
 //! A key is a sequence of parts. Text parts end in NUL, which no text part contains, so that the
 //! parts of `("a", "b")` never run together into those of `("ab", "")`. Ids are their 16 bytes.
-//! Times are big-endian with the sign bit flipped, so that they sort as times.
+//! Times are big-endian with the sign bit flipped, so that they sort as times. Numbers are
+//! big-endian, ordinals in 5 bytes.
 
 use std::ops::Bound;
 
+use domain::notification::Ordinal;
 use domain::page::{self, OrderBy};
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -54,6 +56,27 @@ impl Prefix {
     pub(crate) fn time(mut self, part: Timestamp) -> Self {
         let sortable = part.as_millis().cast_unsigned() ^ (1 << 63);
         self.0.extend_from_slice(&sortable.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn ordinal(mut self, part: Ordinal) -> Self {
+        let [_, _, _, bytes @ ..] = part.get().to_be_bytes();
+        self.0.extend_from_slice(&bytes);
+        self
+    }
+
+    pub(crate) fn number(mut self, part: u32) -> Self {
+        self.0.extend_from_slice(&part.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn tag(mut self, part: u8) -> Self {
+        self.0.push(part);
+        self
+    }
+
+    pub(crate) fn value(mut self, part: u128) -> Self {
+        self.0.extend_from_slice(&part.to_be_bytes());
         self
     }
 

@@ -33,10 +33,12 @@
 //! | `translation_ids`           | environment, translation                           | key into `translations` |
 //! | `translation_groups`        | environment, kind of resource, resource            | [`TranslationGroup`](domain::translation::TranslationGroup) |
 //! | `transactions`              | environment, transaction                           | [`AcceptedTrigger`](domain::trigger::AcceptedTrigger) |
-//! | `notifications`             | environment, notification                          | [`Notification`](domain::notification::Notification) |
-//! | `subscriber_notifications`  | environment, subscriber, notification              | key into `notifications` |
-//! | `workflow_notifications`    | environment, workflow, notification                | key into `notifications` |
-//! | `transaction_notifications` | environment, transaction, notification             | key into `notifications` |
+//! | `notifications`             | environment, ordinal                               | [`Notification`](domain::notification::Notification) |
+//! | `transaction_notifications` | environment, generation, transaction               | runs of ordinals |
+//! | `activity_heads`            | environment                                        | how far the activity index goes |
+//! | `activity_facets`           | environment, generation, row                       | facets of notifications that are not sealed |
+//! | `activity_segments`         | environment, generation, segment, part             | times, presence and blocks of a sealed segment |
+//! | `activity_deleted`          | environment, generation, segment                   | what of it is deleted |
 //! | `due`                       | time, environment, notification                    | key into `notifications` |
 //! | `messages`                  | environment, subscriber, message                   | [`Message`](domain::message::Message) |
 //! | `inbox_messages`            | environment, subscriber, message, if in the inbox  | key into `messages` |
@@ -52,19 +54,21 @@
 //! Nothing outside this file and `entries.rs` spells out a key. Changing a row here changes the format on disk:
 //! raise [`FORMAT`], and teach the tests the old one.
 
+mod activity;
 mod entries;
 mod tables;
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use domain::contact::Locale;
 use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
     ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, MessageId,
-    NotificationId, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TopicId,
-    TopicKey, TransactionId, WorkflowId, WorkflowIdentifier,
+    OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TopicId, TopicKey,
+    TransactionId, WorkflowId, WorkflowIdentifier,
 };
+use domain::notification::Ordinal;
 use domain::page::OrderBy;
 use domain::time::Timestamp;
 use domain::topic::FoldedTopic;
@@ -73,6 +77,7 @@ use uuid::Uuid;
 
 use crate::{Key, KeyRange, Prefix};
 
+pub use activity::*;
 pub use tables::Table;
 
 /// The version of this layout. A file says which one it was written with.
@@ -111,6 +116,18 @@ pub fn subscriber_id(environment: EnvironmentId, id: InternalSubscriberId) -> Ke
 /// The subscribers with an address in [`Table::SubscriberEmails`].
 pub fn subscriber_emails(environment: EnvironmentId, email: &str) -> Prefix {
     scope(environment).text(email)
+}
+
+/// The addresses of all subscribers of an environment in [`Table::SubscriberEmails`].
+pub fn emails(environment: EnvironmentId) -> Prefix {
+    scope(environment)
+}
+
+/// The address and the subscriber of an entry in [`Table::SubscriberEmails`].
+pub fn subscriber_of_email(key: &[u8]) -> Option<(&str, InternalSubscriberId)> {
+    let (entry, id) = key.split_last_chunk()?;
+    let email = entry.get(16..)?.strip_suffix(&[0])?;
+    Some((str::from_utf8(email).ok()?, Uuid::from_bytes(*id).into()))
 }
 
 /// A workflow.
@@ -317,32 +334,27 @@ pub fn transaction(environment: EnvironmentId, id: &TransactionId) -> Key {
     scope(environment).text(id.as_str()).end()
 }
 
-/// A notification.
-pub fn notification(environment: EnvironmentId, id: NotificationId) -> Key {
-    scope(environment).id(id).end()
+/// A notification. There is none but the one of that ordinal, so whoever asks for an id has to see
+/// whether it is that one.
+pub fn notification(environment: EnvironmentId, ordinal: Ordinal) -> Key {
+    scope(environment).ordinal(ordinal).end()
+}
+
+/// The notifications of an environment with ordinals within `range`, oldest first.
+pub fn notifications_between(environment: EnvironmentId, range: Range<u64>) -> KeyRange {
+    let key = |ordinal| notification(environment, Ordinal::new(ordinal)).as_bytes().to_vec();
+    (Bound::Included(key(range.start)), Bound::Excluded(key(range.end)))
+}
+
+/// The notifications of an environment that are not before `from`, oldest first.
+pub fn notifications_from(environment: EnvironmentId, from: Ordinal) -> KeyRange {
+    let start = notification(environment, from);
+    (Bound::Included(start.as_bytes().to_vec()), notifications(environment).range().1)
 }
 
 /// The notifications of an environment, oldest first.
 pub fn notifications(environment: EnvironmentId) -> Prefix {
     scope(environment)
-}
-
-/// The notifications for a subscriber in [`Table::SubscriberNotifications`], oldest first.
-pub fn subscriber_notifications(
-    environment: EnvironmentId,
-    subscriber: InternalSubscriberId,
-) -> Prefix {
-    scope(environment).id(subscriber)
-}
-
-/// The notifications of a workflow in [`Table::WorkflowNotifications`], oldest first.
-pub fn workflow_notifications(environment: EnvironmentId, workflow: WorkflowId) -> Prefix {
-    scope(environment).id(workflow)
-}
-
-/// The notifications of a trigger in [`Table::TransactionNotifications`], oldest first.
-pub fn transaction_notifications(environment: EnvironmentId, id: &TransactionId) -> Prefix {
-    scope(environment).text(id.as_str())
 }
 
 /// What is due at `now`, in [`Table::Due`].

@@ -3,14 +3,13 @@
 use domain::environment::Home;
 use domain::job::{Answer, Detail, JobStatus};
 use domain::message::{Message, MessageStatus};
-use domain::notification::Notification;
 use domain::time::Timestamp;
-use store::{ReadRecords, Transaction, WriteRecords, layout};
+use store::{Transaction, WriteRecords};
 
 use super::advance::Run;
 use super::provider::{Delivery, Outcome, SendError};
 use super::{DeliveryReport, Gathered};
-use crate::{Engine, Result, Scope};
+use crate::{Engine, Result, Scope, notifications};
 
 /// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(
@@ -47,8 +46,9 @@ fn settle_one(
     now: Timestamp,
 ) -> Result<Settled> {
     let scope = Scope::inside(engine.clone(), Home::from(&delivery.notification));
-    let key = layout::notification(scope.environment_id(), delivery.notification.id);
-    let Some(before) = txn.find::<Notification>(&key)? else { return Ok(Settled::Superseded) };
+    let Some(before) = notifications::find(&scope, &*txn, delivery.notification.id)? else {
+        return Ok(Settled::Superseded);
+    };
     let gathered = Gathered::now(&scope, &*txn, &before)?;
     let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
     let retry = (&engine.parts.retry, || engine.parts.ids.jitter());

@@ -25,9 +25,8 @@ use super::{
     Table, api_key, channel_list, connection, connection_owner, context, context_list, endpoint,
     environment_id, environments, integration, integration_identifier, layout, layout_id, message,
     notification, preference, scope, stored_answer, subscriber, subscriber_emails, subscriber_id,
-    subscriber_notifications, subscriber_subscriptions, subscription, subscription_id, topic,
-    topic_list, topic_subscriber, transaction, transaction_notifications, translation,
-    translation_group, translation_ids, workflow, workflow_identifier, workflow_notifications,
+    subscriber_subscriptions, subscription, subscription_id, topic, topic_list, topic_subscriber,
+    transaction, translation, translation_group, translation_ids, workflow, workflow_identifier,
     workflow_preferences,
 };
 use crate::records::{Entries, Record};
@@ -302,18 +301,10 @@ impl Record for Notification {
     const TABLE: Table = Table::Notifications;
 
     fn key(&self) -> Key {
-        notification(self.environment_id, self.id)
+        notification(self.environment_id, self.id.ordinal())
     }
 
     fn index(&self, entries: &mut Entries) {
-        let by_subscriber = subscriber_notifications(self.environment_id, self.subscriber_id);
-        entries.add(Table::SubscriberNotifications, by_subscriber.id(self.id).end());
-        if let Some(workflow) = self.workflow_id {
-            let by_workflow = workflow_notifications(self.environment_id, workflow);
-            entries.add(Table::WorkflowNotifications, by_workflow.id(self.id).end());
-        }
-        let by_transaction = transaction_notifications(self.environment_id, &self.transaction_id);
-        entries.add(Table::TransactionNotifications, by_transaction.id(self.id).end());
         if let Some(due_at) = self.due_at() {
             let due = Prefix::all().time(due_at).id(self.environment_id).id(self.id);
             entries.add(Table::Due, due.end());

@@ -1,0 +1,267 @@
+//! Comparing the index of an environment with its notifications.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use domain::ids::{EnvironmentId, TransactionId};
+use domain::notification::Ordinal;
+use store::layout::{self, SegmentPart};
+use store::{Order, Result, Snapshot, Table};
+
+use crate::append::Runs;
+use crate::block::Block;
+use crate::cache::{Cache, Segment};
+use crate::facets::Term;
+use crate::head::Head;
+use crate::open::OpenSegment;
+use crate::rebuild::{Gathered, deleted, gather};
+use crate::set::Set;
+use crate::times;
+use crate::{ActivityIndex, corrupt};
+
+/// What a comparison of the index with the notifications has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// How many notifications there are.
+    pub notifications: u64,
+    /// How many segments were compared, with the one that is not sealed.
+    pub segments: u32,
+    /// Where the index says something else. Nowhere, if it is in order.
+    pub disagreements: Vec<Disagreement>,
+}
+
+/// Something that the index says and the notifications do not, or the other way round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disagreement {
+    /// The notification is not found by this term, or is and does not have it.
+    Term {
+        /// The notification.
+        ordinal: Ordinal,
+        /// The term.
+        term: Term,
+    },
+    /// The notification was created at another time.
+    Time {
+        /// The notification.
+        ordinal: Ordinal,
+    },
+    /// The segment has a term that it is said not to have.
+    Presence {
+        /// The number of the segment.
+        segment: u32,
+        /// The term.
+        term: Term,
+    },
+    /// The notification is deleted and is listed, or the other way round.
+    Deleted {
+        /// The notification.
+        ordinal: Ordinal,
+    },
+    /// The notifications of this trigger are others.
+    Transaction {
+        /// The trigger.
+        id: TransactionId,
+    },
+    /// Notifications are found by triggers that they are not from, or there are not as many
+    /// deleted ones as is said.
+    Count,
+}
+
+impl ActivityIndex {
+    /// Compares the index of an environment with its notifications. That reads all of both.
+    pub fn check(&self, snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Check> {
+        let Some(head) = Head::find(snapshot, environment)? else { return Ok(Check::default()) };
+        let mut cache = Cache::default();
+        cache.follow(snapshot, environment, &head)?;
+        let mut checking = Checking { snapshot, environment, head, cache, check: Check::default() };
+        checking.all()?;
+        Ok(checking.check)
+    }
+}
+
+struct Checking<'s> {
+    snapshot: &'s dyn Snapshot,
+    environment: EnvironmentId,
+    head: Head,
+    cache: Cache,
+    check: Check,
+}
+
+impl Checking<'_> {
+    fn all(&mut self) -> Result<()> {
+        let size = u64::from(self.head.segment);
+        let mut gone = BTreeSet::new();
+        let mut start = self.head.start(self.head.lowest().min(self.head.open()));
+        while start < self.head.next {
+            let end = (start + size).min(self.head.next);
+            let all = gather(self.snapshot, self.environment, start..end)?;
+            self.segment(start, &all)?;
+            self.transactions(&all)?;
+            gone.extend(all.gone.iter().copied().filter(|ordinal| *ordinal >= self.head.floor));
+            start = end;
+        }
+        self.check.notifications = self.head.next - self.head.floor - gone.len() as u64;
+        self.deleted(&gone)?;
+        self.runs()
+    }
+
+    fn segment(&mut self, start: u64, all: &Gathered) -> Result<()> {
+        self.check.segments += 1;
+        let (number, _) = self.head.place(start);
+        let mut expected = OpenSegment::default();
+        all.facets.iter().for_each(|facets| expected.push(facets));
+        let mut gone = Set::default();
+        let skip = all.gone.iter().map(|ordinal| self.head.place(*ordinal).1);
+        skip.for_each(|place| gone.insert(place));
+        let (times, terms) = self.there(number)?;
+        let pairs = expected.times.iter().zip(&times);
+        for (place, _) in (0..).zip(pairs).filter(|(_, (one, other))| one != other) {
+            let ordinal = start + place;
+            if !all.gone.contains(&ordinal) {
+                self.disagree(Disagreement::Time { ordinal: Ordinal::new(ordinal) });
+            }
+        }
+        let expected: Vec<(Term, Set)> =
+            expected.sorted().into_iter().map(|(term, set)| (term, set.clone())).collect();
+        for (term, one, other) in both(&expected, &terms) {
+            for place in difference(one, other, &gone) {
+                let ordinal = Ordinal::new(start + u64::from(place));
+                self.disagree(Disagreement::Term { ordinal, term });
+            }
+        }
+        Ok(())
+    }
+
+    // The times and the terms that the index has of a segment.
+    fn there(&mut self, number: u32) -> Result<(Vec<i64>, Vec<(Term, Set)>)> {
+        let damaged = || corrupt(Table::ActivitySegments, "a segment is missing");
+        match self.cache.segment(number).ok_or_else(damaged)? {
+            Segment::Open(open) => {
+                let terms = open.sorted().into_iter().map(|(term, set)| (term, set.clone()));
+                Ok((open.times.clone(), terms.collect()))
+            }
+            Segment::Sealed(..) => self.sealed(number),
+        }
+    }
+
+    fn sealed(&mut self, number: u32) -> Result<(Vec<i64>, Vec<(Term, Set)>)> {
+        let (environment, generation) = (self.environment, self.head.generation);
+        let (mut times, mut terms) = (Vec::new(), Vec::new());
+        let mut is_intact = true;
+        let rows = layout::segment_part(environment, generation, number, SegmentPart::TimeRow(0));
+        let prefix = layout::activity_segment(environment, generation, number);
+        self.snapshot.scan(
+            Table::ActivitySegments,
+            &prefix.range(),
+            Order::Ascending,
+            &mut |key, bytes| {
+                let intact = match layout::segment_dimension(key) {
+                    Some(0) if key >= rows.as_bytes() => times::read_row(bytes, &mut times),
+                    Some(0) => Some(()),
+                    Some(dimension) => read_block(dimension, bytes, &mut terms),
+                    None => None,
+                };
+                is_intact &= intact.is_some();
+                ControlFlow::Continue(())
+            },
+        )?;
+        if !is_intact {
+            return Err(corrupt(Table::ActivitySegments, "it is not a part of a segment"));
+        }
+        if let Some(Segment::Sealed(_, sealed)) = self.cache.segment(number) {
+            let missing = terms.iter().filter(|(term, _)| !sealed.may_have(*term));
+            let missing: Vec<Term> = missing.map(|(term, _)| *term).collect();
+            for term in missing {
+                self.disagree(Disagreement::Presence { segment: number, term });
+            }
+        }
+        Ok((times, terms))
+    }
+
+    fn transactions(&mut self, all: &Gathered) -> Result<()> {
+        for (id, runs) in &all.runs {
+            let key = layout::transaction_notifications(self.environment, self.head.generation, id);
+            let there = Runs::find(self.snapshot, &key)?;
+            if !runs.iter().flatten().all(|ordinal| there.contains(ordinal)) {
+                self.disagree(Disagreement::Transaction { id: id.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn deleted(&mut self, gone: &BTreeSet<u64>) -> Result<()> {
+        let there = deleted(self.snapshot, self.environment, self.head.generation)?;
+        let there = there.iter().flat_map(|(segment, places)| {
+            let start = self.head.start(*segment);
+            places.view().places().map(move |place| start + u64::from(place))
+        });
+        let there: BTreeSet<u64> = there.filter(|ordinal| *ordinal >= self.head.floor).collect();
+        for ordinal in there.symmetric_difference(gone) {
+            self.disagree(Disagreement::Deleted { ordinal: Ordinal::new(*ordinal) });
+        }
+        if self.head.deleted != gone.len() as u64 {
+            self.disagree(Disagreement::Count);
+        }
+        Ok(())
+    }
+
+    // Every notification is of one trigger, so there are as many of them as there are notifications.
+    fn runs(&mut self) -> Result<()> {
+        let floor = self.head.floor;
+        let mut count = 0;
+        let prefix = layout::activity(self.environment, self.head.generation);
+        let (table, range) = (Table::TransactionNotifications, prefix.range());
+        self.snapshot.scan(table, &range, Order::Ascending, &mut |_, bytes| {
+            let runs = Runs::read(bytes);
+            count +=
+                runs.iter().map(|run| run.end.saturating_sub(run.start.max(floor))).sum::<u64>();
+            ControlFlow::Continue(())
+        })?;
+        let deleted = self.head.deleted;
+        // What was deleted may have been of any trigger, or of none that is known.
+        let there = self.check.notifications;
+        if count < there || count > there + deleted {
+            self.disagree(Disagreement::Count);
+        }
+        Ok(())
+    }
+
+    fn disagree(&mut self, disagreement: Disagreement) {
+        const MANY: usize = 1_000;
+        if self.check.disagreements.len() < MANY {
+            self.check.disagreements.push(disagreement);
+        }
+    }
+}
+
+fn read_block(dimension: u8, bytes: &[u8], terms: &mut Vec<(Term, Set)>) -> Option<()> {
+    for (value, set) in Block::read(bytes)?.iter() {
+        terms.push((Term::of_parts(dimension, value)?, set?.to_set()));
+    }
+    Some(())
+}
+
+// The terms of both, with their sets in each.
+fn both<'s>(
+    one: &'s [(Term, Set)],
+    other: &'s [(Term, Set)],
+) -> impl Iterator<Item = (Term, Option<&'s Set>, Option<&'s Set>)> {
+    let find = |terms: &'s [(Term, Set)], term: Term| {
+        let at = terms.binary_search_by_key(&term, |(term, _)| *term).ok()?;
+        terms.get(at).map(|(_, set)| set)
+    };
+    let terms: BTreeSet<Term> = one.iter().chain(other).map(|(term, _)| *term).collect();
+    terms.into_iter().map(move |term| (term, find(one, term), find(other, term)))
+}
+
+// The places that only one of them has, but for those that are gone.
+fn difference(one: Option<&Set>, other: Option<&Set>, gone: &Set) -> Vec<u16> {
+    let (one, other) = (one.cloned().unwrap_or_default(), other.cloned().unwrap_or_default());
+    let mut differ = one.clone();
+    differ.unite(other.view());
+    let mut both = one;
+    both.intersect(other.view());
+    differ.subtract(both.view());
+    differ.subtract(gone.view());
+    differ.view().places().collect()
+}

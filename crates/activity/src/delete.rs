@@ -1,0 +1,105 @@
+//! Deleting notifications: one, or everything that is old.
+
+use std::ops::ControlFlow;
+
+use domain::ids::EnvironmentId;
+use domain::notification::{Notification, Ordinal};
+use domain::time::Timestamp;
+use store::{Order, ReadRecords, Result, Table, Transaction, WriteRecords, layout};
+
+use crate::ActivityIndex;
+use crate::append::Runs;
+use crate::head::Head;
+use crate::set::{Set, View};
+
+impl ActivityIndex {
+    /// Removes a notification, and takes it out of the list.
+    pub fn delete(&self, txn: &mut dyn Transaction, notification: &Notification) -> Result<()> {
+        let environment = notification.environment_id;
+        let ordinal = notification.id.ordinal().get();
+        let mut head = Head::get(&*txn, environment, self.segment)?;
+        txn.remove(notification)?;
+        let (segment, place) = head.place(ordinal);
+        let key = layout::activity_deleted(environment, head.generation, segment);
+        let mut deleted = Set::default();
+        let mut copy = |bytes: &[u8]| deleted = View::read(bytes).to_set();
+        txn.get(Table::ActivityDeleted, key.as_bytes(), &mut copy)?;
+        deleted.insert(place);
+        put_deleted(txn, &key, &deleted)?;
+        head.deleted += 1;
+        head.put(txn, environment)
+    }
+
+    /// Removes at most `limit` of the notifications that were created before `time`, oldest first,
+    /// and what their triggers have left. Says how many there were.
+    pub fn delete_before(
+        &self,
+        txn: &mut dyn Transaction,
+        environment: EnvironmentId,
+        time: Timestamp,
+        limit: usize,
+    ) -> Result<usize> {
+        let mut head = Head::get(&*txn, environment, self.segment)?;
+        let (old, floor) = oldest(&*txn, environment, &head, time, limit)?;
+        let there = old.len() as u64;
+        // What was deleted before is below the floor now.
+        head.deleted -= (floor - head.floor).saturating_sub(there).min(head.deleted);
+        head.floor = floor;
+        for notification in &old {
+            txn.remove(notification)?;
+        }
+        for of_one in old.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
+            forget_transaction(txn, &head, of_one)?;
+        }
+        head.put(txn, environment)?;
+        Ok(old.len())
+    }
+}
+
+// The oldest notifications before `time`, and the ordinal behind them.
+fn oldest(
+    txn: &dyn Transaction,
+    environment: EnvironmentId,
+    head: &Head,
+    time: Timestamp,
+    limit: usize,
+) -> Result<(Vec<Notification>, u64)> {
+    let mut old: Vec<Notification> = Vec::new();
+    let mut floor = head.next;
+    let range = layout::notifications_from(environment, Ordinal::new(head.floor));
+    txn.each(Table::Notifications, &range, Order::Ascending, |_, notification: Notification| {
+        if notification.created_at >= time || old.len() == limit {
+            floor = notification.id.ordinal().get();
+            return ControlFlow::Break(());
+        }
+        old.push(notification);
+        ControlFlow::Continue(())
+    })?;
+    Ok((old, floor))
+}
+
+// A transaction whose notifications are all gone is one that never was.
+fn forget_transaction(
+    txn: &mut dyn Transaction,
+    head: &Head,
+    notifications: &[Notification],
+) -> Result<()> {
+    let Some(last) = notifications.last() else { return Ok(()) };
+    let (environment, id) = (last.environment_id, &last.transaction_id);
+    let key = layout::transaction_notifications(environment, head.generation, id);
+    if Runs::find(&*txn, &key)?.end() > head.floor {
+        return Ok(());
+    }
+    txn.delete(Table::TransactionNotifications, key.as_bytes())?;
+    txn.delete(Table::Transactions, layout::transaction(environment, id).as_bytes())
+}
+
+pub(crate) fn put_deleted(
+    txn: &mut dyn Transaction,
+    key: &store::Key,
+    deleted: &Set,
+) -> Result<()> {
+    let mut bytes = Vec::new();
+    deleted.write(&mut bytes);
+    txn.put(Table::ActivityDeleted, key.as_bytes(), &bytes)
+}

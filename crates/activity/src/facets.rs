@@ -1,0 +1,204 @@
+//! What a notification can be found by.
+
+use domain::context::ContextSet;
+use domain::ids::{InternalSubscriberId, SubscriptionIdentifier, TopicKey, WorkflowId};
+use domain::notification::Notification;
+use domain::time::Timestamp;
+use domain::vocabulary::{JobType, Severity};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// Something that notifications can have: a channel, a topic, a severity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term {
+    dimension: Dimension,
+    value: u128,
+}
+
+/// What a term is about, from what tells most to what tells least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+enum Dimension {
+    Subscription = 1,
+    Subscriber,
+    Topic,
+    Contexts,
+    Workflow,
+    Severity,
+    Channel,
+}
+
+/// When a notification was created, and the terms that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facets {
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Its terms.
+    pub terms: Vec<Term>,
+}
+
+impl Dimension {
+    const ALL: [Dimension; 7] = [
+        Dimension::Subscription,
+        Dimension::Subscriber,
+        Dimension::Topic,
+        Dimension::Contexts,
+        Dimension::Workflow,
+        Dimension::Severity,
+        Dimension::Channel,
+    ];
+
+    const fn term(self, value: u128) -> Term {
+        Term { dimension: self, value }
+    }
+}
+
+impl Term {
+    /// Those for a subscriber.
+    pub fn subscriber(id: InternalSubscriberId) -> Self {
+        Dimension::Subscriber.term(Uuid::from(id).as_u128())
+    }
+
+    /// Those of a workflow.
+    pub fn workflow(id: WorkflowId) -> Self {
+        Dimension::Workflow.term(Uuid::from(id).as_u128())
+    }
+
+    /// Those that matter so much.
+    pub fn severity(severity: Severity) -> Self {
+        Dimension::Severity.term(word(severity.as_str()))
+    }
+
+    /// Those whose workflow does this.
+    pub fn channel(kind: JobType) -> Self {
+        Dimension::Channel.term(word(kind.as_str()))
+    }
+
+    /// Those that came through a topic.
+    pub fn topic(key: &TopicKey) -> Self {
+        Dimension::Topic.term(digest(key.as_str()))
+    }
+
+    /// Those that came through a subscription.
+    pub fn subscription(identifier: &SubscriptionIdentifier) -> Self {
+        Dimension::Subscription.term(digest(identifier.as_str()))
+    }
+
+    /// Those about exactly these contexts.
+    pub fn contexts(contexts: &ContextSet) -> Self {
+        // Most notifications are about none.
+        let empty = contexts == &ContextSet::default();
+        Dimension::Contexts.term(if empty { 0 } else { digest(&contexts.canonical()) })
+    }
+
+    /// The number of what it is about, and its value.
+    pub(crate) const fn parts(self) -> (u8, u128) {
+        (self.dimension as u8, self.value)
+    }
+
+    /// The term of these parts, or nothing if there is no such number.
+    pub(crate) fn of_parts(dimension: u8, value: u128) -> Option<Self> {
+        let at = usize::from(dimension.checked_sub(1)?);
+        Some(Dimension::ALL.get(at)?.term(value))
+    }
+}
+
+impl From<&Notification> for Facets {
+    fn from(notification: &Notification) -> Self {
+        let mut terms = vec![
+            Term::subscriber(notification.subscriber_id),
+            Term::contexts(&notification.context_keys),
+            Term::severity(notification.severity.unwrap_or_default()),
+        ];
+        terms.extend(notification.workflow_id.map(Term::workflow));
+        terms.extend(notification.channels.iter().map(|kind| Term::channel(*kind)));
+        for topic in &notification.topics {
+            terms.push(Term::topic(&topic.topic_key));
+            terms.extend(topic.subscription_ids.iter().map(Term::subscription));
+        }
+        terms.sort_unstable();
+        terms.dedup();
+        Self { created_at: notification.created_at, terms }
+    }
+}
+
+impl Facets {
+    /// Adds the bytes of the facets to `out`.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.created_at.as_millis().to_be_bytes());
+        let count = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+        out.extend_from_slice(&count.to_be_bytes());
+        for term in &self.terms {
+            let (dimension, value) = term.parts();
+            out.push(dimension);
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+    }
+
+    /// The facets that `bytes` start with, and the rest; nothing if they start with something else.
+    pub(crate) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (millis, rest) = bytes.split_first_chunk()?;
+        let (count, rest) = rest.split_first_chunk()?;
+        let count = usize::try_from(u32::from_be_bytes(*count)).ok()?;
+        let (terms, rest) = rest.split_at_checked(count.checked_mul(17)?)?;
+        let terms =
+            terms.as_chunks::<17>().0.iter().map(|[dimension, value @ ..]| {
+                Term::of_parts(*dimension, u128::from_be_bytes(*value))
+            });
+        let created_at = Timestamp::from_millis(i64::from_be_bytes(*millis));
+        Some((Self { created_at, terms: terms.collect::<Option<_>>()? }, rest))
+    }
+}
+
+// A word of a closed list is its own value: none is longer than 16 bytes, or starts as another one.
+fn word(word: &str) -> u128 {
+    word.bytes().take(16).fold(0, |value, byte| value << 8 | u128::from(byte))
+}
+
+// Two texts with the same digest are not to be found, also not on purpose.
+fn digest(text: &str) -> u128 {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(16).fold(0, |value, byte| value << 8 | u128::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_dimension_has_its_number() {
+        for (at, dimension) in (1_u8..).zip(Dimension::ALL) {
+            assert_eq!(dimension as u8, at);
+            assert_eq!(Term::of_parts(at, 7), Some(dimension.term(7)));
+        }
+        assert_eq!(Term::of_parts(0, 7), None);
+        assert_eq!(Term::of_parts(8, 7), None);
+    }
+
+    #[test]
+    fn words_have_values_of_their_own() {
+        let channels = JobType::ALL.iter().map(|kind| kind.as_str());
+        let words: Vec<&str> =
+            channels.chain(Severity::ALL.iter().map(|one| one.as_str())).collect();
+        let values: BTreeSet<u128> = words.iter().map(|one| word(one)).collect();
+        assert_eq!(values.len(), words.len());
+        assert!(words.iter().all(|word| word.len() <= 16));
+    }
+
+    #[test]
+    fn facets_are_read_as_they_were_written() {
+        let terms = vec![Term::severity(Severity::High), Term::channel(JobType::InApp)];
+        let facets = Facets { created_at: Timestamp::from_millis(-5), terms };
+        let mut bytes = Vec::new();
+        facets.write(&mut bytes);
+        facets.write(&mut bytes);
+        let (first, rest) = Facets::read(&bytes).unwrap();
+        assert_eq!(first, facets);
+        assert_eq!(Facets::read(rest).unwrap(), (facets, [].as_slice()));
+        for end in 0..rest.len() {
+            assert_eq!(Facets::read(&rest[..end]), None);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What is searched for.
+
+use domain::ids::TransactionId;
+use domain::time::Timestamp;
+
+use crate::facets::Term;
+
+/// Which notifications are searched for: those that have everything that is said here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub(crate) after: Option<Timestamp>,
+    pub(crate) before: Option<Timestamp>,
+    pub(crate) transaction: Option<TransactionId>,
+    // What tells most comes first, and each group is in order.
+    groups: Vec<Vec<Term>>,
+}
+
+impl Filter {
+    /// Those that were created within these times, both included, by this call of trigger.
+    pub fn new(
+        after: Option<Timestamp>,
+        before: Option<Timestamp>,
+        transaction: Option<TransactionId>,
+    ) -> Self {
+        Self { after, before, transaction, groups: Vec::new() }
+    }
+
+    /// Those of these that have one of `terms`.
+    #[must_use]
+    pub fn any_of(mut self, terms: impl IntoIterator<Item = Term>) -> Self {
+        let mut group: Vec<Term> = terms.into_iter().collect();
+        group.sort_unstable();
+        group.dedup();
+        let at = self.groups.partition_point(|other| other.first() <= group.first());
+        self.groups.insert(at, group);
+        self
+    }
+
+    pub(crate) fn groups(&self) -> &[Vec<Term>] {
+        &self.groups
+    }
+}

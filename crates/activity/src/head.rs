@@ -1,0 +1,151 @@
+//! How far the activity list of an environment goes, and how far its index.
+
+use domain::ids::EnvironmentId;
+use domain::notification::{Notification, Ordinal};
+use domain::time::Timestamp;
+use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, layout};
+
+use crate::corrupt;
+use crate::set::CAPACITY;
+
+/// The state of the activity list of an environment, as of one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// How often the index was rebuilt.
+    pub(crate) generation: u32,
+    /// How many notifications a segment has.
+    pub(crate) segment: u32,
+    /// The first ordinal that is free.
+    pub(crate) next: u64,
+    /// The first ordinal that is in no sealed segment.
+    pub(crate) sealed: u64,
+    /// Everything before this ordinal is deleted.
+    pub(crate) floor: u64,
+    /// How many notifications behind it are deleted.
+    pub(crate) deleted: u64,
+    /// When the last notification was created. None is created before it.
+    pub(crate) last: Timestamp,
+}
+
+impl Head {
+    pub(crate) fn new(segment: u32) -> Self {
+        let segment = segment.clamp(1, CAPACITY);
+        Self {
+            generation: 0,
+            segment,
+            next: 0,
+            sealed: 0,
+            floor: 0,
+            deleted: 0,
+            last: Timestamp::MIN,
+        }
+    }
+
+    /// The head of an environment, if it has one.
+    pub(crate) fn find(
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+    ) -> Result<Option<Self>> {
+        let mut head = None;
+        let key = layout::activity_head(environment);
+        snapshot.get(Table::ActivityHeads, key.as_bytes(), &mut |bytes| {
+            let damaged = || corrupt(Table::ActivityHeads, "it is not a head");
+            head = Some(Self::read(bytes).ok_or_else(damaged));
+        })?;
+        head.transpose()
+    }
+
+    /// The head of an environment. Where there is none, it goes on behind the last notification.
+    pub(crate) fn get(
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+        segment: u32,
+    ) -> Result<Self> {
+        match Self::find(snapshot, environment)? {
+            Some(head) => Ok(head),
+            None => Self::behind(snapshot, environment, Self::new(segment)),
+        }
+    }
+
+    /// `self`, behind the last notification of the environment.
+    pub(crate) fn behind(
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+        mut head: Self,
+    ) -> Result<Self> {
+        let all = layout::notifications(environment).range();
+        snapshot.each(Table::Notifications, &all, Order::Descending, |_, last: Notification| {
+            head.next = head.next.max(last.id.ordinal().get() + 1);
+            head.last = head.last.max(last.created_at);
+            std::ops::ControlFlow::Break(())
+        })?;
+        Ok(head)
+    }
+
+    pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {
+        let key = layout::activity_head(environment);
+        txn.put(Table::ActivityHeads, key.as_bytes(), &self.bytes())
+    }
+
+    /// The segment that an ordinal is in, and its place there.
+    pub(crate) fn place(&self, ordinal: u64) -> (u32, u16) {
+        let size = u64::from(self.segment);
+        let segment = u32::try_from(ordinal / size).unwrap_or(u32::MAX);
+        (segment, u16::try_from(ordinal % size).unwrap_or(u16::MAX))
+    }
+
+    /// The first ordinal of a segment.
+    pub(crate) fn start(&self, segment: u32) -> u64 {
+        u64::from(segment) * u64::from(self.segment)
+    }
+
+    /// The first segment that is not sealed.
+    pub(crate) fn open(&self) -> u32 {
+        self.place(self.sealed).0
+    }
+
+    /// The first segment that is not deleted as a whole.
+    pub(crate) fn lowest(&self) -> u32 {
+        self.place(self.floor).0
+    }
+
+    /// Whether there are notifications enough to seal a segment.
+    pub(crate) fn is_full(&self) -> bool {
+        self.next - self.sealed >= u64::from(self.segment)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(48);
+        bytes.extend_from_slice(&self.generation.to_be_bytes());
+        bytes.extend_from_slice(&self.segment.to_be_bytes());
+        for count in [self.next, self.sealed, self.floor, self.deleted] {
+            bytes.extend_from_slice(&count.to_be_bytes());
+        }
+        bytes.extend_from_slice(&self.last.as_millis().to_be_bytes());
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (generation, rest) = bytes.split_first_chunk()?;
+        let (segment, rest) = rest.split_first_chunk()?;
+        let [next, sealed, floor, deleted, last] = rest.as_chunks::<8>().0 else { return None };
+        let head = Self {
+            generation: u32::from_be_bytes(*generation),
+            segment: u32::from_be_bytes(*segment),
+            next: u64::from_be_bytes(*next),
+            sealed: u64::from_be_bytes(*sealed),
+            floor: u64::from_be_bytes(*floor),
+            deleted: u64::from_be_bytes(*deleted),
+            last: Timestamp::from_millis(i64::from_be_bytes(*last)),
+        };
+        head.makes_sense().then_some(head)
+    }
+
+    fn makes_sense(&self) -> bool {
+        (1..=CAPACITY).contains(&self.segment)
+            && self.sealed <= self.next
+            && self.floor <= self.next
+            && self.next <= 1 << Ordinal::BITS
+            && self.sealed.is_multiple_of(self.segment.into())
+    }
+}

@@ -1,0 +1,150 @@
+//! The activity index: which notifications of an environment match a filter, newest first.
+//!
+//! A notification has an [`Ordinal`](domain::notification::Ordinal), its place in the list, and
+//! [`Facets`], the terms by which it is found. The facets of the newest notifications are in rows
+//! of the store and in memory. Every 61,440 of them are sealed into a segment: for each term the
+//! set of the places that have it, a list or a bit for each place. A search goes through the
+//! segments, newest first, unites the sets of the terms of which one is enough, intersects those of
+//! which all are needed, and stops when its page is full.
+//!
+//! | file        | what it is about |
+//! |-------------|------------------|
+//! | `facets`    | terms, and the terms of a notification |
+//! | `filter`    | what is searched for |
+//! | `head`      | how far the list goes, and how far the index |
+//! | `set`       | sets of places |
+//! | `block`     | the sets of several terms in one value of the store |
+//! | `presence`  | the terms that a segment may have |
+//! | `times`     | when the notifications of a segment were created |
+//! | `open`      | a segment that is not sealed, in memory |
+//! | `cache`     | what of an environment is in memory |
+//! | `search`    | finding and counting |
+//! | `append`    | taking in what a trigger has created |
+//! | `delete`    | single notifications, and old ones |
+//! | `upkeep`    | sealing, and clearing away what is no longer needed |
+//! | `rebuild`   | making the index anew from the notifications |
+//! | `check`     | comparing it with them |
+//!
+//! Everything but the notifications is derived from them. It changes in the transactions that
+//! change them, and what is in memory follows what was committed: it is never ahead of it, and who
+//! has an older view does not use it.
+
+mod append;
+mod block;
+mod cache;
+mod check;
+mod delete;
+mod facets;
+mod filter;
+mod head;
+mod open;
+mod presence;
+mod rebuild;
+mod search;
+mod set;
+mod times;
+mod upkeep;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::ids::EnvironmentId;
+use domain::notification::Ordinal;
+use parking_lot::{Mutex, RwLock};
+use store::{Error, Result, Snapshot, Table};
+
+pub use append::Appender;
+pub use check::{Check, Disagreement};
+pub use facets::{Facets, Term};
+pub use filter::Filter;
+
+use cache::Cache;
+use head::Head;
+use search::Search;
+use upkeep::Upkeep;
+
+/// The activity index of every environment in a store.
+#[derive(Debug)]
+pub struct ActivityIndex {
+    segment: u32,
+    environments: Mutex<HashMap<EnvironmentId, Arc<Environment>>>,
+}
+
+/// What is known of an environment without looking into the store.
+#[derive(Debug, Default)]
+struct Environment {
+    cache: RwLock<Cache>,
+    upkeep: Mutex<Upkeep>,
+}
+
+impl Default for ActivityIndex {
+    fn default() -> Self {
+        Self::with_segments_of(set::CAPACITY)
+    }
+}
+
+impl ActivityIndex {
+    /// An index that seals so many notifications into a segment, in environments that have none
+    /// yet: 16 to 61,440, in steps of 16.
+    pub fn with_segments_of(notifications: u32) -> Self {
+        let segment = notifications.next_multiple_of(append::ROW).clamp(append::ROW, set::CAPACITY);
+        Self { segment, environments: Mutex::default() }
+    }
+
+    /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but
+    /// for the first `skip`.
+    pub fn find(
+        &self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        filter: &Filter,
+        skip: u64,
+        limit: usize,
+    ) -> Result<Vec<Ordinal>> {
+        let found = self.search(snapshot, environment, |all| all.find(filter, skip, limit))?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// How many notifications match `filter`.
+    pub fn count(
+        &self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        filter: &Filter,
+    ) -> Result<u64> {
+        Ok(self.search(snapshot, environment, |all| all.count(filter))?.unwrap_or_default())
+    }
+
+    // Nothing, if there are no notifications.
+    fn search<T>(
+        &self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        search: impl FnOnce(Search<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(head) = Head::find(snapshot, environment)? else { return Ok(None) };
+        let known = self.environment(environment);
+        let mut cache = known.cache.read();
+        if !cache.shows(&head) {
+            drop(cache);
+            known.cache.write().follow(snapshot, environment, &head)?;
+            cache = known.cache.read();
+        }
+        if cache.shows(&head) {
+            return search(Search { snapshot, environment, head, cache: &cache }).map(Some);
+        }
+        // A later transaction has gone on from there.
+        drop(cache);
+        let mut own = Cache::default();
+        own.follow(snapshot, environment, &head)?;
+        search(Search { snapshot, environment, head, cache: &own }).map(Some)
+    }
+
+    fn environment(&self, id: EnvironmentId) -> Arc<Environment> {
+        Arc::clone(self.environments.lock().entry(id).or_default())
+    }
+}
+
+fn corrupt(table: Table, what: &'static str) -> Error {
+    Error::Corrupt { table: table.name(), source: what.into() }
+}

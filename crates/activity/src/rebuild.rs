@@ -1,0 +1,258 @@
+//! Making the index of an environment anew from its notifications.
+//!
+//! The new generation is built beside the one in use, in small transactions. The last of them takes
+//! in what was created meanwhile, and puts the new one in its place.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+
+use domain::ids::{EnvironmentId, TransactionId};
+use domain::notification::Notification;
+use store::{Order, Prefix, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
+
+use crate::append::{Runs, put_facets};
+use crate::delete::put_deleted;
+use crate::facets::Facets;
+use crate::head::Head;
+use crate::open::OpenSegment;
+use crate::set::{Set, View};
+use crate::upkeep::{rows, step_of};
+use crate::{ActivityIndex, corrupt};
+
+/// How many notifications are looked at in one transaction.
+const STEP: u64 = 1_024;
+
+impl ActivityIndex {
+    /// Makes the index of an environment anew from its notifications, whatever state it is in. The
+    /// old one is in use until then; other threads may go on reading and writing.
+    pub fn rebuild(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+        let known = self.environment(environment);
+        // Nothing is sealed meanwhile.
+        let _upkeep = known.upkeep.lock();
+        let mut building =
+            store::read(store, |snapshot| Building::start(snapshot, environment, self.segment))?;
+        while !building.step(store)? {}
+        Ok(())
+    }
+}
+
+/// A generation in the making.
+struct Building {
+    environment: EnvironmentId,
+    head: Head,
+}
+
+/// Notifications that are one behind the other, and what is between them.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    pub(crate) facets: Vec<Facets>,
+    pub(crate) runs: BTreeMap<TransactionId, Runs>,
+    /// The ordinals that have no notification any more.
+    pub(crate) gone: Vec<u64>,
+}
+
+impl Building {
+    fn start(snapshot: &dyn Snapshot, environment: EnvironmentId, segment: u32) -> Result<Self> {
+        // A head that is damaged says nothing.
+        let known = Head::find(snapshot, environment).ok().flatten();
+        let mut head = known.unwrap_or_else(|| Head::new(segment));
+        if known.is_none() {
+            head.floor = first(snapshot, environment)?;
+        }
+        head.generation = newest_generation(snapshot, environment)?.max(head.generation) + 1;
+        head.sealed = head.start(head.lowest());
+        Ok(Self { environment, head })
+    }
+
+    // Does the next part. Says whether that was the last.
+    fn step(&mut self, store: &dyn Store) -> Result<bool> {
+        let size = u64::from(self.head.segment);
+        let next = store::read(store, |snapshot| self.next(snapshot))?;
+        if next - self.head.sealed >= size {
+            self.seal(store)?;
+            return Ok(false);
+        }
+        let mut tail = self.head.sealed;
+        while next.saturating_sub(tail) > STEP {
+            let range = tail..tail + STEP;
+            store::write(store, |txn| self.put_tail(txn, range.clone()))?;
+            tail = range.end;
+        }
+        store::write(store, |txn| self.finish(txn, tail))
+    }
+
+    fn seal(&mut self, store: &dyn Store) -> Result<()> {
+        let range = self.head.sealed..self.head.sealed + u64::from(self.head.segment);
+        let mut open = OpenSegment::default();
+        let mut all = Gathered::default();
+        store::read(store, |snapshot| {
+            all = gather(snapshot, self.environment, range.clone())?;
+            Ok::<_, store::Error>(())
+        })?;
+        all.facets.iter().for_each(|facets| open.push(facets));
+        let rows = rows(self.environment, &self.head, self.head.open(), &open);
+        let mut written = 0;
+        while written < rows.len() {
+            let (these, _) = step_of(&rows, written);
+            store::write(store, |txn| {
+                these.iter().try_for_each(|(key, bytes)| {
+                    txn.put(Table::ActivitySegments, key.as_bytes(), bytes)
+                })
+            })?;
+            written += these.len();
+        }
+        store::write(store, |txn| self.put_rest(txn, &all))?;
+        self.head.sealed = range.end;
+        Ok(())
+    }
+
+    fn put_tail(&self, txn: &mut dyn Transaction, range: Range<u64>) -> Result<()> {
+        let all = gather(&*txn, self.environment, range.clone())?;
+        let Head { generation, .. } = self.head;
+        put_facets(txn, self.environment, generation, range.start, &all.facets)?;
+        self.put_rest(txn, &all)
+    }
+
+    fn put_rest(&self, txn: &mut dyn Transaction, all: &Gathered) -> Result<()> {
+        let generation = self.head.generation;
+        for (id, runs) in &all.runs {
+            let key = layout::transaction_notifications(self.environment, generation, id);
+            let mut before = Runs::find(&*txn, &key)?;
+            runs.iter().for_each(|run| before.add(run));
+            txn.put(Table::TransactionNotifications, key.as_bytes(), &before.bytes())?;
+        }
+        let mut gone: BTreeMap<u32, Set> = BTreeMap::new();
+        for ordinal in all.gone.iter().filter(|ordinal| **ordinal >= self.head.floor) {
+            let (segment, place) = self.head.place(*ordinal);
+            gone.entry(segment).or_default().insert(place);
+        }
+        gone.iter().try_for_each(|(segment, places)| self.put_gone(txn, *segment, places))
+    }
+
+    fn put_gone(&self, txn: &mut dyn Transaction, segment: u32, places: &Set) -> Result<()> {
+        let key = layout::activity_deleted(self.environment, self.head.generation, segment);
+        let mut all = places.clone();
+        let mut add = |bytes: &[u8]| all.unite(View::read(bytes));
+        txn.get(Table::ActivityDeleted, key.as_bytes(), &mut add)?;
+        put_deleted(txn, &key, &all)
+    }
+
+    // Takes in the notifications from `tail` on, and puts the new generation in place of the old
+    // one, with what was deleted meanwhile.
+    fn finish(&self, txn: &mut dyn Transaction, tail: u64) -> Result<bool> {
+        let next = self.next(&*txn)?;
+        if next.saturating_sub(tail) > STEP {
+            return Ok(false);
+        }
+        self.put_tail(txn, tail..next.max(tail))?;
+        let mut head = self.head;
+        let current = Head::find(&*txn, self.environment).ok().flatten();
+        if let Some(current) = current {
+            for (segment, places) in deleted(&*txn, self.environment, current.generation)? {
+                self.put_gone(txn, segment, &places)?;
+            }
+            head.floor = current.floor;
+            head.last = current.last;
+        }
+        let head = Head::behind(&*txn, self.environment, head)?;
+        let head = Head { next: next.max(head.next), ..head };
+        let deleted = deleted(&*txn, self.environment, head.generation)?;
+        let places = deleted.iter().flat_map(|(segment, places)| {
+            places.view().places().map(|place| head.start(*segment) + u64::from(place))
+        });
+        let deleted = places.filter(|ordinal| *ordinal >= head.floor).count() as u64;
+        Head { deleted, ..head }.put(txn, self.environment)?;
+        Ok(true)
+    }
+
+    fn next(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<u64> {
+        let current = Head::find(snapshot, self.environment).ok().flatten();
+        let behind = Head::behind(snapshot, self.environment, self.head)?;
+        Ok(current.map_or(0, |head| head.next).max(behind.next).max(self.head.sealed))
+    }
+}
+
+/// The notifications of that range, and what is between them.
+pub(crate) fn gather(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    range: Range<u64>,
+) -> Result<Gathered> {
+    let mut all = Gathered::default();
+    let mut next = range.start;
+    let mut is_ordered = true;
+    let within = layout::notifications_between(environment, range.clone());
+    snapshot.each(Table::Notifications, &within, Order::Ascending, |_, found: Notification| {
+        let ordinal = found.id.ordinal().get();
+        all.skip(next..ordinal);
+        let facets = Facets::from(&found);
+        is_ordered &= all.facets.last().is_none_or(|last| last.created_at <= facets.created_at);
+        all.facets.push(facets);
+        all.runs.entry(found.transaction_id).or_default().add(ordinal..ordinal + 1);
+        next = ordinal + 1;
+        ControlFlow::Continue(())
+    })?;
+    all.skip(next..range.end);
+    if !is_ordered {
+        return Err(corrupt(Table::Notifications, "they are not in the order of their times"));
+    }
+    Ok(all)
+}
+
+impl Gathered {
+    // The ordinals of `range` have no notification. They have a time, so that times have an order.
+    fn skip(&mut self, range: Range<u64>) {
+        let before = self.facets.last().map(|last| last.created_at);
+        let created_at = before.unwrap_or(domain::time::Timestamp::MIN);
+        for ordinal in range {
+            self.gone.push(ordinal);
+            self.facets.push(Facets { created_at, terms: Vec::new() });
+        }
+    }
+}
+
+/// The places that are deleted in each segment of a generation.
+pub(crate) fn deleted(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    generation: u32,
+) -> Result<BTreeMap<u32, Set>> {
+    let mut all = BTreeMap::new();
+    let prefix = layout::activity(environment, generation);
+    snapshot.scan(
+        Table::ActivityDeleted,
+        &prefix.range(),
+        Order::Ascending,
+        &mut |key, bytes| {
+            if let Some(segment) = key.last_chunk() {
+                all.insert(u32::from_be_bytes(*segment), View::read(bytes).to_set());
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
+    Ok(all)
+}
+
+fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
+    let mut first = 0;
+    let all = layout::notifications(environment).range();
+    snapshot.each(Table::Notifications, &all, Order::Ascending, |_, found: Notification| {
+        first = found.id.ordinal().get();
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+// A rebuilding that was interrupted has left something behind, and nobody may take it for his own.
+fn newest_generation(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u32> {
+    let mut newest = 0;
+    let prefix: Prefix = layout::activity_generations(environment);
+    for table in layout::ACTIVITY {
+        snapshot.scan(table, &prefix.range(), Order::Descending, &mut |key, _| {
+            let generation = layout::activity_generation(key).unwrap_or_default();
+            newest = newest.max(generation);
+            ControlFlow::Break(())
+        })?;
+    }
+    Ok(newest)
+}

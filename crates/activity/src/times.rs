@@ -1,0 +1,126 @@
+//! When the notifications of a segment were created: from which place on they were created at a
+//! given time or later.
+
+/// How many times are in a row.
+pub(crate) const ROW: usize = 1_024;
+
+/// The first time of each row of a segment, and its last time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    firsts: Box<[i64]>,
+    last: i64,
+}
+
+impl Times {
+    /// The times of a segment, which do not go back.
+    pub(crate) fn of(times: &[i64]) -> Self {
+        let firsts = times.chunks(ROW).filter_map(|row| row.first()).copied().collect();
+        Self { firsts, last: times.last().copied().unwrap_or(i64::MIN) }
+    }
+
+    pub(crate) fn last(&self) -> i64 {
+        self.last
+    }
+
+    /// The last row that has a time before `time`. Rows before it have no other.
+    pub(crate) fn row_before(&self, time: i64) -> Option<usize> {
+        self.firsts.partition_point(|first| *first < time).checked_sub(1)
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let all = self.firsts.iter().chain([&self.last]);
+        all.flat_map(|time| time.to_be_bytes()).collect()
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (times, []) = bytes.as_chunks() else { return None };
+        let (last, firsts) = times.split_last()?;
+        let firsts = firsts.iter().map(|time| i64::from_be_bytes(*time)).collect();
+        Some(Self { firsts, last: i64::from_be_bytes(*last) })
+    }
+}
+
+/// The bytes of a row: its first time, and how much later each one is, in as few bytes as the
+/// last of them takes.
+pub(crate) fn write_row(row: &[i64]) -> Vec<u8> {
+    let first = row.first().copied().unwrap_or_default();
+    let later = |time: i64| u64::try_from(time.saturating_sub(first)).unwrap_or_default();
+    let longest = row.last().copied().map(later).unwrap_or_default();
+    let zeros = usize::try_from(longest.leading_zeros() / 8).unwrap_or_default();
+    let mut bytes = first.to_be_bytes().to_vec();
+    bytes.push(u8::try_from(8 - zeros).unwrap_or(8));
+    for time in row {
+        bytes.extend(later(*time).to_be_bytes().iter().skip(zeros));
+    }
+    bytes
+}
+
+/// How many times of the row that was written as `bytes` are before `time`, or nothing if they
+/// are no row.
+pub(crate) fn count_before(bytes: &[u8], time: i64) -> Option<usize> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    let (width, later) = rest.split_first()?;
+    let bound = time.saturating_sub(i64::from_be_bytes(*first));
+    let width = usize::from(*width);
+    if width == 0 {
+        // They are all the same.
+        return Some(if bound > 0 { ROW } else { 0 });
+    }
+    let bound = u64::try_from(bound).unwrap_or_default();
+    let mut count = 0;
+    for later in later.chunks(width) {
+        let later = later.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        count += usize::from(later < bound);
+    }
+    Some(count)
+}
+
+/// Adds the times of the row that was written as `bytes` to `times`, or says nothing if they are no
+/// row.
+pub(crate) fn read_row(bytes: &[u8], times: &mut Vec<i64>) -> Option<()> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    let (width, later) = rest.split_first()?;
+    let first = i64::from_be_bytes(*first);
+    if *width == 0 {
+        times.extend([first; ROW]);
+        return Some(());
+    }
+    for later in later.chunks(usize::from(*width)) {
+        let later = later.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        times.push(first.checked_add_unsigned(later)?);
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_time_is_counted(
+            steps in proptest::collection::vec(prop_oneof![0_i64..3, 0_i64..100_000, 0_i64..1 << 40], 1..3_000),
+            time in 0_i64..1 << 45,
+            exact: prop::sample::Index,
+        ) {
+            let times: Vec<i64> = steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum) }).collect();
+            let heads = Times::of(&times);
+            prop_assert_eq!(Times::read(&heads.bytes()), Some(heads.clone()));
+            for time in [time, *exact.get(&times), 0, i64::MAX] {
+                let count = heads.row_before(time).map_or(0, |row| {
+                    let of_row: Vec<i64> = times.iter().copied().skip(row * ROW).take(ROW).collect();
+                    let before = count_before(&write_row(&of_row), time).unwrap();
+                    row * ROW + before.min(of_row.len())
+                });
+                prop_assert_eq!(count, times.partition_point(|other| *other < time));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_times_or_none(bytes: Vec<u8>, time: i64) {
+            let _ = (count_before(&bytes, time), Times::read(&bytes));
+        }
+    }
+}
