@@ -11,7 +11,7 @@ pub struct Filter {
     pub(crate) after: Option<Timestamp>,
     pub(crate) before: Option<Timestamp>,
     pub(crate) transaction: Option<TransactionId>,
-    // What tells most comes first, and each group is in order.
+    // What is looked up quickly comes first, and then what tells most. Each group is in order.
     groups: Vec<Vec<Term>>,
 }
 
@@ -31,7 +31,8 @@ impl Filter {
         let mut group: Vec<Term> = terms.into_iter().collect();
         group.sort_unstable();
         group.dedup();
-        let at = self.groups.partition_point(|other| other.first() <= group.first());
+        let rank = |group: &Vec<Term>| (group.len(), group.first().copied());
+        let at = self.groups.partition_point(|other| rank(other) <= rank(&group));
         self.groups.insert(at, group);
         self
     }

@@ -64,7 +64,8 @@ impl Set {
     /// Keeps what is in `other` as well.
     pub(crate) fn intersect(&mut self, other: View<'_>) {
         match (&mut *self, other) {
-            (Self::Few(places), _) => places.retain(|place| other.contains(*place)),
+            (Self::Few(places), View::Few(others)) => keep_common(places, others),
+            (Self::Few(places), View::Many(words)) => keep(places, |place| has(words, place)),
             (Self::Many(words), View::Few(places)) => {
                 let both = places.iter().copied().filter(|place| has(words, *place));
                 *self = Self::Few(both.collect());
@@ -106,7 +107,7 @@ impl Set {
     /// Drops what is in `other`.
     pub(crate) fn subtract(&mut self, other: View<'_>) {
         match self {
-            Self::Few(places) => places.retain(|place| !other.contains(*place)),
+            Self::Few(places) => keep(places, |place| !other.contains(place)),
             Self::Many(words) => match other {
                 View::Few(others) => {
                     others.iter().for_each(|place| unset(words, u16::from_le_bytes(*place)));
@@ -238,6 +239,36 @@ impl<'a> View<'a> {
             Self::Many(words) => has(words, place),
         }
     }
+}
+
+// Whether a place is kept is as good as random, so that the processor had better not guess.
+fn keep(places: &mut Vec<[u8; 2]>, is_kept: impl Fn([u8; 2]) -> bool) {
+    let mut kept = 0;
+    for at in 0..places.len() {
+        let Some(place) = places.get(at).copied() else { break };
+        if let Some(free) = places.get_mut(kept) {
+            *free = place;
+        }
+        kept += usize::from(is_kept(place));
+    }
+    places.truncate(kept);
+}
+
+// Both are in order.
+fn keep_common(places: &mut Vec<[u8; 2]>, others: &[[u8; 2]]) {
+    const MUCH_LONGER: usize = 16;
+    if others.len() / MUCH_LONGER > places.len() {
+        return keep(places, |place| View::Few(others).contains(place));
+    }
+    let number = |place: &[u8; 2]| u16::from_le_bytes(*place);
+    let mut others = others.iter().map(number);
+    let mut other = others.next();
+    places.retain(|place| {
+        while other.is_some_and(|other| other < number(place)) {
+            other = others.next();
+        }
+        other == Some(number(place))
+    });
 }
 
 fn has(words: &[[u8; 8]], place: [u8; 2]) -> bool {
