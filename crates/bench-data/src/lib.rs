@@ -1,0 +1,44 @@
+//! Realistic activity for tests and benches: subscribers, workflows, topics and contexts of
+//! which few come up often and many come up rarely, and the notifications that they lead to.
+//!
+//! A [`Profile`] says how much of what there is, a [`Population`] is what there is, and
+//! [`Activity`] is what happens to it, without end. The same profile, home and seed are the same
+//! data on every machine: nothing here asks a clock, the operating system or its mathematics.
+//!
+//! Whatever there is has a rank, counted from 0: the lower it is, the more often it comes up. So
+//! a bench asks for the notifications of a subscriber who has many, or few:
+//!
+//! ```
+//! use tidings_bench_data::{Activity, Profile};
+//! use domain::environment::Home;
+//!
+//! let home = Home {
+//!     organization_id: "acme".parse()?,
+//!     environment_id: "0192f0c1-2345-7678-9abc-def012345678".parse()?,
+//! };
+//! let mut activity = Activity::new(Profile::default(), home, 42);
+//! let notifications: Vec<_> =
+//!     activity.by_ref().flat_map(|triggered| triggered.notifications).take(10_000).collect();
+//!
+//! let of = |rank| {
+//!     let id = activity.population().internal_subscriber_id(rank);
+//!     notifications.iter().filter(|notification| notification.subscriber_id == id).count()
+//! };
+//! assert!(of(0) > 10 * of(99));
+//! # Ok::<(), domain::error::Invalid>(())
+//! ```
+
+mod activity;
+mod course;
+mod draw;
+mod occasion;
+mod population;
+mod profile;
+mod workflows;
+
+pub use activity::{Activity, Triggered};
+pub use population::Population;
+pub use profile::{Profile, Ranked, Severities};
+
+#[cfg(test)]
+mod tests;

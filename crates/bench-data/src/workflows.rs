@@ -1,0 +1,117 @@
+//! The workflows that are triggered.
+
+use domain::environment::Home;
+use domain::ids::WorkflowId;
+use domain::step::{DelayMetadata, DigestMetadata, Step, StepDefinition, StepKind, Window};
+use domain::time::Timestamp;
+use domain::vocabulary::{Channel, TimeUnit};
+use domain::workflow::{Workflow, WorkflowCreate};
+use serde_json::{Value, json};
+
+use crate::draw::{Lots, sound};
+
+/// What events are about.
+const THINGS: [&str; 10] = [
+    "order", "comment", "invoice", "task", "document", "project", "ticket", "booking", "payment",
+    "report",
+];
+
+/// What happens to it.
+const EVENTS: [&str; 10] = [
+    "created",
+    "mentioned",
+    "overdue",
+    "assigned",
+    "shared",
+    "updated",
+    "closed",
+    "confirmed",
+    "failed",
+    "ready",
+];
+
+/// The channels of the first workflows, and of the next ones again.
+const CHANNELS: [&[Channel]; 10] = [
+    &[Channel::InApp, Channel::Email, Channel::Push],
+    &[Channel::InApp, Channel::Push],
+    &[Channel::InApp, Channel::Email],
+    &[Channel::InApp, Channel::Email, Channel::Chat],
+    &[Channel::InApp],
+    &[Channel::Email, Channel::Sms],
+    &[Channel::InApp, Channel::Email, Channel::Push],
+    &[Channel::InApp, Channel::Chat],
+    &[Channel::Email],
+    &[Channel::InApp, Channel::Sms, Channel::Push],
+];
+
+/// The workflow of `rank`, which was made at `at` by the name of `id`.
+pub(crate) fn workflow(
+    rank: usize,
+    home: &Home,
+    (id, at): (WorkflowId, Timestamp),
+    lots: &mut Lots,
+) -> Workflow {
+    let new_step = || (lots.id(at), lots.id(at));
+    let mut workflow = sound(Workflow::new(id, home, create(rank), new_step, at));
+    if let Some(kind) = waiting(rank) {
+        // The engine takes no such step yet, and so its domain makes none.
+        let definition = StepDefinition { kind, ..definition(Channel::InApp) };
+        let definition = StepDefinition { name: Some("Wait".into()), ..definition };
+        let wait = Step { id: lots.id(at), template_id: lots.id(at), parent_id: None, definition };
+        if let Some(first) = workflow.steps.first_mut() {
+            first.parent_id = Some(wait.id);
+        }
+        workflow.steps.insert(0, wait);
+    }
+    workflow
+}
+
+fn create(rank: usize) -> WorkflowCreate {
+    let (tens, ones) = (rank / 10, rank % 10);
+    // In each hundred of ranks every event comes to every thing once.
+    let (thing, event) = (nth(THINGS, ones), nth(EVENTS, tens + ones));
+    let more = if rank < 100 { String::new() } else { format!("-{}", rank / 100 + 1) };
+    let (first, rest) = thing.split_at(1);
+    let name = format!("{}{rest} {event}", first.to_uppercase());
+    let steps: Vec<_> = nth(CHANNELS, rank).iter().map(|channel| definition(*channel)).collect();
+    sound(serde_json::from_value(json!({
+        "workflowId": format!("{thing}-{event}{more}"),
+        "name": name,
+        "active": true,
+        "critical": ones == 9,
+        "tags": [thing, if ones < 5 { "product" } else { "billing" }],
+        "steps": steps,
+    })))
+}
+
+fn nth<T: Copy + Default>(things: [T; 10], place: usize) -> T {
+    things.get(place % 10).copied().unwrap_or_default()
+}
+
+fn definition(channel: Channel) -> StepDefinition {
+    let (name, template): (_, Value) = match channel {
+        Channel::InApp => ("Inbox", json!({ "subject": TITLE, "body": BODY, "url": URL })),
+        Channel::Email => ("E-mail", json!({ "subject": TITLE, "body": BODY })),
+        Channel::Push => ("Push", json!({ "title": TITLE, "body": BODY })),
+        Channel::Sms => ("Text message", json!({ "body": BODY })),
+        Channel::Chat => ("Chat", json!({ "body": BODY })),
+    };
+    sound(serde_json::from_value(json!({ "name": name, "type": channel, "template": template })))
+}
+
+const TITLE: &str = "{{payload.title}}";
+const BODY: &str = "{{payload.actor.name}}: {{payload.title}}, {{payload.reference}}";
+const URL: &str = "{{payload.url}}";
+
+// What the workflow waits for before it tells anybody.
+fn waiting(rank: usize) -> Option<StepKind> {
+    let (amount, unit) = (Some(5), Some(TimeUnit::Minutes));
+    match rank % 10 {
+        2 => {
+            let window = Window { amount, unit, ..Window::default() };
+            Some(StepKind::Digest { metadata: DigestMetadata::Regular(window) })
+        }
+        5 => Some(StepKind::Delay { metadata: DelayMetadata::Regular { amount, unit } }),
+        _ => None,
+    }
+}
