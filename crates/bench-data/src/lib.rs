@@ -34,11 +34,13 @@ mod draw;
 mod occasion;
 mod population;
 mod profile;
+mod shape;
 mod workflows;
 
 pub use activity::{Activity, Triggered};
 pub use population::Population;
 pub use profile::{Profile, Ranked, Severities};
+pub use shape::{Shape, Wanted};
 
 #[cfg(test)]
 mod tests;
