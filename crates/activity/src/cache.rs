@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
@@ -10,7 +11,7 @@ use store::{Order, Result, Snapshot, Table};
 
 use crate::append::ROW;
 use crate::corrupt;
-use crate::facets::Facets;
+use crate::facets::{Facets, Term};
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::presence::Presence;
@@ -21,98 +22,103 @@ use crate::times::Times;
 pub(crate) struct Cache {
     generation: u32,
     segment: u32,
-    /// The first of the sealed segments.
-    lowest: u32,
-    sealed: VecDeque<Sealed>,
+    sealed: Arc<SealedSegments>,
     /// The ordinal of the first notification that is not sealed.
     start: u64,
-    open: VecDeque<OpenSegment>,
+    open: VecDeque<Arc<OpenSegment>>,
     /// The ordinal behind the last one.
     next: u64,
 }
 
-/// What is in memory of a sealed segment.
-#[derive(Debug)]
-pub(crate) struct Sealed {
-    pub(crate) times: Times,
-    /// The terms that it may have, if it is one of the newest segments.
-    pub(crate) presence: Option<Presence>,
+/// The sealed segments that are not deleted as a whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SealedSegments {
+    /// The number of the first of them.
+    lowest: u32,
+    segments: VecDeque<Sealed>,
 }
 
-/// A segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Segment<'a> {
-    Sealed(u32, &'a Sealed),
-    Open(&'a OpenSegment),
+/// What is in memory of a sealed segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) times: Arc<Times>,
+    /// The terms that it may have, if it is one of the newest segments.
+    presence: Option<Arc<Presence>>,
 }
 
 /// For how many segments the terms that they may have are in memory: for 16 MB of them.
 const PRESENT: usize = 256;
 
+/// How many notifications are taken in before others get their turn.
+const STEP: u64 = 256;
+
 impl Cache {
     /// Whether it shows the list that `head` tells of.
     pub(crate) fn shows(&self, head: &Head) -> bool {
-        self.generation == head.generation
-            && self.segment == head.segment
+        self.follows(head)
             && self.start == head.sealed
             && self.next >= head.next
-            && self.lowest <= head.lowest()
+            && self.sealed.lowest <= head.lowest()
     }
 
-    /// Takes in what was committed since. A head of an earlier moment changes nothing.
+    /// Takes in some of what was committed since, and says whether that was all. It is also all if
+    /// `head` is of an earlier moment.
     pub(crate) fn follow(
         &mut self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
         head: &Head,
-    ) -> Result<()> {
-        let is_new = self.segment == 0 || self.generation < head.generation;
-        if !is_new && (self.generation > head.generation || self.start > head.sealed) {
-            return Ok(());
-        }
-        if is_new {
+    ) -> Result<bool> {
+        if self.segment == 0 || self.generation < head.generation {
             let Head { generation, segment, .. } = *head;
-            *self = Self { generation, segment, ..Self::default() };
-            self.lowest = head.lowest().min(head.open());
-            self.start = head.start(self.lowest);
+            let lowest = head.lowest().min(head.open());
+            let sealed = SealedSegments { lowest, segments: VecDeque::new() };
+            let start = head.start(lowest);
+            *self =
+                Self { generation, segment, sealed: Arc::new(sealed), start, ..Self::default() };
+        }
+        if !self.follows(head) || self.start > head.sealed {
+            return Ok(true);
         }
         while self.start < head.sealed {
             self.seal(snapshot, environment, head)?;
         }
-        while self.lowest < head.lowest() && self.sealed.pop_front().is_some() {
-            self.lowest += 1;
+        if self.sealed.lowest < head.lowest() {
+            Arc::make_mut(&mut self.sealed).drop_before(head.lowest());
         }
         self.next = self.next.max(self.start);
-        self.read_facets(snapshot, environment, head)
+        let next = head.next.min(self.next + STEP);
+        self.read_facets(snapshot, environment, Head { next, ..*head })?;
+        Ok(self.next >= head.next)
     }
 
-    /// The segment of that number.
-    pub(crate) fn segment(&self, number: u32) -> Option<Segment<'_>> {
-        let at = usize::try_from(number.checked_sub(self.lowest)?).ok()?;
-        match self.sealed.get(at) {
-            Some(sealed) => Some(Segment::Sealed(number, sealed)),
-            None => self.open.get(at - self.sealed.len()).map(Segment::Open),
-        }
+    /// Takes in everything that `head` tells of.
+    pub(crate) fn load(
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        head: &Head,
+    ) -> Result<Self> {
+        let mut cache = Self::default();
+        while !cache.follow(snapshot, environment, head)? {}
+        Ok(cache)
     }
 
-    /// The first segment that has something from `time` on, or the one behind the last.
-    pub(crate) fn segment_at(&self, time: i64) -> u32 {
-        let sealed = self.sealed.partition_point(|sealed| sealed.times.last() < time);
-        let is_before = |open: &OpenSegment| open.times.last().is_none_or(|last| *last < time);
-        let open = match sealed == self.sealed.len() {
-            true => self.open.partition_point(is_before),
-            false => 0,
-        };
-        self.lowest + u32::try_from(sealed + open).unwrap_or(u32::MAX)
+    pub(crate) fn sealed(&self) -> Arc<SealedSegments> {
+        Arc::clone(&self.sealed)
+    }
+
+    /// The segments that are not sealed.
+    pub(crate) fn open(&self) -> &VecDeque<Arc<OpenSegment>> {
+        &self.open
     }
 
     /// The first segment that is not sealed, if it is full.
-    pub(crate) fn full(&self) -> Option<&OpenSegment> {
-        self.open.front().filter(|open| open.len() == self.segment)
+    pub(crate) fn full(&self) -> Option<Arc<OpenSegment>> {
+        self.open.front().filter(|open| open.len() == self.segment).cloned()
     }
 
-    pub(crate) fn open_segments(&self) -> usize {
-        self.open.len()
+    fn follows(&self, head: &Head) -> bool {
+        (self.generation, self.segment) == (head.generation, head.segment)
     }
 
     // Takes note of the next segment that was sealed.
@@ -123,19 +129,8 @@ impl Cache {
         head: &Head,
     ) -> Result<()> {
         let (number, _) = head.place(self.start);
-        let (mut times, mut presence) = (None, None);
-        let part = |part| layout::segment_part(environment, head.generation, number, part);
-        let (key, table) = (part(SegmentPart::Times), Table::ActivitySegments);
-        snapshot.get(table, key.as_bytes(), &mut |bytes| times = Times::read(bytes))?;
-        let key = part(SegmentPart::Presence);
-        snapshot.get(table, key.as_bytes(), &mut |bytes| presence = Some(Presence::read(bytes)))?;
-        let times = times.ok_or_else(|| corrupt(table, "a segment has no times"))?;
-        self.sealed.push_back(Sealed { times, presence });
-        if let Some(old) = self.sealed.len().checked_sub(PRESENT + 1)
-            && let Some(old) = self.sealed.get_mut(old)
-        {
-            old.presence = None;
-        }
+        let sealed = Sealed::read(snapshot, environment, head, number)?;
+        Arc::make_mut(&mut self.sealed).push(sealed);
         self.open.pop_front();
         self.start += u64::from(self.segment);
         Ok(())
@@ -145,7 +140,7 @@ impl Cache {
         &mut self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
-        head: &Head,
+        head: Head,
     ) -> Result<()> {
         if self.next >= head.next {
             return Ok(());
@@ -161,7 +156,7 @@ impl Cache {
         let mut is_intact = true;
         snapshot.scan(Table::ActivityFacets, &range, Order::Ascending, &mut |found, bytes| {
             let row = rows.next().unwrap_or(u64::MAX);
-            is_intact = found == key(row).as_bytes() && self.read_row(row, bytes, head).is_some();
+            is_intact = found == key(row).as_bytes() && self.read_row(row, bytes, &head).is_some();
             if is_intact { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let complete = is_intact && self.next >= head.next;
@@ -184,11 +179,62 @@ impl Cache {
 
     fn push(&mut self, facets: &Facets) {
         if self.open.back().is_none_or(|last| last.len() == self.segment) {
-            self.open.push_back(OpenSegment::default());
+            self.open.push_back(Arc::default());
         }
+        // Nobody else has one that is not full.
         if let Some(last) = self.open.back_mut() {
-            last.push(facets);
+            Arc::make_mut(last).push(facets);
         }
         self.next += 1;
+    }
+}
+
+impl SealedSegments {
+    pub(crate) fn get(&self, number: u32) -> Option<&Sealed> {
+        self.segments.get(usize::try_from(number.checked_sub(self.lowest)?).ok()?)
+    }
+
+    /// The first segment that has something from `time` on.
+    pub(crate) fn at(&self, time: i64) -> Option<(u32, &Sealed)> {
+        let at = self.segments.partition_point(|sealed| sealed.times.last() < time);
+        Some((self.lowest + u32::try_from(at).ok()?, self.segments.get(at)?))
+    }
+
+    fn push(&mut self, sealed: Sealed) {
+        self.segments.push_back(sealed);
+        if let Some(old) = self.segments.len().checked_sub(PRESENT + 1)
+            && let Some(old) = self.segments.get_mut(old)
+        {
+            old.presence = None;
+        }
+    }
+
+    fn drop_before(&mut self, lowest: u32) {
+        while self.lowest < lowest && self.segments.pop_front().is_some() {
+            self.lowest += 1;
+        }
+    }
+}
+
+impl Sealed {
+    fn read(
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        head: &Head,
+        number: u32,
+    ) -> Result<Self> {
+        let (mut times, mut presence) = (None, None);
+        let part = |part| layout::segment_part(environment, head.generation, number, part);
+        let (key, table) = (part(SegmentPart::Times), Table::ActivitySegments);
+        snapshot.get(table, key.as_bytes(), &mut |bytes| times = Times::read(bytes))?;
+        let key = part(SegmentPart::Presence);
+        snapshot.get(table, key.as_bytes(), &mut |bytes| presence = Some(Presence::read(bytes)))?;
+        let times = times.ok_or_else(|| corrupt(table, "a segment has no times"))?;
+        Ok(Self { times: Arc::new(times), presence: presence.map(Arc::new) })
+    }
+
+    /// Whether it may have the term.
+    pub(crate) fn may_have(&self, term: Term) -> bool {
+        self.presence.as_ref().is_none_or(|presence| presence.may_have(term))
     }
 }

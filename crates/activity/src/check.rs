@@ -10,7 +10,7 @@ use store::{Order, Result, Snapshot, Table};
 
 use crate::append::Runs;
 use crate::block::Block;
-use crate::cache::{Cache, Segment};
+use crate::cache::Cache;
 use crate::facets::Term;
 use crate::head::Head;
 use crate::open::OpenSegment;
@@ -71,8 +71,7 @@ impl ActivityIndex {
     /// Compares the index of an environment with its notifications. That reads all of both.
     pub fn check(&self, snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Check> {
         let Some(head) = Head::find(snapshot, environment)? else { return Ok(Check::default()) };
-        let mut cache = Cache::default();
-        cache.follow(snapshot, environment, &head)?;
+        let cache = Cache::load(snapshot, environment, &head)?;
         let mut checking = Checking { snapshot, environment, head, cache, check: Check::default() };
         checking.all()?;
         Ok(checking.check)
@@ -134,14 +133,11 @@ impl Checking<'_> {
 
     // The times and the terms that the index has of a segment.
     fn there(&mut self, number: u32) -> Result<(Vec<i64>, Vec<(Term, Set)>)> {
-        let damaged = || corrupt(Table::ActivitySegments, "a segment is missing");
-        match self.cache.segment(number).ok_or_else(damaged)? {
-            Segment::Open(open) => {
-                let terms = open.sorted().into_iter().map(|(term, set)| (term, set.clone()));
-                Ok((open.times.clone(), terms.collect()))
-            }
-            Segment::Sealed(..) => self.sealed(number),
-        }
+        let Some(at) = number.checked_sub(self.head.open()) else { return self.sealed(number) };
+        let open = usize::try_from(at).ok().and_then(|at| self.cache.open().get(at));
+        let open = open.ok_or_else(|| corrupt(Table::ActivitySegments, "a segment is missing"))?;
+        let terms = open.sorted().into_iter().map(|(term, set)| (term, set.clone()));
+        Ok((open.times.clone(), terms.collect()))
     }
 
     fn sealed(&mut self, number: u32) -> Result<(Vec<i64>, Vec<(Term, Set)>)> {
@@ -168,7 +164,8 @@ impl Checking<'_> {
         if !is_intact {
             return Err(corrupt(Table::ActivitySegments, "it is not a part of a segment"));
         }
-        if let Some(Segment::Sealed(_, sealed)) = self.cache.segment(number) {
+        let known = self.cache.sealed();
+        if let Some(sealed) = known.get(number) {
             let missing = terms.iter().filter(|(term, _)| !sealed.may_have(*term));
             let missing: Vec<Term> = missing.map(|(term, _)| *term).collect();
             for term in missing {

@@ -124,24 +124,34 @@ impl ActivityIndex {
     ) -> Result<Option<T>> {
         let Some(head) = Head::find(snapshot, environment)? else { return Ok(None) };
         let known = self.environment(environment);
-        let mut cache = known.cache.read();
-        if !cache.shows(&head) {
-            drop(cache);
-            known.cache.write().follow(snapshot, environment, &head)?;
-            cache = known.cache.read();
-        }
+        known.catch_up(snapshot, environment, &head)?;
+        let cache = known.cache.read();
         if cache.shows(&head) {
-            return search(Search { snapshot, environment, head, cache: &cache }).map(Some);
+            return search(Search::new(snapshot, environment, head, cache)).map(Some);
         }
         // A later transaction has gone on from there.
         drop(cache);
-        let mut own = Cache::default();
-        own.follow(snapshot, environment, &head)?;
-        search(Search { snapshot, environment, head, cache: &own }).map(Some)
+        let own = RwLock::new(Cache::load(snapshot, environment, &head)?);
+        let search = search(Search::new(snapshot, environment, head, own.read()));
+        search.map(Some)
     }
 
     fn environment(&self, id: EnvironmentId) -> Arc<Environment> {
         Arc::clone(self.environments.lock().entry(id).or_default())
+    }
+}
+
+impl Environment {
+    // Takes in what was committed until the moment of `head`.
+    fn catch_up(
+        &self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        head: &Head,
+    ) -> Result<()> {
+        let is_there = || self.cache.read().shows(head);
+        while !is_there() && !self.cache.write().follow(snapshot, environment, head)? {}
+        Ok(())
     }
 }
 

@@ -1,28 +1,40 @@
 //! Searching: from the newest segment to the oldest, until enough is found.
 
 use std::ops::{Bound, ControlFlow, Range};
+use std::sync::Arc;
 
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::Ordinal;
+use parking_lot::RwLockReadGuard;
 use store::layout::{self, SegmentPart};
 use store::{Order, Result, Snapshot, Table};
 
 use crate::append::Runs;
 use crate::block::Block;
-use crate::cache::{Cache, Sealed, Segment};
+use crate::cache::{Cache, Sealed, SealedSegments};
 use crate::corrupt;
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
+use crate::open::OpenSegment;
 use crate::set::{Set, View};
 use crate::times::{self, ROW};
 
 /// The index of an environment as of one snapshot.
 pub(crate) struct Search<'s> {
-    pub(crate) snapshot: &'s dyn Snapshot,
-    pub(crate) environment: EnvironmentId,
-    pub(crate) head: Head,
-    pub(crate) cache: &'s Cache,
+    snapshot: &'s dyn Snapshot,
+    environment: EnvironmentId,
+    head: Head,
+    sealed: Arc<SealedSegments>,
+    /// What is not sealed, as long as it is needed. Whoever adds to it waits until then.
+    open: Option<RwLockReadGuard<'s, Cache>>,
+}
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+enum Segment<'a> {
+    Sealed(u32, &'a Sealed),
+    Open(&'a OpenSegment),
 }
 
 /// The places in a segment that match.
@@ -31,10 +43,19 @@ enum Hits {
     Some(Set),
 }
 
-impl Search<'_> {
+impl<'s> Search<'s> {
+    pub(crate) fn new(
+        snapshot: &'s dyn Snapshot,
+        environment: EnvironmentId,
+        head: Head,
+        cache: RwLockReadGuard<'s, Cache>,
+    ) -> Self {
+        Self { snapshot, environment, head, sealed: cache.sealed(), open: Some(cache) }
+    }
+
     /// The ordinals that match, newest first, but for the first `skip`.
     pub(crate) fn find(
-        &self,
+        mut self,
         filter: &Filter,
         mut skip: u64,
         limit: usize,
@@ -62,7 +83,7 @@ impl Search<'_> {
     }
 
     /// How many match.
-    pub(crate) fn count(&self, filter: &Filter) -> Result<u64> {
+    pub(crate) fn count(mut self, filter: &Filter) -> Result<u64> {
         let mut count = 0;
         self.each(filter, |_, hits| {
             count += match hits {
@@ -76,7 +97,7 @@ impl Search<'_> {
 
     // Shows `visit` what matches in each segment, newest first, and the segment's first ordinal.
     fn each(
-        &self,
+        &mut self,
         filter: &Filter,
         mut visit: impl FnMut(u64, Hits) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -86,6 +107,9 @@ impl Search<'_> {
                 let start = self.head.start(segment);
                 let first = u32::try_from(low.saturating_sub(start)).unwrap_or_default();
                 let places = first..u32::from(last) + 1;
+                if segment < self.head.open() {
+                    self.open = None;
+                }
                 if let Some(hits) = self.hits(segment, places, filter)?
                     && visit(start, hits).is_break()
                 {
@@ -117,20 +141,18 @@ impl Search<'_> {
 
     // The first ordinal that was created at `time` or later.
     fn ordinal_at(&self, time: i64) -> Result<u64> {
-        let number = self.cache.segment_at(time);
-        let start = self.head.start(number);
-        match self.cache.segment(number) {
-            None => Ok(self.head.next),
-            Some(Segment::Open(open)) => {
-                Ok(start + open.times.partition_point(|other| *other < time) as u64)
-            }
-            Some(Segment::Sealed(number, sealed)) => {
-                let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
-                let before = self.count_before(number, row, time)?.min(ROW);
-                let end = start + u64::from(self.head.segment);
-                Ok((start + (row * ROW + before) as u64).min(end))
-            }
+        if let Some((number, sealed)) = self.sealed.at(time) {
+            let start = self.head.start(number);
+            let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
+            let before = self.count_before(number, row, time)?.min(ROW);
+            let end = start + u64::from(self.head.segment);
+            return Ok((start + (row * ROW + before) as u64).min(end));
         }
+        let mut ordinal = self.head.sealed;
+        for open in self.open.iter().flat_map(|cache| cache.open()) {
+            ordinal += open.times.partition_point(|other| *other < time) as u64;
+        }
+        Ok(ordinal.min(self.head.next))
     }
 
     fn count_before(&self, segment: u32, row: usize, time: i64) -> Result<usize> {
@@ -145,7 +167,7 @@ impl Search<'_> {
 
     fn hits(&self, number: u32, places: Range<u32>, filter: &Filter) -> Result<Option<Hits>> {
         let damaged = || corrupt(Table::ActivitySegments, "a segment is missing");
-        let segment = self.cache.segment(number).ok_or_else(damaged)?;
+        let segment = self.segment(number).ok_or_else(damaged)?;
         let deleted = self.deleted(number)?;
         let mut found = match self.matching(segment, filter.groups())? {
             Matching::Nothing => return Ok(None),
@@ -160,6 +182,14 @@ impl Search<'_> {
             found.subtract(deleted.view());
         }
         Ok(Some(Hits::Some(found)))
+    }
+
+    fn segment(&self, number: u32) -> Option<Segment<'_>> {
+        let Some(at) = number.checked_sub(self.head.open()) else {
+            return self.sealed.get(number).map(|sealed| Segment::Sealed(number, sealed));
+        };
+        let open = self.open.as_ref()?.open().get(usize::try_from(at).ok()?)?;
+        Some(Segment::Open(open))
     }
 
     fn matching(&self, segment: Segment<'_>, groups: &[Vec<Term>]) -> Result<Matching> {
@@ -309,12 +339,5 @@ impl Segment<'_> {
             Segment::Sealed(_, sealed) => sealed.may_have(term),
             Segment::Open(open) => open.find(term).is_some(),
         }
-    }
-}
-
-impl Sealed {
-    /// Whether it may have the term.
-    pub(crate) fn may_have(&self, term: Term) -> bool {
-        self.presence.as_ref().is_none_or(|presence| presence.may_have(term))
     }
 }

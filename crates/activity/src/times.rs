@@ -67,12 +67,21 @@ pub(crate) fn count_before(bytes: &[u8], time: i64) -> Option<usize> {
         return Some(if bound > 0 { ROW } else { 0 });
     }
     let bound = u64::try_from(bound).unwrap_or_default();
-    let mut count = 0;
-    for later in later.chunks(width) {
-        let later = later.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        count += usize::from(later < bound);
+    let (mut low, mut high) = (0, later.len() / width);
+    while low < high {
+        let middle = low.midpoint(high);
+        let later = number(later.get(middle * width..(middle + 1) * width)?);
+        if later < bound {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    Some(count)
+    Some(low)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
 /// Adds the times of the row that was written as `bytes` to `times`, or says nothing if they are no
@@ -86,8 +95,7 @@ pub(crate) fn read_row(bytes: &[u8], times: &mut Vec<i64>) -> Option<()> {
         return Some(());
     }
     for later in later.chunks(usize::from(*width)) {
-        let later = later.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        times.push(first.checked_add_unsigned(later)?);
+        times.push(first.checked_add_unsigned(number(later))?);
     }
     Some(())
 }

@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
-use store::{Key, KeyRange, Order, Result, Snapshot, Store, Table};
+use store::{Key, KeyRange, Order, Result, Store, Table};
 
+use crate::ActivityIndex;
 use crate::append::ROW;
 use crate::block::BlockWriter;
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::presence::Presence;
 use crate::times::{self, Times};
-use crate::{ActivityIndex, Environment};
 
 /// How far the upkeep of an environment has come.
 #[derive(Debug, Default)]
@@ -43,16 +43,19 @@ impl ActivityIndex {
     /// there is anything to do. Says whether there may be more.
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
         let known = self.environment(environment);
-        let Some(head) = store::read(store, |snapshot| known.catch_up(snapshot, environment))?
-        else {
-            return Ok(false);
-        };
+        let head = store::read(store, |snapshot| {
+            let head = Head::find(snapshot, environment)?;
+            head.iter().try_for_each(|head| known.catch_up(snapshot, environment, head))?;
+            Ok::<_, store::Error>(head)
+        })?;
+        let Some(head) = head else { return Ok(false) };
         // Somebody else is at it.
         let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(false) };
         if upkeep.sealing.is_none() && head.is_full() {
             let cache = known.cache.read();
             let full = cache.full().filter(|_| cache.shows(&head));
-            upkeep.sealing = full.map(|open| Sealing::start(environment, head, open));
+            drop(cache);
+            upkeep.sealing = full.map(|open| Sealing::start(environment, head, &open));
         }
         match upkeep.sealing.take() {
             Some(sealing) => {
@@ -76,21 +79,7 @@ impl ActivityIndex {
 
     /// Whether so much is waiting to be sealed that whoever adds to it should help.
     pub fn is_behind(&self, environment: EnvironmentId) -> bool {
-        self.environment(environment).cache.read().open_segments() > 2
-    }
-}
-
-impl Environment {
-    fn catch_up(
-        &self,
-        snapshot: &dyn Snapshot,
-        environment: EnvironmentId,
-    ) -> Result<Option<Head>> {
-        let Some(head) = Head::find(snapshot, environment)? else { return Ok(None) };
-        if !self.cache.read().shows(&head) {
-            self.cache.write().follow(snapshot, environment, &head)?;
-        }
-        Ok(Some(head))
+        self.environment(environment).cache.read().open().len() > 2
     }
 }
 

@@ -33,7 +33,8 @@
 //! same way: take the time, open a transaction, ask the domain, store the answer.
 //!
 //! Records, inputs and rules are those of the [`domain`] crate, storage is behind the [`store`]
-//! crate's contract; both are here under their names.
+//! crate's contract, and the activity list is searched in the index of the [`activity`] crate; they
+//! are here under their names.
 
 mod builder;
 mod cascade;
@@ -71,7 +72,10 @@ use ::store::memory::MemoryStore;
 use ::store::{ReadRecords, Snapshot, Store, Table, Transaction, layout};
 use uuid::Uuid;
 
-pub use ::{domain, store};
+pub use ::{activity, domain, store};
+/// Realistic activity, for benches of a host application.
+#[cfg(feature = "bench-data")]
+pub use ::bench_data;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use connections::ChannelConnections;

@@ -1,0 +1,103 @@
+//! Who is how fast: everybody in turn, shape by shape.
+
+use std::time::{Duration, Instant};
+
+use crate::oracle::Expected;
+use crate::sql::Way;
+use crate::system::{Database, System};
+
+/// How long each shape is run by each system.
+const BUDGET: Duration = Duration::from_millis(400);
+/// How long each way to answer a question is tried.
+const TRIAL: Duration = Duration::from_millis(60);
+/// How many calls a system makes before it is the next one's turn, and how many turns there are.
+const TURN: usize = 4;
+const TURNS: usize = 1_000;
+
+/// The fastest way for each shape, of those that were found, all of which give the right answer.
+pub(crate) fn fastest(
+    database: &mut dyn Database,
+    expected: &[Expected],
+    ways: Vec<Vec<Way>>,
+) -> Vec<Way> {
+    let mut fastest = Vec::new();
+    for (expected, ways) in expected.iter().zip(ways) {
+        let mut best: Option<(Duration, Way)> = None;
+        for way in ways {
+            let mut system = database.prepare(&[&way]);
+            check(&mut *system, 0, expected, &way.name);
+            let most = best.as_ref().map_or(Duration::MAX, |(best, _)| *best * 3);
+            let took = trial(&mut *system, most);
+            if std::env::var("SHOW").is_ok() { println!("    {} {} {:?}", expected.shape.name, way.name, took); }
+            drop(system);
+            if best.as_ref().is_none_or(|(best, _)| took < *best) {
+                best = Some((took, way));
+            }
+        }
+        fastest.extend(best.map(|(_, way)| way));
+    }
+    fastest
+}
+
+// The median of some runs, or the first of them if it takes more than that.
+fn trial(system: &mut dyn System, most: Duration) -> Duration {
+    let first = once(system, 0);
+    if first > most {
+        return first;
+    }
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while times.len() < 3 || start.elapsed() < TRIAL {
+        times.push(once(system, 0));
+    }
+    quantile(&mut times, 0.5)
+}
+
+/// Panics unless a system finds what it has to.
+pub(crate) fn check(system: &mut dyn System, shape: usize, expected: &Expected, name: &str) {
+    let found: Vec<_> = system.find(shape).into_iter().map(i64::cast_unsigned).collect();
+    assert_eq!(found, expected.page(), "{name} is wrong about {}", expected.shape.name);
+}
+
+/// The median time of each system for each shape.
+pub(crate) fn medians(
+    systems: &mut [(&'static str, &mut dyn System)],
+    expected: &[Expected],
+) -> Vec<Vec<Duration>> {
+    let of_shape = |(shape, expected): (usize, &Expected)| {
+        for (name, system) in systems.iter_mut() {
+            check(*system, shape, expected, name);
+        }
+        in_turns(systems, shape)
+    };
+    expected.iter().enumerate().map(of_shape).collect()
+}
+
+fn in_turns(systems: &mut [(&'static str, &mut dyn System)], shape: usize) -> Vec<Duration> {
+    let mut times = vec![Vec::new(); systems.len()];
+    let mut spent = vec![Duration::ZERO; systems.len()];
+    for _ in 0..TURNS {
+        for ((times, spent), (_, system)) in times.iter_mut().zip(&mut spent).zip(&mut *systems) {
+            if *spent < BUDGET {
+                times.extend((0..TURN).map(|_| once(*system, shape)));
+                *spent = times.iter().sum();
+            }
+        }
+    }
+    times.iter_mut().map(|times| quantile(times, 0.5)).collect()
+}
+
+/// How long a system takes once.
+pub(crate) fn once(system: &mut dyn System, shape: usize) -> Duration {
+    let start = Instant::now();
+    system.run(shape);
+    start.elapsed()
+}
+
+/// The time that such a share of all times does not exceed.
+pub(crate) fn quantile(times: &mut [Duration], share: f64) -> Duration {
+    times.sort_unstable();
+    #[expect(clippy::cast_possible_truncation, reason = "it is the place of one of them")]
+    #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "there are few")]
+    let at = ((times.len() - 1) as f64 * share).round() as usize;
+    times[at]
+}

@@ -1,0 +1,102 @@
+//! Tidings' index, on one of its stores.
+
+use std::sync::Arc;
+
+use activity::{ActivityIndex, Facets, Filter, Term};
+use bench_data::{Shape, Triggered, Wanted};
+use domain::ids::EnvironmentId;
+use domain::notification::Ordinal;
+use store::Store;
+
+use crate::system::System;
+
+/// An index, its store, and what is asked.
+pub(crate) struct Tidings {
+    pub(crate) index: ActivityIndex,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) environment: EnvironmentId,
+    pub(crate) questions: Vec<Question>,
+}
+
+/// A shape in its terms.
+#[derive(Clone)]
+pub(crate) struct Question {
+    filter: Filter,
+    skip: u64,
+    limit: usize,
+}
+
+impl Tidings {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        environment: EnvironmentId,
+        shapes: &[Shape],
+    ) -> Self {
+        let questions = shapes.iter().map(question).collect();
+        Self { index: ActivityIndex::default(), store, environment, questions }
+    }
+
+    /// Takes in what was triggered, in one transaction.
+    pub(crate) fn append(&self, triggered: &[Triggered]) {
+        store::write(&*self.store, |txn| {
+            for one in triggered {
+                let mut log = self.index.append(&*txn, self.environment)?;
+                one.notifications.iter().for_each(|one| log.add(Facets::from(one)));
+                log.finish(txn, &one.transaction_id)?;
+            }
+            Ok::<_, store::Error>(())
+        })
+        .unwrap();
+        self.index.tend(&*self.store, self.environment).unwrap();
+    }
+
+    /// Does what is left to do.
+    pub(crate) fn settle(&self) {
+        self.index.tend_all(&*self.store, self.environment).unwrap();
+    }
+
+    /// The same with nothing in memory.
+    pub(crate) fn anew(&self) -> Self {
+        let index = ActivityIndex::default();
+        let (store, questions) = (Arc::clone(&self.store), self.questions.clone());
+        Self { index, store, environment: self.environment, questions }
+    }
+
+    /// What is searched for, as the index says it.
+    pub(crate) fn ordinals(&self, shape: usize) -> Vec<Ordinal> {
+        let Question { filter, skip, limit } = &self.questions[shape];
+        let find = |snapshot: &dyn store::Snapshot| {
+            self.index.find(snapshot, self.environment, filter, *skip, *limit)
+        };
+        store::read(&*self.store, find).unwrap()
+    }
+}
+
+impl System for Tidings {
+    fn find(&mut self, shape: usize) -> Vec<i64> {
+        let ordinals = self.ordinals(shape);
+        ordinals.into_iter().map(|one| i64::try_from(one.get()).unwrap()).collect()
+    }
+
+    fn run(&mut self, shape: usize) {
+        std::hint::black_box(self.ordinals(shape));
+    }
+}
+
+fn question(shape: &Shape) -> Question {
+    let filter = Filter::new(shape.after, shape.before, shape.transaction.clone());
+    let filter = shape.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(term)));
+    Question { filter, skip: shape.skip(), limit: shape.limit as usize + 1 }
+}
+
+fn term(wanted: &Wanted) -> Term {
+    match wanted {
+        Wanted::Subscriber(id) => Term::subscriber(*id),
+        Wanted::Workflow(id) => Term::workflow(*id),
+        Wanted::Topic(key) => Term::topic(key),
+        Wanted::Subscription(id) => Term::subscription(id),
+        Wanted::Contexts(contexts) => Term::contexts(contexts),
+        Wanted::Severity(severity) => Term::severity(*severity),
+        Wanted::Channel(kind) => Term::channel(*kind),
+    }
+}

@@ -1,0 +1,38 @@
+//! The activity index says what the notifications say, after any history and whatever fails.
+//!
+//! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use std::env;
+
+use proptest::prelude::ProptestConfig;
+
+mod damage;
+#[path = "../../../tests/store/disk.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the tests of the stores need more of it")]
+mod disk;
+mod faults;
+mod faulty;
+mod full_size;
+mod history;
+mod power;
+mod sample;
+mod stale;
+mod threads;
+mod wanted;
+mod world;
+
+/// `cases`, as often as the scale says.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases * scale()) }
+}
+
+fn scale() -> u32 {
+    env::var("TIDINGS_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
+}
