@@ -30,7 +30,7 @@ impl ActivityIndex {
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
     ) -> Result<Appender> {
-        let head = Head::get(snapshot, environment, self.segment)?;
+        let head = Head::get(snapshot, environment, self.segment_size)?;
         Ok(Appender { environment, head, first: head.next, facets: Vec::new() })
     }
 }

@@ -21,7 +21,7 @@ use crate::times::Times;
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     generation: u32,
-    segment: u32,
+    segment_size: u32,
     sealed: Arc<SealedSegments>,
     /// The ordinal of the first notification that is not sealed.
     start: u64,
@@ -69,13 +69,18 @@ impl Cache {
         environment: EnvironmentId,
         head: &Head,
     ) -> Result<bool> {
-        if self.segment == 0 || self.generation < head.generation {
-            let Head { generation, segment, .. } = *head;
+        if self.segment_size == 0 || self.generation < head.generation {
+            let Head { generation, segment_size, .. } = *head;
             let lowest = head.lowest().min(head.open());
             let sealed = SealedSegments { lowest, segments: VecDeque::new() };
             let start = head.start(lowest);
-            *self =
-                Self { generation, segment, sealed: Arc::new(sealed), start, ..Self::default() };
+            *self = Self {
+                generation,
+                segment_size,
+                sealed: Arc::new(sealed),
+                start,
+                ..Self::default()
+            };
         }
         if !self.follows(head) || self.start > head.sealed {
             return Ok(true);
@@ -114,11 +119,11 @@ impl Cache {
 
     /// The first segment that is not sealed, if it is full.
     pub(crate) fn full(&self) -> Option<Arc<OpenSegment>> {
-        self.open.front().filter(|open| open.len() == self.segment).cloned()
+        self.open.front().filter(|open| open.len() == self.segment_size).cloned()
     }
 
     fn follows(&self, head: &Head) -> bool {
-        (self.generation, self.segment) == (head.generation, head.segment)
+        (self.generation, self.segment_size) == (head.generation, head.segment_size)
     }
 
     // Takes note of the next segment that was sealed.
@@ -132,7 +137,7 @@ impl Cache {
         let sealed = Sealed::read(snapshot, environment, head, number)?;
         Arc::make_mut(&mut self.sealed).push(sealed);
         self.open.pop_front();
-        self.start += u64::from(self.segment);
+        self.start += u64::from(self.segment_size);
         Ok(())
     }
 
@@ -178,7 +183,7 @@ impl Cache {
     }
 
     fn push(&mut self, facets: &Facets) {
-        if self.open.back().is_none_or(|last| last.len() == self.segment) {
+        if self.open.back().is_none_or(|last| last.len() == self.segment_size) {
             self.open.push_back(Arc::default());
         }
         // Nobody else has one that is not full.

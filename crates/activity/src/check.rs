@@ -88,7 +88,7 @@ struct Checking<'s> {
 
 impl Checking<'_> {
     fn all(&mut self) -> Result<()> {
-        let size = u64::from(self.head.segment);
+        let size = u64::from(self.head.segment_size);
         let mut gone = BTreeSet::new();
         let mut start = self.head.start(self.head.lowest().min(self.head.open()));
         while start < self.head.next {

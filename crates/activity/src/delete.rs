@@ -17,7 +17,7 @@ impl ActivityIndex {
     pub fn delete(&self, txn: &mut dyn Transaction, notification: &Notification) -> Result<()> {
         let environment = notification.environment_id;
         let ordinal = notification.id.ordinal().get();
-        let mut head = Head::get(&*txn, environment, self.segment)?;
+        let mut head = Head::get(&*txn, environment, self.segment_size)?;
         txn.remove(notification)?;
         let (segment, place) = head.place(ordinal);
         let key = layout::activity_deleted(environment, head.generation, segment);
@@ -39,7 +39,7 @@ impl ActivityIndex {
         time: Timestamp,
         limit: usize,
     ) -> Result<usize> {
-        let mut head = Head::get(&*txn, environment, self.segment)?;
+        let mut head = Head::get(&*txn, environment, self.segment_size)?;
         let (old, floor) = oldest(&*txn, environment, &head, time, limit)?;
         let there = old.len() as u64;
         // What was deleted before is below the floor now.

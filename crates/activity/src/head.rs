@@ -1,5 +1,7 @@
 //! How far the activity list of an environment goes, and how far its index.
 
+use std::ops::ControlFlow;
+
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
@@ -14,7 +16,7 @@ pub(crate) struct Head {
     /// How often the index was rebuilt.
     pub(crate) generation: u32,
     /// How many notifications a segment has.
-    pub(crate) segment: u32,
+    pub(crate) segment_size: u32,
     /// The first ordinal that is free.
     pub(crate) next: u64,
     /// The first ordinal that is in no sealed segment.
@@ -28,11 +30,11 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) fn new(segment: u32) -> Self {
-        let segment = segment.clamp(1, CAPACITY);
+    pub(crate) fn new(segment_size: u32) -> Self {
+        let segment_size = segment_size.clamp(1, CAPACITY);
         Self {
             generation: 0,
-            segment,
+            segment_size,
             next: 0,
             sealed: 0,
             floor: 0,
@@ -41,7 +43,7 @@ impl Head {
         }
     }
 
-    /// The head of an environment, if it has one.
+    /// The head of an environment, if it has notifications.
     pub(crate) fn find(
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
@@ -52,34 +54,33 @@ impl Head {
             let damaged = || corrupt(Table::ActivityHeads, "it is not a head");
             head = Some(Self::read(bytes).ok_or_else(damaged));
         })?;
-        head.transpose()
-    }
-
-    /// The head of an environment. Where there is none, it goes on behind the last notification.
-    pub(crate) fn get(
-        snapshot: &(impl Snapshot + ?Sized),
-        environment: EnvironmentId,
-        segment: u32,
-    ) -> Result<Self> {
-        match Self::find(snapshot, environment)? {
-            Some(head) => Ok(head),
-            None => Self::behind(snapshot, environment, Self::new(segment)),
+        match head {
+            Some(head) => head.map(Some),
+            None if last(snapshot, environment)?.is_none() => Ok(None),
+            None => Err(corrupt(Table::ActivityHeads, "there are notifications, and no head")),
         }
     }
 
-    /// `self`, behind the last notification of the environment.
-    pub(crate) fn behind(
+    /// The head of an environment, which may be its first.
+    pub(crate) fn get(
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
-        mut head: Self,
+        segment_size: u32,
     ) -> Result<Self> {
-        let all = layout::notifications(environment).range();
-        snapshot.each(Table::Notifications, &all, Order::Descending, |_, last: Notification| {
-            head.next = head.next.max(last.id.ordinal().get() + 1);
-            head.last = head.last.max(last.created_at);
-            std::ops::ControlFlow::Break(())
-        })?;
-        Ok(head)
+        Ok(Self::find(snapshot, environment)?.unwrap_or_else(|| Self::new(segment_size)))
+    }
+
+    /// The head, moved behind the last notification of the environment.
+    pub(crate) fn behind(
+        mut self,
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+    ) -> Result<Self> {
+        if let Some(last) = last(snapshot, environment)? {
+            self.next = self.next.max(last.id.ordinal().get() + 1);
+            self.last = self.last.max(last.created_at);
+        }
+        Ok(self)
     }
 
     pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {
@@ -89,14 +90,14 @@ impl Head {
 
     /// The segment that an ordinal is in, and its place there.
     pub(crate) fn place(&self, ordinal: u64) -> (u32, u16) {
-        let size = u64::from(self.segment);
+        let size = u64::from(self.segment_size);
         let segment = u32::try_from(ordinal / size).unwrap_or(u32::MAX);
         (segment, u16::try_from(ordinal % size).unwrap_or(u16::MAX))
     }
 
     /// The first ordinal of a segment.
     pub(crate) fn start(&self, segment: u32) -> u64 {
-        u64::from(segment) * u64::from(self.segment)
+        u64::from(segment) * u64::from(self.segment_size)
     }
 
     /// The first segment that is not sealed.
@@ -111,13 +112,13 @@ impl Head {
 
     /// Whether there are notifications enough to seal a segment.
     pub(crate) fn is_full(&self) -> bool {
-        self.next - self.sealed >= u64::from(self.segment)
+        self.next - self.sealed >= u64::from(self.segment_size)
     }
 
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(48);
         bytes.extend_from_slice(&self.generation.to_be_bytes());
-        bytes.extend_from_slice(&self.segment.to_be_bytes());
+        bytes.extend_from_slice(&self.segment_size.to_be_bytes());
         for count in [self.next, self.sealed, self.floor, self.deleted] {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
@@ -127,11 +128,11 @@ impl Head {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let (generation, rest) = bytes.split_first_chunk()?;
-        let (segment, rest) = rest.split_first_chunk()?;
+        let (segment_size, rest) = rest.split_first_chunk()?;
         let [next, sealed, floor, deleted, last] = rest.as_chunks::<8>().0 else { return None };
         let head = Self {
             generation: u32::from_be_bytes(*generation),
-            segment: u32::from_be_bytes(*segment),
+            segment_size: u32::from_be_bytes(*segment_size),
             next: u64::from_be_bytes(*next),
             sealed: u64::from_be_bytes(*sealed),
             floor: u64::from_be_bytes(*floor),
@@ -142,10 +143,23 @@ impl Head {
     }
 
     fn makes_sense(&self) -> bool {
-        (1..=CAPACITY).contains(&self.segment)
+        (1..=CAPACITY).contains(&self.segment_size)
             && self.sealed <= self.next
             && self.floor <= self.next
             && self.next <= 1 << Ordinal::BITS
-            && self.sealed.is_multiple_of(self.segment.into())
+            && self.sealed.is_multiple_of(self.segment_size.into())
     }
+}
+
+fn last(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+) -> Result<Option<Notification>> {
+    let mut last = None;
+    let all = layout::notifications(environment).range();
+    snapshot.each(Table::Notifications, &all, Order::Descending, |_, notification| {
+        last = Some(notification);
+        ControlFlow::Break(())
+    })?;
+    Ok(last)
 }

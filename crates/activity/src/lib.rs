@@ -66,7 +66,7 @@ use upkeep::Upkeep;
 /// The activity index of every environment in a store.
 #[derive(Debug)]
 pub struct ActivityIndex {
-    segment: u32,
+    segment_size: u32,
     environments: Mutex<HashMap<EnvironmentId, Arc<Environment>>>,
 }
 
@@ -87,8 +87,8 @@ impl ActivityIndex {
     /// An index that seals so many notifications into a segment, in environments that have none
     /// yet: 16 to 61,440, in steps of 16.
     pub fn with_segments_of(notifications: u32) -> Self {
-        let segment = notifications.next_multiple_of(append::ROW).clamp(append::ROW, set::CAPACITY);
-        Self { segment, environments: Mutex::default() }
+        let rows = notifications.clamp(1, set::CAPACITY).div_ceil(append::ROW);
+        Self { segment_size: rows * append::ROW, environments: Mutex::default() }
     }
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but

@@ -21,6 +21,7 @@ use crate::{ActivityIndex, corrupt};
 
 /// How many notifications are looked at in one transaction.
 const STEP: u64 = 1_024;
+const AT_A_TIME: usize = 1_024;
 
 impl ActivityIndex {
     /// Makes the index of an environment anew from its notifications, whatever state it is in. The
@@ -29,8 +30,9 @@ impl ActivityIndex {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
         let _upkeep = known.upkeep.lock();
-        let mut building =
-            store::read(store, |snapshot| Building::start(snapshot, environment, self.segment))?;
+        let mut building = store::read(store, |snapshot| {
+            Building::start(snapshot, environment, self.segment_size)
+        })?;
         while !building.step(store)? {}
         Ok(())
     }
@@ -52,10 +54,14 @@ pub(crate) struct Gathered {
 }
 
 impl Building {
-    fn start(snapshot: &dyn Snapshot, environment: EnvironmentId, segment: u32) -> Result<Self> {
+    fn start(
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        segment_size: u32,
+    ) -> Result<Self> {
         // A head that is damaged says nothing.
         let known = Head::find(snapshot, environment).ok().flatten();
-        let mut head = known.unwrap_or_else(|| Head::new(segment));
+        let mut head = known.unwrap_or_else(|| Head::new(segment_size));
         if known.is_none() {
             head.floor = first(snapshot, environment)?;
         }
@@ -66,7 +72,7 @@ impl Building {
 
     // Does the next part. Says whether that was the last.
     fn step(&mut self, store: &dyn Store) -> Result<bool> {
-        let size = u64::from(self.head.segment);
+        let size = u64::from(self.head.segment_size);
         let next = store::read(store, |snapshot| self.next(snapshot))?;
         if next - self.head.sealed >= size {
             self.seal(store)?;
@@ -82,7 +88,7 @@ impl Building {
     }
 
     fn seal(&mut self, store: &dyn Store) -> Result<()> {
-        let range = self.head.sealed..self.head.sealed + u64::from(self.head.segment);
+        let range = self.head.sealed..self.head.sealed + u64::from(self.head.segment_size);
         let mut open = OpenSegment::default();
         let mut all = Gathered::default();
         store::read(store, |snapshot| {
@@ -101,7 +107,11 @@ impl Building {
             })?;
             written += these.len();
         }
-        store::write(store, |txn| self.put_rest(txn, &all))?;
+        let runs: Vec<_> = all.runs.iter().collect();
+        for runs in runs.chunks(AT_A_TIME) {
+            store::write(store, |txn| self.put_runs(txn, runs.iter().copied()))?;
+        }
+        store::write(store, |txn| self.put_all_gone(txn, &all))?;
         self.head.sealed = range.end;
         Ok(())
     }
@@ -110,17 +120,26 @@ impl Building {
         let all = gather(&*txn, self.environment, range.clone())?;
         let Head { generation, .. } = self.head;
         put_facets(txn, self.environment, generation, range.start, &all.facets)?;
-        self.put_rest(txn, &all)
+        self.put_runs(txn, &all.runs)?;
+        self.put_all_gone(txn, &all)
     }
 
-    fn put_rest(&self, txn: &mut dyn Transaction, all: &Gathered) -> Result<()> {
+    fn put_runs<'r>(
+        &self,
+        txn: &mut dyn Transaction,
+        runs: impl IntoIterator<Item = (&'r TransactionId, &'r Runs)>,
+    ) -> Result<()> {
         let generation = self.head.generation;
-        for (id, runs) in &all.runs {
+        for (id, runs) in runs {
             let key = layout::transaction_notifications(self.environment, generation, id);
             let mut before = Runs::find(&*txn, &key)?;
             runs.iter().for_each(|run| before.add(run));
             txn.put(Table::TransactionNotifications, key.as_bytes(), &before.bytes())?;
         }
+        Ok(())
+    }
+
+    fn put_all_gone(&self, txn: &mut dyn Transaction, all: &Gathered) -> Result<()> {
         let mut gone: BTreeMap<u32, Set> = BTreeMap::new();
         for ordinal in all.gone.iter().filter(|ordinal| **ordinal >= self.head.floor) {
             let (segment, place) = self.head.place(*ordinal);
@@ -154,7 +173,7 @@ impl Building {
             head.floor = current.floor;
             head.last = current.last;
         }
-        let head = Head::behind(&*txn, self.environment, head)?;
+        let head = head.behind(&*txn, self.environment)?;
         let head = Head { next: next.max(head.next), ..head };
         let deleted = deleted(&*txn, self.environment, head.generation)?;
         let places = deleted.iter().flat_map(|(segment, places)| {
@@ -167,7 +186,7 @@ impl Building {
 
     fn next(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<u64> {
         let current = Head::find(snapshot, self.environment).ok().flatten();
-        let behind = Head::behind(snapshot, self.environment, self.head)?;
+        let behind = self.head.behind(snapshot, self.environment)?;
         Ok(current.map_or(0, |head| head.next).max(behind.next).max(self.head.sealed))
     }
 }

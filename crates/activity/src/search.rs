@@ -145,7 +145,7 @@ impl<'s> Search<'s> {
             let start = self.head.start(number);
             let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
             let before = self.count_before(number, row, time)?.min(ROW);
-            let end = start + u64::from(self.head.segment);
+            let end = start + u64::from(self.head.segment_size);
             return Ok((start + (row * ROW + before) as u64).min(end));
         }
         let mut ordinal = self.head.sealed;
@@ -175,7 +175,7 @@ impl<'s> Search<'s> {
             Matching::All => Set::all(&places),
             Matching::Places(found) => found,
         };
-        if places.start > 0 || places.end < self.head.segment {
+        if places.start > 0 || places.end < self.head.segment_size {
             found.clip(&places);
         }
         if let Some(deleted) = deleted {

@@ -107,7 +107,7 @@ impl Sealing {
                 txn.put(Table::ActivitySegments, key.as_bytes(), bytes)?;
             }
             if is_last {
-                head.sealed += u64::from(head.segment);
+                head.sealed += u64::from(head.segment_size);
                 head.put(txn, environment)?;
             }
             Ok::<_, store::Error>(true)
@@ -142,7 +142,7 @@ pub(crate) fn rows(
     for (row, times) in (0..).zip(open.times.chunks(times::ROW)) {
         rows.push((key(SegmentPart::TimeRow(row)), times::write_row(times)));
     }
-    let mut presence = Presence::empty(head.segment);
+    let mut presence = Presence::empty(head.segment_size);
     let sorted = open.sorted();
     for of_one in sorted.chunk_by(|(one, _), (next, _)| one.parts().0 == next.parts().0) {
         let mut writer = BlockWriter::default();

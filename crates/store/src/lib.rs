@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod encoding;
 mod error;
 mod key;
 pub mod layout;

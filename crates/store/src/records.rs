@@ -6,6 +6,7 @@ use domain::page::{Page, PageRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::encoding;
 use crate::pages::{self, List};
 use crate::{
     Decision, Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Store, Table, Transaction,
@@ -225,27 +226,16 @@ pub(crate) fn follow<R: Record>(
     record.filter(|record| Entries::of(record).has(table, key)).ok_or_else(|| dangling(table))
 }
 
-// What every stored value starts with, so that there can be other encodings one day.
-const JSON: u8 = 1;
-
 fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
-    let mut bytes = vec![JSON];
-    serde_json::to_writer(&mut bytes, record).map_err(|source| corrupt(R::TABLE, source))?;
-    Ok(bytes)
+    let json = serde_json::to_vec(record).map_err(|source| corrupt(R::TABLE, source))?;
+    Ok(encoding::encode(&json))
 }
 
 // The record of an entry in its own table. One that says of itself that it lies elsewhere is not
 // to be believed: its scope may be wrong.
 fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
-    let record: R = match value.split_first() {
-        Some((&JSON, json)) => {
-            serde_json::from_slice(json).map_err(|source| corrupt(R::TABLE, source))?
-        }
-        Some((other, _)) => {
-            return Err(corrupt(R::TABLE, format!("its encoding {other} is not known")));
-        }
-        None => return Err(corrupt(R::TABLE, "it is empty")),
-    };
+    let json = encoding::decode(value).map_err(|source| corrupt(R::TABLE, source))?;
+    let record: R = serde_json::from_slice(&json).map_err(|source| corrupt(R::TABLE, source))?;
     if record.key().as_bytes() != key {
         return Err(corrupt(R::TABLE, "it belongs under another key"));
     }
