@@ -1,12 +1,12 @@
 //! What is searched for, and what that is without an index.
 
-use activity::{Filter, Term};
 use domain::notification::Notification;
 use domain::vocabulary::{JobType, Severity};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use tidings_activity::{Filter, Term};
 
 use crate::sample;
 
@@ -91,14 +91,18 @@ impl Wish {
 
 pub(crate) fn query() -> impl Strategy<Value = Query> {
     let skip = prop_oneof![4 => Just(0), 4 => 0_u64..60, 1 => any::<u64>()];
-    let limit = prop_oneof![1 => Just(0), 6 => 1_usize..30, 1 => Just(10_000), 1 => Just(usize::MAX)];
+    let limit =
+        prop_oneof![1 => Just(0), 6 => 1_usize..30, 1 => Just(10_000), 1 => Just(usize::MAX)];
     (wanted(), skip, limit).prop_map(|(wanted, skip, limit)| Query { wanted, skip, limit })
 }
 
 pub(crate) fn wanted() -> impl Strategy<Value = Wanted> {
     // Mostly within the history, sometimes beyond all time.
     let time = || {
-        option::weighted(0.3, prop_oneof![12 => -5_i64..150, 1 => Just(i64::MIN), 1 => Just(i64::MAX)])
+        option::weighted(
+            0.3,
+            prop_oneof![12 => -5_i64..150, 1 => Just(i64::MIN), 1 => Just(i64::MAX)],
+        )
     };
     let groups = prop_oneof![1 => Just(Vec::new()), 4 => vec(group(), 1..4)];
     (time(), time(), option::weighted(0.2, 0_u8..6), groups).prop_map(

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use activity::ActivityIndex;
 use domain::job::RetryPolicy;
-use store::Store;
+use domain::workflow::Workflow;
+use store::{Decoded, Store};
 
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
@@ -29,6 +30,7 @@ pub struct Builder {
 pub(crate) struct Parts {
     pub(crate) store: Box<dyn Store>,
     pub(crate) activity: ActivityIndex,
+    pub(crate) workflows: Decoded<Workflow>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) ids: Ids,
     pub(crate) providers: Providers,
@@ -112,7 +114,9 @@ impl Builder {
     pub fn build(self, store: impl Store) -> Engine {
         let Self { clock, ids, providers, retry, lease, activity } = self;
         let store = Box::new(store);
-        Engine { parts: Arc::new(Parts { store, activity, clock, ids, providers, retry, lease }) }
+        let workflows = Decoded::default();
+        let parts = Parts { store, activity, workflows, clock, ids, providers, retry, lease };
+        Engine { parts: Arc::new(parts) }
     }
 
     /// An engine of these parts that keeps its records in the file at `path`.

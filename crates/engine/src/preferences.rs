@@ -59,10 +59,11 @@ impl SubscriberPreferences<'_> {
             let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
             let said = Said::all(self.scope, snapshot, subscriber.id, &query.context_keys)?;
             let prefix = layout::workflows(self.scope.environment_id());
-            let mut workflows: Vec<Workflow> = snapshot.all(Table::Workflows, &prefix)?;
-            workflows
-                .retain(|workflow| workflow.active && query.criticality.shows(workflow.critical));
-            let workflows = workflows.iter().map(|workflow| said.about(workflow)).collect();
+            let workflows = self.scope.engine.parts.workflows.all(snapshot, &prefix)?;
+            let shown = workflows
+                .iter()
+                .filter(|workflow| workflow.active && query.criticality.shows(workflow.critical));
+            let workflows = shown.map(|workflow| said.about(workflow)).collect();
             Ok(Preferences { global: said.in_general(), workflows })
         })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod decoded;
 pub mod encoding;
 mod error;
 mod key;
@@ -17,6 +18,7 @@ mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
 
+pub use decoded::Decoded;
 pub use error::{Error, Result};
 pub use key::{Key, Prefix};
 pub use layout::Table;

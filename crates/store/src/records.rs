@@ -233,7 +233,7 @@ fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
 
 // The record of an entry in its own table. One that says of itself that it lies elsewhere is not
 // to be believed: its scope may be wrong.
-fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
+pub(crate) fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
     let json = encoding::decode(value).map_err(|source| corrupt(R::TABLE, source))?;
     let record: R = serde_json::from_slice(&json).map_err(|source| corrupt(R::TABLE, source))?;
     if record.key().as_bytes() != key {

@@ -1,0 +1,164 @@
+//! Every call of the store fails once, in everything that the index does.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use store::memory::MemoryStore;
+use store::{Order, Snapshot, Store, Table, layout};
+
+use crate::faulty::Fault;
+use crate::sample::environment;
+use crate::scale;
+use crate::world::{Backend, Deed, Records, World, past, queries};
+
+const APPEND: Deed = Deed::Append { count: 20, transaction: 1, traits: 77, later: 1 };
+
+#[test]
+fn a_fault_while_notifications_are_taken_in() {
+    fails_everywhere(&[APPEND]);
+}
+
+#[test]
+fn a_fault_while_segments_are_sealed_and_facets_are_cleared_away() {
+    fails_everywhere(&[Deed::TendAll]);
+}
+
+#[test]
+fn a_fault_while_a_notification_is_deleted() {
+    fails_everywhere(&[Deed::Delete(40, 1), Deed::TendAll]);
+}
+
+#[test]
+fn a_fault_while_old_notifications_are_deleted() {
+    fails_everywhere(&[Deed::DeleteBefore { ago: 8, limit: 50 }, Deed::TendAll]);
+}
+
+#[test]
+fn a_fault_while_the_index_is_made_anew() {
+    fails_everywhere(&[Deed::Rebuild, Deed::TendAll]);
+}
+
+#[test]
+fn a_fault_while_the_index_is_made_anew_and_notifications_are_deleted() {
+    let others = [Deed::Delete(60, 1), Deed::Delete(0, 1), APPEND, Deed::Delete(3, 1), Deed::Tend(2)];
+    let full = full(7);
+    let mut calls = 0;
+    while {
+        let world = Arc::new(after(&full));
+        let (shared, others) = (Arc::clone(&world), others.clone());
+        // It is about to put the last part in place.
+        world.store.pause_after(calls % 4 + 12, move || {
+            // Only the one that is made anew fails.
+            let fault = shared.store.take_fault();
+            others.iter().for_each(|deed| shared.does(1, deed).unwrap());
+            shared.store.put_fault(fault);
+        });
+        let failed = world.fails(&Deed::Rebuild, calls, Fault::Call);
+        world.store.go_on();
+        comes_to_rest(&world);
+        failed
+    } {
+        calls += 1;
+    }
+}
+
+/// A store in which there is something to do, and what must be in it.
+struct Full {
+    store: MemoryStore,
+    world: World,
+}
+
+fn full(seed: u64) -> Full {
+    let store = MemoryStore::default();
+    let world = World::new(Backend::Memory(store.clone()), 16);
+    past(&world, seed);
+    Full { store, world }
+}
+
+/// A copy of it.
+fn after(full: &Full) -> World {
+    let copy = MemoryStore::default();
+    copy_of(&full.store, &copy);
+    full.world.with(Backend::Memory(copy))
+}
+
+fn copy_of(from: &dyn Store, to: &dyn Store) {
+    let entries = dump(from);
+    store::write(to, |txn| {
+        entries.iter().try_for_each(|(table, key, value)| txn.put(*table, key, value))
+    })
+    .unwrap();
+}
+
+fn fails_everywhere(deeds: &[Deed]) {
+    for seed in 0..u64::from(scale()) {
+        let full = full(seed);
+        for deed in deeds {
+            for fault in [Fault::Call, Fault::Told] {
+                let mut calls = 0;
+                while {
+                    let world = after(&full);
+                    let failed = world.fails(deed, calls, fault);
+                    world.is_in_order(&queries(calls as u64, 2));
+                    comes_to_rest(&world);
+                    failed
+                } {
+                    calls += 1;
+                }
+                assert!(calls > 0, "nothing was called");
+            }
+            full.world.does(0, deed).unwrap();
+        }
+    }
+}
+
+/// After whatever has happened, everything that is to be done gets done, here and after a restart.
+fn comes_to_rest(world: &World) {
+    world.reopen();
+    world.is_in_order(&queries(1, 2));
+    for deed in [APPEND, Deed::TendAll, Deed::Rebuild, Deed::TendAll] {
+        world.does(0, &deed).unwrap();
+    }
+    world.is_in_order(&queries(2, 2));
+    world.reads(|snapshot| is_tidy(snapshot, &world.records()));
+}
+
+/// There is one generation, and in it nothing that is over.
+fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
+    let mut generations = BTreeSet::new();
+    for table in layout::ACTIVITY {
+        for (key, _) in entries(snapshot, table) {
+            generations.insert(layout::activity_generation(&key).unwrap());
+        }
+    }
+    assert_eq!(generations.len(), 1, "a generation that is over is still there");
+    let rows = entries(snapshot, Table::ActivityFacets).len();
+    assert!(rows <= 1, "{rows} rows of facets are there for less than a segment");
+    let first = records.first_key_value().map_or(0, |(ordinal, _)| ordinal / 16);
+    let lowest = entries(snapshot, Table::ActivitySegments)
+        .first()
+        .map(|(key, _)| u32::from_be_bytes(*key[20..].first_chunk().unwrap()));
+    assert!(lowest.is_none_or(|lowest| u64::from(lowest) >= first), "a segment that is over");
+}
+
+pub(crate) fn entries(snapshot: &dyn Snapshot, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut entries = Vec::new();
+    let range = layout::activity_generations(environment()).range();
+    let mut visit = |key: &[u8], value: &[u8]| {
+        entries.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    snapshot.scan(table, &range, Order::Ascending, &mut visit).unwrap();
+    entries
+}
+
+fn dump(store: &dyn Store) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+    store::read(store, |snapshot| {
+        let of = |table| {
+            entries(snapshot, table).into_iter().map(move |(key, value)| (table, key, value))
+        };
+        Ok::<_, store::Error>(Table::ALL.iter().flat_map(|table| of(*table)).collect())
+    })
+    .unwrap()
+}

@@ -1,0 +1,75 @@
+//! Records that are read again and again, decoded once.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::records::decode;
+use crate::{Order, Prefix, Record, Result, Snapshot};
+
+/// Records, each with the bytes that it was decoded from. Where a snapshot has the same bytes, the
+/// record is the same; where it has others, they are decoded. So it never shows what is not there.
+pub struct Decoded<R> {
+    records: RwLock<HashMap<Vec<u8>, Known<R>>>,
+}
+
+struct Known<R> {
+    bytes: Vec<u8>,
+    record: Arc<R>,
+}
+
+/// How many records are kept.
+const MANY: usize = 4_096;
+
+impl<R: Record> Decoded<R> {
+    /// Every record of the table whose key has `prefix`, in the order of the keys.
+    pub fn all(&self, snapshot: &dyn Snapshot, prefix: &Prefix) -> Result<Vec<Arc<R>>> {
+        let mut records = Vec::new();
+        let mut failure = None;
+        snapshot.scan(R::TABLE, &prefix.range(), Order::Ascending, &mut |key, bytes| match self
+            .record(key, bytes)
+        {
+            Ok(record) => {
+                records.push(record);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failure.map_or(Ok(records), Err)
+    }
+
+    fn record(&self, key: &[u8], bytes: &[u8]) -> Result<Arc<R>> {
+        if let Some(known) = self.records.read().get(key)
+            && known.bytes == bytes
+        {
+            return Ok(Arc::clone(&known.record));
+        }
+        let record = Arc::new(decode(key, bytes)?);
+        let mut records = self.records.write();
+        if records.len() >= MANY {
+            records.clear();
+        }
+        let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record) };
+        records.insert(key.to_vec(), known);
+        Ok(record)
+    }
+}
+
+impl<R> Default for Decoded<R> {
+    fn default() -> Self {
+        Self { records: RwLock::default() }
+    }
+}
+
+// The records may have secrets.
+impl<R> fmt::Debug for Decoded<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoded").finish_non_exhaustive()
+    }
+}
