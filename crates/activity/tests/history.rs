@@ -134,7 +134,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn an_index_on_disk_agrees_with_its_notifications(

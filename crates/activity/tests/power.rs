@@ -6,7 +6,7 @@ use crate::world::{Backend, Deed, World, past, queries};
 
 #[test]
 fn a_power_cut_leaves_an_index_that_agrees() {
-    for seed in 0..60 * u64::from(scale()) {
+    for seed in 0..30 * u64::from(scale()) {
         let mut dice = Dice::new(seed);
         let mut disk = Disk::new();
         let world = World::new(Backend::Redb(disk.clone()), 16);

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | 1 | JSON |
 //! | 2 | how many bytes are in the block, as four bytes, the lowest first; an LZ4 block |
+//! | 3 | how many bytes of padding there are at the end, as two bytes; as 2; the padding |
 //!
 //! What is in the block is JSON in which ids and times are short: a text that is a UUID is byte 1
 //! and the 16 bytes of the UUID, and one that is a time is byte 2 and its 17 digits as a number of
@@ -24,6 +25,7 @@ const DICTIONARY: &[u8] = include_bytes!("encoding/dictionary.txt");
 
 const JSON: u8 = 1;
 const BLOCK: u8 = 2;
+const PADDED: u8 = 3;
 
 // What stands for a quoted text in a block.
 const ID: u8 = 1;
@@ -69,11 +71,32 @@ pub fn encode(json: &[u8]) -> Vec<u8> {
     [&[JSON], json].concat()
 }
 
+/// The value that stands for `json`, made `room` bytes long if it is shorter than that. A record
+/// that will grow to that length is not moved to another page then.
+pub fn encode_with_room(json: &[u8], room: usize) -> Vec<u8> {
+    let value = encode(json);
+    let padding = room.checked_sub(value.len() + 2).and_then(|padding| u16::try_from(padding).ok());
+    match (value.split_first(), padding) {
+        (Some((&BLOCK, block)), Some(padding)) => {
+            let mut value = [&[PADDED], padding.to_le_bytes().as_slice(), block].concat();
+            value.resize(room, 0);
+            value
+        }
+        _ => value,
+    }
+}
+
 /// The JSON that `value` stands for.
 pub fn decode(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
     match value.split_first() {
         Some((&JSON, json)) => Ok(json.into()),
         Some((&BLOCK, block)) => Ok(written_out(&inflated(block)?)?.into()),
+        Some((&PADDED, rest)) => {
+            let (padding, rest) = rest.split_first_chunk().ok_or(Unreadable::Block)?;
+            let block = rest.len().checked_sub(usize::from(u16::from_le_bytes(*padding)));
+            let block = block.and_then(|len| rest.get(..len)).ok_or(Unreadable::Block)?;
+            Ok(written_out(&inflated(block)?)?.into())
+        }
         Some((&other, _)) => Err(Unreadable::Encoding(other)),
         None => Err(Unreadable::Empty),
     }

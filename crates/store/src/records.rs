@@ -20,6 +20,12 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
     /// The key that it is kept under.
     fn key(&self) -> Key;
 
+    /// How many bytes of the store it takes when it has grown up, about. Nothing for what does not
+    /// grow.
+    fn room(&self) -> usize {
+        0
+    }
+
     /// Adds the index entries that lead to it.
     fn index(&self, _entries: &mut Entries) {}
 }
@@ -228,7 +234,7 @@ pub(crate) fn follow<R: Record>(
 
 fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
     let json = serde_json::to_vec(record).map_err(|source| corrupt(R::TABLE, source))?;
-    Ok(encoding::encode(&json))
+    Ok(encoding::encode_with_room(&json, record.room()))
 }
 
 // The record of an entry in its own table. One that says of itself that it lies elsewhere is not

@@ -179,14 +179,26 @@ proptest! {
         check_comes_back(&serde_json::to_vec(&json).unwrap());
     }
 
+    #[test]
+    fn what_has_room_comes_back(json in any_json(), room in 0_usize..70_000) {
+        let json = serde_json::to_vec(&json).unwrap();
+        let (value, tight) = (encode_with_room(&json, room), encode(&json));
+        prop_assert_eq!(decode(&value).unwrap(), json.as_slice());
+        let is_padded = value.first() == Some(&PADDED);
+        prop_assert_eq!(value.len(), if is_padded { room } else { tight.len() });
+        let fits = tight.len() + 2 <= room && room - tight.len() - 2 <= 0xffff;
+        prop_assert_eq!(is_padded, fits && tight.first() == Some(&BLOCK));
+    }
+
     /// A disk may change every bit. That some changes leave something that makes sense is for
     /// redb's checksums to notice.
     #[test]
     fn nothing_panics(
         json in any_json(),
         flips in proptest::collection::vec((any::<Index>(), 0_u8..8), 1..4),
+        room in 0_usize..2_000,
     ) {
-        let mut value = encode(&serde_json::to_vec(&json).unwrap());
+        let mut value = encode_with_room(&serde_json::to_vec(&json).unwrap(), room);
         for (place, bit) in flips {
             let place = place.index(value.len());
             value[place] ^= 1 << bit;

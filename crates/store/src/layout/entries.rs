@@ -304,6 +304,11 @@ impl Record for Notification {
         notification(self.environment_id, self.id.ordinal())
     }
 
+    // Its jobs have short logs at first. Five of these with three jobs fill a page.
+    fn room(&self) -> usize {
+        240 + 180 * self.jobs.len()
+    }
+
     fn index(&self, entries: &mut Entries) {
         if let Some(due_at) = self.due_at() {
             let due = Prefix::all().time(due_at).id(self.environment_id).id(self.id);

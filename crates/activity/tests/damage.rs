@@ -1,0 +1,118 @@
+//! Whatever is wrong with a row of the index, nobody panics, no notification is lost, and the index
+//! can be made anew.
+
+use store::memory::MemoryStore;
+use store::{Store, Table};
+
+use crate::disk::Dice;
+use crate::faults::entries;
+use crate::sample::environment;
+use crate::scale;
+use crate::world::{Backend, Deed, World, past, queries};
+
+const TABLES: [Table; 5] = [
+    Table::ActivityHeads,
+    Table::TransactionNotifications,
+    Table::ActivityFacets,
+    Table::ActivitySegments,
+    Table::ActivityDeleted,
+];
+
+#[test]
+fn damaged_rows_are_survived_and_made_anew() {
+    for table in TABLES {
+        for seed in 0..30 * u64::from(scale()) {
+            let mut dice = Dice::new(seed);
+            let store = MemoryStore::default();
+            let world = World::new(Backend::Memory(store.clone()), 16);
+            past(&world, seed % 8);
+            let damage = format!("{table:?} {seed}: {}", damage(&store, table, &mut dice));
+            world.reopen();
+            // Shown if the test fails.
+            println!("{damage}");
+            if is_clean(&world) {
+                world.agrees(&queries(seed, 12));
+            }
+            survives(&world, &damage);
+            world.does(0, &Deed::Rebuild).unwrap();
+            world.is_in_order(&queries(seed, 3));
+            world.reopen();
+            world.does(1, &Deed::TendAll).unwrap();
+            world.is_in_order(&queries(seed, 3));
+        }
+    }
+}
+
+/// Whether the check finds nothing wrong. Then there is nothing wrong.
+fn is_clean(world: &World) -> bool {
+    let mut is_clean = false;
+    world.reads(|snapshot| {
+        let check = world.index(0).check(snapshot, environment());
+        is_clean = check.is_ok_and(|check| check.disagreements.is_empty());
+    });
+    is_clean
+}
+
+/// Uses the index, which may say anything or refuse to, and says what it said.
+fn survives(world: &World, damage: &str) {
+    let index = world.index(0);
+    world.reads(|snapshot| {
+        for query in queries(1, 8) {
+            let (filter, limit) = (query.wanted.filter(), query.limit.min(1_000));
+            let _ = index.find(snapshot, environment(), &filter, query.skip, limit);
+            let _ = index.count(snapshot, environment(), &filter);
+        }
+        let _ = index.check(snapshot, environment());
+    });
+    let append = Deed::Append { count: 20, transaction: 2, traits: 99, later: 1 };
+    for deed in [append.clone(), Deed::Tend(9), append, Deed::Delete(5, 1)] {
+        let _ = world.does(0, &deed);
+        world.settle(damage);
+    }
+    let _ = world.index(1).tend_all(&world.store, environment());
+}
+
+/// Does something to one or two rows of `table`, and says what.
+fn damage(store: &MemoryStore, table: Table, dice: &mut Dice) -> String {
+    let rows = store::read(store, |snapshot| Ok::<_, store::Error>(entries(snapshot, table))).unwrap();
+    assert!(!rows.is_empty(), "{table:?} is empty");
+    let mut pick = || {
+        let at = usize::try_from(dice.roll(rows.len() as u64)).unwrap();
+        (at, dice.roll(5), dice.roll(1 << 20))
+    };
+    let picked: Vec<_> = (0..2).map(|_| pick()).collect();
+    let mut told = String::new();
+    for (at, kind, how) in picked {
+        let (key, mut value) = rows[at].clone();
+        let how = usize::try_from(how).unwrap();
+        let what = match kind {
+            0 => "is removed",
+            1 => {
+                value.truncate(how % (value.len() + 1));
+                "is cut short"
+            }
+            2 => {
+                value.extend(how.to_be_bytes());
+                "goes on"
+            }
+            _ => {
+                let len = value.len().max(1);
+                if let Some(byte) = value.get_mut(how % len) {
+                    *byte ^= 1 << (how / len % 8);
+                }
+                "has a wrong bit"
+            }
+        };
+        told += &format!("row {at} {what} ({how}); ");
+        store
+            .write(&mut |txn| {
+                match kind {
+                    0 => txn.delete(table, &key)?,
+                    _ => txn.put(table, &key, &value)?,
+                }
+                Ok(store::Decision::Commit)
+            })
+            .unwrap();
+    }
+    told
+}

@@ -1,0 +1,37 @@
+//! Where all of a segment was deleted one by one, what lies around it is still found by its time.
+
+use crate::wanted::{Query, Wanted};
+use crate::world::{Backend, Deed, World};
+use store::memory::MemoryStore;
+
+#[test]
+fn times_are_in_order_around_what_is_gone() {
+    for (at, count) in [(16, 16), (0, 20), (10, 40), (32, 48), (5, 30), (64, 16), (1, 79)] {
+        for sealed in [true, false] {
+            let world = World::new(Backend::Memory(MemoryStore::default()), 16);
+            for round in 0..16 {
+                let traits = round * 77;
+                world
+                    .does(0, &Deed::Append { count: 5, transaction: 1, traits, later: 2 })
+                    .unwrap();
+            }
+            if sealed {
+                world.does(0, &Deed::TendAll).unwrap();
+            }
+            world.does(0, &Deed::Delete(at, count)).unwrap();
+            let queries: Vec<Query> = (-1..35).flat_map(around).collect();
+            world.is_in_order(&queries);
+            world.does(0, &Deed::Rebuild).unwrap();
+            world.is_in_order(&queries);
+            world.does(0, &Deed::TendAll).unwrap();
+            world.is_in_order(&queries);
+        }
+    }
+}
+
+/// What was created until a time, and what since.
+fn around(time: i64) -> [Query; 2] {
+    let after = Wanted { after: Some(time), ..Wanted::default() };
+    let before = Wanted { before: Some(time), ..Wanted::default() };
+    [after, before].map(|wanted| Query { wanted, skip: 0, limit: 1_000 })
+}
