@@ -139,9 +139,18 @@ fn an_id_or_a_time_that_is_cut_off_is_refused() {
 }
 
 #[test]
+fn padding_is_counted_and_stands_at_the_end() {
+    let block = bytes(GOLDEN);
+    let padded = encode_with_room(TEXT.as_bytes(), block.len() + 300);
+    let expected = [&[3, 42, 1], &block[1..], &[0; 298]].concat();
+    assert_eq!(padded, expected);
+    assert_eq!(decode(&padded[..4]).unwrap_err().to_string(), "its block is not readable");
+}
+
+#[test]
 fn other_encodings_are_refused() {
     assert!(matches!(decode(b""), Err(Unreadable::Empty)));
-    for encoding in (0..=u8::MAX).filter(|encoding| ![JSON, BLOCK].contains(encoding)) {
+    for encoding in (0..=u8::MAX).filter(|encoding| ![JSON, BLOCK, PADDED].contains(encoding)) {
         let refused = decode(&[encoding, b'{', b'}']).unwrap_err();
         assert!(matches!(refused, Unreadable::Encoding(other) if other == encoding));
     }
