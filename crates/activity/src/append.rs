@@ -91,7 +91,9 @@ pub(crate) fn put_facets(
             let mut copy = |there: &[u8]| bytes.extend_from_slice(there);
             txn.get(Table::ActivityFacets, key.as_bytes(), &mut copy)?;
         }
-        these.iter().for_each(|facets| facets.write(&mut bytes));
+        for facets in these {
+            facets.write(&mut bytes);
+        }
         txn.put(Table::ActivityFacets, key.as_bytes(), &bytes)?;
         next += these.len() as u64;
         facets = rest;

@@ -4,6 +4,9 @@
 //! the sets. Most terms of a segment name one or two notifications, and the key of a row of its own
 //! would cost ten times what the set does.
 
+use std::mem;
+
+use crate::facets::Term;
 use crate::set::{Set, View};
 
 /// How long a block with several terms may be, so that it fills a page of the store.
@@ -19,10 +22,24 @@ pub(crate) struct Block<'a> {
 
 /// A block in the making.
 #[derive(Debug, Default)]
-pub(crate) struct BlockWriter {
-    values: Vec<[u8; 16]>,
+struct Writer {
+    terms: Vec<Term>,
     ends: Vec<[u8; 2]>,
     sets: Vec<u8>,
+}
+
+/// The blocks of `terms`, which are in order, and the first term of each.
+pub(crate) fn write(terms: &[(Term, &Set)]) -> Vec<(Term, Vec<u8>)> {
+    let mut blocks = Vec::new();
+    let mut writer = Writer::default();
+    for (term, set) in terms {
+        if !writer.has_room(*term, set) {
+            blocks.extend(writer.finish());
+        }
+        writer.add(*term, set);
+    }
+    blocks.extend(writer.finish());
+    blocks
 }
 
 impl<'a> Block<'a> {
@@ -60,68 +77,72 @@ impl<'a> Block<'a> {
     }
 }
 
-impl BlockWriter {
-    /// Whether there is room for the set of another term.
-    pub(crate) fn has_room(&self, set: &Set) -> bool {
+impl Writer {
+    // A block has terms about the same thing.
+    fn has_room(&self, term: Term, set: &Set) -> bool {
+        let Some(first) = self.terms.first() else { return true };
         let size = match set.view() {
             View::Few(places) => 2 * places.len(),
             View::Many(words) => 8 * words.len(),
         };
-        self.values.is_empty() || 2 + 18 * (self.values.len() + 1) + self.sets.len() + size <= FULL
+        first.parts().0 == term.parts().0
+            && 2 + 18 * (self.terms.len() + 1) + self.sets.len() + size <= FULL
     }
 
-    /// Adds the set of a term with a larger value.
-    pub(crate) fn add(&mut self, value: u128, set: &Set) {
-        self.values.push(value.to_be_bytes());
+    fn add(&mut self, term: Term, set: &Set) {
+        self.terms.push(term);
         set.write(&mut self.sets);
         self.ends.push(u16::try_from(self.sets.len()).unwrap_or(u16::MAX).to_le_bytes());
     }
 
-    /// The first value and the bytes, or nothing if it is empty.
-    pub(crate) fn finish(&mut self) -> Option<(u128, Vec<u8>)> {
-        let Self { values, ends, sets } = std::mem::take(self);
-        let first = u128::from_be_bytes(*values.first()?);
-        let count = u16::try_from(values.len()).unwrap_or(u16::MAX).to_le_bytes();
-        let bytes = [&count, values.as_flattened(), ends.as_flattened(), &sets].concat();
+    fn finish(&mut self) -> Option<(Term, Vec<u8>)> {
+        let Self { terms, ends, sets } = mem::take(self);
+        let first = *terms.first()?;
+        let mut bytes = u16::try_from(terms.len()).unwrap_or(u16::MAX).to_le_bytes().to_vec();
+        bytes.extend(terms.iter().flat_map(|term| term.parts().1.to_be_bytes()));
+        bytes.extend_from_slice(ends.as_flattened());
+        bytes.extend_from_slice(&sets);
         Some((first, bytes))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn every_value_is_found_and_no_other(
-            terms in proptest::collection::btree_map(any::<u128>(), 1_u16..90, 1..60),
+        fn every_term_is_found_and_no_other(
+            terms in proptest::collection::btree_map((1_u8..8, any::<u128>()), 1_u16..90, 1..60),
             other: u128,
         ) {
-            let mut writer = BlockWriter::default();
-            let mut blocks = Vec::new();
-            for (value, count) in &terms {
-                let set = set(*count);
-                if !writer.has_room(&set) {
-                    blocks.extend(writer.finish());
-                }
-                writer.add(*value, &set);
+            let sets: BTreeMap<Term, Set> = terms
+                .iter()
+                .map(|((dimension, value), count)| {
+                    (Term::of_parts(*dimension, *value).unwrap(), set(*count))
+                })
+                .collect();
+            let sorted: Vec<(Term, &Set)> = sets.iter().map(|(term, set)| (*term, set)).collect();
+            let blocks = write(&sorted);
+            for (term, set) in &sorted {
+                let block = blocks.iter().rfind(|(first, _)| first <= term).unwrap();
+                let found = Block::read(&block.1).unwrap().find(term.parts().1).unwrap();
+                prop_assert_eq!(&found.to_set(), *set);
             }
-            blocks.extend(writer.finish());
-            for (value, count) in &terms {
-                let block = blocks.iter().rfind(|(first, _)| first <= value).unwrap();
-                let found = Block::read(&block.1).unwrap().find(*value).unwrap();
-                prop_assert_eq!(found.to_set(), set(*count));
-            }
+            let mut listed = Vec::new();
             for (first, bytes) in &blocks {
                 prop_assert!(bytes.len() <= FULL);
                 let block = Block::read(bytes).unwrap();
-                prop_assert_eq!(block.first(), Some(*first));
-                prop_assert!(terms.contains_key(&other) || block.find(other).is_none());
+                prop_assert_eq!(block.first(), Some(first.parts().1));
+                let (dimension, _) = first.parts();
+                prop_assert!(terms.contains_key(&(dimension, other)) || block.find(other).is_none());
+                listed.extend(block.iter().map(|(value, _)| (dimension, value)));
             }
-            let listed = blocks.iter().flat_map(|(_, bytes)| Block::read(bytes).unwrap().iter());
-            prop_assert!(listed.map(|(value, _)| value).eq(terms.keys().copied()));
+            prop_assert!(listed.iter().eq(terms.keys()));
         }
 
         #[test]

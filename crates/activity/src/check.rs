@@ -86,6 +86,9 @@ struct Checking<'s> {
     check: Check,
 }
 
+// The times of a segment, and the places of each term in it.
+type Contents = (Vec<i64>, Vec<(Term, Set)>);
+
 impl Checking<'_> {
     fn all(&mut self) -> Result<()> {
         let size = u64::from(self.head.segment_size);
@@ -132,7 +135,7 @@ impl Checking<'_> {
     }
 
     // The times and the terms that the index has of a segment.
-    fn there(&mut self, number: u32) -> Result<(Vec<i64>, Vec<(Term, Set)>)> {
+    fn there(&mut self, number: u32) -> Result<Contents> {
         let Some(at) = number.checked_sub(self.head.open()) else { return self.sealed(number) };
         let open = usize::try_from(at).ok().and_then(|at| self.cache.open().get(at));
         let open = open.ok_or_else(|| corrupt(Table::ActivitySegments, "a segment is missing"))?;
@@ -140,7 +143,7 @@ impl Checking<'_> {
         Ok((open.times.clone(), terms.collect()))
     }
 
-    fn sealed(&mut self, number: u32) -> Result<(Vec<i64>, Vec<(Term, Set)>)> {
+    fn sealed(&mut self, number: u32) -> Result<Contents> {
         let (environment, generation) = (self.environment, self.head.generation);
         let (mut times, mut terms) = (Vec::new(), Vec::new());
         let mut is_intact = true;

@@ -21,7 +21,8 @@
 //! | `search`    | finding and counting |
 //! | `append`    | taking in what a trigger has created |
 //! | `delete`    | single notifications, and old ones |
-//! | `upkeep`    | sealing, and clearing away what is no longer needed |
+//! | `seal`      | writing down a segment that is full |
+//! | `upkeep`    | sealing and clearing away, a little after each trigger |
 //! | `rebuild`   | making the index anew from the notifications |
 //! | `check`     | comparing it with them |
 //!
@@ -40,6 +41,7 @@ mod head;
 mod open;
 mod presence;
 mod rebuild;
+mod seal;
 mod search;
 mod set;
 mod times;

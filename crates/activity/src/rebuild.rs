@@ -15,8 +15,8 @@ use crate::delete::put_deleted;
 use crate::facets::Facets;
 use crate::head::Head;
 use crate::open::OpenSegment;
+use crate::seal::Rows;
 use crate::set::{Set, View};
-use crate::upkeep::{rows, step_of};
 use crate::{ActivityIndex, corrupt};
 
 /// How many notifications are looked at in one transaction.
@@ -96,16 +96,9 @@ impl Building {
             Ok::<_, store::Error>(())
         })?;
         all.facets.iter().for_each(|facets| open.push(facets));
-        let rows = rows(self.environment, &self.head, self.head.open(), &open);
-        let mut written = 0;
-        while written < rows.len() {
-            let (these, _) = step_of(&rows, written);
-            store::write(store, |txn| {
-                these.iter().try_for_each(|(key, bytes)| {
-                    txn.put(Table::ActivitySegments, key.as_bytes(), bytes)
-                })
-            })?;
-            written += these.len();
+        let mut rows = Rows::of(self.environment, &self.head, self.head.open(), &open);
+        while !rows.is_done() {
+            rows.step(store, |_, _| Ok(true))?;
         }
         let runs: Vec<_> = all.runs.iter().collect();
         for runs in runs.chunks(AT_A_TIME) {

@@ -93,7 +93,9 @@ impl Set {
                 self.unite(few.view());
             }
             (Self::Many(words), View::Few(others)) => {
-                others.iter().for_each(|place| set(words, u16::from_le_bytes(*place)));
+                for place in others {
+                    set(words, u16::from_le_bytes(*place));
+                }
             }
             (Self::Many(words), View::Many(others)) => {
                 for (word, other) in words.iter_mut().zip(others) {
@@ -110,7 +112,9 @@ impl Set {
             Self::Few(places) => keep(places, |place| !other.contains(place)),
             Self::Many(words) => match other {
                 View::Few(others) => {
-                    others.iter().for_each(|place| unset(words, u16::from_le_bytes(*place)));
+                    for place in others {
+                        unset(words, u16::from_le_bytes(*place));
+                    }
                 }
                 View::Many(others) => {
                     for (word, other) in words.iter_mut().zip(others) {
@@ -177,7 +181,9 @@ impl Set {
             && places.len() >= FEW
         {
             let mut words = vec![[0; 8]; usize::from(WORDS)].into_boxed_slice();
-            places.iter().for_each(|place| set(&mut words, u16::from_le_bytes(*place)));
+            for place in places {
+                set(&mut words, u16::from_le_bytes(*place));
+            }
             *self = Self::Many(words);
         }
     }

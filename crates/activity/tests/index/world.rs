@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use domain::notification::Notification;
+use domain::notification::{Notification, Ordinal};
 use store::memory::MemoryStore;
 use store::redb::{RedbOptions, RedbStore};
 use store::{Order, ReadRecords, Result, Snapshot, Store, Table, WriteRecords, layout};
@@ -300,7 +300,7 @@ pub(crate) fn agrees(
         let all: Vec<u64> = newest.map(|(ordinal, _)| *ordinal).collect();
         let filter = wanted.filter();
         let found = index.find(snapshot, sample::environment(), &filter, *skip, *limit).unwrap();
-        let found: Vec<u64> = found.into_iter().map(|ordinal| ordinal.get()).collect();
+        let found: Vec<u64> = found.into_iter().map(Ordinal::get).collect();
         let from = usize::try_from(*skip).unwrap().min(all.len());
         let page = &all[from..from.saturating_add(*limit).min(all.len())];
         assert_eq!(found, page, "{wanted:?} but for {skip}, at most {limit}");

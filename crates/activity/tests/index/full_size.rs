@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use domain::vocabulary::Severity;
 use store::Store;
@@ -9,7 +10,9 @@ use store::memory::MemoryStore;
 use tidings_activity::{ActivityIndex, Facets, Filter, Term};
 
 use crate::disk::Dice;
-use crate::sample::{CHANNELS, contexts, environment, subscriber, time, topic, transaction, workflow};
+use crate::sample::{
+    CHANNELS, contexts, environment, subscriber, time, topic, transaction, workflow,
+};
 
 /// Three segments and a half.
 const NOTIFICATIONS: u64 = 215_000;
@@ -25,7 +28,9 @@ fn full_segments_find_what_a_scan_finds() {
     for (round, some) in (0_u8..).zip(everything.chunks(1_000)) {
         store::write(&store, |txn| {
             let mut log = index.append(&*txn, environment())?;
-            some.iter().for_each(|facets| log.add(facets.clone()));
+            for facets in some {
+                log.add(facets.clone());
+            }
             log.finish(txn, &transaction(round % 9))
         })
         .unwrap();
@@ -33,7 +38,6 @@ fn full_segments_find_what_a_scan_finds() {
     }
     agrees(&store, &index, &everything);
     index.tend_all(&store, environment()).unwrap();
-    agrees(&store, &index, &everything);
     agrees(&store, &ActivityIndex::default(), &everything);
 }
 
@@ -84,7 +88,7 @@ fn agrees(store: &dyn Store, index: &ActivityIndex, everything: &[Facets]) {
             let pages = [0, 1, 50, all.len() / 2, all.len().saturating_sub(7), all.len()];
             for skip in BTreeSet::from(pages) {
                 let found = index.find(snapshot, environment(), &filter, skip as u64, 11)?;
-                let found: Vec<u64> = found.into_iter().map(|ordinal| ordinal.get()).collect();
+                let found: Vec<u64> = found.into_iter().map(Ordinal::get).collect();
                 let page: Vec<u64> = all.iter().skip(skip).take(11).copied().collect();
                 assert_eq!(found, page, "{groups:?} from {skip}");
             }

@@ -2,19 +2,14 @@
 //!
 //! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::env;
 
 use proptest::prelude::ProptestConfig;
 
 mod damage;
-#[path = "../../../tests/store/disk.rs"]
+#[path = "../../../../tests/store/disk.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the tests of the stores need more of it")]
 mod disk;
 mod faults;
@@ -22,6 +17,7 @@ mod faulty;
 mod full_size;
 mod gaps;
 mod history;
+mod meanwhile;
 mod power;
 mod sample;
 mod threads;

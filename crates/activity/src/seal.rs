@@ -1,0 +1,116 @@
+//! Sealing: writing down a segment that is full.
+
+use domain::ids::EnvironmentId;
+use store::layout::{self, SegmentPart};
+use store::{Key, Result, Store, Table, Transaction};
+
+use crate::block;
+use crate::head::Head;
+use crate::open::OpenSegment;
+use crate::presence::Presence;
+use crate::times::{self, Times};
+
+/// The entries of a segment, of which some are written.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    rows: Vec<(Key, Vec<u8>)>,
+    written: usize,
+}
+
+/// A segment that is being sealed.
+#[derive(Debug)]
+pub(crate) struct Sealing {
+    head: Head,
+    rows: Rows,
+}
+
+/// How much is written in one transaction, in bytes.
+const STEP: usize = 256 << 10;
+
+impl Rows {
+    /// The entries of the segment of that number.
+    pub(crate) fn of(
+        environment: EnvironmentId,
+        head: &Head,
+        number: u32,
+        open: &OpenSegment,
+    ) -> Self {
+        let key = |part| layout::segment_part(environment, head.generation, number, part);
+        let mut rows = vec![(key(SegmentPart::Times), Times::of(&open.times).bytes())];
+        for (row, times) in (0..).zip(open.times.chunks(times::ROW)) {
+            rows.push((key(SegmentPart::TimeRow(row)), times::write_row(times)));
+        }
+        let terms = open.sorted();
+        let mut presence = Presence::empty(head.segment_size);
+        for (term, _) in &terms {
+            presence.add(*term);
+        }
+        rows.push((key(SegmentPart::Presence), presence.as_bytes().to_vec()));
+        for (first, block) in block::write(&terms) {
+            let (dimension, value) = first.parts();
+            rows.push((key(SegmentPart::Block { dimension, value }), block));
+        }
+        rows.sort_unstable();
+        Self { rows, written: 0 }
+    }
+
+    /// Writes some more of them in a transaction, which starts with `begin`. That is told whether
+    /// they are the last, and says whether they are wanted.
+    pub(crate) fn step(
+        &mut self,
+        store: &dyn Store,
+        mut begin: impl FnMut(&mut dyn Transaction, bool) -> Result<bool>,
+    ) -> Result<bool> {
+        let left = self.rows.get(self.written..).unwrap_or_default();
+        let mut bytes = 0;
+        let fits = |(_, row): &&(Key, Vec<u8>)| {
+            bytes += row.len();
+            bytes <= STEP
+        };
+        let count = left.iter().take_while(fits).count().max(1).min(left.len());
+        let is_wanted = store::write(store, |txn| {
+            let is_wanted = begin(txn, count == left.len())?;
+            for (key, row) in left.iter().take(if is_wanted { count } else { 0 }) {
+                txn.put(Table::ActivitySegments, key.as_bytes(), row)?;
+            }
+            Ok::<_, store::Error>(is_wanted)
+        })?;
+        self.written += count;
+        Ok(is_wanted)
+    }
+
+    /// Whether all of them are written.
+    pub(crate) fn is_done(&self) -> bool {
+        self.written == self.rows.len()
+    }
+}
+
+impl Sealing {
+    /// Starts to seal the first segment that is not sealed.
+    pub(crate) fn start(environment: EnvironmentId, head: Head, open: &OpenSegment) -> Self {
+        Self { head, rows: Rows::of(environment, &head, head.open(), open) }
+    }
+
+    /// Writes some more of the segment. With the last of it goes the word that it is sealed. Returns
+    /// what is left to do.
+    pub(crate) fn step(
+        mut self,
+        store: &dyn Store,
+        environment: EnvironmentId,
+    ) -> Result<Option<Self>> {
+        let known = self.head;
+        let is_current = self.rows.step(store, |txn, is_last| {
+            let head = Head::find(&*txn, environment)?;
+            let same =
+                |head: &Head| (head.generation, head.sealed) == (known.generation, known.sealed);
+            // Somebody else may have sealed it, or built the index anew.
+            let Some(mut head) = head.filter(same) else { return Ok(false) };
+            if is_last {
+                head.sealed += u64::from(head.segment_size);
+                head.put(txn, environment)?;
+            }
+            Ok(true)
+        })?;
+        Ok((is_current && !self.rows.is_done()).then_some(self))
+    }
+}

@@ -1,0 +1,39 @@
+//! Whatever others do while the index is made anew, and whenever they do it.
+
+use std::sync::Arc;
+
+use store::memory::MemoryStore;
+
+use crate::world::{Backend, Deed, World, past, queries};
+
+#[test]
+fn others_go_on_while_the_index_is_made_anew() {
+    let append = |count| Deed::Append { count, transaction: 1, traits: 7, later: 1 };
+    let others = [
+        // Another index of the same store is made anew as well.
+        vec![Deed::Rebuild, Deed::TendAll],
+        vec![Deed::Delete(3, 30), Deed::Rebuild, append(40), Deed::TendAll],
+        vec![Deed::DeleteBefore { ago: 4, limit: 1_000 }, Deed::TendAll],
+        vec![append(1), Deed::Delete(0, 1), Deed::TendAll, append(50)],
+    ];
+    for others in &others {
+        for pause in 0..24 {
+            let world = Arc::new(World::new(Backend::Memory(MemoryStore::default()), 16));
+            past(&world, 3);
+            let (shared, others) = (Arc::clone(&world), others.clone());
+            world.store.pause_after(pause, move || {
+                for deed in &others {
+                    shared.does(1, deed).unwrap();
+                }
+            });
+            world.does(0, &Deed::Rebuild).unwrap();
+            world.store.go_on();
+            world.is_in_order(&queries(1, 5));
+            for deed in [append(20), Deed::TendAll] {
+                world.does(0, &deed).unwrap();
+            }
+            world.reopen();
+            world.is_in_order(&queries(2, 5));
+        }
+    }
+}
