@@ -20,6 +20,10 @@ pub(crate) struct Block<'a> {
     sets: &'a [u8],
 }
 
+/// The first term of each block of a segment, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Directory(Box<[Term]>);
+
 /// A block in the making.
 #[derive(Debug, Default)]
 struct Writer {
@@ -59,11 +63,6 @@ impl<'a> Block<'a> {
         self.set(at)
     }
 
-    /// The first of its values.
-    pub(crate) fn first(self) -> Option<u128> {
-        self.values.first().copied().map(u128::from_be_bytes)
-    }
-
     /// Every value and its set; nothing for a set if the block is damaged.
     pub(crate) fn iter(self) -> impl Iterator<Item = (u128, Option<View<'a>>)> {
         let values = self.values.iter().copied().map(u128::from_be_bytes);
@@ -74,6 +73,35 @@ impl<'a> Block<'a> {
         let end = |at: usize| self.ends.get(at).copied().map(u16::from_le_bytes).map(usize::from);
         let start = at.checked_sub(1).map_or(Some(0), end)?;
         self.sets.get(start..end(at)?).map(View::read)
+    }
+}
+
+impl Directory {
+    pub(crate) fn of(firsts: impl Iterator<Item = Term>) -> Self {
+        Self(firsts.collect())
+    }
+
+    /// The first term of the block that has `term`, if any block has it.
+    pub(crate) fn block_of(&self, term: Term) -> Option<Term> {
+        let at = self.0.partition_point(|first| *first <= term).checked_sub(1)?;
+        self.0.get(at).copied().filter(|first| first.parts().0 == term.parts().0)
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(17 * self.0.len());
+        for (dimension, value) in self.0.iter().map(|first| first.parts()) {
+            bytes.push(dimension);
+            bytes.extend_from_slice(&value.to_be_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (firsts, []) = bytes.as_chunks::<17>() else { return None };
+        let term = |[dimension, value @ ..]: &[u8; 17]| {
+            Term::of_parts(*dimension, u128::from_be_bytes(*value))
+        };
+        firsts.iter().map(term).collect::<Option<_>>().map(Self)
     }
 }
 
@@ -133,11 +161,16 @@ mod tests {
                 let found = Block::read(&block.1).unwrap().find(term.parts().1).unwrap();
                 prop_assert_eq!(&found.to_set(), *set);
             }
+            let directory = Directory::of(blocks.iter().map(|(first, _)| *first));
+            prop_assert_eq!(Directory::read(&directory.bytes()), Some(directory.clone()));
+            for (term, _) in &sorted {
+                let block = blocks.iter().rfind(|(first, _)| first <= term).unwrap();
+                prop_assert_eq!(directory.block_of(*term), Some(block.0));
+            }
             let mut listed = Vec::new();
             for (first, bytes) in &blocks {
                 prop_assert!(bytes.len() <= FULL);
                 let block = Block::read(bytes).unwrap();
-                prop_assert_eq!(block.first(), Some(first.parts().1));
                 let (dimension, _) = first.parts();
                 prop_assert!(terms.contains_key(&(dimension, other)) || block.find(other).is_none());
                 listed.extend(block.iter().map(|(value, _)| (dimension, value)));

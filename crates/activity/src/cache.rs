@@ -10,6 +10,7 @@ use store::layout::{self, SegmentPart};
 use store::{Order, Result, Snapshot, Table};
 
 use crate::append::ROW;
+use crate::block::Directory;
 use crate::corrupt;
 use crate::facets::{Facets, Term};
 use crate::head::Head;
@@ -42,6 +43,7 @@ pub(crate) struct SealedSegments {
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     pub(crate) times: Arc<Times>,
+    pub(crate) directory: Arc<Directory>,
     /// The terms that it may have, if it is one of the newest segments.
     presence: Option<Arc<Presence>>,
 }
@@ -69,9 +71,11 @@ impl Cache {
         environment: EnvironmentId,
         head: &Head,
     ) -> Result<bool> {
-        if self.segment_size == 0 || self.generation < head.generation {
+        let lowest = head.lowest().min(head.open());
+        // What comes next may have been cleared away since.
+        let is_behind = self.follows(head) && self.start < head.start(lowest);
+        if self.segment_size == 0 || self.generation < head.generation || is_behind {
             let Head { generation, segment_size, .. } = *head;
-            let lowest = head.lowest().min(head.open());
             let sealed = SealedSegments { lowest, segments: VecDeque::new() };
             let start = head.start(lowest);
             *self = Self {
@@ -228,14 +232,21 @@ impl Sealed {
         head: &Head,
         number: u32,
     ) -> Result<Self> {
-        let (mut times, mut presence) = (None, None);
-        let part = |part| layout::segment_part(environment, head.generation, number, part);
-        let (key, table) = (part(SegmentPart::Times), Table::ActivitySegments);
-        snapshot.get(table, key.as_bytes(), &mut |bytes| times = Times::read(bytes))?;
-        let key = part(SegmentPart::Presence);
-        snapshot.get(table, key.as_bytes(), &mut |bytes| presence = Some(Presence::read(bytes)))?;
-        let times = times.ok_or_else(|| corrupt(table, "a segment has no times"))?;
-        Ok(Self { times: Arc::new(times), presence: presence.map(Arc::new) })
+        let (mut times, mut directory, mut presence) = (None, None, None);
+        let table = Table::ActivitySegments;
+        let read = |part, visit: &mut dyn FnMut(&[u8])| {
+            let key = layout::segment_part(environment, head.generation, number, part);
+            snapshot.get(table, key.as_bytes(), visit)
+        };
+        read(SegmentPart::Times, &mut |bytes| times = Times::read(bytes))?;
+        read(SegmentPart::Directory, &mut |bytes| directory = Directory::read(bytes))?;
+        read(SegmentPart::Presence, &mut |bytes| presence = Some(Presence::read(bytes)))?;
+        let damaged = || corrupt(table, "a segment has no times, or no directory");
+        Ok(Self {
+            times: Arc::new(times.ok_or_else(damaged)?),
+            directory: Arc::new(directory.ok_or_else(damaged)?),
+            presence: presence.map(Arc::new),
+        })
     }
 
     /// Whether it may have the term.

@@ -9,14 +9,14 @@ use store::layout::{self, SegmentPart};
 use store::{Order, Result, Snapshot, Table};
 
 use crate::append::Runs;
-use crate::block::Block;
+use crate::block::{Block, Directory};
 use crate::cache::Cache;
 use crate::facets::Term;
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::rebuild::{Gathered, deleted, gather};
 use crate::set::Set;
-use crate::times;
+use crate::times::{self, Times};
 use crate::{ActivityIndex, corrupt};
 
 /// What a comparison of the index with the notifications has found.
@@ -51,6 +51,11 @@ pub enum Disagreement {
         segment: u32,
         /// The term.
         term: Term,
+    },
+    /// The segment's blocks are others than it says.
+    Directory {
+        /// The number of the segment.
+        segment: u32,
     },
     /// The notification is deleted and is listed, or the other way round.
     Deleted {
@@ -112,14 +117,13 @@ impl Checking<'_> {
         let (number, _) = self.head.place(start);
         let mut expected = OpenSegment::default();
         all.facets.iter().for_each(|facets| expected.push(facets));
-        let mut gone = Set::default();
-        let skip = all.gone.iter().map(|ordinal| self.head.place(*ordinal).1);
-        skip.for_each(|place| gone.insert(place));
+        let gone: BTreeSet<u16> =
+            all.gone.iter().map(|ordinal| self.head.place(*ordinal).1).collect();
         let (times, terms) = self.there(number)?;
-        let pairs = expected.times.iter().zip(&times);
-        for (place, _) in (0..).zip(pairs).filter(|(_, (one, other))| one != other) {
+        for (place, time) in (0..).zip(&expected.times) {
             let ordinal = start + place;
-            if !all.gone.contains(&ordinal) {
+            let there = usize::try_from(place).ok().and_then(|place| times.get(place));
+            if there != Some(time) && !all.gone.contains(&ordinal) {
                 self.disagree(Disagreement::Time { ordinal: Ordinal::new(ordinal) });
             }
         }
@@ -145,7 +149,7 @@ impl Checking<'_> {
 
     fn sealed(&mut self, number: u32) -> Result<Contents> {
         let (environment, generation) = (self.environment, self.head.generation);
-        let (mut times, mut terms) = (Vec::new(), Vec::new());
+        let (mut times, mut terms, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_intact = true;
         let rows = layout::segment_part(environment, generation, number, SegmentPart::TimeRow(0));
         let prefix = layout::activity_segment(environment, generation, number);
@@ -157,7 +161,12 @@ impl Checking<'_> {
                 let intact = match layout::segment_dimension(key) {
                     Some(0) if key >= rows.as_bytes() => times::read_row(bytes, &mut times),
                     Some(0) => Some(()),
-                    Some(dimension) => read_block(dimension, bytes, &mut terms),
+                    Some(dimension) => {
+                        let first = terms.len();
+                        let block = read_block(dimension, bytes, &mut terms);
+                        firsts.extend(terms.get(first).map(|(term, _)| *term));
+                        block
+                    }
                     None => None,
                 };
                 is_intact &= intact.is_some();
@@ -167,8 +176,16 @@ impl Checking<'_> {
         if !is_intact {
             return Err(corrupt(Table::ActivitySegments, "it is not a part of a segment"));
         }
+        times.truncate(usize::try_from(self.head.segment_size).unwrap_or_default());
         let known = self.cache.sealed();
         if let Some(sealed) = known.get(number) {
+            if *sealed.times != Times::of(&times) {
+                let ordinal = Ordinal::new(self.head.start(number));
+                self.disagree(Disagreement::Time { ordinal });
+            }
+            if *sealed.directory != Directory::of(firsts.into_iter()) {
+                self.disagree(Disagreement::Directory { segment: number });
+            }
             let missing = terms.iter().filter(|(term, _)| !sealed.may_have(*term));
             let missing: Vec<Term> = missing.map(|(term, _)| *term).collect();
             for term in missing {
@@ -208,13 +225,15 @@ impl Checking<'_> {
     // Every notification is of one trigger, so there are as many of them as there are notifications.
     fn runs(&mut self) -> Result<()> {
         let floor = self.head.floor;
-        let mut count = 0;
+        let mut count = 0_u64;
         let prefix = layout::activity(self.environment, self.head.generation);
         let (table, range) = (Table::TransactionNotifications, prefix.range());
         self.snapshot.scan(table, &range, Order::Ascending, &mut |_, bytes| {
             let runs = Runs::read(bytes);
-            count +=
-                runs.iter().map(|run| run.end.saturating_sub(run.start.max(floor))).sum::<u64>();
+            for run in runs.iter() {
+                let len = run.end.saturating_sub(run.start.max(floor));
+                count = count.saturating_add(len);
+            }
             ControlFlow::Continue(())
         })?;
         let deleted = self.head.deleted;
@@ -255,13 +274,10 @@ fn both<'s>(
 }
 
 // The places that only one of them has, but for those that are gone.
-fn difference(one: Option<&Set>, other: Option<&Set>, gone: &Set) -> Vec<u16> {
-    let (one, other) = (one.cloned().unwrap_or_default(), other.cloned().unwrap_or_default());
-    let mut differ = one.clone();
-    differ.unite(other.view());
-    let mut both = one;
-    both.intersect(other.view());
-    differ.subtract(both.view());
-    differ.subtract(gone.view());
-    differ.view().places().collect()
+fn difference(one: Option<&Set>, other: Option<&Set>, gone: &BTreeSet<u16>) -> Vec<u16> {
+    let places = |set: Option<&Set>| -> BTreeSet<u16> {
+        set.into_iter().flat_map(|set| set.view().places()).collect()
+    };
+    let (one, other) = (places(one), places(other));
+    one.symmetric_difference(&other).copied().filter(|place| !gone.contains(place)).collect()
 }

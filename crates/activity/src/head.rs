@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, layout};
+use store::{Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, layout};
 
 use crate::corrupt;
 use crate::set::CAPACITY;
@@ -58,6 +58,17 @@ impl Head {
             Some(head) => head.map(Some),
             None if last(snapshot, environment)?.is_none() => Ok(None),
             None => Err(corrupt(Table::ActivityHeads, "there are notifications, and no head")),
+        }
+    }
+
+    /// The head of an environment, if it has one that is not damaged.
+    pub(crate) fn salvage(
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+    ) -> Result<Option<Self>> {
+        match Self::find(snapshot, environment) {
+            Err(Error::Corrupt { .. }) => Ok(None),
+            found => found,
         }
     }
 
@@ -123,10 +134,15 @@ impl Head {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
         bytes.extend_from_slice(&self.last.as_millis().to_be_bytes());
+        bytes.extend_from_slice(&checksum(&bytes).to_be_bytes());
         bytes
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
+        let (bytes, sum) = bytes.split_last_chunk()?;
+        if checksum(bytes) != u64::from_be_bytes(*sum) {
+            return None;
+        }
         let (generation, rest) = bytes.split_first_chunk()?;
         let (segment_size, rest) = rest.split_first_chunk()?;
         let [next, sealed, floor, deleted, last] = rest.as_chunks::<8>().0 else { return None };
@@ -162,4 +178,11 @@ fn last(
         ControlFlow::Break(())
     })?;
     Ok(last)
+}
+
+// FNV-1a. Everything that is created goes by the head, so that a wrong one would do harm.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

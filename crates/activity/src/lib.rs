@@ -18,6 +18,7 @@
 //! | `times`     | when the notifications of a segment were created |
 //! | `open`      | a segment that is not sealed, in memory |
 //! | `cache`     | what of an environment is in memory |
+//! | `walk`      | walking through the places that are in several sets |
 //! | `search`    | finding and counting |
 //! | `append`    | taking in what a trigger has created |
 //! | `delete`    | single notifications, and old ones |
@@ -46,6 +47,7 @@ mod search;
 mod set;
 mod times;
 mod upkeep;
+mod walk;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use domain::ids::{EnvironmentId, TransactionId};
-use domain::notification::Notification;
+use domain::notification::{Notification, Ordinal};
+use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
 
 use crate::append::{Runs, put_facets};
@@ -30,9 +31,8 @@ impl ActivityIndex {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
         let _upkeep = known.upkeep.lock();
-        let mut building = store::read(store, |snapshot| {
-            Building::start(snapshot, environment, self.segment_size)
-        })?;
+        let mut building =
+            store::write(store, |txn| Building::start(txn, environment, self.segment_size))?;
         while !building.step(store)? {}
         Ok(())
     }
@@ -48,6 +48,8 @@ struct Building {
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub(crate) facets: Vec<Facets>,
+    /// When the last one before them was created.
+    before: Timestamp,
     pub(crate) runs: BTreeMap<TransactionId, Runs>,
     /// The ordinals that have no notification any more.
     pub(crate) gone: Vec<u64>,
@@ -55,19 +57,23 @@ pub(crate) struct Gathered {
 
 impl Building {
     fn start(
-        snapshot: &dyn Snapshot,
+        txn: &mut dyn Transaction,
         environment: EnvironmentId,
         segment_size: u32,
     ) -> Result<Self> {
+        let snapshot: &dyn Snapshot = &*txn;
         // A head that is damaged says nothing.
-        let known = Head::find(snapshot, environment).ok().flatten();
+        let known = Head::salvage(snapshot, environment)?;
         let mut head = known.unwrap_or_else(|| Head::new(segment_size));
         if known.is_none() {
             head.floor = first(snapshot, environment)?;
         }
         head.generation = newest_generation(snapshot, environment)?.max(head.generation) + 1;
         head.sealed = head.start(head.lowest());
-        Ok(Self { environment, head })
+        let building = Self { environment, head };
+        // Nobody else takes the same generation.
+        building.put_gone(txn, head.lowest(), &Set::default())?;
+        Ok(building)
     }
 
     // Does the next part. Says whether that was the last.
@@ -149,6 +155,27 @@ impl Building {
         put_deleted(txn, &key, &all)
     }
 
+    // Those of `places` that have no notification: what says that they are deleted may be damaged.
+    fn gone(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        segment: u32,
+        places: &Set,
+        next: u64,
+    ) -> Result<Set> {
+        let mut gone = Set::default();
+        for place in
+            places.view().places().filter(|place| u32::from(*place) < self.head.segment_size)
+        {
+            let ordinal = self.head.start(segment) + u64::from(place);
+            let key = layout::notification(self.environment, Ordinal::new(ordinal));
+            if ordinal < next && !snapshot.contains(Table::Notifications, &key)? {
+                gone.insert(place);
+            }
+        }
+        Ok(gone)
+    }
+
     // Takes in the notifications from `tail` on, and puts the new generation in place of the old
     // one, with what was deleted meanwhile.
     fn finish(&self, txn: &mut dyn Transaction, tail: u64) -> Result<bool> {
@@ -156,14 +183,19 @@ impl Building {
         if next.saturating_sub(tail) > STEP {
             return Ok(false);
         }
+        let current = Head::salvage(&*txn, self.environment)?;
+        if current.is_some_and(|current| current.generation >= self.head.generation) {
+            // Somebody else has made it anew meanwhile.
+            return Ok(true);
+        }
         self.put_tail(txn, tail..next.max(tail))?;
         let mut head = self.head;
-        let current = Head::find(&*txn, self.environment).ok().flatten();
         if let Some(current) = current {
             for (segment, places) in deleted(&*txn, self.environment, current.generation)? {
-                self.put_gone(txn, segment, &places)?;
+                let gone = self.gone(&*txn, segment, &places, next)?;
+                self.put_gone(txn, segment, &gone)?;
             }
-            head.floor = current.floor;
+            head.floor = head.floor.max(current.floor);
             head.last = current.last;
         }
         let head = head.behind(&*txn, self.environment)?;
@@ -178,7 +210,7 @@ impl Building {
     }
 
     fn next(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<u64> {
-        let current = Head::find(snapshot, self.environment).ok().flatten();
+        let current = Head::salvage(snapshot, self.environment)?;
         let behind = self.head.behind(snapshot, self.environment)?;
         Ok(current.map_or(0, |head| head.next).max(behind.next).max(self.head.sealed))
     }
@@ -190,7 +222,8 @@ pub(crate) fn gather(
     environment: EnvironmentId,
     range: Range<u64>,
 ) -> Result<Gathered> {
-    let mut all = Gathered::default();
+    let mut all =
+        Gathered { before: before(snapshot, environment, range.start)?, ..Gathered::default() };
     let mut next = range.start;
     let mut is_ordered = true;
     let within = layout::notifications_between(environment, range.clone());
@@ -214,8 +247,7 @@ pub(crate) fn gather(
 impl Gathered {
     // The ordinals of `range` have no notification. They have a time, so that times have an order.
     fn skip(&mut self, range: Range<u64>) {
-        let before = self.facets.last().map(|last| last.created_at);
-        let created_at = before.unwrap_or(domain::time::Timestamp::MIN);
+        let created_at = self.facets.last().map_or(self.before, |last| last.created_at);
         for ordinal in range {
             self.gone.push(ordinal);
             self.facets.push(Facets { created_at, terms: Vec::new() });
@@ -243,6 +275,21 @@ pub(crate) fn deleted(
         },
     )?;
     Ok(all)
+}
+
+// When the last notification before `ordinal` was created.
+fn before(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    ordinal: u64,
+) -> Result<Timestamp> {
+    let mut before = Timestamp::MIN;
+    let range = layout::notifications_between(environment, 0..ordinal);
+    snapshot.each(Table::Notifications, &range, Order::Descending, |_, last: Notification| {
+        before = last.created_at;
+        ControlFlow::Break(())
+    })?;
+    Ok(before)
 }
 
 fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {

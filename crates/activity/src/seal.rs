@@ -4,7 +4,7 @@ use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
 use store::{Key, Result, Store, Table, Transaction};
 
-use crate::block;
+use crate::block::{self, Directory};
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::presence::Presence;
@@ -46,7 +46,10 @@ impl Rows {
             presence.add(*term);
         }
         rows.push((key(SegmentPart::Presence), presence.as_bytes().to_vec()));
-        for (first, block) in block::write(&terms) {
+        let blocks = block::write(&terms);
+        let directory = Directory::of(blocks.iter().map(|(first, _)| *first));
+        rows.push((key(SegmentPart::Directory), directory.bytes()));
+        for (first, block) in blocks {
             let (dimension, value) = first.parts();
             rows.push((key(SegmentPart::Block { dimension, value }), block));
         }

@@ -1,13 +1,14 @@
 //! Searching: from the newest segment to the oldest, until enough is found.
 
-use std::ops::{Bound, ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::Ordinal;
+use domain::time::Timestamp;
 use parking_lot::RwLockReadGuard;
 use store::layout::{self, SegmentPart};
-use store::{Order, Result, Snapshot, Table};
+use store::{Result, Snapshot, Table};
 
 use crate::append::Runs;
 use crate::block::Block;
@@ -19,6 +20,7 @@ use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::set::{Set, View};
 use crate::times::{self, ROW};
+use crate::walk::{Page, Walk};
 
 /// The index of an environment as of one snapshot.
 pub(crate) struct Search<'s> {
@@ -30,17 +32,18 @@ pub(crate) struct Search<'s> {
     open: Option<RwLockReadGuard<'s, Cache>>,
 }
 
+/// Where in a segment is searched.
+struct Sought<'a> {
+    segment: Segment<'a>,
+    range: Range<u32>,
+    without: Option<View<'a>>,
+}
+
 /// A segment.
 #[derive(Clone, Copy, Debug)]
 enum Segment<'a> {
     Sealed(u32, &'a Sealed),
     Open(&'a OpenSegment),
-}
-
-/// The places in a segment that match.
-enum Hits {
-    All(Range<u32>),
-    Some(Set),
 }
 
 impl<'s> Search<'s> {
@@ -54,79 +57,81 @@ impl<'s> Search<'s> {
     }
 
     /// The ordinals that match, newest first, but for the first `skip`.
-    pub(crate) fn find(
-        mut self,
-        filter: &Filter,
-        mut skip: u64,
-        limit: usize,
-    ) -> Result<Vec<Ordinal>> {
-        let mut found = Vec::with_capacity(limit.min(1_000));
-        if limit == 0 {
-            return Ok(found);
-        }
-        self.each(filter, |start, hits| {
-            let mut take = |place: u32| {
-                found.push(Ordinal::new(start + u64::from(place)));
-                if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            };
-            match hits {
-                Hits::All(places) => {
-                    let skipped =
-                        u32::try_from(skip).unwrap_or(u32::MAX).min(places.end - places.start);
-                    skip -= u64::from(skipped);
-                    (places.start..places.end - skipped).rev().try_for_each(take)
-                }
-                Hits::Some(places) => places.descend(&mut skip, |place| take(place.into())),
-            }
-        })?;
-        Ok(found)
+    pub(crate) fn find(mut self, filter: &Filter, skip: u64, limit: usize) -> Result<Vec<Ordinal>> {
+        let mut page = Page::new(skip, limit);
+        self.fill(filter, &mut page)?;
+        Ok(page.found)
     }
 
     /// How many match.
     pub(crate) fn count(mut self, filter: &Filter) -> Result<u64> {
-        let mut count = 0;
-        self.each(filter, |_, hits| {
-            count += match hits {
-                Hits::All(places) => u64::from(places.end - places.start),
-                Hits::Some(places) => places.view().len(),
-            };
-            ControlFlow::Continue(())
-        })?;
-        Ok(count)
+        let mut page = Page::new(u64::MAX, 1);
+        self.fill(filter, &mut page)?;
+        Ok(u64::MAX - page.skip)
     }
 
-    // Shows `visit` what matches in each segment, newest first, and the segment's first ordinal.
-    fn each(
+    fn fill(&mut self, filter: &Filter, page: &mut Page<Ordinal>) -> Result<()> {
+        let runs = self.runs(filter)?;
+        let Some(after) = filter.after.map(Timestamp::as_millis) else {
+            return self.fill_from(&runs, 0..u64::MAX, filter, page);
+        };
+        // Which of a row of times the first one is has to be read, and is seldom needed.
+        let sure = self.surely_at(after);
+        self.fill_from(&runs, sure..u64::MAX, filter, page)?;
+        let low = if page.is_full() { sure } else { self.ordinal_at(after)? };
+        self.fill_from(&runs, low..sure, filter, page)
+    }
+
+    // Fills the page with what matches in those parts of `runs` that are within `range`.
+    fn fill_from(
         &mut self,
+        runs: &[Range<u64>],
+        range: Range<u64>,
         filter: &Filter,
-        mut visit: impl FnMut(u64, Hits) -> ControlFlow<()>,
+        page: &mut Page<Ordinal>,
     ) -> Result<()> {
-        for Range { start: low, end: mut high } in self.ranges(filter)? {
-            while high > low {
+        for run in runs {
+            let (low, mut high) = (run.start.max(range.start), run.end.min(range.end));
+            while high > low && !page.is_full() {
                 let (segment, last) = self.head.place(high - 1);
                 let start = self.head.start(segment);
                 let first = u32::try_from(low.saturating_sub(start)).unwrap_or_default();
-                let places = first..u32::from(last) + 1;
                 if segment < self.head.open() {
                     self.open = None;
                 }
-                if let Some(hits) = self.hits(segment, places, filter)?
-                    && visit(start, hits).is_break()
-                {
-                    return Ok(());
-                }
+                self.fill_from_segment(segment, first..u32::from(last) + 1, filter, page)?;
                 high = start;
             }
         }
         Ok(())
     }
 
-    // The runs of ordinals that are as old as the filter wants them, newest first.
-    fn ranges(&self, filter: &Filter) -> Result<Vec<Range<u64>>> {
-        let after = filter.after.map(|time| self.ordinal_at(time.as_millis())).transpose()?;
+    fn fill_from_segment(
+        &self,
+        number: u32,
+        range: Range<u32>,
+        filter: &Filter,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        let damaged = || corrupt(Table::ActivitySegments, "a segment is missing");
+        let segment = self.segment(number).ok_or_else(damaged)?;
+        let groups = filter.groups();
+        if !groups.iter().all(|group| group.iter().any(|term| segment.may_have(*term))) {
+            return Ok(());
+        }
+        let deleted = self.deleted(number)?;
+        let without = deleted.as_ref().map(Set::view);
+        let start = self.head.start(number);
+        let sought = Sought { segment, range, without };
+        self.narrow(&sought, groups, &[], &mut |walk| {
+            walk.go(page, |place| Ordinal::new(start + u64::from(place)));
+        })
+    }
+
+    // The runs of ordinals that are not too young, newest first.
+    fn runs(&self, filter: &Filter) -> Result<Vec<Range<u64>>> {
         let before = filter.before.map(|time| self.ordinal_at(time.as_millis() + 1)).transpose()?;
-        let low = after.unwrap_or_default().max(self.head.floor);
-        let high = before.unwrap_or(self.head.next).min(self.head.next);
+        let (low, high) = (self.head.floor, before.unwrap_or(self.head.next).min(self.head.next));
         let Some(id) = &filter.transaction else {
             return Ok(vec![Range { start: low, end: high }]);
         };
@@ -141,18 +146,26 @@ impl<'s> Search<'s> {
 
     // The first ordinal that was created at `time` or later.
     fn ordinal_at(&self, time: i64) -> Result<u64> {
-        if let Some((number, sealed)) = self.sealed.at(time) {
-            let start = self.head.start(number);
-            let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
-            let before = self.count_before(number, row, time)?.min(ROW);
-            let end = start + u64::from(self.head.segment_size);
-            return Ok((start + (row * ROW + before) as u64).min(end));
-        }
-        let mut ordinal = self.head.sealed;
-        for open in self.open.iter().flat_map(|cache| cache.open()) {
-            ordinal += open.times.partition_point(|other| *other < time) as u64;
-        }
-        Ok(ordinal.min(self.head.next))
+        let Some((number, sealed)) = self.sealed.at(time) else { return Ok(self.open_at(time)) };
+        let start = self.head.start(number);
+        let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
+        let before = self.count_before(number, row, time)?.min(ROW);
+        let end = start + u64::from(self.head.segment_size);
+        Ok((start + (row * ROW + before) as u64).min(end))
+    }
+
+    // The same or a later one, as far as is known without looking into the store.
+    fn surely_at(&self, time: i64) -> u64 {
+        let Some((number, sealed)) = self.sealed.at(time) else { return self.open_at(time) };
+        let rows = sealed.times.row_before(time).map_or(0, |row| row + 1);
+        let places = ((rows * ROW) as u64).min(u64::from(self.head.segment_size));
+        self.head.start(number) + places
+    }
+
+    fn open_at(&self, time: i64) -> u64 {
+        let open = self.open.iter().flat_map(|cache| cache.open());
+        let before = open.map(|open| open.times.partition_point(|other| *other < time) as u64);
+        (self.head.sealed + before.sum::<u64>()).min(self.head.next)
     }
 
     fn count_before(&self, segment: u32, row: usize, time: i64) -> Result<usize> {
@@ -165,25 +178,6 @@ impl<'s> Search<'s> {
         count.ok_or_else(|| corrupt(Table::ActivitySegments, "a row of times is missing"))
     }
 
-    fn hits(&self, number: u32, places: Range<u32>, filter: &Filter) -> Result<Option<Hits>> {
-        let damaged = || corrupt(Table::ActivitySegments, "a segment is missing");
-        let segment = self.segment(number).ok_or_else(damaged)?;
-        let deleted = self.deleted(number)?;
-        let mut found = match self.matching(segment, filter.groups())? {
-            Matching::Nothing => return Ok(None),
-            Matching::All if deleted.is_none() => return Ok(Some(Hits::All(places))),
-            Matching::All => Set::all(&places),
-            Matching::Places(found) => found,
-        };
-        if places.start > 0 || places.end < self.head.segment_size {
-            found.clip(&places);
-        }
-        if let Some(deleted) = deleted {
-            found.subtract(deleted.view());
-        }
-        Ok(Some(Hits::Some(found)))
-    }
-
     fn segment(&self, number: u32) -> Option<Segment<'_>> {
         let Some(at) = number.checked_sub(self.head.open()) else {
             return self.sealed.get(number).map(|sealed| Segment::Sealed(number, sealed));
@@ -192,49 +186,79 @@ impl<'s> Search<'s> {
         Some(Segment::Open(open))
     }
 
-    fn matching(&self, segment: Segment<'_>, groups: &[Vec<Term>]) -> Result<Matching> {
-        if !groups.iter().all(|group| group.iter().any(|term| segment.may_have(*term))) {
-            return Ok(Matching::Nothing);
-        }
-        let mut found = Matching::All;
-        for group in groups {
-            found = match group.as_slice() {
-                [term] => self.one(segment, *term, found)?,
-                terms => found.intersect(self.union(segment, terms)?.view()),
-            };
-            if let Matching::Nothing = found {
-                break;
+    // Shows `walk` the places that are in `sets` and in those of each group.
+    fn narrow(
+        &self,
+        sought: &Sought<'_>,
+        groups: &[Vec<Term>],
+        sets: &[View<'_>],
+        walk: &mut dyn FnMut(&Walk<'_>),
+    ) -> Result<()> {
+        let Sought { segment, range, without } = sought;
+        let walked = Walk { range: range.clone(), sets, without: *without };
+        let Some((group, rest)) = groups.split_first() else {
+            walk(&walked);
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        let mut also = |places: View<'_>| {
+            let sets = [sets, &[places]].concat();
+            outcome = self.narrow(sought, rest, &sets, walk);
+        };
+        match group.as_slice() {
+            [term] => self.places(*segment, *term, &mut also)?,
+            // Uniting sets is dear, and there may be nothing to unite them for.
+            terms if sets.is_empty() || walked.leads_anywhere() => {
+                also(self.union(*segment, terms)?.view());
             }
+            _ => {}
         }
-        Ok(found)
+        outcome
     }
 
-    fn one(&self, segment: Segment<'_>, term: Term, found: Matching) -> Result<Matching> {
-        let (number, _) = match segment {
-            Segment::Sealed(number, sealed) => (number, sealed),
+    // Shows `visit` the places of a term, if the segment has it.
+    fn places(
+        &self,
+        segment: Segment<'_>,
+        term: Term,
+        visit: &mut dyn FnMut(View<'_>),
+    ) -> Result<()> {
+        match segment {
+            Segment::Sealed(number, sealed) => {
+                let Some(first) = sealed.directory.block_of(term) else { return Ok(()) };
+                self.block(number, first, &mut |block| {
+                    if let Some(places) = block.find(term.parts().1) {
+                        visit(places);
+                    }
+                })
+            }
             Segment::Open(open) => {
-                return Ok(match open.find(term) {
-                    Some(places) => found.intersect(places),
-                    None => Matching::Nothing,
-                });
+                if let Some(places) = open.find(term) {
+                    visit(places);
+                }
+                Ok(())
             }
-        };
-        let mut found = Some(found);
-        let mut both = Matching::Nothing;
-        self.block(number, term, &mut |block| {
-            if let (Some(places), Some(found)) = (block.find(term.parts().1), found.take()) {
-                both = found.intersect(places);
-            }
-        })?;
-        Ok(both)
+        }
     }
 
     // The places of any of `terms`, which are in order.
     fn union(&self, segment: Segment<'_>, terms: &[Term]) -> Result<Set> {
         // Lists are cheaper to unite when they are few.
-        let mut union = if terms.len() <= 8 { Set::default() } else { Set::all(&(0..0)) };
+        let mut union = if terms.len() <= 8 { Set::default() } else { Set::roomy() };
         match segment {
-            Segment::Sealed(number, sealed) => self.unite(number, sealed, terms, &mut union)?,
+            Segment::Sealed(number, sealed) => {
+                let known = terms.iter().filter(|term| sealed.may_have(**term));
+                let blocks =
+                    known.filter_map(|term| Some((sealed.directory.block_of(*term)?, *term)));
+                let blocks: Vec<(Term, Term)> = blocks.collect();
+                for of_one in blocks.chunk_by(|(block, _), (next, _)| block == next) {
+                    let Some((first, _)) = of_one.first() else { continue };
+                    self.block(number, *first, &mut |block| {
+                        let sets = of_one.iter().filter_map(|(_, term)| block.find(term.parts().1));
+                        sets.for_each(|set| union.unite(set));
+                    })?;
+                }
+            }
             Segment::Open(open) => {
                 terms.iter().filter_map(|term| open.find(*term)).for_each(|set| union.unite(set));
             }
@@ -242,57 +266,18 @@ impl<'s> Search<'s> {
         Ok(union)
     }
 
-    fn unite(
-        &self,
-        number: u32,
-        sealed: &Sealed,
-        mut terms: &[Term],
-        union: &mut Set,
-    ) -> Result<()> {
-        while let Some((last, before)) = terms.split_last() {
-            let all = terms;
-            terms = before;
-            if !sealed.may_have(*last) {
-                continue;
+    // Shows `visit` the block that starts with `first`.
+    fn block(&self, segment: u32, first: Term, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
+        let (dimension, value) = first.parts();
+        let key = self.part(segment, SegmentPart::Block { dimension, value });
+        let mut is_intact = false;
+        self.snapshot.get(Table::ActivitySegments, key.as_bytes(), &mut |bytes| {
+            if let Some(block) = Block::read(bytes) {
+                is_intact = true;
+                visit(block);
             }
-            // Every term from the start of the block on is in this block or in none.
-            self.block(number, *last, &mut |block| {
-                let (dimension, _) = last.parts();
-                let first = (dimension, block.first().unwrap_or_default());
-                let (before, within) =
-                    all.split_at(all.partition_point(|term| term.parts() < first));
-                let sets = within.iter().filter_map(|term| block.find(term.parts().1));
-                sets.for_each(|set| union.unite(set));
-                if before.len() < terms.len() {
-                    terms = before;
-                }
-            })?;
-        }
-        Ok(())
-    }
-
-    // Shows `visit` the block that has the term, if any has it.
-    fn block(&self, segment: u32, term: Term, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
-        let (dimension, value) = term.parts();
-        let bound = |value| {
-            let key = self.part(segment, SegmentPart::Block { dimension, value });
-            Bound::Included(key.as_bytes().to_vec())
-        };
-        let range = (bound(0), bound(value));
-        let mut is_intact = true;
-        self.snapshot.scan(
-            Table::ActivitySegments,
-            &range,
-            Order::Descending,
-            &mut |_, bytes| {
-                match Block::read(bytes) {
-                    Some(block) => visit(block),
-                    None => is_intact = false,
-                }
-                ControlFlow::Break(())
-            },
-        )?;
-        if is_intact { Ok(()) } else { Err(corrupt(Table::ActivitySegments, "it is not a block")) }
+        })?;
+        if is_intact { Ok(()) } else { Err(corrupt(Table::ActivitySegments, "a block is missing")) }
     }
 
     fn deleted(&self, segment: u32) -> Result<Option<Set>> {
@@ -309,27 +294,6 @@ impl<'s> Search<'s> {
 
     fn part(&self, segment: u32, part: SegmentPart) -> store::Key {
         layout::segment_part(self.environment, self.head.generation, segment, part)
-    }
-}
-
-/// What of a segment matches the groups that were looked at.
-enum Matching {
-    Nothing,
-    All,
-    Places(Set),
-}
-
-impl Matching {
-    fn intersect(self, places: View<'_>) -> Self {
-        let both = match self {
-            Self::Nothing => return Self::Nothing,
-            Self::All => places.to_set(),
-            Self::Places(mut both) => {
-                both.intersect(places);
-                both
-            }
-        };
-        if both.view().is_empty() { Self::Nothing } else { Self::Places(both) }
     }
 }
 

@@ -28,6 +28,11 @@ impl Prefix {
         Self(Vec::new())
     }
 
+    /// The same, with room for what most keys have.
+    pub(crate) fn with_room() -> Self {
+        Self(Vec::with_capacity(64))
+    }
+
     pub(crate) fn text(mut self, part: &str) -> Self {
         self.0.extend_from_slice(part.as_bytes());
         self.0.push(0);

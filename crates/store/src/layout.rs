@@ -386,5 +386,5 @@ pub fn expired_answers(environment: EnvironmentId, now: Timestamp) -> KeyRange {
 }
 
 fn scope(environment: EnvironmentId) -> Prefix {
-    Prefix::all().id(environment)
+    Prefix::with_room().id(environment)
 }

@@ -16,6 +16,8 @@ pub enum SegmentPart {
     Times,
     /// The terms that it may have.
     Presence,
+    /// The first term of each block.
+    Directory,
     /// A row of times.
     TimeRow(u32),
     /// A block of terms about the same thing. The value is the first one in it.
@@ -102,7 +104,8 @@ pub fn segment_part(
     match part {
         SegmentPart::Times => segment.tag(0).tag(0),
         SegmentPart::Presence => segment.tag(0).tag(1),
-        SegmentPart::TimeRow(row) => segment.tag(0).tag(2).number(row),
+        SegmentPart::Directory => segment.tag(0).tag(2),
+        SegmentPart::TimeRow(row) => segment.tag(0).tag(3).number(row),
         SegmentPart::Block { dimension, value } => segment.tag(dimension).value(value),
     }
     .end()

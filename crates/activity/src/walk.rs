@@ -1,0 +1,213 @@
+//! Walking through the places of a segment that are in several sets, newest first, and no further
+//! than need be.
+
+use std::mem;
+use std::ops::Range;
+
+use crate::set::{View, has, ones};
+
+/// The places within `range` that are in each of `sets`, and not in `without`.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk<'a> {
+    pub(crate) range: Range<u32>,
+    pub(crate) sets: &'a [View<'a>],
+    pub(crate) without: Option<View<'a>>,
+}
+
+/// Where a walk, or several of them, leads: past the first places, and through as many as are
+/// wanted.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    /// How many places are still to be passed over.
+    pub(crate) skip: u64,
+    /// How many are wanted.
+    limit: usize,
+    pub(crate) found: Vec<T>,
+}
+
+impl<T> Page<T> {
+    pub(crate) fn new(skip: u64, limit: usize) -> Self {
+        Self { skip, limit, found: Vec::with_capacity(limit.min(64)) }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= self.limit
+    }
+
+    // Takes the bits of `mask`, highest first.
+    fn take(&mut self, mask: u64, mut at: impl FnMut(u16) -> T) {
+        let count = u64::from(mask.count_ones());
+        if count <= self.skip {
+            self.skip -= count;
+            return;
+        }
+        let skip = usize::try_from(mem::take(&mut self.skip)).unwrap_or(usize::MAX);
+        let room = self.limit - self.found.len();
+        self.found.extend(ones(mask).skip(skip).take(room).map(&mut at));
+    }
+}
+
+impl Walk<'_> {
+    /// Takes into `page` what `at` makes of the places.
+    pub(crate) fn go<T>(&self, page: &mut Page<T>, at: impl FnMut(u32) -> T) {
+        let lists = self.sets.iter().enumerate().filter_map(|(number, set)| match set {
+            View::Few(places) => Some((number, *places)),
+            View::Many(_) => None,
+        });
+        match lists.min_by_key(|(_, places)| places.len()) {
+            Some((number, places)) => self.along(places, number, page, at),
+            None if self.sets.is_empty() && self.without.is_none() => self.through(page, at),
+            None => self.across(page, at),
+        }
+    }
+
+    /// Whether there is any such place.
+    pub(crate) fn leads_anywhere(&self) -> bool {
+        let mut page = Page::new(0, 1);
+        self.go(&mut page, |_| ());
+        page.is_full()
+    }
+
+    // Every place matches.
+    fn through<T>(&self, page: &mut Page<T>, at: impl FnMut(u32) -> T) {
+        let count = self.range.end.saturating_sub(self.range.start);
+        let skipped = u32::try_from(page.skip).unwrap_or(u32::MAX).min(count);
+        page.skip -= u64::from(skipped);
+        let room = page.limit - page.found.len();
+        page.found.extend((self.range.start..self.range.end - skipped).rev().take(room).map(at));
+    }
+
+    // The shortest list leads, 64 of its places at a time, so that the processor has nothing to
+    // guess.
+    fn along<T>(
+        &self,
+        places: &[[u8; 2]],
+        number: usize,
+        page: &mut Page<T>,
+        mut at: impl FnMut(u32) -> T,
+    ) {
+        let before = |bound: u32| {
+            places.partition_point(|place| u32::from(u16::from_le_bytes(*place)) < bound)
+        };
+        let within = before(self.range.start)..before(self.range.end);
+        for places in places.get(within).unwrap_or_default().rchunks(64) {
+            let mut mask = u64::MAX >> (64 - places.len());
+            for (_, set) in self.sets.iter().enumerate().filter(|(other, _)| *other != number) {
+                mask &= set.mask(places, mask);
+            }
+            if let Some(without) = self.without {
+                mask &= !without.mask(places, mask);
+            }
+            page.take(mask, |bit| {
+                let place = places.get(usize::from(bit)).copied().unwrap_or_default();
+                at(u16::from_le_bytes(place).into())
+            });
+            if page.is_full() {
+                return;
+            }
+        }
+    }
+
+    // Every set has a bit for each place.
+    fn across<T>(&self, page: &mut Page<T>, mut at: impl FnMut(u32) -> T) {
+        let words = self.range.start / 64..self.range.end.div_ceil(64);
+        for word in words.rev() {
+            let number = usize::try_from(word).unwrap_or(usize::MAX);
+            let within = |bound: u32| {
+                let bits = bound.saturating_sub(word * 64).min(64);
+                1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1)
+            };
+            let mut mask = within(self.range.end) & !within(self.range.start);
+            for set in self.sets {
+                mask &= set.word(number);
+            }
+            if let Some(without) = self.without {
+                mask &= !without.word(number);
+            }
+            page.take(mask, |bit| at(word * 64 + u32::from(bit)));
+            if page.is_full() {
+                return;
+            }
+        }
+    }
+}
+
+impl View<'_> {
+    // Which of at most 64 places are in the set. It does not matter what it says about those that
+    // are not in `wanted`.
+    fn mask(self, places: &[[u8; 2]], wanted: u64) -> u64 {
+        match self {
+            Self::Many(words) => {
+                let bits = places.iter().map(|place| u64::from(has(words, *place)));
+                bits.enumerate().fold(0, |mask, (bit, is_in)| mask | is_in << bit)
+            }
+            Self::Few(_) => ones(wanted).fold(0, |mask, bit| {
+                let place = places.get(usize::from(bit)).copied().unwrap_or_default();
+                mask | u64::from(self.contains(place)) << bit
+            }),
+        }
+    }
+
+    // The bits of 64 places.
+    fn word(self, number: usize) -> u64 {
+        match self {
+            Self::Many(words) => words.get(number).copied().map_or(0, u64::from_le_bytes),
+            Self::Few(places) => {
+                let low = u32::try_from(number).unwrap_or(u32::MAX).saturating_mul(64);
+                let place = |place: &[u8; 2]| u32::from(u16::from_le_bytes(*place));
+                let start = places.partition_point(|other| place(other) < low);
+                let rest = places.get(start..).unwrap_or_default();
+                let within = rest.iter().map(place).take_while(|place| *place < low + 64);
+                within.fold(0, |mask, place| mask | 1 << (place - low))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::set::tests::{places, set_of};
+    use crate::set::{CAPACITY, Set};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_walk_goes_through_what_is_in_all_sets(
+            sets in proptest::collection::vec(places(), 0..4),
+            without in proptest::option::of(places()),
+            start in 0..CAPACITY,
+            len in prop_oneof![0..200_u32, Just(CAPACITY)],
+            skip in prop_oneof![Just(0), 0_u64..100, 0_u64..20_000],
+            limit in prop_oneof![1_usize..50, Just(100_000)],
+        ) {
+            let range = start..(start + len).min(CAPACITY);
+            let expected = range.clone().rev().filter(|place| {
+                let is_in = |places: &BTreeSet<u16>| places.contains(&u16::try_from(*place).unwrap());
+                sets.iter().all(is_in) && !without.as_ref().is_some_and(is_in)
+            });
+            let expected: Vec<u32> = expected.collect();
+            let sets: Vec<Set> = sets.iter().map(set_of).collect();
+            let without = without.as_ref().map(set_of);
+            let views: Vec<View<'_>> = sets.iter().map(Set::view).collect();
+            let without = without.as_ref().map(Set::view);
+            let walk = Walk { range, sets: &views, without };
+
+            let mut page = Page::new(skip, limit);
+            walk.go(&mut page, |place| place);
+            let there = expected.iter().copied().skip(usize::try_from(skip).unwrap()).take(limit);
+            prop_assert_eq!(&page.found, &there.collect::<Vec<_>>());
+            prop_assert_eq!(page.skip, skip.saturating_sub(expected.len() as u64));
+            prop_assert_eq!(walk.leads_anywhere(), !expected.is_empty());
+
+            let mut all = Page::<()>::new(u64::MAX, 1);
+            walk.go(&mut all, |_| ());
+            prop_assert_eq!(u64::MAX - all.skip, expected.len() as u64);
+        }
+    }
+}
