@@ -4,42 +4,83 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use activity::Facets;
 use bench_data::{Activity, Profile, Shape, Triggered};
 use domain::environment::Home;
-use domain::ids::EnvironmentId;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 
 use crate::ALLOCATED;
 use crate::facts::{Numbers, Question};
 use crate::oracle::Expected;
-#[cfg(feature = "postgres")]
-use crate::postgresql::Postgres;
-use crate::sqlite::Sqlite;
+use crate::system::Peer;
 use crate::tidings::Tidings;
 
-/// How many notifications are taken in at once.
+/// How many notifications are taken in at once, before there is a clock and with it.
+const IN_BULK: usize = 10_000;
 const AT_ONCE: usize = 1_000;
 const SEED: u64 = 1;
 
-/// Everybody with the same notifications, and how long the last of them took.
+/// Everybody with the same notifications.
 pub(crate) struct Loaded {
-    pub(crate) size: u64,
     pub(crate) expected: Vec<Expected>,
     pub(crate) questions: Vec<Question>,
-    pub(crate) redb: (Tidings, Duration),
-    pub(crate) memory: (Tidings, Duration),
+    pub(crate) redb: Clocked<Tidings>,
+    pub(crate) memory: Clocked<Tidings>,
     /// How many bytes the memory store and its index have taken.
     pub(crate) in_memory: usize,
-    pub(crate) sqlite: (Sqlite, Duration),
-    #[cfg(feature = "postgres")]
-    pub(crate) postgres: Option<(Postgres, Duration)>,
+    pub(crate) peers: Vec<Clocked<Box<dyn Peer>>>,
+    numbers: Numbers,
 }
 
-/// Everything from the first to the last notification.
+/// Somebody, and how long the last notifications took, with every index in place.
+pub(crate) struct Clocked<T> {
+    pub(crate) it: T,
+    took: Duration,
+    count: u32,
+}
+
+impl<T> Clocked<T> {
+    const fn new(it: T) -> Self {
+        Self { it, took: Duration::ZERO, count: 0 }
+    }
+
+    fn clock(&mut self, run: impl FnOnce(&mut T)) {
+        let start = Instant::now();
+        run(&mut self.it);
+        self.took += start.elapsed();
+    }
+
+    // A new beginning, with so many notifications to come.
+    fn start(&mut self, count: u64) {
+        self.took = Duration::ZERO;
+        self.count = u32::try_from(count).unwrap();
+    }
+
+    /// How long each of the last notifications took.
+    pub(crate) fn each(&self) -> Duration {
+        self.took / self.count
+    }
+}
+
+// How many of the notifications are taken in with a clock.
+fn clocked(size: u64) -> u64 {
+    (size / 5).clamp(1_000, 200_000)
+}
+
+/// Everything from the first to the last notification, in batches.
 struct Batches {
     activity: Activity,
     left: u64,
+    at_once: usize,
+}
+
+impl Batches {
+    fn new(size: u64) -> Self {
+        let profile = Profile { bodies: false, ..Profile::default() };
+        let at_once = usize::try_from(size / 5).unwrap().clamp(1, IN_BULK);
+        Self { activity: Activity::new(profile, home(), SEED), left: size, at_once }
+    }
 }
 
 impl Iterator for Batches {
@@ -47,20 +88,15 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Vec<Triggered>> {
         let (mut batch, mut count) = (Vec::new(), 0);
-        while self.left > 0 && count < AT_ONCE {
+        while self.left > 0 && count < self.at_once {
             let mut triggered = self.activity.next().unwrap();
-            triggered.notifications.truncate(usize::try_from(self.left).unwrap());
+            triggered.notifications.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
             count += triggered.notifications.len();
             self.left -= triggered.notifications.len() as u64;
             batch.push(triggered);
         }
         (!batch.is_empty()).then_some(batch)
     }
-}
-
-fn batches(size: u64) -> Batches {
-    let profile = Profile { bodies: false, ..Profile::default() };
-    Batches { activity: Activity::new(profile, home(), SEED), left: size }
 }
 
 fn home() -> Home {
@@ -70,85 +106,86 @@ fn home() -> Home {
     }
 }
 
-fn environment() -> EnvironmentId {
-    home().environment_id
-}
-
 // What is asked can only be said when everything has happened.
 fn shapes(size: u64) -> Vec<Shape> {
-    let mut batches = batches(size);
+    let mut batches = Batches::new(size);
     let last = batches.by_ref().last().unwrap();
     Shape::all(&batches.activity, last.last().unwrap().created_at)
 }
 
-/// How many of the notifications are taken in with all indexes in place, and with a clock.
-pub(crate) fn timed(size: u64) -> u64 {
-    (size / 5).clamp(1_000, 200_000)
+/// The facets of some notifications.
+pub(crate) fn some_facets() -> Vec<Facets> {
+    let triggered = Batches::new(20_000).flatten();
+    triggered.flat_map(|one| one.notifications).map(|one| Facets::from(&one)).collect()
 }
 
-/// Gives everybody in `folder` so many notifications.
-pub(crate) fn load(
-    size: u64,
-    folder: &Path,
-    #[cfg(feature = "postgres")] mut postgres: Option<Postgres>,
-) -> Loaded {
-    let shapes = shapes(size);
-    let before = ALLOCATED.current_usage();
-    let memory = Tidings::new(Arc::new(MemoryStore::default()), environment(), &shapes);
-    let mut in_memory = ALLOCATED.current_usage() - before;
-    let file = RedbStore::open(folder.join("tidings.redb")).unwrap();
-    let redb = Tidings::new(Arc::new(file), environment(), &shapes);
-    let sqlite = Sqlite::create(&folder.join("sqlite.db"));
-    let mut numbers = Numbers::default();
-    let questions = shapes.iter().map(|shape| numbers.question(shape)).collect();
-    let mut expected: Vec<_> = shapes.into_iter().map(Expected::nothing).collect();
-    let [mut for_redb, mut for_memory, mut for_sqlite] = [Duration::ZERO; 3];
-    #[cfg(feature = "postgres")]
-    let mut for_postgres = Duration::ZERO;
-    let (mut done, mut is_timed) = (0, false);
-    for batch in batches(size) {
-        if !is_timed && done >= size - timed(size) {
-            is_timed = true;
-            sqlite.index();
-            [for_redb, for_memory, for_sqlite] = [Duration::ZERO; 3];
-            #[cfg(feature = "postgres")]
-            if let Some(postgres) = &mut postgres {
-                postgres.index();
-                for_postgres = Duration::ZERO;
-            }
-        }
+/// Gives everybody so many notifications, Tidings in a file at `path` and in memory.
+pub(crate) fn load(size: u64, path: &Path, peers: Vec<Box<dyn Peer>>) -> Loaded {
+    let mut loaded = Loaded::nothing(size, path, peers);
+    let (mut batches, mut is_clocked) = (Batches::new(size), false);
+    while let Some(batch) = batches.next() {
         for one in batch.iter().flat_map(|triggered| &triggered.notifications) {
-            expected.iter_mut().for_each(|expected| expected.look_at(one));
-            done += 1;
+            loaded.expected.iter_mut().for_each(|expected| expected.look_at(one));
         }
-        for_redb += time(|| redb.append(&batch));
-        let before = ALLOCATED.current_usage();
-        for_memory += time(|| memory.append(&batch));
-        in_memory = (in_memory + ALLOCATED.current_usage()).saturating_sub(before);
-        let rows: Vec<_> = batch.iter().map(|one| numbers.transaction(one)).collect();
-        for_sqlite += time(|| sqlite.append(&rows));
-        #[cfg(feature = "postgres")]
-        if let Some(postgres) = &mut postgres {
-            for_postgres += time(|| postgres.append(&rows));
+        loaded.take_in(&batch);
+        if !is_clocked {
+            // Such large batches leave more to do than one step each.
+            loaded.settle();
+        }
+        if !is_clocked && batches.left <= clocked(size) {
+            is_clocked = true;
+            batches.at_once = AT_ONCE;
+            loaded.start_clocks(batches.left);
         }
     }
-    for_redb += time(|| redb.settle());
-    for_memory += time(|| memory.settle());
-    Loaded {
-        size,
-        expected,
-        questions,
-        redb: (redb, for_redb),
-        memory: (memory, for_memory),
-        in_memory,
-        sqlite: (sqlite, for_sqlite),
-        #[cfg(feature = "postgres")]
-        postgres: postgres.map(|postgres| (postgres, for_postgres)),
-    }
+    loaded.settle();
+    loaded
 }
 
-pub(crate) fn time(run: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    run();
-    start.elapsed()
+impl Loaded {
+    fn nothing(size: u64, path: &Path, peers: Vec<Box<dyn Peer>>) -> Self {
+        let shapes = shapes(size);
+        let environment = home().environment_id;
+        let file = RedbStore::open(path).unwrap();
+        let memory = MemoryStore::default();
+        let mut numbers = Numbers::default();
+        Self {
+            questions: shapes.iter().map(|shape| numbers.question(shape)).collect(),
+            redb: Clocked::new(Tidings::new(Arc::new(file), environment, &shapes)),
+            memory: Clocked::new(Tidings::new(Arc::new(memory), environment, &shapes)),
+            in_memory: 0,
+            expected: shapes.into_iter().map(Expected::nothing).collect(),
+            peers: peers.into_iter().map(Clocked::new).collect(),
+            numbers,
+        }
+    }
+
+    fn start_clocks(&mut self, left: u64) {
+        self.redb.start(left);
+        self.memory.start(left);
+        for peer in &mut self.peers {
+            peer.it.index();
+            peer.start(left);
+        }
+    }
+
+    fn take_in(&mut self, batch: &[Triggered]) {
+        self.redb.clock(|redb| redb.append(batch));
+        self.in_memory(|memory| memory.append(batch));
+        let rows: Vec<_> = batch.iter().map(|one| self.numbers.transaction(one)).collect();
+        for peer in &mut self.peers {
+            peer.clock(|peer| peer.append(&rows));
+        }
+    }
+
+    fn settle(&mut self) {
+        self.redb.clock(|redb| redb.settle());
+        self.in_memory(|memory| memory.settle());
+    }
+
+    fn in_memory(&mut self, run: impl FnOnce(&mut Tidings)) {
+        let before = ALLOCATED.current_usage();
+        self.memory.clock(run);
+        self.in_memory = (self.in_memory + ALLOCATED.current_usage()).saturating_sub(before);
+    }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use postgres::{Client, NoTls, Statement};
 
 use crate::facts::{Fact, Transaction, channels};
-use crate::sql::Way;
-use crate::system::{Database, System};
+use crate::sql::{Dialect, Way};
+use crate::system::{Peer, System};
 
 /// How many notifications are put into it: more would take longer than everything else together.
 pub(crate) const MOST: u64 = 1_100_000;
@@ -74,11 +74,22 @@ impl Postgres {
         client.batch_execute(CREATE).unwrap();
         Self { client, url: url.into() }
     }
+}
 
-    /// Takes in what was triggered, in one transaction.
-    pub(crate) fn append(&mut self, triggered: &[Transaction]) {
+impl Peer for Postgres {
+    fn name(&self) -> &'static str {
+        "PostgreSQL"
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn append(&mut self, triggered: &[Transaction]) {
         let mut lines: [String; 5] = Default::default();
-        triggered.iter().for_each(|one| write(one, &mut lines));
+        for one in triggered {
+            write(one, &mut lines);
+        }
         let mut transaction = self.client.transaction().unwrap();
         for (table, lines) in TABLES.iter().zip(&lines) {
             let mut copy = transaction.copy_in(&format!("COPY {table} FROM STDIN")).unwrap();
@@ -88,13 +99,11 @@ impl Postgres {
         transaction.commit().unwrap();
     }
 
-    /// Makes the indexes.
-    pub(crate) fn index(&mut self) {
+    fn index(&mut self) {
         self.client.batch_execute(INDEXES).unwrap();
     }
 
-    /// Puts everything in its place, and says how many bytes that is.
-    pub(crate) fn settle(&mut self) -> u64 {
+    fn settle(&mut self) -> u64 {
         for table in TABLES {
             self.client.batch_execute(&format!("VACUUM (ANALYZE) {table}")).unwrap();
         }
@@ -105,15 +114,16 @@ impl Postgres {
         u64::try_from(bytes).unwrap()
     }
 
-    /// Connects anew, and says how long that and the answer to a question takes.
-    pub(crate) fn reopen(&self, way: &Way) -> Duration {
+    fn reopen(&self, way: &Way) -> Duration {
         let start = Instant::now();
         connect(&self.url).query(way.sql.as_str(), &[]).unwrap();
         start.elapsed()
     }
-}
 
-impl Database for Postgres {
+    fn index_combinations(&mut self) -> bool {
+        false
+    }
+
     fn prepare<'s>(&'s mut self, ways: &[&Way]) -> Box<dyn System + 's> {
         let prepare = |way: &&Way| self.client.prepare(&way.sql).unwrap();
         let statements = ways.iter().map(prepare).collect();

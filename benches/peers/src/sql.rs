@@ -15,6 +15,7 @@ use crate::facts::{Column, Group, Question};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "nobody speaks it"))]
     Postgres,
 }
 
@@ -37,9 +38,10 @@ struct List {
 
 /// Every way to answer a question.
 pub(crate) fn ways(question: &Question, dialect: Dialect) -> Vec<Way> {
-    let mut ways = vec![everywhere(question, "the planner decides", "notifications n", "n.ordinal")];
+    let mut ways =
+        vec![everywhere(question, "the planner decides", "notifications n", "n.ordinal")];
     if question.transaction.is_some() {
-        return vec![of_transaction(question)];
+        return of_transaction(question);
     }
     match dialect {
         Dialect::Sqlite => {
@@ -68,9 +70,7 @@ fn list(group: &Group, dialect: Dialect) -> Option<List> {
     let list = match (group.column, dialect) {
         (Column::Channel, _) => linked("channels", "channels n", "n.channel"),
         (Column::Topic, _) => linked("topics", "topics n", "n.topic"),
-        (Column::Subscription, _) => {
-            linked("subscriptions", "subscriptions n", "n.subscription")
-        }
+        (Column::Subscription, _) => linked("subscriptions", "subscriptions n", "n.subscription"),
         // An index on what does not matter would have nearly everything in it.
         (Column::Severity, _) if group.values.contains(&0) => return None,
         (Column::Subscriber, Dialect::Sqlite) => {
@@ -89,10 +89,9 @@ fn list(group: &Group, dialect: Dialect) -> Option<List> {
         (Column::Subscriber, Dialect::Postgres) => single("by_subscriber", table, "n.subscriber"),
         (Column::Workflow, Dialect::Postgres) => single("by_workflow", table, "n.workflow"),
         (Column::Contexts, Dialect::Postgres) => single("by_contexts", table, "n.contexts"),
-        (Column::Severity, Dialect::Postgres) => List {
-            also: "n.severity > 0",
-            ..single("by_severity", table, "n.severity")
-        },
+        (Column::Severity, Dialect::Postgres) => {
+            List { also: "n.severity > 0", ..single("by_severity", table, "n.severity") }
+        }
     };
     Some(list)
 }
@@ -106,16 +105,27 @@ fn everywhere(question: &Question, name: &str, from: &str, order: &str) -> Way {
     Way { name: name.into(), sql }
 }
 
-fn of_transaction(question: &Question) -> Way {
+// A transaction is a run of ordinals.
+fn of_transaction(question: &Question) -> Vec<Way> {
     let name = question.transaction.as_deref().unwrap_or_default();
-    let mut filters = filters(question, None);
-    filters.insert(0, format!("t.name = '{name}'"));
-    let (filters, page) = (filters.join(" AND "), page(question));
-    let sql = format!(
+    let rest = and(&filters(question, None));
+    let page = page(question);
+    let joined = format!(
         "SELECT n.ordinal FROM transactions t JOIN notifications n \
-         ON n.ordinal BETWEEN t.first AND t.last WHERE {filters} ORDER BY n.ordinal DESC {page}"
+         ON n.ordinal BETWEEN t.first AND t.last \
+         WHERE t.name = '{name}'{rest} ORDER BY n.ordinal DESC {page}"
     );
-    Way { name: "transactions".into(), sql }
+    let end = |end| format!("(SELECT t.{end} FROM transactions t WHERE t.name = '{name}')");
+    let between = format!(
+        "SELECT n.ordinal FROM notifications n WHERE n.ordinal BETWEEN {} AND {}{rest} \
+         ORDER BY n.ordinal DESC {page}",
+        end("first"),
+        end("last")
+    );
+    vec![
+        Way { name: "transactions, joined".into(), sql: joined },
+        Way { name: "transactions".into(), sql: between },
+    ]
 }
 
 // The ways along the lists of the group at that place.
@@ -124,7 +134,7 @@ fn along(question: &Question, at: usize, list: &List) -> Vec<Way> {
     let List { name, from, key, .. } = list;
     let mut filters = filters(question, Some(at));
     filters.extend((!list.also.is_empty()).then(|| list.also.into()));
-    let rest: String = filters.iter().map(|filter| format!(" AND {filter}")).collect();
+    let rest = and(&filters);
     let (page, most) = (page(question), question.skip + question.limit);
     let distinct = if list.overlaps && values.len() > 1 { "DISTINCT " } else { "" };
     let is_any = is_any(key, values);
@@ -164,6 +174,11 @@ fn filters(question: &Question, but: Option<usize>) -> Vec<String> {
         )
     }));
     filters
+}
+
+// Further conditions.
+fn and(filters: &[String]) -> String {
+    filters.iter().fold(String::new(), |sql, filter| sql + " AND " + filter)
 }
 
 fn filter(Group { column, values }: &Group) -> String {
@@ -217,7 +232,7 @@ pub(crate) fn made_for(question: &Question) -> Option<Way> {
         return Some(Way { name: "by_three".into(), sql });
     }
     let others = question.groups.iter().filter(|group| group.column == Column::Subscriber);
-    let others: String = others.map(|group| format!(" AND {}", filter(group))).collect();
+    let others = and(&others.map(filter).collect::<Vec<_>>());
     let sql = format!(
         "SELECT n.ordinal FROM workflow_channels n WHERE n.workflow = {workflow} \
          AND n.channel = {channel}{others} ORDER BY n.ordinal DESC {page}"

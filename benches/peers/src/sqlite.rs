@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, Statement, params};
 
 use crate::facts::{Fact, Transaction, channels};
-use crate::sql::Way;
-use crate::system::{Database, System};
+use crate::sql::{Dialect, Way};
+use crate::system::{Peer, System};
 
 // A rowid is an ordinal. A list has every column that is searched for behind its key, so that a
 // search never leaves it. The lists of what a notification can have several of are tables, and the
@@ -41,8 +41,8 @@ CREATE INDEX by_severity
   WHERE severity > 0;
 ANALYZE;
 ";
-// Lists for two or three terms at once. Nobody has one for every combination.
-const MADE_FOR_PAIRS: &str = "
+// Lists for the combinations of terms that are asked for. Nobody has one for every combination.
+const COMBINATIONS: &str = "
 CREATE TABLE workflow_channels (workflow INTEGER, channel INTEGER, ordinal INTEGER,
   subscriber INTEGER NOT NULL, PRIMARY KEY (workflow, channel, ordinal)) WITHOUT ROWID;
 INSERT INTO workflow_channels SELECT workflow, channel, ordinal, subscriber FROM channels
@@ -63,7 +63,7 @@ const LINK: &str = "(?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// A database in a file.
 pub(crate) struct Sqlite {
-    pub(crate) connection: Connection,
+    connection: Connection,
     path: PathBuf,
 }
 
@@ -74,19 +74,12 @@ impl Sqlite {
         sqlite
     }
 
-    pub(crate) fn open(path: &Path) -> Self {
+    fn open(path: &Path) -> Self {
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).unwrap();
         connection.execute_batch(SETTINGS).unwrap();
         connection.set_prepared_statement_cache_capacity(64);
         Self { connection, path: path.into() }
-    }
-
-    /// Takes in what was triggered, in one transaction.
-    pub(crate) fn append(&self, triggered: &[Transaction]) {
-        let transaction = self.connection.unchecked_transaction().unwrap();
-        triggered.iter().for_each(|one| self.append_one(one));
-        transaction.commit().unwrap();
     }
 
     fn append_one(&self, Transaction { name, facts }: &Transaction) {
@@ -103,7 +96,13 @@ impl Sqlite {
         for fact in facts {
             let Fact { ordinal, created_at, subscriber, contexts, workflow, severity, .. } = *fact;
             let row = params![
-                ordinal, created_at, subscriber, contexts, workflow, severity, fact.channels
+                ordinal,
+                created_at,
+                subscriber,
+                contexts,
+                workflow,
+                severity,
+                fact.channels
             ];
             notifications.execute(row).unwrap();
             let [in_channels, in_topics, in_subscriptions] = &mut lists;
@@ -114,19 +113,46 @@ impl Sqlite {
             }
         }
     }
+}
 
-    /// Makes the indexes.
-    pub(crate) fn index(&self) {
+fn link(list: &mut Statement<'_>, key: i64, fact: &Fact) {
+    let Fact { ordinal, subscriber, contexts, workflow, severity, channels, .. } = *fact;
+    let row = params![key, ordinal, subscriber, contexts, workflow, severity, channels];
+    list.execute(row).unwrap();
+}
+
+fn find(statement: &mut Statement<'_>) -> Vec<i64> {
+    let found = statement.query_map([], |row| row.get(0)).unwrap();
+    found.map(Result::unwrap).collect()
+}
+
+impl Peer for Sqlite {
+    fn name(&self) -> &'static str {
+        "SQLite"
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn append(&mut self, triggered: &[Transaction]) {
+        let transaction = self.connection.unchecked_transaction().unwrap();
+        for one in triggered {
+            self.append_one(one);
+        }
+        transaction.commit().unwrap();
+    }
+
+    fn index(&mut self) {
         self.connection.execute_batch(INDEXES).unwrap();
     }
 
-    /// Makes lists for the very combinations that are asked for.
-    pub(crate) fn index_pairs(&self) {
-        self.connection.execute_batch(MADE_FOR_PAIRS).unwrap();
+    fn index_combinations(&mut self) -> bool {
+        self.connection.execute_batch(COMBINATIONS).unwrap();
+        true
     }
 
-    /// Puts everything in its place, and says how many bytes that is.
-    pub(crate) fn settle(&self) -> u64 {
+    fn settle(&mut self) -> u64 {
         let sql = "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA optimize;";
         self.connection.execute_batch(sql).unwrap();
         let count = |sql: &str| self.connection.query_row(sql, [], |row| row.get(0));
@@ -136,28 +162,13 @@ impl Sqlite {
         u64::try_from((pages - free) * size).unwrap()
     }
 
-    /// Opens the file anew, and says how long that and the answer to a question takes.
-    pub(crate) fn reopen(&self, way: &Way) -> Duration {
+    fn reopen(&self, way: &Way) -> Duration {
         let start = Instant::now();
         let again = Self::open(&self.path);
         find(&mut again.connection.prepare(&way.sql).unwrap());
         start.elapsed()
     }
-}
 
-fn link(list: &mut Statement<'_>, key: i64, fact: &Fact) {
-    let Fact { ordinal, subscriber, contexts, workflow, severity, channels, .. } = *fact;
-    let row = params![key, ordinal, subscriber, contexts, workflow, severity, channels];
-    list.execute(row).unwrap();
-}
-
-/// The ordinals that a statement finds.
-fn find(statement: &mut Statement<'_>) -> Vec<i64> {
-    let found = statement.query_map([], |row| row.get(0)).unwrap();
-    found.map(Result::unwrap).collect()
-}
-
-impl Database for Sqlite {
     fn prepare<'s>(&'s mut self, ways: &[&Way]) -> Box<dyn System + 's> {
         let prepare = |way: &&Way| self.connection.prepare(&way.sql).unwrap();
         Box::new(Prepared(ways.iter().map(prepare).collect()))

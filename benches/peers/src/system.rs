@@ -3,7 +3,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use crate::sql::Way;
+use crate::facts::Transaction;
+use crate::sql::{Dialect, Way};
 
 /// Something that has the notifications and answers questions about them.
 pub(crate) trait System {
@@ -16,22 +17,39 @@ pub(crate) trait System {
     }
 }
 
-/// What a system costs, besides the time for a question.
-#[derive(Clone, Default)]
-pub(crate) struct Cost {
-    pub(crate) system: &'static str,
-    /// On disk or, where there is none, in memory: of everything, for each notification.
-    pub(crate) bytes: f64,
-    /// For each of the last notifications, in transactions of a thousand.
-    pub(crate) insert: Duration,
-    /// Until the first answer.
-    pub(crate) open: Option<Duration>,
-    /// In memory once every question has been answered, in bytes: the index, and pages of a file.
-    pub(crate) memory: Option<(usize, usize)>,
+impl<S: System> System for &mut S {
+    fn find(&mut self, shape: usize) -> Vec<i64> {
+        S::find(self, shape)
+    }
+
+    fn run(&mut self, shape: usize) {
+        S::run(self, shape);
+    }
 }
 
-/// A database that has several ways to answer a question.
-pub(crate) trait Database {
+/// A database that takes in the same as Tidings, and has several ways to answer a question.
+pub(crate) trait Peer {
+    /// What it is called.
+    fn name(&self) -> &'static str;
+
+    /// What it understands.
+    fn dialect(&self) -> Dialect;
+
+    /// Takes in what was triggered, in one transaction.
+    fn append(&mut self, triggered: &[Transaction]);
+
+    /// Makes the indexes. Most rows are there before.
+    fn index(&mut self);
+
+    /// Makes lists for the very combinations of terms that are asked for, if it is to be tried.
+    fn index_combinations(&mut self) -> bool;
+
+    /// Puts everything in its place, and says how many bytes that is.
+    fn settle(&mut self) -> u64;
+
+    /// Opens it anew, and says how long that and the answer to a question takes.
+    fn reopen(&self, way: &Way) -> Duration;
+
     /// What answers the questions of these statements, by their number.
     fn prepare<'s>(&'s mut self, ways: &[&Way]) -> Box<dyn System + 's>;
 }

@@ -7,6 +7,7 @@ use bench_data::{Shape, Triggered, Wanted};
 use domain::ids::EnvironmentId;
 use domain::notification::Ordinal;
 use store::Store;
+use store::memory::MemoryStore;
 
 use crate::system::System;
 
@@ -27,11 +28,7 @@ pub(crate) struct Question {
 }
 
 impl Tidings {
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        environment: EnvironmentId,
-        shapes: &[Shape],
-    ) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, environment: EnvironmentId, shapes: &[Shape]) -> Self {
         let questions = shapes.iter().map(question).collect();
         Self { index: ActivityIndex::default(), store, environment, questions }
     }
@@ -53,6 +50,12 @@ impl Tidings {
     /// Does what is left to do.
     pub(crate) fn settle(&self) {
         self.index.tend_all(&*self.store, self.environment).unwrap();
+    }
+
+    /// Leaves the store to whoever else has it.
+    pub(crate) fn leave(&mut self) {
+        self.store = Arc::new(MemoryStore::default());
+        self.index = ActivityIndex::default();
     }
 
     /// The same with nothing in memory.
@@ -85,7 +88,8 @@ impl System for Tidings {
 
 fn question(shape: &Shape) -> Question {
     let filter = Filter::new(shape.after, shape.before, shape.transaction.clone());
-    let filter = shape.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(term)));
+    let filter =
+        shape.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(term)));
     Question { filter, skip: shape.skip(), limit: shape.limit as usize + 1 }
 }
 

@@ -25,6 +25,12 @@ pub(crate) struct Page<T> {
     pub(crate) found: Vec<T>,
 }
 
+// How many places 64 words have.
+const LINE: u32 = 64 * 64;
+
+/// How many places a list has for which it is not worth while to test each of them in several sets.
+const LONG: usize = 512;
+
 impl<T> Page<T> {
     pub(crate) fn new(skip: u64, limit: usize) -> Self {
         Self { skip, limit, found: Vec::with_capacity(limit.min(64)) }
@@ -54,10 +60,11 @@ impl Walk<'_> {
             View::Few(places) => Some((number, *places)),
             View::Many(_) => None,
         });
+        let is_long = |places: &[[u8; 2]]| places.len() >= LONG && self.sets.len() > 2;
         match lists.min_by_key(|(_, places)| places.len()) {
-            Some((number, places)) => self.along(places, number, page, at),
+            Some((number, places)) if !is_long(places) => self.along(places, number, page, at),
             None if self.sets.is_empty() && self.without.is_none() => self.through(page, at),
-            None => self.across(page, at),
+            Some(_) | None => self.across(page, at),
         }
     }
 
@@ -108,25 +115,41 @@ impl Walk<'_> {
         }
     }
 
-    // Every set has a bit for each place.
+    // 64 words at a time are looked at, most of which have nothing where little matches.
     fn across<T>(&self, page: &mut Page<T>, mut at: impl FnMut(u32) -> T) {
-        let words = self.range.start / 64..self.range.end.div_ceil(64);
-        for word in words.rev() {
-            let number = usize::try_from(word).unwrap_or(usize::MAX);
-            let within = |bound: u32| {
-                let bits = bound.saturating_sub(word * 64).min(64);
-                1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1)
-            };
-            let mut mask = within(self.range.end) & !within(self.range.start);
-            for set in self.sets {
-                mask &= set.word(number);
+        let lines = self.range.start / LINE..self.range.end.div_ceil(LINE);
+        for line in lines.rev() {
+            let start = line * LINE;
+            let mut words = [u64::MAX; 64];
+            let is_empty = |words: &[u64; 64]| words.iter().fold(0, |all, word| all | word) == 0;
+            let is_list = |set: &&View<'_>| matches!(set, View::Few(_));
+            // Bits are quicker than lists.
+            self.sets
+                .iter()
+                .filter(|set| !is_list(set))
+                .for_each(|set| set.keep_in(start, &mut words));
+            for list in self.sets.iter().filter(is_list) {
+                if !is_empty(&words) {
+                    list.keep_in(start, &mut words);
+                }
             }
-            if let Some(without) = self.without {
-                mask &= !without.word(number);
+            if is_empty(&words) {
+                continue;
             }
-            page.take(mask, |bit| at(word * 64 + u32::from(bit)));
-            if page.is_full() {
-                return;
+            for (at_word, word) in (0_u32..64).rev().zip(words.iter().rev()) {
+                let (place, mut word) = (start + at_word * 64, *word);
+                let within = |bound: u32| {
+                    let bits = bound.saturating_sub(place).min(64);
+                    1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1)
+                };
+                word &= within(self.range.end) & !within(self.range.start);
+                if let Some(without) = self.without {
+                    word &= !without.word(place);
+                }
+                page.take(word, |bit| at(place + u32::from(bit)));
+                if page.is_full() {
+                    return;
+                }
             }
         }
     }
@@ -137,6 +160,11 @@ impl View<'_> {
     // are not in `wanted`.
     fn mask(self, places: &[[u8; 2]], wanted: u64) -> u64 {
         match self {
+            // So few are guessed.
+            Self::Many(words) if wanted.count_ones() < 8 => ones(wanted).fold(0, |mask, bit| {
+                let place = places.get(usize::from(bit)).copied().unwrap_or_default();
+                mask | u64::from(has(words, place)) << bit
+            }),
             Self::Many(words) => {
                 let bits = places.iter().map(|place| u64::from(has(words, *place)));
                 bits.enumerate().fold(0, |mask, (bit, is_in)| mask | is_in << bit)
@@ -148,17 +176,47 @@ impl View<'_> {
         }
     }
 
-    // The bits of 64 places.
-    fn word(self, number: usize) -> u64 {
+    // Keeps the bits of the places from `start` on that are in the set.
+    fn keep_in(self, start: u32, words: &mut [u64; 64]) {
+        let mut own = [0; 64];
         match self {
-            Self::Many(words) => words.get(number).copied().map_or(0, u64::from_le_bytes),
+            Self::Many(all) => {
+                let from = usize::try_from(start / 64).unwrap_or(usize::MAX);
+                let line = all.get(from..).and_then(<[_]>::split_first_chunk::<64>);
+                if let Some((line, _)) = line {
+                    own = line.map(u64::from_le_bytes);
+                }
+            }
             Self::Few(places) => {
-                let low = u32::try_from(number).unwrap_or(u32::MAX).saturating_mul(64);
                 let place = |place: &[u8; 2]| u32::from(u16::from_le_bytes(*place));
-                let start = places.partition_point(|other| place(other) < low);
-                let rest = places.get(start..).unwrap_or_default();
-                let within = rest.iter().map(place).take_while(|place| *place < low + 64);
-                within.fold(0, |mask, place| mask | 1 << (place - low))
+                let first = places.partition_point(|other| place(other) < start);
+                let rest = places.get(first..).unwrap_or_default();
+                for place in rest.iter().map(place).take_while(|place| *place < start + LINE) {
+                    let at = usize::try_from((place - start) / 64).unwrap_or_default();
+                    if let Some(word) = own.get_mut(at) {
+                        *word |= 1 << (place % 64);
+                    }
+                }
+            }
+        }
+        for (word, own) in words.iter_mut().zip(own) {
+            *word &= own;
+        }
+    }
+
+    // The bits of the 64 places from `start` on.
+    fn word(self, start: u32) -> u64 {
+        match self {
+            Self::Many(words) => {
+                let word = usize::try_from(start / 64).ok().and_then(|at| words.get(at));
+                word.copied().map_or(0, u64::from_le_bytes)
+            }
+            Self::Few(places) => {
+                let place = |place: &[u8; 2]| u32::from(u16::from_le_bytes(*place));
+                let first = places.partition_point(|other| place(other) < start);
+                let rest = places.get(first..).unwrap_or_default();
+                let within = rest.iter().map(place).take_while(|place| *place < start + 64);
+                within.fold(0, |mask, place| mask | 1 << (place - start))
             }
         }
     }

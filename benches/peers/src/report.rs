@@ -1,0 +1,144 @@
+//! What was found out, as tables.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::beside::{Kind, Reading};
+use crate::compare::quantile;
+use crate::outcome::{Concurrency, Outcome};
+
+/// All tables about one size.
+pub(crate) fn report(outcome: &mut Outcome) -> String {
+    let mut report = format!("#### {} notifications\n\n", grouped(outcome.size));
+    writeln!(report, "{}\n\n{}\n", answers(outcome), costs(outcome)).unwrap();
+    if let Some(concurrency) = &mut outcome.concurrency {
+        let shapes: Vec<_> = outcome.rows.iter().map(|row| row.shape).collect();
+        let Concurrency { readers, writers } = concurrency;
+        for (store, (readings, pace)) in ["redb", "memory"].iter().zip(readers) {
+            let pace = grouped(*pace);
+            writeln!(report, "A reader on {store} beside a writer of {pace} notifications/s:\n")
+                .unwrap();
+            writeln!(report, "{}\n", reading(&shapes, readings)).unwrap();
+        }
+        for (store, kinds) in ["redb", "memory"].iter().zip(writers) {
+            writeln!(report, "Two writers on {store} who fill three segments:\n").unwrap();
+            writeln!(report, "{}\n", waiting(kinds)).unwrap();
+        }
+    }
+    report
+}
+
+fn answers(outcome: &Outcome) -> Table {
+    let mut head = vec!["µs for a page".to_owned(), "matches".into()];
+    for (at, system) in outcome.systems.iter().enumerate() {
+        head.push((*system).into());
+        head.extend((at >= 2).then(|| format!("{system} / redb")));
+    }
+    head.push("SQLite goes along".into());
+    head.push("with an index of its own".into());
+    let rows = outcome.rows.iter().map(|row| {
+        let mut cells = vec![row.shape.to_owned(), grouped(row.matches)];
+        for (at, median) in row.medians.iter().enumerate() {
+            cells.push(micros(*median));
+            cells.extend((at >= 2).then(|| ratio(*median, row.medians[0])));
+        }
+        cells.push(row.ways[0].clone());
+        cells.push(row.combination.map_or_else(String::new, micros));
+        cells
+    });
+    table(head, rows)
+}
+
+fn costs(outcome: &Outcome) -> Table {
+    let heads = [
+        "",
+        "bytes/notification",
+        "insert, µs/notification",
+        "open, ms",
+        "first answer, ms",
+        "tail and caches, MB",
+    ];
+    let rows = outcome.systems.iter().zip(&outcome.costs).map(|(system, cost)| {
+        let millis = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
+        vec![
+            (*system).to_owned(),
+            format!("{:.0}", float(cost.bytes) / float(outcome.size)),
+            micros(cost.insert),
+            cost.open.map_or_else(String::new, millis),
+            cost.first.map_or_else(String::new, millis),
+            cost.index_memory
+                .map_or_else(String::new, |bytes| format!("{:.1}", float(bytes as u64) / 1e6)),
+        ]
+    });
+    table(heads.map(str::to_owned).into(), rows)
+}
+
+fn reading(shapes: &[&str], readings: &[[Reading; 2]]) -> Table {
+    let heads = ["µs", "median alone", "beside", "slower by", "p99 alone", "beside", "slower by"];
+    let rows = shapes.iter().zip(readings).map(|(shape, [alone, beside])| {
+        let compared = |alone, beside| [micros(alone), micros(beside), ratio(beside, alone)];
+        let mut cells = vec![(*shape).to_owned()];
+        cells.extend(compared(alone.median, beside.median));
+        cells.extend(compared(alone.last_percent, beside.last_percent));
+        cells
+    });
+    table(heads.map(str::to_owned).into(), rows)
+}
+
+fn waiting(kinds: &mut [Kind]) -> Table {
+    let heads = ["µs", "times", "median", "p99", "longest"];
+    let rows =
+        kinds.iter_mut().filter(|kind| !kind.times.is_empty()).map(|Kind { name, times }| {
+            let mut cells = vec![(*name).to_owned(), grouped(times.len() as u64)];
+            cells.extend([0.5, 0.99, 1.0].map(|share| micros(quantile(times, share))));
+            cells
+        });
+    table(heads.map(str::to_owned).into(), rows)
+}
+
+// What is not in the first column, and is no name, is a number.
+fn table(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(head).add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn micros(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    match micros {
+        micros if micros < 10.0 => format!("{micros:.2}"),
+        micros if micros < 100.0 => format!("{micros:.1}"),
+        micros =>
+        {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded")]
+            grouped(micros.round() as u64)
+        }
+    }
+}
+
+fn ratio(of: Duration, to: Duration) -> String {
+    let ratio = of.as_secs_f64() / to.as_secs_f64();
+    if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it is for people to look at")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
