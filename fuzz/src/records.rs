@@ -84,6 +84,7 @@ impl Ruins {
             .clock(ManualClock::at(now))
             .entropy(SeededEntropy::new(1))
             .default_provider(Outbox::default())
+            .activity_segments(16)
             .build(Shared::new(Forgetful(self.0.clone())));
         match engine.environment(seeded::world().env.environment_id()) {
             Ok(env) => requests::text(&requests::call(&engine, &env, request)),

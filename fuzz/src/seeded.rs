@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use domain::ids::{IdempotencyKey, IntegrationId, MessageId, SubscriberId};
+use domain::ids::{IdempotencyKey, IntegrationId, MessageId, NotificationId, SubscriberId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
 use domain::trigger::Trigger;
@@ -46,6 +46,7 @@ pub fn prepare(world: World) -> World {
     add_channels(&world);
     add_topics(&world);
     add_translations(&world);
+    fill_a_segment(&world);
     trigger_and_deliver(&world);
     acme(&world).environments().create(parsed(json!({ "name": "Old", "color": "#000" }))).unwrap();
     world
@@ -243,6 +244,25 @@ fn add_translations(world: &World) {
     });
     let french = parsed(json!({ "locale": "fr-FR", "masterJson": texts }));
     assert_eq!(world.env.translations().import(&french).unwrap().failed, ["nobody-knows"]);
+}
+
+// Leaves behind a sealed segment of the activity index and the beginning of another one, of both of
+// which something is deleted.
+fn fill_a_segment(world: &World) {
+    let told = (0..9).map(|n| {
+        world.clock.advance(Duration::from_secs(1));
+        let transaction_id = Some(parsed(json!(format!("number {n}"))));
+        let trigger = trigger("inbox", json!(["bob", "cyd"]));
+        world.env.events().trigger(&Trigger { transaction_id, ..trigger }).unwrap()
+    });
+    let ids = told.flat_map(|receipt| receipt.notifications).map(|told| told.notification_id);
+    let ids: Vec<NotificationId> = ids.collect();
+    let notifications = world.env.notifications();
+    let third = notifications.get(ids[2]).unwrap();
+    assert_eq!(notifications.delete_before(third.created_at).unwrap(), 2);
+    for at in [5, 17] {
+        notifications.delete(ids[at]).unwrap();
+    }
 }
 
 // Leaves behind what was sent, what was refused, what will be tried again, what somebody has

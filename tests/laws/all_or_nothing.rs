@@ -116,13 +116,17 @@ fn preferences() {
 
 #[test]
 fn events() {
-    check(|world| world.env.events().trigger(&trigger("inbox", json!("ada"))));
-    check(|world| {
+    check_tended(|world| world.env.events().trigger(&trigger("inbox", json!("ada"))));
+    check_tended(|world| {
         let several = trigger("both", json!(["ada", { "subscriberId": "new", "phone": "1" }]));
         let context = json!({ "tenant": { "id": "acme", "data": { "new": true } }, "app": "new" });
         world.env.events().trigger(&Trigger { context: Some(parsed(context)), ..several })
     });
-    check(|world| {
+    // The segment is full, so that it is sealed.
+    let everybody = json!(["ada", "bob", "cyd"]);
+    let sealing = |world: &World| world.env.events().trigger(&trigger("inbox", everybody.clone()));
+    assert_eq!(check_tended(sealing), 2);
+    check_tended(|world| {
         let refused = trigger("nobody.knows", json!("ada"));
         let events = [trigger("inbox", json!("ada")), refused, trigger("email", json!("new"))];
         world.env.events().trigger_bulk(&events)
@@ -161,14 +165,28 @@ fn refused_events() {
 fn whatever_is_requested() {
     for request in requests::writing().filter(|request| !takes_steps(request)) {
         println!("{request}");
-        check(|world| ask(world, request));
+        let check_request = |request: &Value| {
+            if is_tended(request) {
+                check_tended(|world| ask(world, request));
+            } else {
+                check(|world| ask(world, request));
+            }
+        };
+        check_request(request);
         if request[0] == "idempotent" {
             continue;
         }
         let once = [&[json!("idempotent"), json!("new")], request.as_array().unwrap().as_slice()];
-        let once = json!(once.concat());
-        check(|world| ask(world, &once));
+        check_request(&json!(once.concat()));
     }
+}
+
+// What is in the tables is tended after these, and a failure there is nobody's.
+fn is_tended(request: &Value) -> bool {
+    let parts = request.as_array().unwrap().iter().filter_map(Value::as_str);
+    parts
+        .into_iter()
+        .any(|name| name.starts_with("events.") || name == "notifications.delete_before")
 }
 
 /// A refusal is kept in a transaction of its own, or the call was not made.
@@ -193,6 +211,85 @@ fn imports() {
         let once = json!(["idempotent", "new", import[0], import[1]]);
         check_steps(entries(), import, 1);
         check_steps(entries(), &once, 1);
+    }
+}
+
+/// An index is made in several transactions beside the one in use, which the last of them replaces:
+/// wherever that fails, the one in use is in order, and it is made when it is called again.
+#[test]
+fn an_index_that_is_made_anew() {
+    let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
+    let list = |world: &World| world.env.notifications().list(&everything).unwrap();
+    let expected = list(seeded::world());
+    for kind in [Fault::Call, Fault::Commit] {
+        for fault in (0..).map(kind) {
+            let (store, world) = faulty_world();
+            store.fail_at(fault);
+            let result = world.env.notifications().rebuild_index();
+            let has_failed = store.recover();
+            if result.is_err() {
+                assert_is_fault(&result, fault);
+            }
+            for _ in 0..2 {
+                assert_eq!(list(&world), expected, "{fault:?}");
+                check_indexes(&store);
+                world.env.notifications().rebuild_index().unwrap();
+            }
+            if !has_failed {
+                break;
+            }
+        }
+    }
+}
+
+/// What is old is deleted in several transactions, if that is a lot. What is not tended for a fault
+/// is tended the next time.
+#[test]
+fn deletions_of_what_is_old() {
+    let world = world_in(Shared::new(MemoryStore::default()));
+    let silent = json!({
+        "workflowId": "silent", "name": "Silent", "active": true,
+        "steps": [{ "type": "in_app", "template": { "body": "!" }, "filters": [is_urgent()] }],
+    });
+    world.env.workflows().create(parsed(silent)).unwrap();
+    let event: Trigger = parsed(json!({ "name": "silent", "to": ["ada", "bob"] }));
+    for events in [100, 100, 100, 100, 97] {
+        world.env.events().trigger_bulk(&vec![event.clone(); events]).unwrap();
+    }
+    let crowded = dump(&world.store);
+    let there = |world: &World| world.env.notifications().count(&NotificationQuery::default());
+    let many = there(&world).unwrap();
+    assert_eq!(many, 1_020);
+    let request = json!(["notifications.delete_before", "2026-12-01T00:00:00Z"]);
+    let recording = RecordingStore::default();
+    let undisturbed = world_with(&crowded, Shared::new(recording.clone()));
+    let before = recording.states().len();
+    assert_eq!(ask(&undisturbed, &request).unwrap(), json!(1_020));
+    let states = recording.states().split_off(before);
+    for (kind, stride) in [(Fault::Call as fn(_) -> _, 499), (Fault::Commit, 1)] {
+        for fault in (0..).step_by(stride).map(kind) {
+            let store = FaultyStore::default();
+            let world = world_with(&crowded, Shared::new(store.clone()));
+            store.fail_at(fault);
+            let result = ask(&world, &request);
+            let has_failed = store.recover();
+            match (&result, there(&world).unwrap()) {
+                // In between, or after the last of it.
+                (Err(_), left) => assert!(has_failed && [1_020, 20].contains(&left), "{left}"),
+                (Ok(_), left) => assert_eq!(left, 0, "{fault:?}"),
+            }
+            if !has_failed {
+                break;
+            }
+            if result.is_err() {
+                assert_is_fault(&result, fault);
+            }
+            let found = dump(&store);
+            assert!(found == crowded || states.contains(&found), "{fault:?} leaves half of it");
+            check_indexes(&store);
+            ask(&world, &request).unwrap();
+            assert!(dump(&store) == *states.last().unwrap(), "{fault:?} is not made up for");
+        }
     }
 }
 
@@ -282,9 +379,11 @@ fn reading() {
         json!({ "subscriberIds": ["ada", "bob"], "templates": ["both"] }),
         json!({ "emails": ["ada@example.org"], "search": "example" }),
         json!({ "templates": ["inbox", "both"] }),
+        json!({ "after": "2026-11-21T12:00:05Z", "severity": ["high"] }),
     ] {
         let query: NotificationQuery = parsed(query);
         check_read(|world| world.env.notifications().list(&query));
+        check_read(|world| world.env.notifications().count(&query));
         check_read(|world| {
             let first = world.env.notifications().list(&query)?.data.remove(0);
             world.env.notifications().get(first.id)
@@ -311,6 +410,48 @@ fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
             assert!(dump(&store) == before, "{fault:?} leaves something behind");
         }
     }
+}
+
+/// The same for an operation after which the activity index is tended: that the fault was there
+/// makes no difference, for what was committed, and the next one tends it as well. Says how many
+/// transactions it takes.
+#[track_caller]
+fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
+    let recording = RecordingStore::default();
+    let undisturbed = world_in(Shared::new(recording.clone()));
+    let before = recording.states();
+    let expected = operation(&undisturbed).unwrap();
+    // With the call as a whole, and then with every part of the upkeep.
+    let done = recording.states().split_off(before.len());
+    let (before, expected) = (before.last().unwrap(), format!("{expected:?}"));
+    assert!(done.first().is_some_and(|done| done != before), "the operation does nothing");
+
+    let mut made_up_for = BTreeSet::new();
+    for kind in [Fault::Call, Fault::Commit] {
+        for fault in (0..).map(kind) {
+            let (store, world) = faulty_world();
+            store.fail_at(fault);
+            let result = operation(&world);
+            let has_failed = store.recover();
+            let found = dump(&store);
+            if let Ok(answer) = &result {
+                assert_eq!(format!("{answer:?}"), expected, "{fault:?}");
+                let state = done.iter().position(|done| *done == found);
+                assert!(state.is_some(), "{fault:?} is hidden, and leaves something else behind");
+                made_up_for.extend(state.filter(|_| has_failed));
+                check_indexes(&store);
+            } else {
+                assert_is_fault(&result, fault);
+                assert!(found == *before, "{fault:?} leaves something behind");
+            }
+            if !has_failed {
+                assert!(found == *done.last().unwrap(), "without a fault");
+                break;
+            }
+        }
+    }
+    assert!(made_up_for.contains(&0), "no fault was after the commit");
+    done.len()
 }
 
 /// The same, with every `stride`th call, for a request that takes several transactions: what is
@@ -351,7 +492,8 @@ fn ask(world: &World, request: &Value) -> Result<Value> {
 }
 
 fn takes_steps(request: &Value) -> bool {
-    request[0] == "translations.import" || request[0] == "delivery.run_due"
+    let several = ["translations.import", "delivery.run_due", "notifications.rebuild_index"];
+    request[0].as_str().is_some_and(|name| several.contains(&name))
 }
 
 fn world_with(entries: &[Entry], store: Shared) -> World {

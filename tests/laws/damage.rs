@@ -4,26 +4,49 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
+use fuzz::facade::Shared;
 use fuzz::records::Ruins;
 use fuzz::requests;
+use fuzz::tables::{check_indexes, is_activity, load, records};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use store::Table;
+use store::memory::MemoryStore;
+use store::{Table, encoding};
+use tidings::domain::notification::{Notification, NotificationQuery};
 
 use crate::cases;
-use crate::seeded::entries;
+use crate::seeded::{entries, world_in};
 
 /// What finds its way through the tables.
-static REQUESTS: LazyLock<Vec<Value>> =
-    LazyLock::new(|| [requests::sound().to_vec(), requests::stopped()].concat());
+static REQUESTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let mut requests = [requests::sound().to_vec(), requests::stopped()].concat();
+    requests.retain(|request| !is_of_the_index(request));
+    requests
+});
+
+/// What finds its way through the activity index and through what it is made of.
+static OF_ACTIVITY: LazyLock<Vec<&Value>> = LazyLock::new(|| {
+    let of_activity = |request: &&Value| {
+        let parts = request.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut groups = parts.filter_map(|part| part.split_once('.'));
+        groups.any(|(group, _)| group == "notifications" || group == "events")
+    };
+    requests::sound().iter().filter(of_activity).collect()
+});
+
+// It reads everything there is, and so takes its time.
+fn is_of_the_index(request: &Value) -> bool {
+    let all = [json!("notifications.check_index"), json!("notifications.rebuild_index")];
+    all.contains(&request[0])
+}
 
 /// Damage that no value survives: an operation says which table it is in, or has not seen it.
 #[test]
 fn a_ruined_value_is_not_read_as_something_else() {
     let world = Ruins::default();
     let expected = answers(&world);
-    for table in Table::ALL {
+    for table in Table::ALL.into_iter().filter(|table| !is_activity(*table)) {
         for ruin in RUINS {
             let mut entries = entries_of(table);
             let ends = [entries.next(), entries.next_back()].into_iter().flatten();
@@ -37,6 +60,44 @@ fn a_ruined_value_is_not_read_as_something_else() {
             let name = table.name();
             assert!(is_found_out, "nobody sees what is in {name}");
         }
+    }
+}
+
+/// What is in the activity index has no form that only one thing can have. An operation says that
+/// something in it is damaged, or answers as if nothing were, or else comparing the index with the
+/// notifications shows that it is.
+#[test]
+fn a_ruined_index_is_found_out() {
+    let world = Ruins::default();
+    let requests = &*OF_ACTIVITY;
+    let answers = || requests.iter().map(|request| world.ask(request)).collect::<Vec<_>>();
+    let expected = answers();
+    let check = requests.iter().position(|request| request[0] == "notifications.check_index");
+    let check = check.expect("it is one of them");
+    let tables = Table::ALL.into_iter().filter(|table| is_activity(*table));
+    let complaints = tables.clone().map(complaint).collect::<Vec<_>>();
+    for table in tables {
+        let mut finds = 0;
+        for (key, value) in entries_of(table) {
+            let full: Ruin =
+                |value| [vec![0; value.len() / 2], vec![u8::MAX; value.len()]].concat();
+            for ruin in RUINS.into_iter().chain([full]) {
+                world.put(table, key, Some(&ruin(value)));
+                let answers = answers();
+                let is_found = answers[check] != expected[check];
+                for ((request, answer), expected) in requests.iter().zip(&answers).zip(&expected) {
+                    let is_right = answer == expected || complaints.contains(answer);
+                    let name = table.name();
+                    assert!(
+                        is_right || is_found,
+                        "{request} with {name} damaged\n{expected}\nbecomes\n{answer}"
+                    );
+                }
+                finds += usize::from(is_found);
+            }
+            world.put(table, key, Some(value));
+        }
+        assert!(finds > 0, "nobody sees what is in {}", table.name());
     }
 }
 
@@ -98,7 +159,7 @@ fn an_entry_that_leads_elsewhere_is_not_followed() {
 /// that do the latter.
 #[track_caller]
 fn check_seen_or_refused(world: &Ruins, table: Table, expected: &[String]) -> usize {
-    let complaint = format!("record in table `{}` is not readable", table.name());
+    let complaint = complaint(table);
     let answers = answers(world);
     for ((request, answer), expected) in REQUESTS.iter().zip(&answers).zip(expected) {
         let is_fine = answer == expected || *answer == complaint;
@@ -106,6 +167,10 @@ fn check_seen_or_refused(world: &Ruins, table: Table, expected: &[String]) -> us
         assert!(is_fine, "{request} with {name} damaged\n{expected}\nbecomes\n{answer}");
     }
     answers.iter().filter(|answer| **answer == complaint).count()
+}
+
+fn complaint(table: Table) -> String {
+    format!("record in table `{}` is not readable", table.name())
 }
 
 fn answers(world: &Ruins) -> Vec<String> {
@@ -125,6 +190,30 @@ proptest! {
         let entries: Vec<_> = entries_of(table).collect();
         let (key, value) = entries[which.index(entries.len())];
         check_calm(table, key, damage.to(value).as_deref());
+    }
+}
+
+/// However many notifications the head of the index says that there are, nobody counts up to there,
+/// and what makes the index anew makes it from those that are there.
+#[test]
+fn nobody_waits_for_what_is_not_there() {
+    let (key, head) = entries_of(Table::ActivityHeads).next().unwrap();
+    // The numbers, but for the time of the last notification.
+    for bit in (0..8 * (head.len() - 8)).filter(|bit| matches!(bit % 8, 0 | 4 | 7)) {
+        let mut damaged = head.to_vec();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let store = Shared::new(MemoryStore::default());
+        let world = world_in(store.clone());
+        load(&store, &[(Table::ActivityHeads, key.to_vec(), damaged)]);
+        let notifications = world.env.notifications();
+        let _ = (notifications.check_index(), notifications.list(&NotificationQuery::default()));
+
+        notifications.rebuild_index().unwrap();
+
+        check_indexes(&store);
+        let there = records::<Notification>(&store).len() as u64;
+        let found = notifications.count(&NotificationQuery::default()).unwrap();
+        assert_eq!(found, there, "with bit {bit} of the head another one");
     }
 }
 
@@ -151,7 +240,10 @@ fn nothing_overflows() {
 fn check_calm(table: Table, key: &[u8], value: Option<&[u8]>) {
     let world = Ruins::default();
     world.put(table, key, value);
-    for request in REQUESTS.iter() {
+    let is_indexed = is_activity(table) || table == Table::Notifications;
+    let of_index =
+        OF_ACTIVITY.iter().copied().filter(|request| is_indexed && is_of_the_index(request));
+    for request in REQUESTS.iter().chain(of_index) {
         let answer = catch_unwind(AssertUnwindSafe(|| world.ask(request)));
         let value = value.unwrap_or_default().escape_ascii();
         assert!(answer.is_ok(), "{request} panics where {} has `{value}`", table.name());
@@ -209,11 +301,11 @@ fn field(way: &str) -> String {
 }
 
 fn decoded(value: &[u8]) -> Option<Value> {
-    value.strip_prefix(b"\x01").and_then(|json| serde_json::from_slice(json).ok())
+    encoding::decode(value).ok().and_then(|json| serde_json::from_slice(&json).ok())
 }
 
 fn encoded(json: &Value) -> Vec<u8> {
-    [b"\x01".to_vec(), serde_json::to_vec(json).unwrap()].concat()
+    encoding::encode(&serde_json::to_vec(json).unwrap())
 }
 
 /// What makes nothing of a value.

@@ -1,8 +1,8 @@
 //! What was written yesterday is read today, and what is written today looks as it did yesterday.
 //!
 //! `tests/golden/disk/v1.jsonl` is everything that the seeded world leaves in its tables, an entry
-//! in a line: the table, the key in hexadecimal digits, and either the key that an index entry
-//! leads to or the encoding and the JSON text of a record, byte for byte.
+//! in a line: the table, the key in hexadecimal digits, and either what an index entry says or the
+//! bytes of a record, byte for byte, and the JSON that they stand for.
 //!
 //! A change of the layout, of a record or of what an operation writes turns
 //! [`the_layout_is_as_it_was`] red. If that is meant, and every older file can still be read, then
@@ -25,7 +25,7 @@ use fuzz::tables::{Entry, check_indexes, dump, load};
 use serde_json::{Value, json};
 use store::layout::FORMAT;
 use store::memory::MemoryStore;
-use store::{Store, Table};
+use store::{Store, Table, encoding};
 use tidings::domain::preference::PreferencesQuery;
 use tidings::{Clock, Engine, ManualClock, Outbox};
 
@@ -141,13 +141,17 @@ fn folder() -> PathBuf {
 }
 
 fn line((table, key, value): &Entry) -> String {
-    let (table, key) = (table.name(), hex(key));
-    match value.split_first() {
-        Some((encoding, json)) if json.first() == Some(&b'{') => {
-            let json = str::from_utf8(json).unwrap();
-            format!(r#"{{"table":"{table}","key":"{key}","encoding":{encoding},"value":{json}}}"#)
+    let (table, key, bytes) = (table.name(), hex(key), hex(value));
+    let json = encoding::decode(value).ok().and_then(|json| String::from_utf8(json.into()).ok());
+    match json.filter(|json| json.starts_with('{')) {
+        // The bytes are the text, or are not to be read by a person.
+        Some(json) if value[1..] == *json.as_bytes() => {
+            format!(r#"{{"table":"{table}","key":"{key}","encoding":1,"value":{json}}}"#)
         }
-        _ => format!(r#"{{"table":"{table}","key":"{key}","target":"{}"}}"#, hex(value)),
+        Some(json) => {
+            format!(r#"{{"table":"{table}","key":"{key}","bytes":"{bytes}","value":{json}}}"#)
+        }
+        None => format!(r#"{{"table":"{table}","key":"{key}","bytes":"{bytes}"}}"#),
     }
 }
 
@@ -155,14 +159,12 @@ fn entry(line: &str) -> Entry {
     let fields: Value = serde_json::from_str(line).unwrap();
     let text = |name: &str| fields[name].as_str().unwrap();
     let table = Table::ALL.into_iter().find(|table| table.name() == text("table"));
-    // The text itself: what it was parsed into may be written in another way.
-    let value = match line.split_once(r#","value":"#) {
-        Some((_, rest)) => {
-            let encoding = fields["encoding"].as_u64().and_then(|code| u8::try_from(code).ok());
-            let json = rest.strip_suffix('}').unwrap();
-            [&[encoding.unwrap()], json.as_bytes()].concat()
-        }
-        None => bytes(text("target")),
+    let value = if fields.get("bytes").is_some() {
+        bytes(text("bytes"))
+    } else {
+        // The text itself: what it was parsed into may be written in another way.
+        let (_, rest) = line.split_once(r#","encoding":1,"value":"#).unwrap();
+        [b"\x01", rest.strip_suffix('}').unwrap().as_bytes()].concat()
     };
     (table.unwrap(), bytes(text("key")), value)
 }

@@ -6,14 +6,16 @@ use fuzz::facade::World;
 use fuzz::tables::{check_indexes, dump, records};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::json;
 use store::{Key, Record, Table};
+use tidings::Engine;
 use tidings::domain::job::JobStatus;
 use tidings::domain::message::{InboxCounts, Message};
-use tidings::domain::notification::Notification;
+use tidings::domain::notification::{Notification, NotificationQuery};
 use tidings::domain::subscriber::Subscriber;
 use tidings::domain::vocabulary::Channel;
 
-use crate::{beginning, cases, op};
+use crate::{beginning, cases, op, parsed};
 
 proptest! {
     #![proptest_config(cases(64))]
@@ -27,6 +29,42 @@ proptest! {
         }
         check_counts(&world);
         check_due(&world);
+        check_found(&world);
+    }
+}
+
+/// Every notification is found by what it says, in an engine that has seen all of the history and
+/// in one that has seen none.
+#[track_caller]
+fn check_found(world: &World) {
+    let mut all = records::<Notification>(&world.store);
+    all.retain(|notification| notification.environment_id == world.env.environment_id());
+    all.reverse();
+    let newcomer = Engine::builder().build(world.store.clone());
+    let scopes = [world.env.clone(), newcomer.environment(world.env.environment_id()).unwrap()];
+    let middle = all.get(all.len() / 2).map(|notification| notification.created_at);
+    let mut queries = vec![
+        json!({}),
+        json!({ "channels": ["email", "push"], "severity": ["none"] }),
+        json!({ "severity": ["high"] }),
+        json!({ "topicKey": "news" }),
+        json!({ "contextKeys": ["tenant:acme", "app:web"] }),
+        json!({ "contextKeys": [], "channels": "in_app" }),
+        json!({ "transactionId": "transaction 1" }),
+    ];
+    queries.extend(middle.map(|time| json!({ "after": time })));
+    queries.extend(middle.map(|time| json!({ "before": time, "severity": "none" })));
+    for query in queries.into_iter().map(parsed::<NotificationQuery>) {
+        let shown: Vec<_> = all.iter().filter(|found| query.shows(found)).collect();
+        let newest: Vec<_> = shown.iter().take(50).map(|found| found.id).collect();
+        for scope in &scopes {
+            let notifications = scope.notifications();
+            assert_eq!(notifications.count(&query).unwrap(), shown.len() as u64, "{query:?}");
+            let page = NotificationQuery { limit: Some(50), ..query.clone() };
+            let found: Vec<_> =
+                notifications.list(&page).unwrap().data.iter().map(|found| found.id).collect();
+            assert_eq!(found, newest, "{query:?}");
+        }
     }
 }
 

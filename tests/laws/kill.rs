@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
-use std::{env, thread};
+use std::{env, panic, process, thread};
 
 use fuzz::facade::Shared;
 use fuzz::tables::{check_indexes, dump, records};
@@ -65,7 +65,7 @@ fn work_until_killed(path: &Path, time: Duration) -> Vec<String> {
         let rest = scope.spawn(|| acknowledged.collect::<Vec<_>>());
         thread::sleep(time);
         child.kill().unwrap();
-        child.wait().unwrap();
+        assert_eq!(child.wait().unwrap().code(), None, "it ended by itself");
         first.into_iter().chain(rest.join().unwrap()).collect()
     })
 }
@@ -74,7 +74,13 @@ fn work_until_killed(path: &Path, time: Duration) -> Vec<String> {
 #[test]
 fn child() {
     let Ok(file) = env::var(FILE) else { return };
-    let engine = Engine::builder().default_provider(Outbox::default()).open(file).unwrap();
+    // A thread that panics would go unnoticed among the others.
+    panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        process::exit(1);
+    }));
+    let builder = Engine::builder().default_provider(Outbox::default()).activity_segments(16);
+    let engine = builder.open(file).unwrap();
     let env = &prepared(&engine);
     // A line is written as a whole.
     let output = &Mutex::new(());
@@ -96,6 +102,14 @@ fn child() {
         scope.spawn(move || {
             loop {
                 mark_all(env, &ada());
+            }
+        });
+        scope.spawn(move || {
+            loop {
+                env.notifications().rebuild_index().unwrap();
+                let check = env.notifications().check_index().unwrap();
+                assert_eq!(check.disagreements, []);
+                thread::sleep(Duration::from_millis(10));
             }
         });
     });

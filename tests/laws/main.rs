@@ -27,6 +27,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => bytes().prop_map(|bytes| fuzz::step(&bytes)),
         1 => bytes().prop_map(|bytes| Op::Ask(None, fuzz::step(&bytes))),
         1 => bytes().prop_map(|bytes| Op::Ask(Some(bytes[23]), fuzz::step(&bytes))),
+        1 => bytes().prop_map(|bytes| Op::Activity(fuzz::step(&bytes), bytes[23])),
     ]
 }
 

@@ -4,19 +4,21 @@
 use std::time::Duration;
 
 use fuzz::facade::{Backend, Shared, World};
+use fuzz::tables::check_indexes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 use tidings::Scope;
 use tidings::domain::ids::{MessageId, SubscriberId};
 use tidings::domain::message::{MarkAs, MessageQuery};
+use tidings::domain::notification::NotificationQuery;
 use tidings::domain::page::PageQuery;
 use tidings::domain::vocabulary::Channel;
 
 use crate::faulty::HesitantStore;
 use crate::seeded::{email, inbox};
 use crate::{cases, parsed};
-use checks::{check_letters, check_people, check_question};
+use checks::{began, check_letters, check_people, check_question};
 use history::{Flow, Happening, Step, WORKFLOWS, question, step};
 use plain::{Model, is_set};
 
@@ -45,6 +47,7 @@ proptest! {
         for question in &questions {
             check_question(&world, &model, question);
         }
+        check_indexes(&world.store);
     }
 }
 
@@ -96,6 +99,29 @@ fn run(world: &World, model: &Model, step: &Step) {
             assert_eq!(report.sent + report.skipped, waiting, "{report:?}");
         }
         Step::Wait(millis) => world.clock.advance(Duration::from_millis(*millis)),
+        Step::Forget(which) => forget(world, model, *which),
+        Step::Sweep(millis) => {
+            let since = model.now.saturating_sub(*millis);
+            let time = began(world, model).after(Duration::from_millis(since));
+            let old = model.events.iter().filter(|event| event.at < since).count();
+            assert_eq!(env.notifications().delete_before(time).unwrap(), old as u64);
+        }
+        Step::Rebuild => env.notifications().rebuild_index().unwrap(),
+    }
+}
+
+// Deletes the notification that is so many behind the newest.
+fn forget(world: &World, model: &Model, which: usize) {
+    let page = NotificationQuery {
+        page: u32::try_from(which).unwrap(),
+        limit: Some(1),
+        ..NotificationQuery::default()
+    };
+    let found = world.env.notifications().list(&page).unwrap().data;
+    assert_eq!(found.len(), usize::from(model.place(which).is_some()));
+    for notification in found {
+        world.env.notifications().delete(notification.id).unwrap();
+        assert!(world.env.notifications().delete(notification.id).is_err(), "it is gone");
     }
 }
 

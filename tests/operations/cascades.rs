@@ -51,6 +51,9 @@ const DELETIONS: &[Deletion] = &[
             Table::Notifications,
             Table::TransactionNotifications,
             Table::Transactions,
+            Table::ActivityHeads,
+            Table::ActivityFacets,
+            Table::ActivitySegments,
         ],
     },
     Deletion {

@@ -117,6 +117,11 @@ impl World {
         self.engine.environment(other.environments().development().unwrap().id).unwrap()
     }
 
+    /// The store, for those who want to do something to it.
+    pub fn store(&self) -> &impl Store {
+        &self.store
+    }
+
     /// Everything in the store.
     pub fn dump(&self) -> Dump {
         let mut dump = Dump::new();

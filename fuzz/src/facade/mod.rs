@@ -23,9 +23,11 @@ use crate::requests;
 use crate::tables::{check_indexes, dump};
 
 mod asked;
+mod deeds;
 mod inputs;
 
 pub use asked::{Asked, Channel, Verb, Wish};
+pub use deeds::Deed;
 pub use inputs::{About, Account, Event, Mark, Profile, Refusal, Shape, Span, Which, Who, Word};
 
 /// One call of the facade, or something that happens around it.
@@ -59,6 +61,8 @@ pub enum Op {
     Restart,
     /// Something else is asked for, perhaps with one of four idempotency keys.
     Ask(Option<u8>, Asked),
+    /// Something is done with the activity list.
+    Activity(Deed, u8),
 }
 
 /// An engine, and the only environment that is used.
@@ -209,6 +213,7 @@ impl World {
                 request.extend(asked.request().as_array().cloned().unwrap_or_default());
                 self.ask(&json!(request))
             }
+            Op::Activity(deed, which) => self.activity(deed, which),
         }
     }
 
@@ -250,6 +255,7 @@ impl World {
                 ..NotificationQuery::default()
             })),
             text(env.notifications().list(&NotificationQuery::default())),
+            text(env.notifications().count(&NotificationQuery::default())),
             text(env.environments().list()),
             self.ask(&json!(["contexts.list", { "orderBy": "updatedAt" }])),
             self.ask(&json!(["channel_connections.list", { "orderBy": "updatedAt" }])),
@@ -280,6 +286,8 @@ fn engine(clock: &ManualClock, outbox: &Outbox, store: &Shared, seed: u64) -> En
         .clock(clock.clone())
         .entropy(SeededEntropy::new(seed))
         .default_provider(outbox.clone())
+        // As few as there can be. An environment keeps those that it has.
+        .activity_segments(if seed.is_multiple_of(2) { 16 } else { 32 })
         .build(store.clone())
 }
 

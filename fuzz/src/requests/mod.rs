@@ -107,10 +107,11 @@ fn check_key<'r>(keys: &mut BTreeMap<String, &'r Value>, request: &'r Value, ans
     }
 }
 
-// Delivery is not a call of an environment, and so takes no key.
+// Delivery is not a call of an environment, and so takes no key; an index is made anew whenever
+// somebody says so.
 fn happens_once(request: &Value) -> bool {
     let is_of = |group: &str| request[2].as_str().is_some_and(|name| name.starts_with(group));
-    request[0] == "idempotent" && !is_of("delivery.")
+    request[0] == "idempotent" && !is_of("delivery.") && !is_of("notifications.rebuild_index")
 }
 
 // A refusal may be kept under the idempotency key of its call.
@@ -283,6 +284,15 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("events", "trigger_bulk") => said(env.events().trigger_bulk(&given.get::<Vec<_>>(0)?)),
         ("notifications", "get") => said(env.notifications().get(given.get(0)?)),
         ("notifications", "list") => said(env.notifications().list(&given.get(0)?)),
+        ("notifications", "count") => said(env.notifications().count(&given.get(0)?)),
+        ("notifications", "delete") => said(env.notifications().delete(given.get(0)?)),
+        ("notifications", "delete_before") => {
+            said(env.notifications().delete_before(given.get(0)?))
+        }
+        ("notifications", "rebuild_index") => said(env.notifications().rebuild_index()),
+        ("notifications", "check_index") => {
+            said(env.notifications().check_index().map(|check| format!("{check:?}")))
+        }
         ("messages", "list") => said(env.messages().list(&given.get(0)?, &given.get(1)?)),
         ("messages", "mark_as") => {
             let (who, ids): (SubscriberId, Vec<_>) = (given.get(0)?, given.get(1)?);
@@ -332,7 +342,8 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let integrations = env.integrations().list().expect("they are there");
     let messages =
         env.inbox(&seeded::ada()).list(&MessageQuery::default()).expect("they are there");
-    let notifications = env.notifications().list(&NotificationQuery::default());
+    let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
+    let notifications = env.notifications().list(&everything);
     let notifications = notifications.expect("they are there").data;
     let environments = env.environments().list().expect("they are there");
     let keys = environments.iter().flat_map(|environment| &environment.api_keys);

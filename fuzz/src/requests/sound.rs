@@ -34,8 +34,10 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Whether the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 9] = [
+    const READING: [&str; 11] = [
         "get",
+        "count",
+        "check_index",
         "list",
         "list_active",
         "counts",
@@ -229,6 +231,14 @@ fn activity() -> Vec<Value> {
         json!(["notifications.list", { "templates": ["both", "all"], "search": "ada" }]),
         json!(["notifications.list", { "transactionId": "third" }]),
         json!(["notifications.list", { "templates": ["inbox", "all"] }]),
+        json!(["notifications.count", {}]),
+        json!(["notifications.count", { "channels": ["in_app"], "subscriberIds": "bob" }]),
+        json!(["notifications.delete", "$notification 0"]),
+        json!(["notifications.delete", "$notification 20"]),
+        json!(["notifications.delete_before", "2026-11-21T12:00:06Z"]),
+        json!(["notifications.delete_before", "2026-12-01T00:00:00Z"]),
+        json!(["notifications.check_index"]),
+        json!(["notifications.rebuild_index"]),
         json!(["messages.list", "ada", {}]),
         json!(["messages.list", "ada", { "channel": "email", "read": "false" }]),
         json!(["messages.mark_as", "ada", ["$message 0", "$message 2"], "read"]),

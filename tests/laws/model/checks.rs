@@ -81,6 +81,8 @@ pub fn check_question(world: &World, model: &Model, question: &Question) {
     });
     assert_eq!(found, expected.collect::<Vec<_>>(), "{question:?}");
     assert_eq!(page.has_more, end < all.len(), "{question:?}");
+    let count = world.env.notifications().count(&query(world, model, question)).unwrap();
+    assert_eq!(count, all.len() as u64, "{question:?}");
 }
 
 fn query(world: &World, model: &Model, question: &Question) -> NotificationQuery {
@@ -110,7 +112,7 @@ fn query(world: &World, model: &Model, question: &Question) -> NotificationQuery
     parsed(query)
 }
 
-fn began(world: &World, model: &Model) -> Timestamp {
+pub fn began(world: &World, model: &Model) -> Timestamp {
     Timestamp::from_millis(world.clock.now().as_millis() - i64::try_from(model.now).unwrap())
 }
 

@@ -63,6 +63,12 @@ pub enum Step {
     Mute(&'static str, usize, bool),
     Deliver,
     Wait(u64),
+    /// The notification so many behind the newest is deleted.
+    Forget(usize),
+    /// What happened longer ago than that is deleted.
+    Sweep(u64),
+    /// The index is made anew.
+    Rebuild,
 }
 
 /// Something that is triggered.
@@ -112,6 +118,9 @@ pub fn step() -> impl Strategy<Value = Step> {
         2 => (name(), workflow(), any::<bool>()).prop_map(|(n, w, word)| Step::Mute(n, w, word)),
         2 => Just(Step::Deliver),
         3 => (0_u64..3).prop_map(Step::Wait),
+        2 => (0_usize..40).prop_map(Step::Forget),
+        1 => (0_u64..12).prop_map(Step::Sweep),
+        1 => Just(Step::Rebuild),
     ]
 }
 

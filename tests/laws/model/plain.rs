@@ -16,6 +16,8 @@ pub struct Model {
     pub people: Vec<Person>,
     /// What was triggered for whom, oldest first.
     pub events: Vec<Event>,
+    /// How many notifications there have ever been.
+    pub created: usize,
     newcomers: usize,
 }
 
@@ -84,7 +86,22 @@ impl Model {
                 }
             }
             Step::Wait(millis) => self.now += millis,
+            Step::Forget(which) => {
+                if let Some(at) = self.place(*which) {
+                    self.events.remove(at);
+                }
+            }
+            Step::Sweep(millis) => {
+                let since = self.now.saturating_sub(*millis);
+                self.events.retain(|event| event.at >= since);
+            }
+            Step::Rebuild => {}
         }
+    }
+
+    /// Where the notification is that is so many behind the newest.
+    pub fn place(&self, which: usize) -> Option<usize> {
+        self.events.len().checked_sub(which + 1)
     }
 
     /// Who is there under that name.
@@ -94,7 +111,7 @@ impl Model {
 
     /// What the next trigger is called.
     pub fn next_transaction(&self) -> String {
-        format!("after {}", self.events.len())
+        format!("after {}", self.created)
     }
 
     /// The notifications that a question is about, newest first.
@@ -132,6 +149,7 @@ impl Model {
                 self.send(&event);
             }
             self.events.push(event);
+            self.created += 1;
         }
     }
 

@@ -45,8 +45,10 @@ impl Shaky {
     fn on(store: impl Store) -> Self {
         let transactions = Arc::new(AtomicUsize::new(NEVER));
         let store = ShakyStore { inner: Arc::new(store), transactions };
-        let builder =
-            Engine::builder().clock(ManualClock::at(time(START))).entropy(SeededEntropy::new(7));
+        let builder = Engine::builder()
+            .clock(ManualClock::at(time(START)))
+            .entropy(SeededEntropy::new(7))
+            .activity_segments(16);
         let engine = builder.build(store.clone());
         let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
         Self { env, store }

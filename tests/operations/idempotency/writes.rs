@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidings::domain::contact::Locale;
-use tidings::domain::ids::{IntegrationId, MessageId, SubscriberId};
+use tidings::domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
 use tidings::domain::integration::IntegrationDelete;
 use tidings::domain::message::MarkAs;
 use tidings::domain::trigger::Trigger;
@@ -31,6 +31,7 @@ struct Known {
     primary: IntegrationId,
     second: IntegrationId,
     messages: Vec<MessageId>,
+    notifications: Vec<NotificationId>,
 }
 
 #[test]
@@ -180,6 +181,13 @@ const WRITES: &[(&str, Write)] = &[
         let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
         shown(scope.messages().mark_as(&known.ada, ids, MarkAs::Read))
     }),
+    ("notifications.delete", |scope, known, args| {
+        shown(scope.notifications().delete(known.notifications[usize::from(args == Args::Others)]))
+    }),
+    ("notifications.delete_before", |scope, _, args| {
+        let end = args.pick("2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z");
+        shown(scope.notifications().delete_before(crate::world::time(end)))
+    }),
     ("preferences.update_bulk", |scope, known, args| {
         let word = json!({ "workflowId": "hi", "channels": { "sms": args == Args::These } });
         let update = json!({ "preferences": [word] });
@@ -292,11 +300,11 @@ fn known(world: &World) -> Known {
     world.bare_subscriber("bob");
     world.in_app_workflow("hi");
     world.workflow_of("mail", &[email()]);
-    let messages = (0..2).map(|_| {
-        world.notify("hi", "ada");
-        world.inbox("ada")[0].id
+    let made = (0..2).map(|_| {
+        let notification = world.notify("hi", "ada");
+        (world.inbox("ada")[0].id, notification)
     });
-    let messages = messages.collect();
+    let (messages, notifications) = made.unzip();
     let credentials = json!({ "credentials": { "apiKey": "secret" } });
     let [primary, second] = ["first", "second"].map(|name| {
         let create = crate::world::active_integration("email", name);
@@ -327,5 +335,5 @@ fn known(world: &World) -> Known {
     for locale in ["fr", "en"] {
         upsert(world, "workflow", "hi", locale, json!({ "a": "A" }));
     }
-    Known { ada, primary, second, messages }
+    Known { ada, primary, second, messages, notifications }
 }

@@ -7,6 +7,7 @@ use tidings::domain::ids::{IntegrationId, UserId};
 use tidings::domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Standing,
 };
+use tidings::store::encoding;
 
 use crate::world::{
     World, active_integration, names, on_both, parsed, payload_is, unreadable, wire, with,
@@ -257,7 +258,8 @@ fn what_is_deleted_stays_for_the_record_only() {
         assert_eq!(left, [kept]);
         let standing = Standing::Deleted { at, by: UserId::host() };
         let stored = world.dump().into_iter().find_map(|((table, _), value)| {
-            let integration = || serde_json::from_slice::<Integration>(&value[1..]).unwrap();
+            let json = || encoding::decode(&value).unwrap();
+            let integration = || serde_json::from_slice::<Integration>(&json()).unwrap();
             (table == "integrations").then(integration).filter(|one| one.id == before.id)
         });
         assert_eq!(stored, Some(Integration { standing, ..before.clone() }));

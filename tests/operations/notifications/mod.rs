@@ -1,13 +1,17 @@
 //! The activity list: one notification (operation 21).
 
+mod deleting;
+mod index;
 mod list;
+mod searching;
 
 use serde_json::{Value, json};
+use tidings::Scope;
 use tidings::domain::ids::NotificationId;
-use tidings::domain::notification::Notification;
+use tidings::domain::notification::{Notification, NotificationQuery};
 
 use crate::world::{
-    World, email, id, in_app, names, on_both, parsed, sms, wire, with, workflow_of,
+    World, email, id, in_app, names, on_both, on_both_with, parsed, sms, wire, with, workflow_of,
 };
 
 #[test]
@@ -154,4 +158,45 @@ fn happen(world: &World, workflow: &str, to: &str, fields: Value) -> Notificatio
     world.tick();
     let receipt = world.trigger(with(json!({ "name": workflow, "to": to }), fields));
     receipt.notifications[0].notification_id
+}
+
+/// Runs `scenario` on both backends, with segments of the activity index that are soon full.
+fn on_both_with_segments(scenario: impl Fn(World)) {
+    on_both_with(|builder| builder.activity_segments(16), scenario);
+}
+
+/// The notifications on all pages of a list.
+#[track_caller]
+fn all(env: &Scope, query: Value) -> Vec<Notification> {
+    let query: NotificationQuery = parsed(query);
+    let mut found = Vec::new();
+    for page in 0.. {
+        let query = NotificationQuery { page, limit: Some(7), ..query.clone() };
+        let page = env.notifications().list(&query).unwrap();
+        found.extend(page.data);
+        if !page.has_more {
+            break;
+        }
+    }
+    let counted = env.notifications().count(&query).unwrap();
+    assert_eq!(counted, found.len() as u64, "{query:?} counts others than it lists");
+    found
+}
+
+/// The ids of the notifications on all pages of a list.
+#[track_caller]
+fn ids(env: &Scope, query: Value) -> Vec<NotificationId> {
+    all(env, query).iter().map(|notification| notification.id).collect()
+}
+
+fn count(env: &Scope, query: Value) -> u64 {
+    env.notifications().count(&parsed(query)).unwrap()
+}
+
+/// Checks that the index agrees with the notifications.
+#[track_caller]
+fn intact(env: &Scope) {
+    let check = env.notifications().check_index().unwrap();
+    assert_eq!(check.disagreements, []);
+    assert_eq!(check.notifications, count(env, json!({})));
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tidings::domain::ids::WorkflowId;
 use tidings::domain::page::PageQuery;
 use tidings::domain::workflow::{Workflow, WorkflowQuery};
+use tidings::store::encoding;
 
 use crate::world::{
     START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms, wire,
@@ -269,7 +270,10 @@ fn what_was_said_about_a_workflow_goes_with_it() {
 
         let about = |workflow: WorkflowId| {
             let id = workflow.to_string();
-            let is_about = |value: &[u8]| String::from_utf8_lossy(value).contains(&id);
+            let is_about = |value: &[u8]| {
+                let json = encoding::decode(value).unwrap_or_default();
+                String::from_utf8_lossy(&json).contains(&id)
+            };
             world.dump().values().filter(|value| is_about(value)).count()
         };
         assert_eq!(about(gone.id), 0);

@@ -1,0 +1,195 @@
+//! Deleting from the activity list: one notification, or what is old.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tidings::Scope;
+use tidings::domain::ids::NotificationId;
+use tidings::domain::trigger::Trigger;
+
+use super::{count, happen, ids, intact, on_both_with_segments as on_both};
+use crate::cascades::shaky;
+use crate::world::{START, email, in_app, names, parsed, time, workflow_of};
+
+#[test]
+fn a_notification_that_was_deleted_is_nowhere() {
+    // Where it is sealed, and where it is not.
+    for behind in [0, 40] {
+        on_both(|world| {
+            world.workflow_of("hi", &[in_app(), email()]);
+            world.active_integration("email", "sendgrid");
+            let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
+            let both = json!({ "to": [ada, "bob"], "transactionId": "t" });
+            let deleted = happen(&world, "hi", "ada", both);
+            for _ in 0..behind {
+                happen(&world, "hi", "bob", json!({}));
+            }
+            let all = behind + 2;
+            let listed = |query: Value| ids(&world.env, query);
+            assert!(listed(json!({ "transactionId": "t" })).contains(&deleted));
+            let inbox = world.inbox("ada");
+
+            world.env.notifications().delete(deleted).unwrap();
+
+            let refusal = format!("404 notification `{deleted}` is not there");
+            world.refuses(&refusal, || world.env.notifications().get(deleted));
+            world.refuses(&refusal, || world.env.notifications().delete(deleted));
+            assert_eq!(count(&world.env, json!({})), all - 1);
+            for (query, left) in [
+                (json!({ "transactionId": "t" }), 1),
+                (json!({ "subscriberIds": ["ada"] }), 0),
+                (json!({ "channels": ["email"], "severity": ["none"] }), all - 1),
+                (json!({ "templates": ["hi"], "search": "example" }), 0),
+            ] {
+                assert_eq!(listed(query.clone()).len() as u64, left, "{query}");
+                assert_eq!(count(&world.env, query), left);
+            }
+            // What it has put into an inbox stays; what it has not sent is not sent.
+            assert_eq!(world.inbox("ada"), inbox);
+            world.run_due();
+            assert!(world.outbox.sent().is_empty());
+            // The trigger has happened, and happens no more.
+            let again = json!({ "name": "hi", "to": "ada", "transactionId": "t" });
+            assert_eq!(world.trigger(again).notifications.len(), 2);
+            assert_eq!(count(&world.env, json!({})), all - 1);
+            intact(&world.env);
+        });
+    }
+}
+
+#[test]
+fn what_is_deleted_is_what_was_created_before_then() {
+    on_both(|world| {
+        let workflow = world.in_app_workflow("hi");
+        let made: Vec<NotificationId> =
+            (0..40).map(|_| happen(&world, "hi", "ada", json!({}))).collect();
+        let twentieth = world.notification(made[20]).created_at;
+        let delete_before = |end| world.env.notifications().delete_before(end).unwrap();
+
+        assert_eq!(delete_before(time(START)), 0);
+        assert_eq!(ids(&world.env, json!({})).len(), 40);
+        // The one that was created just then is not older.
+        assert_eq!(delete_before(twentieth), 20);
+
+        let left: Vec<_> = made[20..].iter().rev().copied().collect();
+        for query in
+            [json!({}), json!({ "templates": [workflow.id] }), json!({ "after": twentieth })]
+        {
+            assert_eq!(ids(&world.env, query), left);
+        }
+        for query in
+            [json!({ "before": twentieth }), json!({ "after": twentieth, "before": twentieth })]
+        {
+            assert_eq!(ids(&world.env, query), [made[20]]);
+        }
+        assert!(made[..20].iter().all(|id| world.env.notifications().get(*id).is_err()));
+        assert_eq!(delete_before(twentieth), 0);
+        // A millisecond later it is, and those that one by one were deleted are not counted.
+        world.env.notifications().delete(made[25]).unwrap();
+        assert_eq!(delete_before(twentieth.after(Duration::from_millis(1))), 1);
+        assert_eq!(delete_before(world.now().after(Duration::from_millis(1))), 18);
+        assert_eq!(count(&world.env, json!({})), 0);
+        intact(&world.env);
+        // Life goes on behind what was deleted.
+        let new = happen(&world, "hi", "ada", json!({}));
+        assert_eq!(ids(&world.env, json!({ "subscriberIds": ["ada"] })), [new]);
+        assert!(made.iter().all(|old| *old < new));
+        intact(&world.env);
+    });
+}
+
+#[test]
+fn a_trigger_is_forgotten_with_the_last_of_its_notifications() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let event = json!({ "name": "hi", "to": ["ada", "bob"], "transactionId": "t" });
+        let first = world.trigger(event.clone());
+        let time = world.tick();
+        world.env.notifications().delete(first.notifications[1].notification_id).unwrap();
+        assert_eq!(world.trigger(event.clone()), first);
+
+        assert_eq!(world.env.notifications().delete_before(time).unwrap(), 1);
+
+        let second = world.trigger(event.clone());
+        assert_ne!(second.notifications, first.notifications);
+        assert_eq!(
+            ids(&world.env, json!({ "transactionId": "t" })),
+            [second.notifications[1].notification_id, second.notifications[0].notification_id]
+        );
+        assert_eq!(world.trigger(event), second);
+        intact(&world.env);
+    });
+}
+
+/// More than a transaction takes is deleted in several of them, and an interruption in between
+/// leaves the list in order: a trigger with one notification on either side is still known.
+#[test]
+fn a_deletion_of_much_that_is_old_goes_on_where_it_was() {
+    shaky::on_both(|world| {
+        let [_, second] = crowd(&world.env);
+        let notifications = world.env.notifications();
+        let end = time("2030-01-01T00:00:00Z");
+        assert_eq!(count(&world.env, json!({})), 2_004);
+
+        let delete = || notifications.delete_before(end);
+        assert!(world.interrupted(1, delete).is_err());
+
+        assert_eq!(count(&world.env, json!({})), 1_004);
+        let left = ids(&world.env, json!({ "transactionId": "pair" }));
+        assert_eq!(names(&left, Clone::clone), [&*second], "half of it is left");
+        let again = parsed(pair());
+        let receipt = world.env.events().trigger(&again).unwrap();
+        assert_eq!(receipt.notifications[1].notification_id.to_string(), second);
+        assert_eq!(count(&world.env, json!({})), 1_004);
+        intact(&world.env);
+        assert_eq!(delete().unwrap(), 1_004);
+        assert_eq!((count(&world.env, json!({})), delete().unwrap()), (0, 0));
+        intact(&world.env);
+        // The id is free again, and nothing of before is left besides.
+        let receipt = world.env.events().trigger(&again).unwrap();
+        assert!(!names(&receipt.notifications, |one| one.notification_id).contains(&second));
+        let tables = world.dump_without(&[]);
+        let there = |table: &str| tables.keys().filter(|(name, _)| *name == table).count();
+        assert_eq!((there("notifications"), there("transactions")), (2, 1));
+        assert_eq!(there("transaction_notifications"), 1);
+        assert_eq!((there("activity_segments"), there("activity_deleted")), (0, 0));
+    });
+}
+
+#[test]
+fn a_deletion_that_is_made_once_is_made_once() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let first = happen(&world, "hi", "ada", json!({}));
+        happen(&world, "hi", "ada", json!({}));
+        let time = world.tick();
+        let once = |key: &str| world.env.idempotent(key.try_into().unwrap());
+
+        once("one").notifications().delete(first).unwrap();
+        world.unchanged(|| once("one").notifications().delete(first).unwrap());
+        assert_eq!(once("old").notifications().delete_before(time).unwrap(), 1);
+        happen(&world, "hi", "ada", json!({}));
+        let again = world.unchanged(|| once("old").notifications().delete_before(time).unwrap());
+        assert_eq!(again, 1);
+    });
+}
+
+// So many that the thousandth is the first of a pair, whose ids are returned.
+fn crowd(env: &Scope) -> [String; 2] {
+    env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    fill(env, 999);
+    let pair = env.events().trigger(&parsed(pair())).unwrap().notifications;
+    fill(env, 1_003);
+    [0, 1].map(|at| pair[at].notification_id.to_string())
+}
+
+fn pair() -> Value {
+    json!({ "name": "hi", "to": ["ada", "bob"], "transactionId": "pair" })
+}
+
+fn fill(env: &Scope, count: usize) {
+    let events: Vec<Trigger> = vec![parsed(json!({ "name": "hi", "to": "ada" })); count];
+    for events in events.chunks(Trigger::MAX_BULK) {
+        env.events().trigger_bulk(events).unwrap();
+    }
+}

@@ -1,0 +1,157 @@
+//! The index of the activity list: comparing it with the notifications, and making it anew.
+
+use serde_json::{Value, json};
+use tidings::Scope;
+use tidings::domain::notification::NotificationQuery;
+use tidings::store::{Decision, Store, Table};
+
+use super::{all, happen, ids, intact, on_both_with_segments as on_both};
+use crate::world::{World, parsed, wire};
+
+// What somebody does to an entry.
+type Ruin = fn(&[u8]) -> Option<Vec<u8>>;
+
+#[test]
+fn an_index_in_order_is_made_anew_and_is_the_same() {
+    on_both(|world| {
+        history(&world);
+        let before = lists(&world.env);
+        intact(&world.env);
+        let check = world.env.notifications().check_index().unwrap();
+        // The first segment is gone, and there is one that is not sealed.
+        assert_eq!((check.notifications, check.segments), (33, 3));
+        world.unchanged(|| world.env.notifications().check_index().unwrap());
+
+        for _ in 0..3 {
+            world.env.notifications().rebuild_index().unwrap();
+
+            assert_eq!(lists(&world.env), before);
+            intact(&world.env);
+            assert_eq!(world.env.notifications().check_index().unwrap(), check);
+        }
+        let sizes = Table::ALL.map(|table| there(&world, table).len());
+        world.env.notifications().rebuild_index().unwrap();
+        assert_eq!(Table::ALL.map(|table| there(&world, table).len()), sizes, "something is left");
+        // Those that the new one is not the index of.
+        let other = world.elsewhere();
+        other.notifications().rebuild_index().unwrap();
+        assert_eq!(ids(&other, json!({})), []);
+        intact(&other);
+    });
+}
+
+/// One row per part of the index: what is done to all of it, and how a list shows that.
+#[test]
+fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
+    let nothing: Ruin = |_| None;
+    let empty: Ruin = |_| Some(Vec::new());
+    let half: Ruin = |value| Some(value[..value.len() / 2].into());
+    for (table, ruin, refusal) in [
+        (Table::ActivityHeads, empty, Some("activity_heads")),
+        (Table::ActivityHeads, half, Some("activity_heads")),
+        (Table::ActivityFacets, empty, Some("activity_facets")),
+        (Table::ActivityFacets, half, Some("activity_facets")),
+        (Table::ActivityFacets, nothing, Some("activity_facets")),
+        (Table::ActivitySegments, empty, Some("activity_segments")),
+        (Table::ActivitySegments, half, Some("activity_segments")),
+        (Table::ActivitySegments, nothing, Some("activity_segments")),
+        (Table::ActivityDeleted, nothing, None),
+        (Table::TransactionNotifications, nothing, None),
+    ] {
+        on_both(|world| {
+            history(&world);
+            let before = lists(&world.env);
+            for (key, value) in there(&world, table) {
+                put(&world, table, &key, ruin(&value).as_deref());
+            }
+
+            // Somebody who has not seen it whole.
+            let engine = world.another_engine();
+            let env = engine.environment(world.env.environment_id()).unwrap();
+            let check = env.notifications().check_index();
+            match refusal {
+                Some(refusal) => {
+                    let refusal = format!("record in table `{refusal}` is not readable");
+                    let query = NotificationQuery {
+                        limit: Some(50),
+                        ..parsed(json!({ "channels": "in_app" }))
+                    };
+                    let list = env.notifications().list(&query);
+                    let list = list.map(|page| page.data.len()).expect_err(table.name());
+                    assert_eq!((list.status(), list.to_string()), (500, refusal.clone()));
+                    let count = env.notifications().count(&query).unwrap_err();
+                    assert_eq!(count.to_string(), refusal);
+                    assert_eq!(check.unwrap_err().to_string(), refusal);
+                }
+                None => assert!(!check.unwrap().disagreements.is_empty(), "{}", table.name()),
+            }
+
+            env.notifications().rebuild_index().unwrap();
+
+            for env in [&env, &world.env] {
+                assert_eq!(lists(env), before, "{}", table.name());
+                intact(env);
+            }
+            // Life goes on in both of them.
+            let engines = [&env, &world.env].into_iter().cycle().take(20);
+            for (n, env) in engines.enumerate() {
+                let event = json!({ "name": "hi", "to": "ada", "transactionId": format!("n{n}") });
+                env.events().trigger(&serde_json::from_value(event).unwrap()).unwrap();
+                assert_eq!(ids(env, json!({ "transactionId": format!("n{n}") })).len(), 1);
+                assert_eq!(ids(env, json!({})).len(), 34 + n);
+            }
+            intact(&world.env);
+            intact(&env);
+        });
+    }
+}
+
+// Fifty notifications, of which the first sixteen and one more are deleted.
+fn history(world: &World) {
+    world.in_app_workflow("hi");
+    let made: Vec<_> = (0..50)
+        .map(|n| {
+            happen(
+                world,
+                "hi",
+                ["ada", "bob", "cyd"][n % 3],
+                json!({ "transactionId": format!("t{n}") }),
+            )
+        })
+        .collect();
+    let end = world.notification(made[16]).created_at;
+    assert_eq!(world.env.notifications().delete_before(end).unwrap(), 16);
+    world.env.notifications().delete(made[20]).unwrap();
+    world.env.notifications().delete(made[48]).unwrap();
+    assert_eq!(world.env.notifications().delete_before(end).unwrap(), 0);
+    happen(world, "hi", "dan", json!({}));
+}
+
+fn lists(env: &Scope) -> Vec<Value> {
+    let queries = [
+        json!({}),
+        json!({ "subscriberIds": ["bob"] }),
+        json!({ "channels": ["in_app"], "severity": ["none"] }),
+        json!({ "transactionId": "t17" }),
+        json!({ "transactionId": "t3" }),
+        json!({ "transactionId": "t20" }),
+        json!({ "after": "2026-11-20T12:00:40Z" }),
+    ];
+    queries.map(|query| wire(all(env, query))).into()
+}
+
+fn there(world: &World, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let entries = world.dump().into_iter().filter(|((name, _), _)| *name == table.name());
+    entries.map(|((_, key), value)| (key, value)).collect()
+}
+
+fn put(world: &World, table: Table, key: &[u8], value: Option<&[u8]>) {
+    let written = world.store().write(&mut |transaction| {
+        match value {
+            Some(value) => transaction.put(table, key, value)?,
+            None => transaction.delete(table, key)?,
+        }
+        Ok(Decision::Commit)
+    });
+    written.unwrap();
+}
