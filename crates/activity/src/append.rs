@@ -7,9 +7,9 @@ use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use store::{Key, Result, Snapshot, Table, Transaction, layout};
 
-use crate::ActivityIndex;
 use crate::facets::Facets;
 use crate::head::Head;
+use crate::{ActivityIndex, corrupt};
 
 /// How many notifications have their facets in one row.
 pub(crate) const ROW: u32 = 16;
@@ -108,18 +108,26 @@ pub(crate) struct Runs(Vec<Range<u64>>);
 impl Runs {
     /// Those that are written under `key`, or none.
     pub(crate) fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key) -> Result<Self> {
-        let mut runs = Self::default();
+        let table = Table::TransactionNotifications;
+        let mut runs = Some(Self::default());
         let mut read = |bytes: &[u8]| runs = Self::read(bytes);
-        snapshot.get(Table::TransactionNotifications, key.as_bytes(), &mut read)?;
-        Ok(runs)
+        snapshot.get(table, key.as_bytes(), &mut read)?;
+        runs.ok_or_else(|| corrupt(table, "they are not runs"))
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Self {
+    /// The runs that were written as `bytes`, or nothing if they are none.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (ends, []) = bytes.as_chunks::<8>() else { return None };
+        let (pairs, []) = ends.as_chunks() else { return None };
         let mut runs = Self::default();
-        for [start, end] in bytes.as_chunks::<8>().0.as_chunks().0 {
-            runs.add(u64::from_be_bytes(*start)..u64::from_be_bytes(*end));
+        for [start, end] in pairs {
+            let (start, end) = (u64::from_be_bytes(*start), u64::from_be_bytes(*end));
+            if start >= end || start < runs.end() || end > 1 << Ordinal::BITS {
+                return None;
+            }
+            runs.add(start..end);
         }
-        runs
+        (!pairs.is_empty()).then_some(runs)
     }
 
     /// Adds a run behind the others, if it is not there.

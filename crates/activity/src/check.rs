@@ -229,8 +229,7 @@ impl Checking<'_> {
         let prefix = layout::activity(self.environment, self.head.generation);
         let (table, range) = (Table::TransactionNotifications, prefix.range());
         self.snapshot.scan(table, &range, Order::Ascending, &mut |_, bytes| {
-            let runs = Runs::read(bytes);
-            for run in runs.iter() {
+            for run in Runs::read(bytes).iter().flat_map(Runs::iter) {
                 let len = run.end.saturating_sub(run.start.max(floor));
                 count = count.saturating_add(len);
             }

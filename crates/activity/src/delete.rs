@@ -27,6 +27,7 @@ impl ActivityIndex {
         deleted.insert(place);
         put_deleted(txn, &key, &deleted)?;
         head.deleted += 1;
+        forget_if_gone(txn, &head, notification)?;
         head.put(txn, environment)
     }
 
@@ -49,7 +50,7 @@ impl ActivityIndex {
             txn.remove(notification)?;
         }
         for of_one in old.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
-            forget_transaction(txn, &head, of_one)?;
+            of_one.last().map_or(Ok(()), |last| forget_if_gone(txn, &head, last))?;
         }
         head.put(txn, environment)?;
         Ok(old.len())
@@ -78,20 +79,23 @@ fn oldest(
     Ok((old, floor))
 }
 
-// A transaction whose notifications are all gone is one that never was.
-fn forget_transaction(
-    txn: &mut dyn Transaction,
-    head: &Head,
-    notifications: &[Notification],
-) -> Result<()> {
-    let Some(last) = notifications.last() else { return Ok(()) };
-    let (environment, id) = (last.environment_id, &last.transaction_id);
+// A trigger whose notifications are all gone is one that never was.
+fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> Result<()> {
+    let (environment, id) = (of.environment_id, &of.transaction_id);
     let key = layout::transaction_notifications(environment, head.generation, id);
-    if Runs::find(&*txn, &key)?.end() > head.floor {
-        return Ok(());
+    let mut is_gone = true;
+    for run in Runs::find(&*txn, &key)?.iter() {
+        let range = layout::notifications_between(environment, run);
+        txn.scan(Table::Notifications, &range, Order::Ascending, &mut |_, _| {
+            is_gone = false;
+            ControlFlow::Break(())
+        })?;
     }
-    txn.delete(Table::TransactionNotifications, key.as_bytes())?;
-    txn.delete(Table::Transactions, layout::transaction(environment, id).as_bytes())
+    if is_gone {
+        txn.delete(Table::TransactionNotifications, key.as_bytes())?;
+        txn.delete(Table::Transactions, layout::transaction(environment, id).as_bytes())?;
+    }
+    Ok(())
 }
 
 pub(crate) fn put_deleted(

@@ -106,7 +106,8 @@ impl Notifications<'_> {
     }
 
     /// Deletes a notification, with its jobs and their logs. What it has put into an inbox stays;
-    /// what it has not sent is not sent any more.
+    /// what it has not sent is not sent any more. A trigger whose notifications are all deleted is
+    /// forgotten: its transaction id is free again.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ impl Notifications<'_> {
         })
     }
 
-    /// Deletes every notification that was created before `time`, and says how many there were.
+    /// Deletes every notification that was created before `time`, and says how many it has deleted.
     /// Call it once in a while with the time until which an activity list goes back. A trigger
     /// whose notifications are all deleted is forgotten: its transaction id is free again.
     ///

@@ -121,6 +121,25 @@ fn a_trigger_is_forgotten_with_the_last_of_its_notifications() {
     });
 }
 
+#[test]
+fn a_trigger_is_forgotten_too_when_its_notifications_are_deleted_one_by_one() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let event = json!({ "name": "hi", "to": ["ada", "bob"], "transactionId": "t" });
+        let first = world.trigger(event.clone());
+        for created in first.notifications.iter().rev() {
+            assert_eq!(world.trigger(event.clone()), first);
+            world.env.notifications().delete(created.notification_id).unwrap();
+        }
+        assert!(ids(&world.env, json!({ "transactionId": "t" })).is_empty());
+
+        let second = world.trigger(event.clone());
+        assert_ne!(second.notifications, first.notifications);
+        assert_eq!(ids(&world.env, json!({ "transactionId": "t" })).len(), 2);
+        intact(&world.env);
+    });
+}
+
 /// More than a transaction takes is deleted in several of them, and an interruption in between
 /// leaves the list in order: a trigger with one notification on either side is still known.
 #[test]
