@@ -12,7 +12,7 @@ use crate::head::Head;
 use crate::{ActivityIndex, corrupt};
 
 /// How many notifications have their facets in one row.
-pub(crate) const ROW: u32 = 16;
+pub(crate) const FACETS_IN_ROW: u32 = 16;
 
 /// Takes in the notifications of a trigger, one after the other.
 #[derive(Debug)]
@@ -58,17 +58,13 @@ impl Appender {
         let Some(last) = self.facets.last() else { return Ok(()) };
         self.head.last = self.head.last.max(last.created_at);
         self.head.next += self.facets.len() as u64;
-        self.put_facets(txn)?;
         let Head { generation, next, .. } = self.head;
+        put_facets(txn, self.environment, generation, self.first, &self.facets)?;
         let key = layout::transaction_notifications(self.environment, generation, transaction);
         let mut runs = Runs::find(&*txn, &key)?;
         runs.add(self.first..next);
         txn.put(Table::TransactionNotifications, key.as_bytes(), &runs.bytes())?;
         self.head.put(txn, self.environment)
-    }
-
-    fn put_facets(&self, txn: &mut dyn Transaction) -> Result<()> {
-        put_facets(txn, self.environment, self.head.generation, self.first, &self.facets)
     }
 }
 
@@ -82,12 +78,12 @@ pub(crate) fn put_facets(
 ) -> Result<()> {
     let mut next = first;
     while !facets.is_empty() {
-        let row = next / u64::from(ROW);
-        let room = usize::try_from((row + 1) * u64::from(ROW) - next).unwrap_or_default();
+        let row = next / u64::from(FACETS_IN_ROW);
+        let room = usize::try_from((row + 1) * u64::from(FACETS_IN_ROW) - next).unwrap_or_default();
         let (these, rest) = facets.split_at(room.min(facets.len()));
         let key = layout::activity_facets(environment, generation, row);
         let mut bytes = Vec::new();
-        if !next.is_multiple_of(ROW.into()) {
+        if !next.is_multiple_of(FACETS_IN_ROW.into()) {
             let mut copy = |there: &[u8]| bytes.extend_from_slice(there);
             txn.get(Table::ActivityFacets, key.as_bytes(), &mut copy)?;
         }

@@ -20,9 +20,9 @@ pub(crate) struct Block<'a> {
     sets: &'a [u8],
 }
 
-/// The first term of each block of a segment, in order.
+/// The first term of each block of a segment, in order, as bytes that have the same order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Directory(Box<[Term]>);
+pub(crate) struct Directory(Box<[[u8; 17]]>);
 
 /// A block in the making.
 #[derive(Debug, Default)]
@@ -78,30 +78,25 @@ impl<'a> Block<'a> {
 
 impl Directory {
     pub(crate) fn of(firsts: impl Iterator<Item = Term>) -> Self {
-        Self(firsts.collect())
+        Self(firsts.map(Term::to_bytes).collect())
     }
 
     /// The first term of the block that has `term`, if any block has it.
     pub(crate) fn block_of(&self, term: Term) -> Option<Term> {
-        let at = self.0.partition_point(|first| *first <= term).checked_sub(1)?;
-        self.0.get(at).copied().filter(|first| first.parts().0 == term.parts().0)
+        let bytes = term.to_bytes();
+        let at = self.0.partition_point(|first| *first <= bytes).checked_sub(1)?;
+        let first = Term::of_bytes(*self.0.get(at)?)?;
+        (first.parts().0 == term.parts().0).then_some(first)
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(17 * self.0.len());
-        for (dimension, value) in self.0.iter().map(|first| first.parts()) {
-            bytes.push(dimension);
-            bytes.extend_from_slice(&value.to_be_bytes());
-        }
-        bytes
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_flattened()
     }
 
+    /// What was written as `bytes`, or nothing if it was not.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (firsts, []) = bytes.as_chunks::<17>() else { return None };
-        let term = |[dimension, value @ ..]: &[u8; 17]| {
-            Term::of_parts(*dimension, u128::from_be_bytes(*value))
-        };
-        firsts.iter().map(term).collect::<Option<_>>().map(Self)
+        let (firsts, []) = bytes.as_chunks() else { return None };
+        firsts.is_sorted().then(|| Self(firsts.into()))
     }
 }
 
@@ -162,7 +157,7 @@ mod tests {
                 prop_assert_eq!(&found.to_set(), *set);
             }
             let directory = Directory::of(blocks.iter().map(|(first, _)| *first));
-            prop_assert_eq!(Directory::read(&directory.bytes()), Some(directory.clone()));
+            prop_assert_eq!(Directory::read(directory.as_bytes()), Some(directory.clone()));
             for (term, _) in &sorted {
                 let block = blocks.iter().rfind(|(first, _)| first <= term).unwrap();
                 prop_assert_eq!(directory.block_of(*term), Some(block.0));

@@ -9,7 +9,7 @@ use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
 use store::{Order, Result, Snapshot, Table};
 
-use crate::append::ROW;
+use crate::append::FACETS_IN_ROW;
 use crate::block::Directory;
 use crate::corrupt;
 use crate::facets::{Facets, Term};
@@ -49,7 +49,7 @@ pub(crate) struct Sealed {
 }
 
 /// For how many segments the terms that they may have are in memory: for 16 MB of them.
-const PRESENT: usize = 256;
+const PRESENT: u32 = 256;
 
 /// How many notifications are taken in before others get their turn.
 const STEP: u64 = 256;
@@ -155,11 +155,11 @@ impl Cache {
             return Ok(());
         }
         let key = |row| layout::activity_facets(environment, head.generation, row);
-        let first = self.next / u64::from(ROW);
+        let first = self.next / u64::from(FACETS_IN_ROW);
         let bound = |row| key(row).as_bytes().to_vec();
         let range = (
             Bound::Included(bound(first)),
-            Bound::Excluded(bound(head.next.div_ceil(u64::from(ROW)))),
+            Bound::Excluded(bound(head.next.div_ceil(u64::from(FACETS_IN_ROW)))),
         );
         let mut rows = first..;
         let mut is_intact = true;
@@ -169,11 +169,15 @@ impl Cache {
             if is_intact { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let complete = is_intact && self.next >= head.next;
-        if complete { Ok(()) } else { Err(corrupt(Table::ActivityFacets, "facets are missing")) }
+        if complete {
+            Ok(())
+        } else {
+            Err(corrupt(Table::ActivityFacets, "facets are missing: rebuild the index"))
+        }
     }
 
     fn read_row(&mut self, row: u64, mut bytes: &[u8], head: &Head) -> Option<()> {
-        for ordinal in row * u64::from(ROW).. {
+        for ordinal in row * u64::from(FACETS_IN_ROW).. {
             if bytes.is_empty() || ordinal == head.next {
                 break;
             }
@@ -211,7 +215,8 @@ impl SealedSegments {
 
     fn push(&mut self, sealed: Sealed) {
         self.segments.push_back(sealed);
-        if let Some(old) = self.segments.len().checked_sub(PRESENT + 1)
+        let present = usize::try_from(PRESENT).unwrap_or(usize::MAX);
+        if let Some(old) = self.segments.len().checked_sub(present + 1)
             && let Some(old) = self.segments.get_mut(old)
         {
             old.presence = None;
@@ -240,8 +245,18 @@ impl Sealed {
         };
         read(SegmentPart::Times, &mut |bytes| times = Times::read(bytes))?;
         read(SegmentPart::Directory, &mut |bytes| directory = Directory::read(bytes))?;
-        read(SegmentPart::Presence, &mut |bytes| presence = Some(Presence::read(bytes)))?;
-        let damaged = || corrupt(table, "a segment has no times, or no directory");
+        let mut is_intact = true;
+        // Those of older segments are not kept.
+        if number + PRESENT >= head.open() {
+            read(SegmentPart::Presence, &mut |bytes| {
+                presence = Presence::read(bytes, head.segment_size);
+                is_intact = presence.is_some();
+            })?;
+        }
+        let damaged = || corrupt(table, "a part of a segment is missing: rebuild the index");
+        if !is_intact {
+            return Err(damaged());
+        }
         Ok(Self {
             times: Arc::new(times.ok_or_else(damaged)?),
             directory: Arc::new(directory.ok_or_else(damaged)?),

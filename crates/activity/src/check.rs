@@ -14,10 +14,10 @@ use crate::cache::Cache;
 use crate::facets::Term;
 use crate::head::Head;
 use crate::open::OpenSegment;
-use crate::rebuild::{Gathered, deleted, gather};
+use crate::rebuild::{Gathered, gather};
 use crate::set::Set;
 use crate::times::{self, Times};
-use crate::{ActivityIndex, corrupt};
+use crate::{ActivityIndex, corrupt, deleted};
 
 /// What a comparison of the index with the notifications has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl Checking<'_> {
     }
 
     fn deleted(&mut self, gone: &BTreeSet<u64>) -> Result<()> {
-        let there = deleted(self.snapshot, self.environment, self.head.generation)?;
+        let there = deleted::all(self.snapshot, self.environment, self.head.generation)?;
         let there = there.iter().flat_map(|(segment, places)| {
             let start = self.head.start(*segment);
             places.view().places().map(move |place| start + u64::from(place))

@@ -7,25 +7,23 @@ use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
 use store::{Order, ReadRecords, Result, Table, Transaction, WriteRecords, layout};
 
-use crate::ActivityIndex;
 use crate::append::Runs;
 use crate::head::Head;
-use crate::set::{Set, View};
+use crate::set::Set;
+use crate::{ActivityIndex, deleted};
 
 impl ActivityIndex {
-    /// Removes a notification, and takes it out of the list.
+    /// Removes a notification, and takes it out of the list. With the last one of a trigger goes
+    /// what the trigger has left.
     pub fn delete(&self, txn: &mut dyn Transaction, notification: &Notification) -> Result<()> {
         let environment = notification.environment_id;
         let ordinal = notification.id.ordinal().get();
         let mut head = Head::get(&*txn, environment, self.segment_size)?;
         txn.remove(notification)?;
         let (segment, place) = head.place(ordinal);
-        let key = layout::activity_deleted(environment, head.generation, segment);
-        let mut deleted = Set::default();
-        let mut copy = |bytes: &[u8]| deleted = View::read(bytes).to_set();
-        txn.get(Table::ActivityDeleted, key.as_bytes(), &mut copy)?;
-        deleted.insert(place);
-        put_deleted(txn, &key, &deleted)?;
+        let mut places = Set::default();
+        places.insert(place);
+        deleted::add(txn, environment, &head, segment, &places)?;
         head.deleted += 1;
         forget_if_gone(txn, &head, notification)?;
         head.put(txn, environment)
@@ -50,7 +48,9 @@ impl ActivityIndex {
             txn.remove(notification)?;
         }
         for of_one in old.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
-            of_one.last().map_or(Ok(()), |last| forget_if_gone(txn, &head, last))?;
+            if let Some(last) = of_one.last() {
+                forget_if_gone(txn, &head, last)?;
+            }
         }
         head.put(txn, environment)?;
         Ok(old.len())
@@ -83,8 +83,10 @@ fn oldest(
 fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> Result<()> {
     let (environment, id) = (of.environment_id, &of.transaction_id);
     let key = layout::transaction_notifications(environment, head.generation, id);
-    let mut is_gone = true;
-    for run in Runs::find(&*txn, &key)?.iter() {
+    let runs = Runs::find(&*txn, &key)?;
+    // Where the runs are missing, nobody knows.
+    let mut is_gone = runs.iter().next().is_some();
+    for run in runs.iter() {
         let range = layout::notifications_between(environment, run);
         txn.scan(Table::Notifications, &range, Order::Ascending, &mut |_, _| {
             is_gone = false;
@@ -96,14 +98,4 @@ fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> 
         txn.delete(Table::Transactions, layout::transaction(environment, id).as_bytes())?;
     }
     Ok(())
-}
-
-pub(crate) fn put_deleted(
-    txn: &mut dyn Transaction,
-    key: &store::Key,
-    deleted: &Set,
-) -> Result<()> {
-    let mut bytes = Vec::new();
-    deleted.write(&mut bytes);
-    txn.put(Table::ActivityDeleted, key.as_bytes(), &bytes)
 }

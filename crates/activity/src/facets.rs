@@ -96,6 +96,20 @@ impl Term {
         (self.dimension as u8, self.value)
     }
 
+    /// The parts as bytes, which sort as terms do.
+    pub(crate) fn to_bytes(self) -> [u8; 17] {
+        let mut bytes = [0; 17];
+        let (dimension, value) = bytes.split_at_mut(1);
+        dimension.copy_from_slice(&[self.dimension as u8]);
+        value.copy_from_slice(&self.value.to_be_bytes());
+        bytes
+    }
+
+    /// The term that was written as `bytes`, or nothing if there is no such number.
+    pub(crate) fn of_bytes([dimension, value @ ..]: [u8; 17]) -> Option<Self> {
+        Self::of_parts(dimension, u128::from_be_bytes(value))
+    }
+
     /// The term of these parts, or nothing if there is no such number.
     pub(crate) fn of_parts(dimension: u8, value: u128) -> Option<Self> {
         let at = usize::from(dimension.checked_sub(1)?);
@@ -129,9 +143,7 @@ impl Facets {
         let count = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
         out.extend_from_slice(&count.to_be_bytes());
         for term in &self.terms {
-            let (dimension, value) = term.parts();
-            out.push(dimension);
-            out.extend_from_slice(&value.to_be_bytes());
+            out.extend_from_slice(&term.to_bytes());
         }
     }
 
@@ -141,10 +153,7 @@ impl Facets {
         let (count, rest) = rest.split_first_chunk()?;
         let count = usize::try_from(u32::from_be_bytes(*count)).ok()?;
         let (terms, rest) = rest.split_at_checked(count.checked_mul(17)?)?;
-        let terms =
-            terms.as_chunks::<17>().0.iter().map(|[dimension, value @ ..]| {
-                Term::of_parts(*dimension, u128::from_be_bytes(*value))
-            });
+        let terms = terms.as_chunks().0.iter().map(|bytes| Term::of_bytes(*bytes));
         let created_at = Timestamp::from_millis(i64::from_be_bytes(*millis));
         Some((Self { created_at, terms: terms.collect::<Option<_>>()? }, rest))
     }

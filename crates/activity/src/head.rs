@@ -7,13 +7,14 @@ use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
 use store::{Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, layout};
 
+use crate::append::FACETS_IN_ROW;
 use crate::corrupt;
 use crate::set::CAPACITY;
 
 /// The state of the activity list of an environment, as of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// How often the index was rebuilt.
+    /// Rises whenever the index is rebuilt.
     pub(crate) generation: u32,
     /// How many notifications a segment has.
     pub(crate) segment_size: u32,
@@ -23,7 +24,7 @@ pub(crate) struct Head {
     pub(crate) sealed: u64,
     /// Everything before this ordinal is deleted.
     pub(crate) floor: u64,
-    /// How many notifications behind it are deleted.
+    /// How many notifications from there on are deleted.
     pub(crate) deleted: u64,
     /// When the last notification was created. None is created before it.
     pub(crate) last: Timestamp,
@@ -31,7 +32,6 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(segment_size: u32) -> Self {
-        let segment_size = segment_size.clamp(1, CAPACITY);
         Self {
             generation: 0,
             segment_size,
@@ -51,13 +51,13 @@ impl Head {
         let mut head = None;
         let key = layout::activity_head(environment);
         snapshot.get(Table::ActivityHeads, key.as_bytes(), &mut |bytes| {
-            let damaged = || corrupt(Table::ActivityHeads, "it is not a head");
+            let damaged = || corrupt(Table::ActivityHeads, "it is not a head: rebuild the index");
             head = Some(Self::read(bytes).ok_or_else(damaged));
         })?;
         match head {
             Some(head) => head.map(Some),
             None if last(snapshot, environment)?.is_none() => Ok(None),
-            None => Err(corrupt(Table::ActivityHeads, "there are notifications, and no head")),
+            None => Err(corrupt(Table::ActivityHeads, "the index has no head: rebuild it")),
         }
     }
 
@@ -160,6 +160,8 @@ impl Head {
 
     fn makes_sense(&self) -> bool {
         (1..=CAPACITY).contains(&self.segment_size)
+            && self.segment_size.is_multiple_of(FACETS_IN_ROW)
+            && self.deleted <= self.next.saturating_sub(self.floor)
             && self.sealed <= self.next
             && self.floor <= self.next
             && self.next <= 1 << Ordinal::BITS

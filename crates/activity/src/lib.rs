@@ -21,7 +21,8 @@
 //! | `walk`      | walking through the places that are in several sets |
 //! | `search`    | finding and counting |
 //! | `append`    | taking in what a trigger has created |
-//! | `delete`    | single notifications, and old ones |
+//! | `delete`    | deleting single notifications, and old ones |
+//! | `deleted`   | which places are deleted |
 //! | `seal`      | writing down a segment that is full |
 //! | `upkeep`    | sealing and clearing away, a little after each trigger |
 //! | `rebuild`   | making the index anew from the notifications |
@@ -36,6 +37,7 @@ mod block;
 mod cache;
 mod check;
 mod delete;
+mod deleted;
 mod facets;
 mod filter;
 mod head;
@@ -71,7 +73,7 @@ use upkeep::Upkeep;
 #[derive(Debug)]
 pub struct ActivityIndex {
     segment_size: u32,
-    environments: Mutex<HashMap<EnvironmentId, Arc<Environment>>>,
+    environments: RwLock<HashMap<EnvironmentId, Arc<Environment>>>,
 }
 
 /// What is known of an environment without looking into the store.
@@ -91,12 +93,12 @@ impl ActivityIndex {
     /// An index that seals so many notifications into a segment, in environments that have none
     /// yet: 16 to 61,440, in steps of 16.
     pub fn with_segments_of(notifications: u32) -> Self {
-        let rows = notifications.clamp(1, set::CAPACITY).div_ceil(append::ROW);
-        Self { segment_size: rows * append::ROW, environments: Mutex::default() }
+        let rows = notifications.clamp(1, set::CAPACITY).div_ceil(append::FACETS_IN_ROW);
+        Self { segment_size: rows * append::FACETS_IN_ROW, environments: RwLock::default() }
     }
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but
-    /// for the first `skip`.
+    /// for the first `skip`. The snapshot has to be one of what was committed, and no transaction.
     pub fn find(
         &self,
         snapshot: &dyn Snapshot,
@@ -141,7 +143,10 @@ impl ActivityIndex {
     }
 
     fn environment(&self, id: EnvironmentId) -> Arc<Environment> {
-        Arc::clone(self.environments.lock().entry(id).or_default())
+        if let Some(known) = self.environments.read().get(&id) {
+            return Arc::clone(known);
+        }
+        Arc::clone(self.environments.write().entry(id).or_default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A segment that is not sealed: it is in memory, and made of the facets on disk.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::facets::{Facets, Term};
 use crate::set::{Set, View};
@@ -10,7 +10,8 @@ use crate::set::{Set, View};
 pub(crate) struct OpenSegment {
     /// When each of them was created, in milliseconds.
     pub(crate) times: Vec<i64>,
-    sets: HashMap<Term, Set>,
+    // Values are ids and digests, so that nobody can choose them to collide.
+    sets: FxHashMap<Term, Set>,
 }
 
 impl OpenSegment {

@@ -5,7 +5,8 @@
 
 use crate::facets::Term;
 
-/// The terms that a segment may have. It is wrong about one in thirty of those that it has not.
+/// The terms that a segment may have. Where it has as many as places, it is wrong about one in
+/// forty of those that it has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Presence(Box<[[u8; 64]]>);
 
@@ -14,13 +15,13 @@ const BITS: u32 = 6;
 impl Presence {
     /// No term, in as many bytes as the segment has places.
     pub(crate) fn empty(places: u32) -> Self {
-        let lines = usize::try_from(places.div_ceil(64)).unwrap_or(1).max(1);
-        Self(vec![[0; 64]; lines].into_boxed_slice())
+        Self(vec![[0; 64]; lines_of(places)].into_boxed_slice())
     }
 
-    /// What was written as `bytes`.
-    pub(crate) fn read(bytes: &[u8]) -> Self {
-        Self(bytes.as_chunks().0.into())
+    /// What was written as `bytes` for a segment of so many places, or nothing if it was not.
+    pub(crate) fn read(bytes: &[u8], places: u32) -> Option<Self> {
+        let (lines, []) = bytes.as_chunks() else { return None };
+        (lines.len() == lines_of(places)).then(|| Self(lines.into()))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -48,7 +49,8 @@ impl Presence {
 // The line of a term, and its bits in there.
 fn place(term: Term, lines: usize) -> (usize, impl Iterator<Item = (usize, u8)>) {
     let hash = hash(term);
-    let line = usize::try_from(hash >> 54).unwrap_or_default() % lines.max(1);
+    // The bits that say which line are others than those that say which bits.
+    let line = usize::try_from(spread(hash)).unwrap_or_default() % lines.max(1);
     let bits = (0..BITS).map(move |bit| {
         let at = hash >> (9 * bit) & 511;
         (usize::try_from(at / 8).unwrap_or_default(), 1 << (at % 8))
@@ -56,16 +58,40 @@ fn place(term: Term, lines: usize) -> (usize, impl Iterator<Item = (usize, u8)>)
     (line, bits)
 }
 
-// SplitMix64's way of spreading bits, over both halves of the value.
-fn hash(term: Term) -> u64 {
-    let (dimension, value) = term.parts();
-    let [high, low] = [value >> 64, value].map(|half| u64::try_from(half & MASK).unwrap_or(0));
-    let spread = |mut bits: u64| {
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ bits >> 31
-    };
-    spread(low ^ spread(high.wrapping_add(u64::from(dimension))))
+fn lines_of(places: u32) -> usize {
+    usize::try_from(places.div_ceil(64)).unwrap_or(1).max(1)
 }
 
-const MASK: u128 = 0xffff_ffff_ffff_ffff;
+fn hash(term: Term) -> u64 {
+    let (dimension, value) = term.parts();
+    let half = |half: u128| u64::try_from(half & u128::from(u64::MAX)).unwrap_or_default();
+    spread(half(value) ^ spread(half(value >> 64).wrapping_add(u64::from(dimension))))
+}
+
+// SplitMix64's way of making every bit depend on every other one.
+fn spread(bits: u64) -> u64 {
+    let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set::CAPACITY;
+
+    #[test]
+    fn it_knows_what_is_there_and_most_of_what_is_not() {
+        let term = |value: u128| Term::of_parts(2, value << 80 | 7 << 76 | 2 << 62).unwrap();
+        let mut presence = Presence::empty(CAPACITY);
+        let there = u128::from(CAPACITY);
+        (0..there).for_each(|value| presence.add(term(value)));
+        assert!((0..there).all(|value| presence.may_have(term(value))));
+        let wrong = (there..2 * there).filter(|value| presence.may_have(term(*value))).count();
+        assert!(wrong < 61_440 / 30, "{wrong}");
+        let bytes = presence.as_bytes();
+        assert_eq!(Presence::read(bytes, CAPACITY), Some(presence.clone()));
+        assert_eq!(Presence::read(&bytes[64..], CAPACITY), None);
+        assert_eq!(Presence::read(&bytes[1..], CAPACITY), None);
+    }
+}

@@ -3,26 +3,27 @@
 //! The new generation is built beside the one in use, in small transactions. The last of them takes
 //! in what was created meanwhile, and puts the new one in its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Order, Prefix, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
+use store::{Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
 
 use crate::append::{Runs, put_facets};
-use crate::delete::put_deleted;
 use crate::facets::Facets;
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::seal::Rows;
-use crate::set::{Set, View};
-use crate::{ActivityIndex, corrupt};
+use crate::set::Set;
+use crate::{ActivityIndex, corrupt, deleted};
 
 /// How many notifications are looked at in one transaction.
 const STEP: u64 = 1_024;
-const AT_A_TIME: usize = 1_024;
+
+/// How many triggers have their runs written in one.
+const RUNS_AT_A_TIME: usize = 1_024;
 
 impl ActivityIndex {
     /// Makes the index of an environment anew from its notifications, whatever state it is in. The
@@ -42,6 +43,8 @@ impl ActivityIndex {
 struct Building {
     environment: EnvironmentId,
     head: Head,
+    /// The first ordinal whose facets are not written.
+    tail: u64,
 }
 
 /// Notifications that are one behind the other, and what is between them.
@@ -68,9 +71,11 @@ impl Building {
         if known.is_none() {
             head.floor = first(snapshot, environment)?;
         }
-        head.generation = newest_generation(snapshot, environment)?.max(head.generation) + 1;
+        let newest = newest_generation(snapshot, environment)?.max(head.generation);
+        let too_many = || corrupt(Table::ActivityHeads, "there is no generation after this one");
+        head.generation = newest.checked_add(1).ok_or_else(too_many)?;
         head.sealed = head.start(head.lowest());
-        let building = Self { environment, head };
+        let building = Self { environment, head, tail: head.sealed };
         // Nobody else takes the same generation.
         building.put_gone(txn, head.lowest(), &Set::default())?;
         Ok(building)
@@ -84,34 +89,30 @@ impl Building {
             self.seal(store)?;
             return Ok(false);
         }
-        let mut tail = self.head.sealed;
-        while next.saturating_sub(tail) > STEP {
-            let range = tail..tail + STEP;
+        while next.saturating_sub(self.tail) > STEP {
+            let range = self.tail..self.tail + STEP;
             store::write(store, |txn| self.put_tail(txn, range.clone()))?;
-            tail = range.end;
+            self.tail = range.end;
         }
-        store::write(store, |txn| self.finish(txn, tail))
+        store::write(store, |txn| self.finish(txn))
     }
 
     fn seal(&mut self, store: &dyn Store) -> Result<()> {
         let range = self.head.sealed..self.head.sealed + u64::from(self.head.segment_size);
         let mut open = OpenSegment::default();
-        let mut all = Gathered::default();
-        store::read(store, |snapshot| {
-            all = gather(snapshot, self.environment, range.clone())?;
-            Ok::<_, store::Error>(())
-        })?;
+        let all = store::read(store, |snapshot| gather(snapshot, self.environment, range.clone()))?;
         all.facets.iter().for_each(|facets| open.push(facets));
         let mut rows = Rows::of(self.environment, &self.head, self.head.open(), &open);
         while !rows.is_done() {
             rows.step(store, |_, _| Ok(true))?;
         }
         let runs: Vec<_> = all.runs.iter().collect();
-        for runs in runs.chunks(AT_A_TIME) {
+        for runs in runs.chunks(RUNS_AT_A_TIME) {
             store::write(store, |txn| self.put_runs(txn, runs.iter().copied()))?;
         }
         store::write(store, |txn| self.put_all_gone(txn, &all))?;
         self.head.sealed = range.end;
+        self.tail = range.end;
         Ok(())
     }
 
@@ -148,14 +149,11 @@ impl Building {
     }
 
     fn put_gone(&self, txn: &mut dyn Transaction, segment: u32, places: &Set) -> Result<()> {
-        let key = layout::activity_deleted(self.environment, self.head.generation, segment);
-        let mut all = places.clone();
-        let mut add = |bytes: &[u8]| all.unite(View::read(bytes));
-        txn.get(Table::ActivityDeleted, key.as_bytes(), &mut add)?;
-        put_deleted(txn, &key, &all)
+        deleted::add(txn, self.environment, &self.head, segment, places)
     }
 
-    // Those of `places` that have no notification: what says that they are deleted may be damaged.
+    // Those of `places` that were deleted meanwhile: they have no notification, for what says that
+    // they are deleted may be damaged, and they were not known to be gone before.
     fn gone(
         &self,
         snapshot: &(impl Snapshot + ?Sized),
@@ -163,10 +161,11 @@ impl Building {
         places: &Set,
         next: u64,
     ) -> Result<Set> {
+        let known = deleted::find(snapshot, self.environment, &self.head, segment)?;
+        let known: BTreeSet<u16> = known.iter().flat_map(|known| known.view().places()).collect();
         let mut gone = Set::default();
-        for place in
-            places.view().places().filter(|place| u32::from(*place) < self.head.segment_size)
-        {
+        let places = places.view().places().filter(|place| !known.contains(place));
+        for place in places.filter(|place| u32::from(*place) < self.head.segment_size) {
             let ordinal = self.head.start(segment) + u64::from(place);
             let key = layout::notification(self.environment, Ordinal::new(ordinal));
             if ordinal < next && !snapshot.contains(Table::Notifications, &key)? {
@@ -178,7 +177,8 @@ impl Building {
 
     // Takes in the notifications from `tail` on, and puts the new generation in place of the old
     // one, with what was deleted meanwhile.
-    fn finish(&self, txn: &mut dyn Transaction, tail: u64) -> Result<bool> {
+    fn finish(&self, txn: &mut dyn Transaction) -> Result<bool> {
+        let tail = self.tail;
         let next = self.next(&*txn)?;
         if next.saturating_sub(tail) > STEP {
             return Ok(false);
@@ -191,7 +191,7 @@ impl Building {
         self.put_tail(txn, tail..next.max(tail))?;
         let mut head = self.head;
         if let Some(current) = current {
-            for (segment, places) in deleted(&*txn, self.environment, current.generation)? {
+            for (segment, places) in deleted::all(&*txn, self.environment, current.generation)? {
                 let gone = self.gone(&*txn, segment, &places, next)?;
                 self.put_gone(txn, segment, &gone)?;
             }
@@ -200,7 +200,7 @@ impl Building {
         }
         let head = head.behind(&*txn, self.environment)?;
         let head = Head { next: next.max(head.next), ..head };
-        let deleted = deleted(&*txn, self.environment, head.generation)?;
+        let deleted = deleted::all(&*txn, self.environment, head.generation)?;
         let places = deleted.iter().flat_map(|(segment, places)| {
             places.view().places().map(|place| head.start(*segment) + u64::from(place))
         });
@@ -255,28 +255,6 @@ impl Gathered {
     }
 }
 
-/// The places that are deleted in each segment of a generation.
-pub(crate) fn deleted(
-    snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
-    generation: u32,
-) -> Result<BTreeMap<u32, Set>> {
-    let mut all = BTreeMap::new();
-    let prefix = layout::activity(environment, generation);
-    snapshot.scan(
-        Table::ActivityDeleted,
-        &prefix.range(),
-        Order::Ascending,
-        &mut |key, bytes| {
-            if let Some(segment) = key.last_chunk() {
-                all.insert(u32::from_be_bytes(*segment), View::read(bytes).to_set());
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
-    Ok(all)
-}
-
 // When the last notification before `ordinal` was created.
 fn before(
     snapshot: &(impl Snapshot + ?Sized),
@@ -305,7 +283,7 @@ fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
 // A rebuilding that was interrupted has left something behind, and nobody may take it for his own.
 fn newest_generation(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u32> {
     let mut newest = 0;
-    let prefix: Prefix = layout::activity_generations(environment);
+    let prefix = layout::activity_generations(environment);
     for table in layout::ACTIVITY {
         snapshot.scan(table, &prefix.range(), Order::Descending, &mut |key, _| {
             let generation = layout::activity_generation(key).unwrap_or_default();

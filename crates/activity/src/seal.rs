@@ -37,7 +37,7 @@ impl Rows {
     ) -> Self {
         let key = |part| layout::segment_part(environment, head.generation, number, part);
         let mut rows = vec![(key(SegmentPart::Times), Times::of(&open.times).bytes())];
-        for (row, times) in (0..).zip(open.times.chunks(times::ROW)) {
+        for (row, times) in (0..).zip(open.times.chunks(times::TIMES_IN_ROW)) {
             rows.push((key(SegmentPart::TimeRow(row)), times::write_row(times)));
         }
         let terms = open.sorted();
@@ -48,7 +48,7 @@ impl Rows {
         rows.push((key(SegmentPart::Presence), presence.as_bytes().to_vec()));
         let blocks = block::write(&terms);
         let directory = Directory::of(blocks.iter().map(|(first, _)| *first));
-        rows.push((key(SegmentPart::Directory), directory.bytes()));
+        rows.push((key(SegmentPart::Directory), directory.as_bytes().to_vec()));
         for (first, block) in blocks {
             let (dimension, value) = first.parts();
             rows.push((key(SegmentPart::Block { dimension, value }), block));

@@ -13,14 +13,14 @@ use store::{Result, Snapshot, Table};
 use crate::append::Runs;
 use crate::block::Block;
 use crate::cache::{Cache, Sealed, SealedSegments};
-use crate::corrupt;
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::set::{Set, View};
-use crate::times::{self, ROW};
+use crate::times::{self, TIMES_IN_ROW};
 use crate::walk::{Page, Walk};
+use crate::{corrupt, deleted};
 
 /// The index of an environment as of one snapshot.
 pub(crate) struct Search<'s> {
@@ -71,6 +71,9 @@ impl<'s> Search<'s> {
     }
 
     fn fill(&mut self, filter: &Filter, page: &mut Page<Ordinal>) -> Result<()> {
+        if filter.groups().iter().any(Vec::is_empty) {
+            return Ok(());
+        }
         let runs = self.runs(filter)?;
         let Some(after) = filter.after.map(Timestamp::as_millis) else {
             return self.fill_from(&runs, 0..u64::MAX, filter, page);
@@ -149,16 +152,16 @@ impl<'s> Search<'s> {
         let Some((number, sealed)) = self.sealed.at(time) else { return Ok(self.open_at(time)) };
         let start = self.head.start(number);
         let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
-        let before = self.count_before(number, row, time)?.min(ROW);
+        let before = self.count_before(number, row, time)?.min(TIMES_IN_ROW);
         let end = start + u64::from(self.head.segment_size);
-        Ok((start + (row * ROW + before) as u64).min(end))
+        Ok((start + (row * TIMES_IN_ROW + before) as u64).min(end))
     }
 
     // The same or a later one, as far as is known without looking into the store.
     fn surely_at(&self, time: i64) -> u64 {
         let Some((number, sealed)) = self.sealed.at(time) else { return self.open_at(time) };
         let rows = sealed.times.row_before(time).map_or(0, |row| row + 1);
-        let places = ((rows * ROW) as u64).min(u64::from(self.head.segment_size));
+        let places = ((rows * TIMES_IN_ROW) as u64).min(u64::from(self.head.segment_size));
         self.head.start(number) + places
     }
 
@@ -284,12 +287,7 @@ impl<'s> Search<'s> {
         if self.head.deleted == 0 {
             return Ok(None);
         }
-        let key = layout::activity_deleted(self.environment, self.head.generation, segment);
-        let mut deleted = None;
-        self.snapshot.get(Table::ActivityDeleted, key.as_bytes(), &mut |bytes| {
-            deleted = Some(View::read(bytes).to_set());
-        })?;
-        Ok(deleted)
+        deleted::find(self.snapshot, self.environment, &self.head, segment)
     }
 
     fn part(&self, segment: u32, part: SegmentPart) -> store::Key {

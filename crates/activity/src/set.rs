@@ -41,8 +41,10 @@ impl Set {
     pub(crate) fn insert(&mut self, place: u16) {
         match self {
             Self::Few(places) => {
-                let at = places.partition_point(|other| u16::from_le_bytes(*other) < place);
-                if places.get(at) != Some(&place.to_le_bytes()) {
+                let number = |place: &[u8; 2]| u16::from_le_bytes(*place);
+                if places.last().is_none_or(|last| number(last) < place) {
+                    places.push(place.to_le_bytes());
+                } else if let Err(at) = places.binary_search_by_key(&place, number) {
                     places.insert(at, place.to_le_bytes());
                 }
                 self.settle();
@@ -110,7 +112,8 @@ impl<'a> View<'a> {
         if bytes.len() < 2 * FEW {
             Self::Few(bytes.as_chunks().0)
         } else {
-            Self::Many(bytes.as_chunks().0)
+            let words = bytes.as_chunks().0;
+            Self::Many(words.get(..usize::from(WORDS)).unwrap_or(words))
         }
     }
 
@@ -133,16 +136,6 @@ impl<'a> View<'a> {
             ones.into_iter().map(move |bit| at * 64 + bit)
         });
         few.chain(many)
-    }
-
-    pub(crate) fn contains(self, place: [u8; 2]) -> bool {
-        match self {
-            Self::Few(places) => {
-                let place = u16::from_le_bytes(place);
-                places.binary_search_by_key(&place, |other| u16::from_le_bytes(*other)).is_ok()
-            }
-            Self::Many(words) => has(words, place),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! given time or later.
 
 /// How many times are in a row.
-pub(crate) const ROW: usize = 1_024;
+pub(crate) const TIMES_IN_ROW: usize = 1_024;
 
 /// The first time of each row of a segment, and its last time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) struct Times {
 impl Times {
     /// The times of a segment, which do not go back.
     pub(crate) fn of(times: &[i64]) -> Self {
-        let firsts = times.chunks(ROW).filter_map(|row| row.first()).copied().collect();
+        let firsts = times.chunks(TIMES_IN_ROW).filter_map(|row| row.first()).copied().collect();
         Self { firsts, last: times.last().copied().unwrap_or(i64::MIN) }
     }
 
@@ -35,8 +35,9 @@ impl Times {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (times, []) = bytes.as_chunks() else { return None };
         let (last, firsts) = times.split_last()?;
-        let firsts = firsts.iter().map(|time| i64::from_be_bytes(*time)).collect();
-        Some(Self { firsts, last: i64::from_be_bytes(*last) })
+        let firsts: Box<[i64]> = firsts.iter().map(|time| i64::from_be_bytes(*time)).collect();
+        let times = Self { firsts, last: i64::from_be_bytes(*last) };
+        times.firsts.iter().chain([&times.last]).is_sorted().then_some(times)
     }
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn count_before(bytes: &[u8], time: i64) -> Option<usize> {
     let width = usize::from(*width);
     if width == 0 {
         // They are all the same.
-        return Some(if bound > 0 { ROW } else { 0 });
+        return Some(if bound > 0 { TIMES_IN_ROW } else { 0 });
     }
     let bound = u64::try_from(bound).unwrap_or_default();
     let (mut low, mut high) = (0, later.len() / width);
@@ -91,7 +92,7 @@ pub(crate) fn read_row(bytes: &[u8], times: &mut Vec<i64>) -> Option<()> {
     let (width, later) = rest.split_first()?;
     let first = i64::from_be_bytes(*first);
     if *width == 0 {
-        times.extend([first; ROW]);
+        times.extend([first; TIMES_IN_ROW]);
         return Some(());
     }
     for later in later.chunks(usize::from(*width)) {
@@ -118,9 +119,9 @@ mod tests {
             prop_assert_eq!(Times::read(&heads.bytes()), Some(heads.clone()));
             for time in [time, *exact.get(&times), 0, i64::MAX] {
                 let count = heads.row_before(time).map_or(0, |row| {
-                    let of_row: Vec<i64> = times.iter().copied().skip(row * ROW).take(ROW).collect();
+                    let of_row: Vec<i64> = times.iter().copied().skip(row * TIMES_IN_ROW).take(TIMES_IN_ROW).collect();
                     let before = count_before(&write_row(&of_row), time).unwrap();
-                    row * ROW + before.min(of_row.len())
+                    row * TIMES_IN_ROW + before.min(of_row.len())
                 });
                 prop_assert_eq!(count, times.partition_point(|other| *other < time));
             }

@@ -7,7 +7,7 @@ use domain::ids::EnvironmentId;
 use store::{KeyRange, Order, Result, Store, Table, layout};
 
 use crate::ActivityIndex;
-use crate::append::ROW;
+use crate::append::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::seal::Sealing;
 
@@ -24,7 +24,7 @@ const STEP: usize = 1_024;
 
 impl ActivityIndex {
     /// Takes note of what was committed, and does the next part of the upkeep of an environment, if
-    /// there is anything to do. Says whether there may be more.
+    /// there is anything to do and nobody else is at it. Says whether it has done something.
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
         let known = self.environment(environment);
         let head = store::read(store, |snapshot| {
@@ -55,7 +55,8 @@ impl ActivityIndex {
         }
     }
 
-    /// Does all of the upkeep of an environment that there is to do.
+    /// Does all of the upkeep of an environment that there is to do, or leaves it to whoever is at
+    /// it.
     pub fn tend_all(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         while self.tend(store, environment)? {}
         Ok(())
@@ -106,7 +107,8 @@ fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<(Table, KeyRange)>
     let Head { generation, sealed, .. } = *head;
     let over = layout::activity_before(environment, generation);
     let mut ranges = layout::ACTIVITY.map(|table| (table, over.clone())).to_vec();
-    let rows = layout::activity_facets_before(environment, generation, sealed / u64::from(ROW));
+    let rows =
+        layout::activity_facets_before(environment, generation, sealed / u64::from(FACETS_IN_ROW));
     ranges.push((Table::ActivityFacets, rows));
     let lowest = head.lowest().min(head.open());
     let segments = layout::activity_segments_before(environment, generation, lowest);

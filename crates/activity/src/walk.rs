@@ -115,27 +115,29 @@ impl Walk<'_> {
         }
     }
 
+    // The bits of the places from `start` on that are in all sets, unless there are none.
+    fn line(&self, start: u32) -> Option<[u64; 64]> {
+        let is_empty = |words: &[u64; 64]| words.iter().fold(0, |all, word| all | word) == 0;
+        let mut words = [u64::MAX; 64];
+        // Bits are quicker than lists.
+        for bits in self.sets.iter().filter(|set| matches!(set, View::Many(_))) {
+            bits.keep_in(start, &mut words);
+        }
+        for list in self.sets.iter().filter(|set| matches!(set, View::Few(_))) {
+            if is_empty(&words) {
+                return None;
+            }
+            list.keep_in(start, &mut words);
+        }
+        (!is_empty(&words)).then_some(words)
+    }
+
     // 64 words at a time are looked at, most of which have nothing where little matches.
     fn across<T>(&self, page: &mut Page<T>, mut at: impl FnMut(u32) -> T) {
         let lines = self.range.start / LINE..self.range.end.div_ceil(LINE);
         for line in lines.rev() {
             let start = line * LINE;
-            let mut words = [u64::MAX; 64];
-            let is_empty = |words: &[u64; 64]| words.iter().fold(0, |all, word| all | word) == 0;
-            let is_list = |set: &&View<'_>| matches!(set, View::Few(_));
-            // Bits are quicker than lists.
-            self.sets
-                .iter()
-                .filter(|set| !is_list(set))
-                .for_each(|set| set.keep_in(start, &mut words));
-            for list in self.sets.iter().filter(is_list) {
-                if !is_empty(&words) {
-                    list.keep_in(start, &mut words);
-                }
-            }
-            if is_empty(&words) {
-                continue;
-            }
+            let Some(words) = self.line(start) else { continue };
             for (at_word, word) in (0_u32..64).rev().zip(words.iter().rev()) {
                 let (place, mut word) = (start + at_word * 64, *word);
                 let within = |bound: u32| {
@@ -156,8 +158,8 @@ impl Walk<'_> {
 }
 
 impl View<'_> {
-    // Which of at most 64 places are in the set. It does not matter what it says about those that
-    // are not in `wanted`.
+    // Which of at most 64 places are in the set. It need not say so of those that are not in
+    // `wanted`.
     fn mask(self, places: &[[u8; 2]], wanted: u64) -> u64 {
         match self {
             // So few are guessed.
@@ -169,10 +171,7 @@ impl View<'_> {
                 let bits = places.iter().map(|place| u64::from(has(words, *place)));
                 bits.enumerate().fold(0, |mask, (bit, is_in)| mask | is_in << bit)
             }
-            Self::Few(_) => ones(wanted).fold(0, |mask, bit| {
-                let place = places.get(usize::from(bit)).copied().unwrap_or_default();
-                mask | u64::from(self.contains(place)) << bit
-            }),
+            Self::Few(others) => common(places, others),
         }
     }
 
@@ -191,8 +190,10 @@ impl View<'_> {
                 let place = |place: &[u8; 2]| u32::from(u16::from_le_bytes(*place));
                 let first = places.partition_point(|other| place(other) < start);
                 let rest = places.get(first..).unwrap_or_default();
-                for place in rest.iter().map(place).take_while(|place| *place < start + LINE) {
-                    let at = usize::try_from((place - start) / 64).unwrap_or_default();
+                let within = rest.iter().map(place).take_while(|place| *place < start + LINE);
+                // A list that is damaged may go back.
+                for place in within.filter_map(|place| place.checked_sub(start)) {
+                    let at = usize::try_from(place / 64).unwrap_or_default();
                     if let Some(word) = own.get_mut(at) {
                         *word |= 1 << (place % 64);
                     }
@@ -216,10 +217,32 @@ impl View<'_> {
                 let first = places.partition_point(|other| place(other) < start);
                 let rest = places.get(first..).unwrap_or_default();
                 let within = rest.iter().map(place).take_while(|place| *place < start + 64);
-                within.fold(0, |mask, place| mask | 1 << (place - start))
+                let bits = within.filter_map(|place| place.checked_sub(start));
+                bits.fold(0, |mask, bit| mask | 1 << bit)
             }
         }
     }
+}
+
+// Which of at most 64 places are in a list. Both are in order.
+fn common(places: &[[u8; 2]], others: &[[u8; 2]]) -> u64 {
+    let number = |place: &[u8; 2]| u16::from_le_bytes(*place);
+    let Some(first) = places.first().map(number) else { return 0 };
+    let mut others = others.get(others.partition_point(|other| number(other) < first)..);
+    let mut mask = 0;
+    for (bit, place) in places.iter().map(number).enumerate() {
+        let Some(rest) = others else { break };
+        // They are seldom far apart: twice as far is looked each time.
+        let mut step = 1;
+        while rest.get(step).is_some_and(|other| number(other) <= place) {
+            step *= 2;
+        }
+        let near = rest.get(..rest.len().min(step)).unwrap_or_default();
+        let before = near.partition_point(|other| number(other) < place);
+        mask |= u64::from(rest.get(before).map(number) == Some(place)) << bit;
+        others = rest.get(before..);
+    }
+    mask
 }
 
 #[cfg(test)]
@@ -267,5 +290,27 @@ mod tests {
             walk.go(&mut all, |_| ());
             prop_assert_eq!(u64::MAX - all.skip, expected.len() as u64);
         }
+
+        #[test]
+        fn damaged_sets_lead_somewhere_or_nowhere(
+            sets in proptest::collection::vec(bytes(), 1..4),
+            without in bytes(),
+            start in 0..CAPACITY,
+            len in 0..CAPACITY,
+        ) {
+            let views: Vec<View<'_>> = sets.iter().map(|bytes| View::read(bytes)).collect();
+            let range = start..(start + len).min(CAPACITY);
+            let walk = Walk { range, sets: &views, without: Some(View::read(&without)) };
+            walk.go(&mut Page::new(3, 100), |place| place);
+            walk.leads_anywhere();
+            for set in &views {
+                set.places().for_each(drop);
+            }
+        }
+    }
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![0_usize..200, 7_000_usize..9_000]
+            .prop_flat_map(|len| proptest::collection::vec(any::<u8>(), len))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Course {
     retried: f64,
 }
 
-// A job, and how late it is.
+// A job, and what time it is for it.
 struct Turn<'j> {
     job: &'j mut Job,
     now: Timestamp,

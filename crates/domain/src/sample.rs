@@ -87,7 +87,9 @@ pub(crate) fn triggered(
     };
     let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
     let mut new_id = ids();
-    Notification::new(id(4), &event, subscriber, &recipient, Vec::new(), || new_id().into())
+    Notification::new((id(4), event.now), &event, subscriber, &recipient, Vec::new(), || {
+        new_id().into()
+    })
 }
 
 /// An inactive integration of `channel`.

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use activity::{Check, Filter, Term};
 use domain::context::ContextFilter;
-
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
 use domain::notification::{
     Notification, NotificationPage, NotificationQuery, NotificationSubscriber, NotificationTemplate,
@@ -146,6 +145,11 @@ impl Notifications<'_> {
     }
 
     /// Compares the index of the activity list with the notifications, all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`], if a part of the index or a notification cannot be read at all. In the
+    /// first case [`rebuild_index`](Self::rebuild_index) helps.
     pub fn check_index(&self) -> Result<Check> {
         let environment = self.scope.environment_id();
         self.scope.read(|snapshot| Ok(self.scope.engine.activity().check(snapshot, environment)?))
@@ -153,6 +157,11 @@ impl Notifications<'_> {
 
     /// Makes the index of the activity list anew from the notifications, whatever state it is in.
     /// Lists are read from the old one until then, and triggers go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`], if a notification cannot be read, or they are not in the order of their
+    /// times.
     pub fn rebuild_index(&self) -> Result<()> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         engine.activity().rebuild(engine.store(), environment)?;

@@ -1,6 +1,6 @@
 //! Where the activity index of an environment lies. It is derived from the notifications.
 //!
-//! Two generations can be there: the one in use, and the one that is being built to take its place.
+//! Besides the generation in use there can be one that is being built to take its place, or was.
 
 use std::ops::Bound;
 

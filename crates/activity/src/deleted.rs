@@ -1,0 +1,58 @@
+//! Which places of each segment are deleted, written down.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use domain::ids::EnvironmentId;
+use store::{Order, Result, Snapshot, Table, Transaction, layout};
+
+use crate::head::Head;
+use crate::set::{Set, View};
+
+/// The places of a segment that are deleted, if any are.
+pub(crate) fn find(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    head: &Head,
+    segment: u32,
+) -> Result<Option<Set>> {
+    let key = layout::activity_deleted(environment, head.generation, segment);
+    let mut places = None;
+    snapshot.get(Table::ActivityDeleted, key.as_bytes(), &mut |bytes| {
+        places = Some(View::read(bytes).to_set());
+    })?;
+    Ok(places)
+}
+
+/// The places of every segment of a generation that are deleted.
+pub(crate) fn all(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    generation: u32,
+) -> Result<BTreeMap<u32, Set>> {
+    let mut all = BTreeMap::new();
+    let range = layout::activity(environment, generation).range();
+    snapshot.scan(Table::ActivityDeleted, &range, Order::Ascending, &mut |key, bytes| {
+        if let Some(segment) = key.last_chunk() {
+            all.insert(u32::from_be_bytes(*segment), View::read(bytes).to_set());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(all)
+}
+
+/// Adds `places` to those of a segment that are deleted.
+pub(crate) fn add(
+    txn: &mut dyn Transaction,
+    environment: EnvironmentId,
+    head: &Head,
+    segment: u32,
+    places: &Set,
+) -> Result<()> {
+    let mut all = find(&*txn, environment, head, segment)?.unwrap_or_default();
+    all.unite(places.view());
+    let mut bytes = Vec::new();
+    all.write(&mut bytes);
+    let key = layout::activity_deleted(environment, head.generation, segment);
+    txn.put(Table::ActivityDeleted, key.as_bytes(), &bytes)
+}
