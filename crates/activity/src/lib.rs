@@ -1,6 +1,6 @@
 //! The activity index: which notifications of an environment match a filter, newest first.
 //!
-//! A notification has an [`Ordinal`](domain::notification::Ordinal), its place in the list, and
+//! A notification has an [`Ordinal`], its place in the list, and
 //! [`Facets`], the terms by which it is found. The facets of the newest notifications are in rows
 //! of the store and in memory. Every 61,440 of them are sealed into a segment: for each term the
 //! set of the places that have it, a list or a bit for each place. A search goes through the
