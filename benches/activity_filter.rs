@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use std::env;
 use std::time::Duration;
 
-use activity::{ActivityIndex, Facets, Filter, Term};
-use bench_data::{Activity, Profile, Shape, Triggered, Wanted};
+use activity::{ActivityIndex, Facets, Filter};
+use bench_data::{Activity, Profile, Shape, Triggered};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use domain::environment::Home;
 use domain::notification::Ordinal;
@@ -38,7 +38,7 @@ fn activity_filter(criterion: &mut Criterion) {
             group.warm_up_time(Duration::from_millis(300));
             group.measurement_time(Duration::from_secs(1));
             for (shape, expected) in &shapes {
-                let filter = filter(shape);
+                let filter = shape.filter();
                 assert_eq!(*expected, loaded.find(shape, &filter), "{}", shape.name);
                 let id = BenchmarkId::from_parameter(shape.name);
                 group.bench_function(id, |bencher| bencher.iter(|| loaded.find(shape, &filter)));
@@ -144,23 +144,6 @@ fn next(activity: &mut Activity, size: u64) -> Vec<Triggered> {
         batch.push(triggered);
     }
     batch
-}
-
-fn filter(shape: &Shape) -> Filter {
-    let filter = Filter::new(shape.after, shape.before, shape.transaction.clone());
-    shape.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(term)))
-}
-
-fn term(wanted: &Wanted) -> Term {
-    match wanted {
-        Wanted::Subscriber(id) => Term::subscriber(*id),
-        Wanted::Workflow(id) => Term::workflow(*id),
-        Wanted::Topic(key) => Term::topic(key),
-        Wanted::Subscription(identifier) => Term::subscription(identifier),
-        Wanted::Contexts(contexts) => Term::contexts(contexts),
-        Wanted::Severity(severity) => Term::severity(*severity),
-        Wanted::Channel(kind) => Term::channel(*kind),
-    }
 }
 
 fn home() -> Home {

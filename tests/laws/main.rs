@@ -19,6 +19,7 @@ mod formats;
 mod indexes_agree;
 mod kill;
 mod model;
+mod realistic;
 
 /// Any call of the facade with any of the inputs that there are.
 fn op() -> impl Strategy<Value = Op> {

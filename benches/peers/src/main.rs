@@ -19,9 +19,9 @@
 //! above a million are not put into it.
 //!
 //! ```text
-//! initdb -D /tmp/pg -A trust -U bench
-//! pg_ctl -D /tmp/pg -w start -o "-p 5499 -k /tmp -c shared_buffers=1GB -c max_wal_size=4GB"
-//! TIDINGS_BENCH_POSTGRES='host=/tmp port=5499 user=bench dbname=postgres' \
+//! initdb -D "$HOME/pg" -A trust -U bench
+//! pg_ctl -D "$HOME/pg" -w start -o "-p 5499 -k $HOME/pg -c shared_buffers=1GB -c max_wal_size=4GB"
+//! TIDINGS_BENCH_POSTGRES="host=$HOME/pg port=5499 user=bench dbname=postgres" \
 //!     cargo run --release --features postgres --manifest-path benches/peers/Cargo.toml
 //! ```
 //!

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use activity::{ActivityIndex, Facets, Filter, Term};
-use bench_data::{Shape, Triggered, Wanted};
+use activity::{ActivityIndex, Facets, Filter};
+use bench_data::{Shape, Triggered};
 use domain::ids::EnvironmentId;
 use domain::notification::Ordinal;
 use store::Store;
@@ -87,20 +87,5 @@ impl System for Tidings {
 }
 
 fn question(shape: &Shape) -> Question {
-    let filter = Filter::new(shape.after, shape.before, shape.transaction.clone());
-    let filter =
-        shape.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(term)));
-    Question { filter, skip: shape.skip(), limit: shape.limit as usize + 1 }
-}
-
-fn term(wanted: &Wanted) -> Term {
-    match wanted {
-        Wanted::Subscriber(id) => Term::subscriber(*id),
-        Wanted::Workflow(id) => Term::workflow(*id),
-        Wanted::Topic(key) => Term::topic(key),
-        Wanted::Subscription(id) => Term::subscription(id),
-        Wanted::Contexts(contexts) => Term::contexts(contexts),
-        Wanted::Severity(severity) => Term::severity(*severity),
-        Wanted::Channel(kind) => Term::channel(*kind),
-    }
+    Question { filter: shape.filter(), skip: shape.skip(), limit: shape.limit as usize + 1 }
 }

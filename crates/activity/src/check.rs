@@ -177,22 +177,24 @@ impl Checking<'_> {
             return Err(corrupt(Table::ActivitySegments, "it is not a part of a segment"));
         }
         times.truncate(usize::try_from(self.head.segment_size).unwrap_or_default());
-        let known = self.cache.sealed();
-        if let Some(sealed) = known.get(number) {
-            if *sealed.times != Times::of(&times) {
-                let ordinal = Ordinal::new(self.head.start(number));
-                self.disagree(Disagreement::Time { ordinal });
-            }
-            if *sealed.directory != Directory::of(firsts.into_iter()) {
-                self.disagree(Disagreement::Directory { segment: number });
-            }
-            let missing = terms.iter().filter(|(term, _)| !sealed.may_have(*term));
-            let missing: Vec<Term> = missing.map(|(term, _)| *term).collect();
-            for term in missing {
-                self.disagree(Disagreement::Presence { segment: number, term });
-            }
-        }
+        self.summaries(number, &times, &terms, firsts);
         Ok((times, terms))
+    }
+
+    // Compares what is in memory of a sealed segment with what it has.
+    fn summaries(&mut self, number: u32, times: &[i64], terms: &[(Term, Set)], firsts: Vec<Term>) {
+        let known = self.cache.sealed();
+        let Some(sealed) = known.get(number) else { return };
+        if *sealed.times != Times::of(times) {
+            let ordinal = Ordinal::new(self.head.start(number));
+            self.disagree(Disagreement::Time { ordinal });
+        }
+        if *sealed.directory != Directory::of(firsts.into_iter()) {
+            self.disagree(Disagreement::Directory { segment: number });
+        }
+        for (term, _) in terms.iter().filter(|(term, _)| !sealed.may_have(*term)) {
+            self.disagree(Disagreement::Presence { segment: number, term: *term });
+        }
     }
 
     fn transactions(&mut self, all: &Gathered) -> Result<()> {

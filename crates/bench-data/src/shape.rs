@@ -1,6 +1,7 @@
 //! The shapes that queries of the activity list have: a page of what one or several things have in
 //! common, or of what they have not.
 
+use activity::{Filter, Term};
 use domain::context::ContextSet;
 use domain::ids::{
     InternalSubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowId,
@@ -66,6 +67,20 @@ impl Wanted {
     }
 }
 
+impl From<&Wanted> for Term {
+    fn from(wanted: &Wanted) -> Self {
+        match wanted {
+            Wanted::Subscriber(id) => Term::subscriber(*id),
+            Wanted::Workflow(id) => Term::workflow(*id),
+            Wanted::Topic(key) => Term::topic(key),
+            Wanted::Subscription(identifier) => Term::subscription(identifier),
+            Wanted::Contexts(contexts) => Term::contexts(contexts),
+            Wanted::Severity(severity) => Term::severity(*severity),
+            Wanted::Channel(kind) => Term::channel(*kind),
+        }
+    }
+}
+
 impl Shape {
     /// A page of ten of everything.
     pub fn new(name: &'static str) -> Self {
@@ -89,6 +104,12 @@ impl Shape {
     /// How many come before the page.
     pub fn skip(&self) -> u64 {
         u64::from(self.page) * u64::from(self.limit)
+    }
+
+    /// What it asks of the activity index.
+    pub fn filter(&self) -> Filter {
+        let filter = Filter::new(self.after, self.before, self.transaction.clone());
+        self.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(Term::from)))
     }
 
     /// Whether `notification` is one of those asked for.

@@ -351,3 +351,25 @@ fn get(world: &World, query: Value) -> Preferences {
 fn update_global(world: &World, update: Value) -> UpdatedPreference {
     world.env.preferences(&id("ada")).update_global(&parsed(update)).unwrap()
 }
+
+/// Workflows are decoded once, and what was decoded is not shown when it is not there any more.
+#[test]
+fn a_workflow_is_shown_as_it_is_now() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        world.in_app_workflow("bye");
+        let shown = || {
+            let preferences = wire(get(&world, json!({})));
+            let workflows = preferences["workflows"].as_array().unwrap().clone();
+            workflows.iter().map(|one| one["workflow"]["name"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(), ["hi", "bye"]);
+
+        world.tick();
+        world.env.workflows().update("hi", parsed(json!({ "name": "Good day" }))).unwrap();
+        assert_eq!(shown(), ["Good day", "bye"]);
+        world.env.workflows().delete("bye").unwrap();
+        assert_eq!(shown(), ["Good day"]);
+    });
+}
