@@ -10,9 +10,9 @@ use serde_json::{from_value, json};
 use store::Store;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
-use tidings::domain::ids::{MessageId, SubscriberId};
-use tidings::domain::message::{MarkAs, Message, MessageQuery};
-use tidings::domain::trigger::Trigger;
+use tidings::ids::{MessageId, SubscriberId};
+use tidings::message::{MarkAs, Message, MessageQuery};
+use tidings::trigger::Trigger;
 use tidings::{Engine, Inbox, Scope};
 
 const MESSAGES: usize = 10_000;

@@ -16,7 +16,7 @@ use domain::preference::{
 use domain::vocabulary::Channel;
 use serde_json::json;
 use tidings::Engine;
-use tidings::domain::ids::SubscriberId;
+use tidings::ids::SubscriberId;
 use tidings::store::Store;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;

@@ -13,7 +13,7 @@ use serde_json::{from_value, json};
 use store::Table;
 use store::encoding;
 use store::redb::RedbStore;
-use tidings::domain::trigger::Trigger;
+use tidings::trigger::Trigger;
 use tidings::{Delivery, Engine, Provider, ProviderReceipt, Scope, SendError};
 
 const NOTIFICATIONS: u64 = 20_000;

@@ -6,11 +6,11 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::json;
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::trigger::{Recipient, Recipients, Trigger};
+use tidings::ids::SubscriberId;
 use tidings::store::Store;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
+use tidings::trigger::{Recipient, Recipients, Trigger};
 use tidings::{Engine, Scope};
 
 fn triggers(criterion: &mut Criterion) {

@@ -2,7 +2,7 @@
 
 use serde_json::{from_value, json};
 use tidings::Engine;
-use tidings::domain::message::MessageQuery;
+use tidings::message::MessageQuery;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?

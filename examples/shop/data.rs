@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tidings::Scope;
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::integration::{Integration, IntegrationCreate};
-use tidings::domain::preference::{BulkPreferences, GlobalPreferenceUpdate};
-use tidings::domain::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
-use tidings::domain::time::Timestamp;
-use tidings::domain::trigger::Trigger;
-use tidings::domain::workflow::WorkflowCreate;
+use tidings::ids::SubscriberId;
+use tidings::integration::{Integration, IntegrationCreate};
+use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate};
+use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
+use tidings::time::Timestamp;
+use tidings::trigger::Trigger;
+use tidings::workflow::WorkflowCreate;
 
 /// The shop on Monday morning, and the week that is ahead of it.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::message::{MarkAs, MessageQuery};
-use tidings::domain::page::PageQuery;
+use tidings::ids::SubscriberId;
+use tidings::message::{MarkAs, MessageQuery};
+use tidings::page::PageQuery;
 use tidings::{Builder, Engine, ManualClock, Scope, SeededEntropy};
 
 use carrier::Carrier;
@@ -89,7 +89,7 @@ fn read(env: &Scope, reader: &SubscriberId) -> tidings::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use tidings::domain::job::{Job, JobStatus};
+    use tidings::job::{Job, JobStatus};
     use tidings::store::memory::MemoryStore;
 
     use super::*;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use tidings::domain::ids::{NotificationId, SubscriberId};
-use tidings::domain::time::Timestamp;
-use tidings::domain::trigger::Trigger;
+use tidings::ids::{NotificationId, SubscriberId};
+use tidings::time::Timestamp;
+use tidings::trigger::Trigger;
 use tidings::{Engine, ManualClock, Result, Scope};
 
 use crate::data::Event;

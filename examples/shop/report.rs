@@ -1,14 +1,14 @@
 //! What is printed.
 
-use tidings::domain::content::MessageContent;
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::job::JobStatus;
-use tidings::domain::message::{Message, MessageQuery};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::page::PageQuery;
-use tidings::domain::preference::{Criticality, Layer, PreferencesQuery, WorkflowPreference};
-use tidings::domain::subscriber::Subscriber;
-use tidings::domain::vocabulary::{Channel, Severity};
+use tidings::content::MessageContent;
+use tidings::ids::SubscriberId;
+use tidings::job::JobStatus;
+use tidings::message::{Message, MessageQuery};
+use tidings::notification::{Notification, NotificationQuery};
+use tidings::page::PageQuery;
+use tidings::preference::{Criticality, Layer, PreferencesQuery, WorkflowPreference};
+use tidings::subscriber::Subscriber;
+use tidings::vocabulary::{Channel, Severity};
 use tidings::{Result, Scope};
 
 use crate::data::Shop;

@@ -9,8 +9,8 @@ use chrono_tz::Tz;
 use comfy_table::{CellAlignment, ContentLineStyle, LineStyle, Table, TableStyle};
 use console::style;
 use indicatif::HumanCount;
-use tidings::domain::contact::TimeZone;
-use tidings::domain::time::Timestamp;
+use tidings::contact::TimeZone;
+use tidings::time::Timestamp;
 
 /// Begins a part of the report.
 pub fn heading(text: impl Display) {

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::DecimalBytes;
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::notification::NotificationQuery;
-use tidings::domain::preference::PreferencesQuery;
+use tidings::ids::SubscriberId;
+use tidings::notification::NotificationQuery;
+use tidings::preference::PreferencesQuery;
 use tidings::{Result, Scope};
 
 use crate::data::Shop;

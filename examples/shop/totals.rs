@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use comfy_table::Table;
-use tidings::domain::job::{Detail, Job, JobStatus};
-use tidings::domain::vocabulary::Channel;
+use tidings::job::{Detail, Job, JobStatus};
+use tidings::vocabulary::Channel;
 
 use crate::tables::{align_right, count, table};
 

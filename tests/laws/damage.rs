@@ -13,7 +13,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
 use store::{Table, encoding};
-use tidings::domain::notification::{Notification, NotificationQuery};
+use tidings::notification::{Notification, NotificationQuery};
 
 use crate::cases;
 use crate::seeded::{entries, world_in};

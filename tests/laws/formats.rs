@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use store::layout::FORMAT;
 use store::memory::MemoryStore;
 use store::{Store, Table, encoding};
-use tidings::domain::preference::PreferencesQuery;
+use tidings::preference::PreferencesQuery;
 use tidings::{Clock, Engine, ManualClock, Outbox};
 
 use crate::parsed;

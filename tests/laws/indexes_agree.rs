@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use serde_json::json;
 use store::{Key, Record, Table};
 use tidings::Engine;
-use tidings::domain::job::JobStatus;
-use tidings::domain::message::{InboxCounts, Message};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::subscriber::Subscriber;
-use tidings::domain::vocabulary::Channel;
+use tidings::job::JobStatus;
+use tidings::message::{InboxCounts, Message};
+use tidings::notification::{Notification, NotificationQuery};
+use tidings::subscriber::Subscriber;
+use tidings::vocabulary::Channel;
 
 use crate::{beginning, cases, op, parsed};
 

@@ -14,11 +14,11 @@ use serde_json::json;
 use store::Table;
 use store::redb::RedbStore;
 use tempfile::tempdir;
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::job::JobStatus;
-use tidings::domain::message::{MarkAs, Message, MessageQuery};
-use tidings::domain::notification::Notification;
-use tidings::domain::trigger::{AcceptedTrigger, Trigger};
+use tidings::ids::SubscriberId;
+use tidings::job::JobStatus;
+use tidings::message::{MarkAs, Message, MessageQuery};
+use tidings::notification::Notification;
+use tidings::trigger::{AcceptedTrigger, Trigger};
 use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SystemClock};
 
 use crate::seeded::{ada, email, inbox};

@@ -9,11 +9,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 use tidings::Scope;
-use tidings::domain::ids::{MessageId, SubscriberId};
-use tidings::domain::message::{MarkAs, MessageQuery};
-use tidings::domain::notification::NotificationQuery;
-use tidings::domain::page::PageQuery;
-use tidings::domain::vocabulary::Channel;
+use tidings::ids::{MessageId, SubscriberId};
+use tidings::message::{MarkAs, MessageQuery};
+use tidings::notification::NotificationQuery;
+use tidings::page::PageQuery;
+use tidings::vocabulary::Channel;
 
 use crate::faulty::HesitantStore;
 use crate::seeded::{email, inbox};

@@ -3,12 +3,12 @@
 pub mod shaky;
 
 use serde_json::{Value, json};
-use tidings::domain::integration::{Integration, IntegrationDelete};
-use tidings::domain::preference::BulkPreferences;
-use tidings::domain::subscription::Subscribe;
-use tidings::domain::translation::TranslationUpsert;
-use tidings::domain::trigger::Trigger;
+use tidings::integration::{Integration, IntegrationDelete};
+use tidings::preference::BulkPreferences;
 use tidings::store::Table;
+use tidings::subscription::Subscribe;
+use tidings::translation::TranslationUpsert;
+use tidings::trigger::Trigger;
 use tidings::{Result, Scope};
 
 use self::shaky::Shaky;

@@ -5,11 +5,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use serde_json::{Value, json};
-use tidings::domain::connection::{
-    ChannelConnection, ChannelConnectionCreate, ChannelConnectionUpdate,
-};
-use tidings::domain::ids::ConnectionIdentifier;
-use tidings::domain::integration::IntegrationDelete;
+use tidings::connection::{ChannelConnection, ChannelConnectionCreate, ChannelConnectionUpdate};
+use tidings::ids::ConnectionIdentifier;
+use tidings::integration::IntegrationDelete;
 use tidings::{Entity, Error, Scope};
 
 use crate::channel_endpoints::bad_contexts;
@@ -504,11 +502,7 @@ fn create(world: &World, fields: Value) -> ChannelConnection {
     world.env.channel_connections().create(&parsed(described(fields))).unwrap()
 }
 
-fn endpoint(
-    world: &World,
-    identifier: &str,
-    fields: Value,
-) -> tidings::domain::endpoint::ChannelEndpoint {
+fn endpoint(world: &World, identifier: &str, fields: Value) -> tidings::endpoint::ChannelEndpoint {
     let endpoint = json!({
         "identifier": identifier,
         "subscriberId": "ada",

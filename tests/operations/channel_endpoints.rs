@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tidings::Scope;
-use tidings::domain::endpoint::{ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointUpdate};
-use tidings::domain::ids::EndpointIdentifier;
+use tidings::endpoint::{ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointUpdate};
+use tidings::ids::EndpointIdentifier;
 
 use crate::world::{
     START, World, active_integration, names, on_both, only, parsed, unreadable, wire, with,

@@ -3,8 +3,8 @@
 mod words;
 
 use serde_json::{Value, json};
-use tidings::domain::ids::NotificationId;
-use tidings::domain::preference::{BulkPreferences, GlobalPreferenceUpdate, UpdatedPreference};
+use tidings::ids::NotificationId;
+use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate, UpdatedPreference};
 
 use crate::world::{
     World, email, id, in_app, names, on_both, only, parsed, payload_is, with, workflow_of,

@@ -1,7 +1,7 @@
 //! Contexts: creating, reading, changing (16) and deleting them.
 
 use serde_json::{Value, json};
-use tidings::domain::context::{Context, ContextCreate, ContextKey, ContextUpdate};
+use tidings::context::{Context, ContextCreate, ContextKey, ContextUpdate};
 
 use crate::world::{START, World, on_both, parsed, unreadable, wire, with};
 

@@ -2,8 +2,8 @@
 //! getting in with a key.
 
 use serde_json::{Value, json};
-use tidings::domain::environment::{Environment, EnvironmentCreate, EnvironmentType};
-use tidings::domain::ids::EnvironmentId;
+use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
+use tidings::ids::EnvironmentId;
 
 use crate::world::{START, World, id, in_app, names, on_both, only, parsed, unreadable, wire};
 

@@ -3,7 +3,7 @@
 mod gate;
 
 use serde_json::{Value, json};
-use tidings::domain::trigger::{Recipient, TriggerReceipt};
+use tidings::trigger::{Recipient, TriggerReceipt};
 
 use crate::subscriptions::subscribe;
 use crate::topics::key;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidings::Scope;
-use tidings::domain::ids::IdempotencyKey;
-use tidings::domain::topic::{Topic, TopicCreate};
+use tidings::ids::IdempotencyKey;
 use tidings::store::Table;
+use tidings::topic::{Topic, TopicCreate};
 
 use crate::topics::key;
 use crate::world::{World, on_both, parsed};

@@ -1,9 +1,9 @@
 //! The inbox: listing it, and counting what waits in it.
 
 use serde_json::{Value, json};
-use tidings::domain::ids::MessageId;
-use tidings::domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
-use tidings::domain::page::{PageQuery, Total};
+use tidings::ids::MessageId;
+use tidings::message::{InboxCounts, MarkAs, Message, MessageQuery};
+use tidings::page::{PageQuery, Total};
 
 use crate::world::{
     START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, wire, with,

@@ -1,7 +1,7 @@
 //! Layouts: what translations can be for, besides workflows.
 
 use serde_json::{Value, json};
-use tidings::domain::layout::{Layout, LayoutUpsert};
+use tidings::layout::{Layout, LayoutUpsert};
 
 use crate::world::{World, names, on_both, parsed, unreadable, wire};
 

@@ -1,10 +1,10 @@
 //! Messages: listing them, and marking them (operation 8).
 
 use serde_json::json;
-use tidings::domain::ids::MessageId;
-use tidings::domain::message::{MarkAs, Message, MessageQuery, Stage};
-use tidings::domain::page::{Cursor, Direction, ListId, OrderBy, PageQuery};
-use tidings::domain::time::Timestamp;
+use tidings::ids::MessageId;
+use tidings::message::{MarkAs, Message, MessageQuery, Stage};
+use tidings::page::{Cursor, Direction, ListId, OrderBy, PageQuery};
+use tidings::time::Timestamp;
 
 use crate::world::{
     World, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire, workflow_of,

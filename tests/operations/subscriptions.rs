@@ -7,7 +7,7 @@ mod refusing;
 
 use serde_json::{Value, json};
 use tidings::Result;
-use tidings::domain::subscription::{
+use tidings::subscription::{
     Subscribe, Subscription, SubscriptionQuery, Subscriptions, Unsubscribe,
 };
 

@@ -1,8 +1,8 @@
 //! Topics: creating, renaming, deleting, and finding them by their key and name (operation 11).
 
 use serde_json::{Value, json};
-use tidings::domain::ids::{SubscriptionIdentifier, TopicKey};
-use tidings::domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
+use tidings::ids::{SubscriptionIdentifier, TopicKey};
+use tidings::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
 
 use crate::subscriptions::{subscribe, subscriptions};
 use crate::world::{World, names, on_both, only, parsed, unreadable, wire};

@@ -6,8 +6,8 @@ mod refusing;
 
 use serde_json::{Value, json};
 use tidings::Result;
-use tidings::domain::contact::Locale;
-use tidings::domain::translation::{Resource, Translation, TranslationUpsert};
+use tidings::contact::Locale;
+use tidings::translation::{Resource, Translation, TranslationUpsert};
 
 use crate::layouts;
 use crate::world::{World, in_app, names, on_both, parsed, wire, with, workflow_of};

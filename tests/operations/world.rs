@@ -9,18 +9,18 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tidings::domain::ids::{NotificationId, SubscriberId};
-use tidings::domain::integration::Integration;
-use tidings::domain::message::{Message, MessageQuery};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::page::{Page, PageQuery, Total};
-use tidings::domain::subscriber::Subscriber;
-use tidings::domain::time::Timestamp;
-use tidings::domain::trigger::TriggerReceipt;
-use tidings::domain::workflow::Workflow;
+use tidings::ids::{NotificationId, SubscriberId};
+use tidings::integration::Integration;
+use tidings::message::{Message, MessageQuery};
+use tidings::notification::{Notification, NotificationQuery};
+use tidings::page::{Page, PageQuery, Total};
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
 use tidings::store::{Order, ReadBody, Store, Table, WriteBody};
+use tidings::subscriber::Subscriber;
+use tidings::time::Timestamp;
+use tidings::trigger::TriggerReceipt;
+use tidings::workflow::Workflow;
 use tidings::{
     Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Outbox, Scope,
     SeededEntropy,

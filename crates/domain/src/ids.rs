@@ -1,6 +1,7 @@
 //! Every kind of identifier. Those that somebody else chose are texts; those that the engine
 //! makes are UUIDs in order of creation.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
+use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit, at_most};
 use crate::vocabulary::Word;
 
@@ -32,33 +34,11 @@ macro_rules! text_id {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
+        text_conversions!($name);
 
-        impl FromStr for $name {
-            type Err = Invalid;
-
-            fn from_str(raw: &str) -> Result<Self, Invalid> {
-                Self::new(raw)
-            }
-        }
-
-        impl TryFrom<&str> for $name {
-            type Error = Invalid;
-
-            fn try_from(raw: &str) -> Result<Self, Invalid> {
-                Self::new(raw)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = Invalid;
-
-            fn try_from(raw: String) -> Result<Self, Invalid> {
-                Self::new(raw)
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                self.as_str()
             }
         }
 
@@ -109,6 +89,36 @@ macro_rules! made_id {
                 let uuid = Uuid::try_parse(text)
                     .map_err(|_| Invalid::new($field, Reason::malformed(expected)))?;
                 Ok(Self(uuid))
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = Invalid;
+
+            fn try_from(text: &str) -> Result<Self, Invalid> {
+                text.parse()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Invalid;
+
+            fn try_from(text: String) -> Result<Self, Invalid> {
+                text.parse()
+            }
+        }
+
+        impl TryFrom<&String> for $name {
+            type Error = Invalid;
+
+            fn try_from(text: &String) -> Result<Self, Invalid> {
+                text.parse()
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(id: &$name) -> Self {
+                *id
             }
         }
     };

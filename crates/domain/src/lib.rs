@@ -14,6 +14,7 @@ pub mod connection;
 pub mod contact;
 pub mod content;
 pub mod context;
+pub mod convert;
 pub mod credentials;
 pub mod endpoint;
 pub mod environment;

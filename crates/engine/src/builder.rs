@@ -12,7 +12,7 @@ use store::{Decoded, Store};
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
 use crate::delivery::Provider;
-use crate::ids::{Entropy, Ids, OsEntropy};
+use crate::entropy::{Entropy, Ids, OsEntropy};
 
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]

@@ -1,12 +1,13 @@
-//! Why an operation did not happen.
+//! Errors: why an operation did not happen.
 
 use std::fmt;
 
-use domain::error::Invalid;
 use domain::subscription::SubscriptionError;
 use domain::vocabulary::Channel;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
+
+pub use domain::error::{Invalid, Reason, Unit};
 
 /// Result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

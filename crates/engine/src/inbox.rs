@@ -14,14 +14,14 @@ use crate::{Result, Scope, subscribers};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
-/// # use tidings::domain::message::{MarkAs, MessageQuery};
+/// # use tidings::message::{MarkAs, MessageQuery};
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme".try_into()?).development()?;
 /// # env.workflows().create(from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
-/// # let ada = tidings::domain::ids::SubscriberId::new("ada")?;
+/// # let ada = tidings::ids::SubscriberId::new("ada")?;
 /// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
 /// let inbox = env.inbox(&ada);
 /// assert_eq!(inbox.counts()?.unread, 1);

@@ -6,9 +6,9 @@
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use tidings::Engine;
-//! use tidings::domain::ids::SubscriberId;
-//! use tidings::domain::message::MessageQuery;
-//! use tidings::domain::trigger::Trigger;
+//! use tidings::ids::SubscriberId;
+//! use tidings::message::MessageQuery;
+//! use tidings::trigger::Trigger;
 //!
 //! let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
 //! let env = engine.organization("acme".try_into()?).development()?;
@@ -32,9 +32,9 @@
 //! [`env.subscribers()`](Scope::subscribers) are in `subscribers.rs`, and so on. Each reads the
 //! same way: take the time, open a transaction, ask the domain, store the answer.
 //!
-//! Records, inputs and rules are those of the [`domain`] crate, storage is behind the [`store`]
-//! crate's contract, and the activity list is searched in the index of the [`activity`] crate; they
-//! are here under their names.
+//! Records, requests and rules have a module for each entity, such as [`trigger`] and
+//! [`subscriber`]. Storage is behind the contract of [`store`], and the activity list is searched in
+//! an index of its own.
 
 mod builder;
 mod cascade;
@@ -44,12 +44,12 @@ mod connections;
 mod contexts;
 mod delivery;
 mod endpoints;
+mod entropy;
 mod environments;
-mod error;
+pub mod error;
 mod events;
 mod fan_out;
 mod idempotency;
-mod ids;
 mod inbox;
 mod integrations;
 mod layouts;
@@ -69,13 +69,19 @@ use ::activity::ActivityIndex;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{ReadRecords, Snapshot, Store, Table, Transaction, layout};
+use ::store::{ReadRecords, Snapshot, Store, Table, Transaction};
 use uuid::Uuid;
 
-pub use ::{activity, domain, store};
+pub use ::{activity, store};
 /// Realistic activity, for benches of a host application.
 #[cfg(feature = "bench-data")]
 pub use ::bench_data;
+pub use ::domain::{
+    channel, condition, connection, contact, content, context, convert, credentials, endpoint,
+    environment, filter, ids, integration, job, json, layout, message, notification, page, patch,
+    preference, schedule, secret, step, subscriber, subscription, template, time, topic,
+    translation, trigger, turn, vocabulary, workflow,
+};
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use connections::ChannelConnections;
@@ -84,10 +90,10 @@ pub use delivery::{
     Delivery, DeliveryQueue, DeliveryReport, Outbox, Provider, ProviderReceipt, SendError,
 };
 pub use endpoints::ChannelEndpoints;
+pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use environments::Environments;
 pub use error::{Entity, Error, Result, Rule};
 pub use events::Events;
-pub use ids::{Entropy, OsEntropy, SeededEntropy};
 pub use inbox::Inbox;
 pub use integrations::Integrations;
 pub use layouts::Layouts;
@@ -140,7 +146,7 @@ impl Engine {
     /// [`Error::NotFound`], if there is no such environment.
     pub fn environment(&self, id: EnvironmentId) -> Result<Scope> {
         self.read(|snapshot| {
-            let key = layout::environment_id(id);
+            let key = ::store::layout::environment_id(id);
             let environment = snapshot.find_by(Table::EnvironmentIds, &key)?;
             environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
         })
@@ -158,7 +164,7 @@ impl Engine {
         // Looking up the hash takes a time that tells nothing about the key.
         let hash = environments::hash(key);
         self.read(|snapshot| {
-            let environment = snapshot.find_by(Table::ApiKeys, &layout::api_key(&hash))?;
+            let environment = snapshot.find_by(Table::ApiKeys, &::store::layout::api_key(&hash))?;
             environment.ok_or(Error::Unauthorized)
         })
         .map(|environment| Scope::new(self.clone(), &environment))

@@ -18,14 +18,14 @@ use crate::{Entity, Error, Result, Scope, subscribers, workflows};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
-/// # use tidings::domain::message::{MarkMessages, MessageQuery};
+/// # use tidings::message::{MarkMessages, MessageQuery};
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme".try_into()?).development()?;
 /// # env.workflows().create(from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
-/// # let ada = tidings::domain::ids::SubscriberId::new("ada")?;
+/// # let ada = tidings::ids::SubscriberId::new("ada")?;
 /// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
 /// let message = &env.messages().list(&ada, &MessageQuery::default())?.data[0];
 /// assert_eq!(message.text(), Some("Hello!"));

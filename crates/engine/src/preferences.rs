@@ -22,14 +22,14 @@ use crate::{Entity, Error, Result, Rule, Scope, subscribers, workflows};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
-/// # use tidings::domain::preference::PreferencesQuery;
+/// # use tidings::preference::PreferencesQuery;
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme".try_into()?).development()?;
 /// # env.workflows().create(from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
-/// # let ada = tidings::domain::ids::SubscriberId::new("ada")?;
+/// # let ada = tidings::ids::SubscriberId::new("ada")?;
 /// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;
 /// env.preferences(&ada).update_bulk(&from_value(json!({
 ///     "preferences": [{ "workflowId": "greeting", "channels": { "email": false } }],

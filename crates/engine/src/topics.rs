@@ -15,7 +15,7 @@ use crate::{Entity, Error, Result, Scope};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
-/// # use tidings::domain::topic::TopicQuery;
+/// # use tidings::topic::TopicQuery;
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme".try_into()?).development()?;
 /// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;

@@ -24,8 +24,8 @@ use crate::{Entity, Error, Result, Scope, layouts, workflows};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use tidings::domain::contact::Locale;
-/// # use tidings::domain::translation::{Resource, ResourceType};
+/// # use tidings::contact::Locale;
+/// # use tidings::translation::{Resource, ResourceType};
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme".try_into()?).development()?;
 /// # env.workflows().create(serde_json::from_str(

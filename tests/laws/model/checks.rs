@@ -6,12 +6,12 @@ use std::time::Duration;
 use fuzz::facade::World;
 use serde_json::{Value, json};
 use tidings::Clock;
-use tidings::domain::contact::Email;
-use tidings::domain::message::{Message, MessageQuery, Stage};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::page::{Direction, Page, PageQuery, Total};
-use tidings::domain::subscriber::SubscriberQuery;
-use tidings::domain::time::Timestamp;
+use tidings::contact::Email;
+use tidings::message::{Message, MessageQuery, Stage};
+use tidings::notification::{Notification, NotificationQuery};
+use tidings::page::{Direction, Page, PageQuery, Total};
+use tidings::subscriber::SubscriberQuery;
+use tidings::time::Timestamp;
 
 use super::history::{Question, WORKFLOWS};
 use super::id;

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use tidings::domain::message::MarkAs;
-use tidings::domain::vocabulary::{Channel, JobType, Severity};
+use tidings::message::MarkAs;
+use tidings::vocabulary::{Channel, JobType, Severity};
 
 pub const NAMES: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 pub const EMAILS: [&str; 3] = ["ada@example.org", "post@example.org", "post@example.com"];

@@ -2,8 +2,8 @@
 
 use std::mem;
 
-use tidings::domain::message::{InboxCounts, MarkAs};
-use tidings::domain::vocabulary::{Channel, JobType, Severity};
+use tidings::message::{InboxCounts, MarkAs};
+use tidings::vocabulary::{Channel, JobType, Severity};
 
 use super::history::{Happening, Question, Step, WORKFLOWS};
 

@@ -1,8 +1,8 @@
 //! Saying, showing, clearing and refusing conditions.
 
 use serde_json::{Value, json};
-use tidings::domain::preference::{BulkPreference, GlobalPreferenceUpdate, PreferencesQuery};
-use tidings::domain::workflow::{WorkflowCreate, WorkflowUpdate};
+use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, PreferencesQuery};
+use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
 use super::{no, say, say_for, say_globally, yes};
 use crate::world::{World, id, in_app, on_both, parsed, unreadable, wire, with, workflow_of};

@@ -1,8 +1,8 @@
 //! Which integration sends, and which content.
 
 use serde_json::{Value, json};
-use tidings::domain::integration::IntegrationDelete;
-use tidings::domain::job::Detail;
+use tidings::integration::IntegrationDelete;
+use tidings::job::Detail;
 
 use super::refusing::push;
 use super::{ada, log, statuses};

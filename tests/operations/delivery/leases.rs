@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::domain::job::{JobStatus, RetryPolicy};
-use tidings::domain::time::Timestamp;
+use tidings::job::{JobStatus, RetryPolicy};
+use tidings::time::Timestamp;
 use tidings::{Delivery, DeliveryReport, Engine, Error, ProviderReceipt, SendError};
 
 use super::{Told, log, queued_email, retryable, statuses};

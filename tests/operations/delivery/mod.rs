@@ -12,9 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidings::domain::ids::NotificationId;
-use tidings::domain::message::MessageStatus;
-use tidings::domain::notification::Notification;
+use tidings::ids::NotificationId;
+use tidings::message::MessageStatus;
+use tidings::notification::Notification;
 use tidings::{Delivery, DeliveryReport, Provider, ProviderReceipt, SendError};
 
 use crate::world::{

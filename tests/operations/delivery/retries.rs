@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::domain::job::{JobStatus, RetryPolicy};
-use tidings::domain::time::Timestamp;
-use tidings::domain::vocabulary::ProviderId;
+use tidings::job::{JobStatus, RetryPolicy};
+use tidings::time::Timestamp;
+use tidings::vocabulary::ProviderId;
 use tidings::{Delivery, DeliveryReport, SendError};
 
 use super::{error, log, queued_email, retryable, statuses};
@@ -205,7 +205,7 @@ fn a_message_that_waits_does_not_hold_up_others() {
 
 // When the only job of a notification is tried again, having been tried so often.
 #[track_caller]
-fn due_at(world: &World, id: tidings::domain::ids::NotificationId, tried: u32) -> Timestamp {
+fn due_at(world: &World, id: tidings::ids::NotificationId, tried: u32) -> Timestamp {
     match only(world.notification(id).jobs).status {
         JobStatus::Queued { due_at, attempts } if attempts == tried => due_at,
         other => panic!("{other:?}"),

@@ -1,9 +1,9 @@
 //! Events that are refused, and events in bulk.
 
 use serde_json::{Value, json};
-use tidings::domain::context::Context;
-use tidings::domain::ids::TransactionId;
-use tidings::domain::trigger::{Trigger, TriggerReceipt};
+use tidings::context::Context;
+use tidings::ids::TransactionId;
+use tidings::trigger::{Trigger, TriggerReceipt};
 
 use crate::world::{
     World, id, in_app, names, on_both, only, parsed, unreadable, with, workflow_of,

@@ -3,8 +3,8 @@
 mod bulk;
 
 use serde_json::{Value, json};
-use tidings::domain::context::Context;
-use tidings::domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+use tidings::context::Context;
+use tidings::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 
 use crate::world::{
     START, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,

@@ -1,7 +1,7 @@
 //! Whether a subscription lets an event through.
 
 use serde_json::{Value, json};
-use tidings::domain::trigger::TriggerReceipt;
+use tidings::trigger::TriggerReceipt;
 
 use super::{people, told, topic};
 use crate::subscriptions::subscribe;

@@ -1,11 +1,11 @@
 //! Calls that a failing store interrupts, and calls that take several transactions.
 
 use serde_json::json;
-use tidings::domain::subscription::Subscribe;
-use tidings::domain::topic::TopicCreate;
-use tidings::domain::translation::TranslationImport;
-use tidings::domain::trigger::Trigger;
 use tidings::store::Table;
+use tidings::subscription::Subscribe;
+use tidings::topic::TopicCreate;
+use tidings::translation::TranslationImport;
+use tidings::trigger::Trigger;
 
 use crate::cascades::shaky::{self, Shaky};
 use crate::topics::key;

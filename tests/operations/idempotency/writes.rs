@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tidings::domain::contact::Locale;
-use tidings::domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
-use tidings::domain::integration::IntegrationDelete;
-use tidings::domain::message::MarkAs;
-use tidings::domain::trigger::Trigger;
+use tidings::contact::Locale;
+use tidings::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
+use tidings::integration::IntegrationDelete;
+use tidings::message::MarkAs;
+use tidings::trigger::Trigger;
 use tidings::{Result, Scope};
 
 use super::once;

@@ -3,8 +3,8 @@
 mod ranks;
 
 use serde_json::{Value, json};
-use tidings::domain::ids::{IntegrationId, UserId};
-use tidings::domain::integration::{
+use tidings::ids::{IntegrationId, UserId};
+use tidings::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Standing,
 };
 use tidings::store::encoding;

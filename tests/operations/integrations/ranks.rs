@@ -1,7 +1,7 @@
 //! Which integration of a channel leads: deleting (13), and setting the primary one.
 
 use serde_json::{Value, json};
-use tidings::domain::integration::{Integration, Standing};
+use tidings::integration::{Integration, Standing};
 
 use super::{delete, update};
 use crate::world::{World, active_integration, names, on_both, parsed, payload_is, with};

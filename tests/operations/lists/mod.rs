@@ -7,11 +7,11 @@ mod topics;
 use std::fmt::Debug;
 
 use serde_json::{Value, json};
-use tidings::domain::connection::ChannelConnection;
-use tidings::domain::context::Context;
-use tidings::domain::endpoint::ChannelEndpoint;
-use tidings::domain::page::{Cursor, Page, Total};
-use tidings::domain::time::Timestamp;
+use tidings::connection::ChannelConnection;
+use tidings::context::Context;
+use tidings::endpoint::ChannelEndpoint;
+use tidings::page::{Cursor, Page, Total};
+use tidings::time::Timestamp;
 
 use crate::world::{START, World, on_both, parsed, time, wire, with};
 

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidings::Result;
-use tidings::domain::connection::ChannelConnectionQuery;
-use tidings::domain::context::ContextQuery;
-use tidings::domain::endpoint::ChannelEndpointQuery;
-use tidings::domain::page::Page;
-use tidings::domain::topic::TopicQuery;
+use tidings::connection::ChannelConnectionQuery;
+use tidings::context::ContextQuery;
+use tidings::endpoint::ChannelEndpointQuery;
+use tidings::page::Page;
+use tidings::topic::TopicQuery;
 
 use super::{TIMES, connections, endpoints};
 use crate::world::{World, on_both, parsed, unreadable};

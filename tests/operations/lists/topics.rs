@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tidings::Engine;
-use tidings::domain::page::Total;
-use tidings::domain::topic::Topic;
+use tidings::page::Total;
+use tidings::topic::Topic;
 
 use super::{CHANGED_AT, MADE_AT, check_pages, lines, set};
 use crate::world::{World, names, on_both, parsed, wire};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::Scope;
-use tidings::domain::ids::NotificationId;
-use tidings::domain::trigger::Trigger;
+use tidings::ids::NotificationId;
+use tidings::trigger::Trigger;
 
 use super::{count, happen, ids, intact, on_both_with_segments as on_both};
 use crate::cascades::shaky;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidings::Scope;
-use tidings::domain::notification::NotificationQuery;
+use tidings::notification::NotificationQuery;
 use tidings::store::{Decision, Store, Table};
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};

@@ -1,8 +1,8 @@
 //! The activity list: its pages (operation 22).
 
 use serde_json::{Value, json};
-use tidings::domain::ids::NotificationId;
-use tidings::domain::notification::{NotificationPage, NotificationQuery};
+use tidings::ids::NotificationId;
+use tidings::notification::{NotificationPage, NotificationQuery};
 
 use super::happen;
 use crate::world::{

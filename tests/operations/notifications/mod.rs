@@ -7,8 +7,8 @@ mod searching;
 
 use serde_json::{Value, json};
 use tidings::Scope;
-use tidings::domain::ids::NotificationId;
-use tidings::domain::notification::{Notification, NotificationQuery};
+use tidings::ids::NotificationId;
+use tidings::notification::{Notification, NotificationQuery};
 
 use crate::world::{
     World, email, id, in_app, names, on_both, on_both_with, parsed, sms, wire, with, workflow_of,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tidings::Scope;
-use tidings::domain::ids::{InternalSubscriberId, WorkflowId};
-use tidings::domain::notification::{Notification, NotificationQuery};
-use tidings::domain::time::Timestamp;
+use tidings::ids::{InternalSubscriberId, WorkflowId};
+use tidings::notification::{Notification, NotificationQuery};
+use tidings::time::Timestamp;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
 use crate::subscriptions::subscribe;

@@ -1,8 +1,8 @@
 //! Saying something about several workflows at once (operation 6).
 
 use serde_json::{Value, json};
-use tidings::domain::preference::{BulkPreference, BulkPreferences, UpdatedPreference};
-use tidings::domain::workflow::Workflow;
+use tidings::preference::{BulkPreference, BulkPreferences, UpdatedPreference};
+use tidings::workflow::Workflow;
 
 use super::{all, get};
 use crate::world::{

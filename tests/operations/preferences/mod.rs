@@ -3,10 +3,10 @@
 mod bulk;
 
 use serde_json::{Value, json};
-use tidings::domain::preference::{
+use tidings::preference::{
     Criticality, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
 };
-use tidings::domain::schedule::Schedule;
+use tidings::schedule::Schedule;
 
 use crate::world::{
     World, email, id, in_app, names, on_both, parsed, sms, unreadable, wire, with, workflow_of,
@@ -329,7 +329,7 @@ fn what_cannot_be_said_is_refused() {
 }
 
 const CHANNELS: [&str; 5] = ["in_app", "email", "sms", "chat", "push"];
-const EMAIL: tidings::domain::vocabulary::Channel = tidings::domain::vocabulary::Channel::Email;
+const EMAIL: tidings::vocabulary::Channel = tidings::vocabulary::Channel::Email;
 
 // Every channel with the same word.
 fn all(enabled: bool) -> Value {

@@ -1,8 +1,8 @@
 //! Listing subscribers.
 
 use serde_json::{Value, json};
-use tidings::domain::page::{Cursor, ListId, OrderBy, Page, PageQuery, Total};
-use tidings::domain::subscriber::{Subscriber, SubscriberQuery};
+use tidings::page::{Cursor, ListId, OrderBy, Page, PageQuery, Total};
+use tidings::subscriber::{Subscriber, SubscriberQuery};
 
 use crate::world::{names, on_both, pages, parsed};
 

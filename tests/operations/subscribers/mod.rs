@@ -3,8 +3,8 @@
 mod list;
 
 use serde_json::{Value, json};
-use tidings::domain::ids::SubscriberId;
-use tidings::domain::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
+use tidings::ids::SubscriberId;
+use tidings::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
 
 use crate::world::{
     START, World, id, in_app, on_both, only, parsed, unreadable, wire, with, workflow_of,

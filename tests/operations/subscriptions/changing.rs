@@ -1,8 +1,8 @@
 //! Changing subscriptions, and taking subscribers out of topics.
 
 use serde_json::{Value, json};
-use tidings::domain::ids::SubscriptionIdentifier;
-use tidings::domain::subscription::{Subscription, SubscriptionUpdate};
+use tidings::ids::SubscriptionIdentifier;
+use tidings::subscription::{Subscription, SubscriptionUpdate};
 
 use super::{get, named, said, subscribe, subscriptions, unsubscribe};
 use crate::topics::key;

@@ -1,7 +1,7 @@
 //! What subscriptions say about workflows.
 
 use serde_json::{Value, json};
-use tidings::domain::subscription::{Subscription, SubscriptionUpdate};
+use tidings::subscription::{Subscription, SubscriptionUpdate};
 
 use super::{get, said, subscribe};
 use crate::topics::key;

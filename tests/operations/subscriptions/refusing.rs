@@ -1,7 +1,7 @@
 //! Requests about subscriptions that are refused, and leave nothing behind.
 
 use serde_json::{Value, json};
-use tidings::domain::subscription::{
+use tidings::subscription::{
     Subscribe, SubscriptionUpdate, Unsubscribe, UnsubscribeItem, WorkflowWord,
 };
 

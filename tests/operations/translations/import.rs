@@ -1,7 +1,7 @@
 //! Importing the texts of many resources (operation 12).
 
 use serde_json::{Value, json};
-use tidings::domain::translation::{ImportResult, TranslationImport};
+use tidings::translation::{ImportResult, TranslationImport};
 
 use super::{get, missing, upsert};
 use crate::layouts;

@@ -1,8 +1,8 @@
 //! What cannot be translated, and translations that are not there.
 
 use serde_json::{Value, json};
-use tidings::domain::contact::Locale;
-use tidings::domain::translation::{Resource, Translation, TranslationUpsert};
+use tidings::contact::Locale;
+use tidings::translation::{Resource, Translation, TranslationUpsert};
 
 use super::{delete, get, missing, resource, upsert};
 use crate::layouts;

@@ -3,10 +3,10 @@
 mod refusing;
 
 use serde_json::{Value, json};
-use tidings::domain::ids::WorkflowId;
-use tidings::domain::page::PageQuery;
-use tidings::domain::workflow::{Workflow, WorkflowQuery};
+use tidings::ids::WorkflowId;
+use tidings::page::PageQuery;
 use tidings::store::encoding;
+use tidings::workflow::{Workflow, WorkflowQuery};
 
 use crate::world::{
     START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms, wire,
@@ -218,7 +218,7 @@ fn every_condition_of_a_list_must_hold() {
         let check = |query: Value, expected: &[&str]| {
             let page = world.env.workflows().list(&parsed(query)).unwrap();
             assert_eq!(names(&page.data, |one| one.identifier().clone()), expected);
-            assert_eq!(page.total, tidings::domain::page::Total::Exactly(expected.len()));
+            assert_eq!(page.total, tidings::page::Total::Exactly(expected.len()));
         };
 
         check(json!({}), &["c", "b", "a"]);

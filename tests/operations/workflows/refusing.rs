@@ -1,7 +1,7 @@
 //! Workflows that cannot be.
 
 use serde_json::{Value, json};
-use tidings::domain::workflow::{WorkflowCreate, WorkflowUpdate};
+use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
 use crate::world::{in_app, on_both, parsed, payload_is, sms, unreadable, with, workflow_of};
 

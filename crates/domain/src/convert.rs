@@ -1,0 +1,99 @@
+//! Arguments that become a checked value on the way in.
+
+use std::convert::Infallible;
+
+use crate::error::Invalid;
+
+/// A value that converts into a `T`, or is refused by the rule of `T`.
+///
+/// A call that takes an id takes `impl IntoChecked<SubscriberId>`: a `&str`, a `String`, the id
+/// itself or a reference to it.
+///
+/// ```
+/// use tidings_domain::convert::IntoChecked;
+/// use tidings_domain::ids::SubscriberId;
+///
+/// fn length(id: impl IntoChecked<SubscriberId>) -> usize {
+///     id.into_checked().map_or(0, |id: SubscriberId| id.as_str().len())
+/// }
+///
+/// let ada: SubscriberId = "ada".parse()?;
+/// assert_eq!([length("ada"), length(&ada), length(ada)], [3, 3, 3]);
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
+pub trait IntoChecked<T> {
+    /// Converts the value.
+    ///
+    /// # Errors
+    ///
+    /// The rule of `T` that the value breaks.
+    fn into_checked(self) -> Result<T, Invalid>;
+}
+
+impl<T, V: TryInto<T, Error: Into<Invalid>>> IntoChecked<T> for V {
+    fn into_checked(self) -> Result<T, Invalid> {
+        self.try_into().map_err(Into::into)
+    }
+}
+
+impl From<Infallible> for Invalid {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// Gives a text newtype with a checking `new` the conversions that every text newtype has.
+macro_rules! text_conversions {
+    ($name:ident) => {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::error::Invalid;
+
+            fn from_str(raw: &str) -> Result<Self, $crate::error::Invalid> {
+                Self::new(raw)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = $crate::error::Invalid;
+
+            fn try_from(raw: &str) -> Result<Self, $crate::error::Invalid> {
+                Self::new(raw)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = $crate::error::Invalid;
+
+            fn try_from(raw: String) -> Result<Self, $crate::error::Invalid> {
+                Self::new(raw)
+            }
+        }
+
+        impl TryFrom<&String> for $name {
+            type Error = $crate::error::Invalid;
+
+            fn try_from(raw: &String) -> Result<Self, $crate::error::Invalid> {
+                Self::new(raw.as_str())
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(value: &$name) -> Self {
+                value.clone()
+            }
+        }
+    };
+}
+pub(crate) use text_conversions;
