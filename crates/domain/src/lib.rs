@@ -41,6 +41,7 @@ mod slug;
 pub mod step;
 pub mod subscriber;
 pub mod subscription;
+pub mod suggest;
 pub mod template;
 pub mod time;
 pub mod topic;
