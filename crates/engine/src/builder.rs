@@ -11,8 +11,8 @@ use store::{Decoded, Store};
 
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
-use crate::delivery::Provider;
 use crate::entropy::{Entropy, Ids, OsEntropy};
+use crate::pipeline::delivery::Provider;
 
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::ops::ControlFlow;
 use store::{Order, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::environments::hash;
+use crate::resources::environments::hash;
 use crate::{Entity, Error, Result, Scope};
 
 /// What came of a transaction of an operation that may take several.

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Operations are grouped by what they are about, one file per group: those of
-//! [`env.subscribers()`](Scope::subscribers) are in `subscribers.rs`, and so on. Each reads the
+//! [`env.subscribers()`](Scope::subscribers) are in `resources/subscribers.rs`, and so on. Each reads the
 //! same way: take the time, open a transaction, ask the domain, store the answer.
 //!
 //! Records, requests and rules have a module for each entity, such as [`trigger`] and
@@ -37,31 +37,13 @@
 //! an index of its own.
 
 mod builder;
-mod cascade;
-mod channels;
 mod clock;
-mod connections;
-mod contexts;
-mod delivery;
-mod endpoints;
 mod entropy;
-mod environments;
 pub mod error;
-mod events;
-mod fan_out;
 mod idempotency;
-mod inbox;
-mod integrations;
-mod layouts;
-mod messages;
-mod notifications;
-mod preferences;
+mod pipeline;
+mod resources;
 mod scope;
-mod subscribers;
-mod subscriptions;
-mod topics;
-mod translations;
-mod workflows;
 
 use std::sync::Arc;
 
@@ -84,27 +66,27 @@ pub use ::domain::{
 };
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use connections::ChannelConnections;
-pub use contexts::Contexts;
-pub use delivery::{
+pub use entropy::{Entropy, OsEntropy, SeededEntropy};
+pub use error::{Entity, Error, Result, Rule};
+pub use pipeline::delivery::{
     Delivery, DeliveryQueue, DeliveryReport, Outbox, Provider, ProviderReceipt, SendError,
 };
-pub use endpoints::ChannelEndpoints;
-pub use entropy::{Entropy, OsEntropy, SeededEntropy};
-pub use environments::Environments;
-pub use error::{Entity, Error, Result, Rule};
-pub use events::Events;
-pub use inbox::Inbox;
-pub use integrations::Integrations;
-pub use layouts::Layouts;
-pub use messages::Messages;
-pub use notifications::Notifications;
-pub use preferences::SubscriberPreferences;
+pub use pipeline::trigger::Events;
+pub use resources::connections::ChannelConnections;
+pub use resources::contexts::Contexts;
+pub use resources::endpoints::ChannelEndpoints;
+pub use resources::environments::Environments;
+pub use resources::inbox::Inbox;
+pub use resources::integrations::Integrations;
+pub use resources::layouts::Layouts;
+pub use resources::messages::Messages;
+pub use resources::notifications::Notifications;
+pub use resources::preferences::SubscriberPreferences;
+pub use resources::subscribers::Subscribers;
+pub use resources::topics::Topics;
+pub use resources::translations::Translations;
+pub use resources::workflows::Workflows;
 pub use scope::{Organization, Scope};
-pub use subscribers::Subscribers;
-pub use topics::Topics;
-pub use translations::Translations;
-pub use workflows::Workflows;
 
 /// A notification engine. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
@@ -162,7 +144,7 @@ impl Engine {
     pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
         let key = authorization.strip_prefix("ApiKey ").ok_or(Error::Unauthorized)?;
         // Looking up the hash takes a time that tells nothing about the key.
-        let hash = environments::hash(key);
+        let hash = resources::environments::hash(key);
         self.read(|snapshot| {
             let environment = snapshot.find_by(Table::ApiKeys, &::store::layout::api_key(&hash))?;
             environment.ok_or(Error::Unauthorized)

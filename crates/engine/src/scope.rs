@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use store::{Snapshot, Table};
 use uuid::Uuid;
 
-use crate::environments::Viewer;
+use crate::resources::environments::Viewer;
 use crate::{
     ChannelConnections, ChannelEndpoints, Contexts, Engine, Environments, Events, Inbox,
     Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences, Subscribers,

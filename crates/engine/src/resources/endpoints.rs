@@ -9,9 +9,10 @@ use domain::integration::Integration;
 use domain::page::Page;
 use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
-use crate::channels::{self, IntegrationNames};
-use crate::contexts::{self, NamedData};
-use crate::{Entity, Error, Result, Scope, connections, integrations, subscribers};
+use crate::resources::channels::{self, IntegrationNames};
+use crate::resources::contexts::{self, NamedData};
+use crate::resources::{connections, integrations, subscribers};
+use crate::{Entity, Error, Result, Scope};
 
 /// The channel endpoints of an environment.
 ///

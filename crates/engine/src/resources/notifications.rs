@@ -17,7 +17,8 @@ use serde_json::json;
 use store::{Order, ReadRecords, Snapshot, Table, layout};
 
 use crate::idempotency::Step;
-use crate::{Entity, Error, Result, Scope, workflows};
+use crate::resources::workflows;
+use crate::{Entity, Error, Result, Scope};
 
 /// The activity list of an environment.
 ///

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::cascade::Cascade;
+use crate::resources::cascade::Cascade;
 use crate::{Entity, Error, Result, Scope};
 
 /// The topics of an environment, and the subscriptions in them.

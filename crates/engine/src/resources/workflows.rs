@@ -8,8 +8,9 @@ use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::cascade::Cascade;
-use crate::{Entity, Error, Result, Scope, translations};
+use crate::resources::cascade::Cascade;
+use crate::resources::translations;
+use crate::{Entity, Error, Result, Scope};
 
 /// The workflows of an environment. A workflow is named by its identifier, its id or its slug.
 ///

@@ -7,8 +7,9 @@ use domain::time::Timestamp;
 use domain::translation::Resource;
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::cascade::Cascade;
-use crate::{Entity, Error, Result, Scope, translations};
+use crate::resources::cascade::Cascade;
+use crate::resources::translations;
+use crate::{Entity, Error, Result, Scope};
 
 /// The layouts of an environment. A layout is named by its identifier or its id.
 ///

@@ -11,10 +11,11 @@ use domain::trigger::{
 };
 use store::{ReadRecords, Transaction, WriteRecords, layout};
 
-use crate::contexts::{self, NamedData};
-use crate::delivery::{Gathered, Run};
-use crate::fan_out::FanOut;
-use crate::{Entity, Error, Result, Scope, subscribers, workflows};
+use crate::pipeline::delivery::{Gathered, Run};
+use crate::pipeline::fan_out::FanOut;
+use crate::resources::contexts::{self, NamedData};
+use crate::resources::{subscribers, workflows};
+use crate::{Entity, Error, Result, Scope};
 
 /// Triggering the workflows of an environment.
 ///

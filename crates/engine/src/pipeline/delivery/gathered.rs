@@ -11,7 +11,8 @@ use domain::workflow::Workflow;
 use std::borrow::Cow;
 use store::{ReadRecords, Snapshot, Table, layout};
 
-use crate::{Result, Scope, contexts, integrations, workflows};
+use crate::resources::{contexts, integrations, workflows};
+use crate::{Result, Scope};
 
 /// What the turns of a notification's jobs depend on.
 #[derive(Debug)]

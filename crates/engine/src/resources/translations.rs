@@ -13,9 +13,10 @@ use domain::translation::{
 use serde_json::Value;
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::cascade::Cascade;
 use crate::idempotency::Step;
-use crate::{Entity, Error, Result, Scope, layouts, workflows};
+use crate::resources::cascade::Cascade;
+use crate::resources::{layouts, workflows};
+use crate::{Entity, Error, Result, Scope};
 
 /// The translations of an environment.
 ///

@@ -11,8 +11,9 @@ use domain::subscription::Subscription;
 use domain::time::Timestamp;
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::cascade::Cascade;
-use crate::{Entity, Error, Result, Scope, integrations};
+use crate::resources::cascade::Cascade;
+use crate::resources::integrations;
+use crate::{Entity, Error, Result, Scope};
 
 /// The subscribers of an environment.
 ///

@@ -8,9 +8,10 @@ use domain::ids::ConnectionIdentifier;
 use domain::page::Page;
 use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
-use crate::channels::{self, IntegrationNames};
-use crate::contexts::{self, NamedData};
-use crate::{Entity, Error, Result, Scope, integrations, subscribers};
+use crate::resources::channels::{self, IntegrationNames};
+use crate::resources::contexts::{self, NamedData};
+use crate::resources::{integrations, subscribers};
+use crate::{Entity, Error, Result, Scope};
 
 /// The channel connections of an environment.
 ///

@@ -10,7 +10,8 @@ use domain::subscription::Subscription;
 use domain::trigger::Audience;
 use store::{ReadRecords, Snapshot, Table, layout};
 
-use crate::{Result, Scope, subscribers, topics};
+use crate::resources::{subscribers, topics};
+use crate::{Result, Scope};
 
 /// Who is told through the topics of a trigger, each once, and who is not.
 #[derive(Debug, Default)]

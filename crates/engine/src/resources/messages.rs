@@ -11,7 +11,8 @@ use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
-use crate::{Entity, Error, Result, Scope, subscribers, workflows};
+use crate::resources::{subscribers, workflows};
+use crate::{Entity, Error, Result, Scope};
 
 /// The messages of an environment.
 ///

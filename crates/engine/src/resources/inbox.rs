@@ -6,8 +6,9 @@ use domain::page::Page;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, Table, layout};
 
-use crate::messages::{self, Messages};
-use crate::{Result, Scope, subscribers};
+use crate::resources::messages::{self, Messages};
+use crate::resources::subscribers;
+use crate::{Result, Scope};
 
 /// The inbox of a subscriber.
 ///

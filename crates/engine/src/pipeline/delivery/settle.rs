@@ -9,7 +9,8 @@ use store::{Transaction, WriteRecords};
 use super::advance::Run;
 use super::provider::{Delivery, Outcome, SendError};
 use super::{DeliveryReport, Gathered};
-use crate::{Engine, Result, Scope, notifications};
+use crate::resources::notifications;
+use crate::{Engine, Result, Scope};
 
 /// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(

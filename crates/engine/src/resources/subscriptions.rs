@@ -15,8 +15,9 @@ use domain::topic::{Topic, TopicCreate};
 use domain::workflow::Workflow;
 use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::contexts::{self, NamedData};
-use crate::{Entity, Error, Result, Rule, Topics, subscribers, topics, workflows};
+use crate::resources::contexts::{self, NamedData};
+use crate::resources::{subscribers, topics, workflows};
+use crate::{Entity, Error, Result, Rule, Topics};
 
 impl Topics<'_> {
     /// Puts subscribers into a topic, which is created if need be. A subscriber who is in it

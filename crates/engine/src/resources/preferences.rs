@@ -14,8 +14,9 @@ use domain::preference::{
 use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::contexts::{self, NamedData};
-use crate::{Entity, Error, Result, Rule, Scope, subscribers, workflows};
+use crate::resources::contexts::{self, NamedData};
+use crate::resources::{subscribers, workflows};
+use crate::{Entity, Error, Result, Rule, Scope};
 
 /// The preferences of a subscriber.
 ///

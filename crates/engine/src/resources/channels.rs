@@ -10,7 +10,8 @@ use domain::integration::Integration;
 use domain::page::OrderBy;
 use store::{Prefix, Snapshot, layout};
 
-use crate::{Result, integrations};
+use crate::Result;
+use crate::resources::integrations;
 
 /// Where the connections or endpoints that a filter lets through are: one list for each integration
 /// that they may belong to.

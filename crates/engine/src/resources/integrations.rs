@@ -11,7 +11,7 @@ use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::cascade::Cascade;
+use crate::resources::cascade::Cascade;
 use crate::{Entity, Error, Result, Rule, Scope};
 
 /// The integrations of an environment.

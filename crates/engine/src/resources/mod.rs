@@ -1,0 +1,19 @@
+//! The operations on what an environment holds, one file per group.
+
+pub(crate) mod cascade;
+pub(crate) mod channels;
+pub(crate) mod connections;
+pub(crate) mod contexts;
+pub(crate) mod endpoints;
+pub(crate) mod environments;
+pub(crate) mod inbox;
+pub(crate) mod integrations;
+pub(crate) mod layouts;
+pub(crate) mod messages;
+pub(crate) mod notifications;
+pub(crate) mod preferences;
+pub(crate) mod subscribers;
+pub(crate) mod subscriptions;
+pub(crate) mod topics;
+pub(crate) mod translations;
+pub(crate) mod workflows;
