@@ -7,12 +7,9 @@ use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use store::{Key, Result, Snapshot, Table, Transaction, layout};
 
-use crate::facets::Facets;
+use crate::facets::{FACETS_IN_ROW, Facets};
 use crate::head::Head;
 use crate::{ActivityIndex, corrupt};
-
-/// How many notifications have their facets in one row.
-pub(crate) const FACETS_IN_ROW: u32 = 16;
 
 /// Takes in the notifications of a trigger, one after the other.
 #[derive(Debug)]

@@ -9,10 +9,9 @@ use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
 use store::{Order, Result, Snapshot, Table};
 
-use crate::append::FACETS_IN_ROW;
 use crate::block::Directory;
 use crate::corrupt;
-use crate::facets::{Facets, Term};
+use crate::facets::{FACETS_IN_ROW, Facets, Term};
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::presence::Presence;

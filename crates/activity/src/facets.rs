@@ -8,6 +8,9 @@ use domain::vocabulary::{JobType, Severity};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+/// Number of notifications whose facets share one row.
+pub(crate) const FACETS_IN_ROW: u32 = 16;
+
 /// Something that notifications can have: a channel, a topic, a severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {

@@ -7,8 +7,8 @@ use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
 use store::{Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, layout};
 
-use crate::append::FACETS_IN_ROW;
 use crate::corrupt;
+use crate::facets::FACETS_IN_ROW;
 use crate::set::CAPACITY;
 
 /// The state of the activity list of an environment, as of one moment.

@@ -93,8 +93,8 @@ impl ActivityIndex {
     /// An index that seals so many notifications into a segment, in environments that have none
     /// yet: 16 to 61,440, in steps of 16.
     pub fn with_segments_of(notifications: u32) -> Self {
-        let rows = notifications.clamp(1, set::CAPACITY).div_ceil(append::FACETS_IN_ROW);
-        Self { segment_size: rows * append::FACETS_IN_ROW, environments: RwLock::default() }
+        let rows = notifications.clamp(1, set::CAPACITY).div_ceil(facets::FACETS_IN_ROW);
+        Self { segment_size: rows * facets::FACETS_IN_ROW, environments: RwLock::default() }
     }
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but

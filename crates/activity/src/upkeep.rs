@@ -7,7 +7,7 @@ use domain::ids::EnvironmentId;
 use store::{KeyRange, Order, Result, Store, Table, layout};
 
 use crate::ActivityIndex;
-use crate::append::FACETS_IN_ROW;
+use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::seal::Sealing;
 

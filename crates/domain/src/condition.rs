@@ -49,7 +49,7 @@ pub struct Rule(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     source: Value,
-    root: compile::Node,
+    root: operation::Node,
 }
 
 impl Rule {

@@ -3,19 +3,8 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::operation::Operation;
+use super::operation::{Node, Operation};
 use crate::error::{Invalid, Reason};
-
-/// A part of a rule.
-#[derive(Debug)]
-pub(super) enum Node {
-    /// What stands for itself.
-    Literal(Value),
-    /// An array with something to evaluate in it.
-    List(Vec<Node>),
-    /// An operator with its arguments.
-    Operation(Operation),
-}
 
 /// Compiles a rule, which must not be nested deeper than the stack is.
 pub(super) fn compile(source: &Value) -> Result<Node, Invalid> {

@@ -4,10 +4,10 @@ use std::slice;
 
 use serde_json::Value;
 
-use super::compile::Node;
 use super::datum::Datum;
 use super::fuel::{Exhausted, Fuel};
 use super::number;
+use super::operation::Node;
 use super::operation::{Binary, Fold, Operation, Order, Scan};
 use super::scope::Scope;
 

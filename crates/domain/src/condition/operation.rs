@@ -1,12 +1,22 @@
-//! The operators, each with as many arguments as it takes.
+//! The compiled form of a rule: nodes, and the operators, each with as many arguments as it takes.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::compile::Node;
 use crate::error::Reason;
+
+/// A part of a rule.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// A value that stands for itself.
+    Literal(Value),
+    /// An array that holds an operator.
+    List(Vec<Node>),
+    /// An operator with its arguments.
+    Operation(Operation),
+}
 
 /// An operator with its arguments.
 #[derive(Debug)]
