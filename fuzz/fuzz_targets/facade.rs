@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::facade::{self, Op};
+use testkit::facade::{self, Op};
 
 fuzz_target!(|ops: Vec<Op>| facade::run(&ops));

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::filters;
+use testkit::filters;
 
 fuzz_target!(|bytes: &[u8]| filters::run(&filters::decode(bytes)));

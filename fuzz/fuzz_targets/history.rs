@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::history::{self, Step};
+use testkit::history::{self, Step};
 
 fuzz_target!(|steps: Vec<Step>| history::run(&steps));

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::keys::{self, Case};
+use testkit::keys::{self, Case};
 
 fuzz_target!(|case: Case| keys::run(&case));

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::records;
+use testkit::records;
 
 fuzz_target!(|bytes: &[u8]| records::run(records::decode(bytes)));

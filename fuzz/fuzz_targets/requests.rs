@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::requests;
+use testkit::requests;
 
 fuzz_target!(|bytes: &[u8]| requests::run(&requests::decode(bytes)));

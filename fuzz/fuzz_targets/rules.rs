@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidings_fuzz::rules;
+use testkit::rules;
 
 fuzz_target!(|bytes: &[u8]| rules::run(&rules::decode(bytes)));

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
-use fuzz::facade::{Backend, Shared, World};
-use fuzz::requests::{self, Refusal};
-use fuzz::tables::{Entry, check_indexes, dump, load};
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
+use testkit::facade::{Backend, Shared, World};
+use testkit::requests::{self, Refusal};
+use testkit::tables::{Entry, check_indexes, dump, load};
 use tidings::ids::JobId;
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};

@@ -1,9 +1,9 @@
 //! The engine over memory and the engine over redb cannot be told apart, and neither can two runs.
 
-use fuzz::facade::{self, World};
-use fuzz::tables::dump;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use testkit::facade::{self, World};
+use testkit::tables::dump;
 
 use crate::{beginning, cases, op};
 

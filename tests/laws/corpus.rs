@@ -3,25 +3,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fuzz::facade::Shared;
-use fuzz::{facade, filters, history, keys, records, requests, rules};
 use store::memory::MemoryStore;
+use testkit::facade::Shared;
+use testkit::{facade, filters, history, keys, records, requests, rules};
 
 use crate::seeded;
 
 #[test]
 fn histories_of_transactions() {
-    replay("history", |bytes| history::run(&fuzz::decode(bytes)));
+    replay("history", |bytes| history::run(&testkit::decode(bytes)));
 }
 
 #[test]
 fn histories_of_operations() {
-    replay("facade", |bytes| facade::run(&fuzz::decode(bytes)));
+    replay("facade", |bytes| facade::run(&testkit::decode(bytes)));
 }
 
 #[test]
 fn any_cursor() {
-    replay("keys", |bytes| keys::run(&fuzz::step(bytes)));
+    replay("keys", |bytes| keys::run(&testkit::step(bytes)));
 }
 
 #[test]

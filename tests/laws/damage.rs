@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
-use fuzz::facade::Shared;
-use fuzz::records::Ruins;
-use fuzz::requests;
-use fuzz::tables::{check_indexes, is_activity, load, records};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
 use store::{Table, encoding};
+use testkit::facade::Shared;
+use testkit::records::Ruins;
+use testkit::requests;
+use testkit::tables::{check_indexes, is_activity, load, records};
 use tidings::notification::{Notification, NotificationQuery};
 
 use crate::cases;

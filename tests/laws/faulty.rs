@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use fuzz::tables::{Entry, dump};
 use store::memory::MemoryStore;
 use store::{
     Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
     WriteBody,
 };
+use testkit::tables::{Entry, dump};
 
 /// A memory store of which one call fails. Clones share everything.
 #[derive(Clone, Debug, Default)]

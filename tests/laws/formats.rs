@@ -19,13 +19,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, fs};
 
-use fuzz::disk::Disk;
-use fuzz::facade::{Backend, Shared, World};
-use fuzz::tables::{Entry, check_indexes, dump, load};
 use serde_json::{Value, json};
 use store::layout::FORMAT;
 use store::memory::MemoryStore;
 use store::{Store, Table, encoding};
+use testkit::disk::Disk;
+use testkit::facade::{Backend, Shared, World};
+use testkit::tables::{Entry, check_indexes, dump, load};
 use tidings::preference::PreferencesQuery;
 use tidings::{Clock, Engine, ManualClock, Outbox};
 

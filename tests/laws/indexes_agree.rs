@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use fuzz::facade::World;
-use fuzz::tables::{check_indexes, dump, records};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 use store::{Key, Record, Table};
+use testkit::facade::World;
+use testkit::tables::{check_indexes, dump, records};
 use tidings::Engine;
 use tidings::job::JobStatus;
 use tidings::message::{InboxCounts, Message};

@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 use std::{env, panic, process, thread};
 
-use fuzz::facade::Shared;
-use fuzz::tables::{check_indexes, dump, records};
 use serde_json::json;
 use store::Table;
 use store::redb::RedbStore;
 use tempfile::tempdir;
+use testkit::facade::Shared;
+use testkit::tables::{check_indexes, dump, records};
 use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
 use tidings::message::{MarkAs, Message, MessageQuery};

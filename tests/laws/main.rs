@@ -1,14 +1,14 @@
 //! Laws: what holds after any history, and whatever fails meanwhile.
 //!
 //! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so. The histories are
-//! those of `fuzz/`, so that what the fuzzer finds is replayed here.
+//! those of `testkit`, so that what the fuzzer finds is replayed here.
 
 use std::env;
 
-use fuzz::facade::{Account, Op, Profile, Shape, Which, Who};
-use fuzz::{parsed, seeded};
 use proptest::array::uniform24;
 use proptest::prelude::*;
+use testkit::facade::{Account, Op, Profile, Shape, Which, Who};
+use testkit::{parsed, seeded};
 
 mod all_or_nothing;
 mod backends_agree;
@@ -25,10 +25,10 @@ mod realistic;
 fn op() -> impl Strategy<Value = Op> {
     let bytes = || uniform24(any::<u8>());
     prop_oneof![
-        2 => bytes().prop_map(|bytes| fuzz::step(&bytes)),
-        1 => bytes().prop_map(|bytes| Op::Ask(None, fuzz::step(&bytes))),
-        1 => bytes().prop_map(|bytes| Op::Ask(Some(bytes[23]), fuzz::step(&bytes))),
-        1 => bytes().prop_map(|bytes| Op::Activity(fuzz::step(&bytes), bytes[23])),
+        2 => bytes().prop_map(|bytes| testkit::step(&bytes)),
+        1 => bytes().prop_map(|bytes| Op::Ask(None, testkit::step(&bytes))),
+        1 => bytes().prop_map(|bytes| Op::Ask(Some(bytes[23]), testkit::step(&bytes))),
+        1 => bytes().prop_map(|bytes| Op::Activity(testkit::step(&bytes), bytes[23])),
     ]
 }
 

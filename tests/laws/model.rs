@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use fuzz::facade::{Backend, Shared, World};
-use fuzz::tables::check_indexes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
+use testkit::facade::{Backend, Shared, World};
+use testkit::tables::check_indexes;
 use tidings::Scope;
 use tidings::ids::{MessageId, SubscriberId};
 use tidings::message::{MarkAs, MessageQuery};

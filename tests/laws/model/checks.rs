@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use fuzz::facade::World;
 use serde_json::{Value, json};
+use testkit::facade::World;
 use tidings::Clock;
 use tidings::contact::Email;
 use tidings::message::{Message, MessageQuery, Stage};

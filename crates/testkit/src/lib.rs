@@ -1,7 +1,8 @@
-//! Histories and inputs that somebody else makes up, and what holds for them.
+//! What the tests share: worlds to test in, stores that fail when told to, and histories.
 //!
-//! A fuzzer makes them up from bytes, a property test from a strategy, and a regression test reads
-//! them from `corpus/`; all of them run them here. To look for new ones:
+//! Histories and inputs come from bytes. A fuzz target reads the bytes from the fuzzer, a property
+//! test from a strategy, a regression test from `fuzz/corpus`; all of them run them here. To look
+//! for new ones:
 //!
 //! ```text
 //! cargo +nightly fuzz run history     # the stores against a model
@@ -14,8 +15,8 @@
 //! ```
 //!
 //! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. What turns red goes into
-//! `corpus/<target>/` under a name that says what it shows. Where the input is JSON or a record, text
-//! is read as well, so that a corpus can be written by hand.
+//! `fuzz/corpus/<target>/` under a name that says what it shows. Where the input is JSON or a record,
+//! text is read as well, so that a corpus can be written by hand.
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde::de::DeserializeOwned;
