@@ -163,7 +163,7 @@ fn of_environments() -> Vec<Golden> {
         request::<IntegrationCreate>(
             "integration_create",
             &document::INTEGRATION_CREATE,
-            json!({ "credentials": {}, "active": false, "conditions": [] }),
+            json!({ "credentials": {}, "conditions": [] }),
         ),
         response::<IntegrationUpdate>("integration_update", &document::INTEGRATION_UPDATE),
         request::<IntegrationDelete>(
@@ -180,7 +180,7 @@ fn of_environments() -> Vec<Golden> {
             "workflow_create",
             &document::WORKFLOW_CREATE,
             json!({
-                "description": "", "active": false, "critical": false,
+                "description": "", "critical": false,
                 "isTranslationEnabled": false, "severity": "none", "tags": [],
                 "preferenceSettings": {},
             }),

@@ -119,9 +119,10 @@ pub struct IntegrationCreate {
     /// What the provider asks for.
     #[serde(default)]
     pub credentials: Credentials,
-    /// Whether it sends from now on.
-    #[serde(default)]
-    pub active: bool,
+    /// Whether it sends. Absent means true for a new integration, and unchanged for one that
+    /// exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
     /// When it sends instead of the primary one.
     #[serde(default)]
     pub conditions: Vec<StepFilter>,

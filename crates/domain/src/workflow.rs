@@ -182,7 +182,7 @@ impl Workflow {
             id,
             name: create.name,
             description: create.description,
-            active: create.active,
+            active: create.active.unwrap_or(true),
             draft: false,
             preference_settings: create.preference_settings,
             preferences: None,

@@ -60,7 +60,7 @@ fn a_new_integration_is_as_it_was_described() {
                 "providerId": "slack",
                 "channel": "chat",
                 "credentials": {},
-                "active": false,
+                "active": true,
                 "primary": false,
                 "priority": 0,
                 "deleted": false,

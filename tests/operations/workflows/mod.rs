@@ -93,7 +93,7 @@ fn what_is_not_said_has_a_default() {
         let created = world.workflow(json!({ "workflowId": "w", "name": "W", "steps": [sms()] }));
 
         let defaults = json!({
-            "description": "", "active": false, "critical": false, "severity": "none", "tags": [],
+            "description": "", "active": true, "critical": false, "severity": "none", "tags": [],
             "preferenceSettings": {},
         });
         let shown = wire(&created);

@@ -23,9 +23,10 @@ pub struct WorkflowCreate {
     /// What it is for: at most 256 characters.
     #[serde(default)]
     pub description: String,
-    /// Whether it can be triggered.
-    #[serde(default)]
-    pub active: bool,
+    /// Whether it can be triggered. Absent means true for a new workflow, and unchanged for one
+    /// that exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
     /// Whether it is critical: subscribers cannot opt out of it.
     #[serde(default)]
     pub critical: bool,

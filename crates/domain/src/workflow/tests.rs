@@ -151,7 +151,7 @@ fn a_new_one_belongs_to_its_environment_and_can_be_triggered_by_its_name() {
         let home = sample::home();
         (home.environment_id, home.organization_id)
     });
-    assert_eq!((workflow.active, workflow.draft, workflow.critical), (false, false, false));
+    assert_eq!((workflow.active, workflow.draft, workflow.critical), (true, false, false));
     assert_eq!((workflow.created_at, workflow.updated_at), (sample::at(0), sample::at(0)));
 }
 
@@ -200,13 +200,13 @@ fn an_update_changes_what_it_names() {
     .unwrap();
     let off = Preference::default().with_all(false);
     let update = json!({
-        "name": "N", "description": "D", "active": true, "critical": true, "severity": "low",
+        "name": "N", "description": "D", "active": false, "critical": true, "severity": "low",
         "tags": ["T"], "preferenceSettings": off, "preferences": off, "data": null,
     });
     let expected = Workflow {
         name: "N".into(),
         description: "D".into(),
-        active: true,
+        active: false,
         critical: true,
         severity: Severity::Low,
         tags: vec!["T".into()],

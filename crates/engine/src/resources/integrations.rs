@@ -44,7 +44,7 @@ impl Integrations<'_> {
     /// [`Error::Conflict`], if the identifier is taken; [`Rule::OneInbox`] for a second in-app
     /// integration.
     pub fn create(&self, create: IntegrationCreate) -> Result<Integration> {
-        let active = create.active;
+        let active = create.active.unwrap_or(true);
         self.scope.write("integrations.create", &create, |txn, now| {
             let identifier = match create.identifier.clone() {
                 Some(identifier) => identifier,
