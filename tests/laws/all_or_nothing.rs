@@ -5,10 +5,10 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::memory::MemoryStore;
-use testkit::facade::{Backend, Shared, World};
+use testkit::interposed::{Interposed, Point};
 use testkit::requests::{self, Refusal};
-use testkit::tables::{Entry, check_indexes, dump, load};
+use testkit::tables::{Entry, check_indexes, dump};
+use testkit::world::World;
 use tidings::ids::JobId;
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
@@ -20,19 +20,17 @@ use tidings::trigger::Trigger;
 use tidings::workflow::WorkflowQuery;
 use tidings::{Delivery, Error, Result};
 
-use crate::faulty::{Fault, FaultyStore, RecordingStore};
 use crate::parsed;
 use crate::seeded::{
-    self, acme, ada, email, email_integration, entries, inbox, inbox_of, is_urgent, trigger,
-    world_in,
+    self, ada, copy_of, email, email_integration, entries, inbox, inbox_of, is_urgent, trigger,
 };
 
 #[test]
 fn environments() {
     let create = || parsed(json!({ "name": "QA", "color": "#fff" }));
-    check(|world| acme(world).environments().create(create()));
+    check(|world| world.organization.environments().create(create()));
     check(|world| world.env.environments().create(create()));
-    check(|world| acme(world).environments().production());
+    check(|world| world.organization.environments().production());
     check(|world| {
         let other = world.engine.organization("other".try_into().unwrap());
         other.environments().development()
@@ -151,11 +149,11 @@ fn refused_events() {
         Trigger { to: parsed(crowded), ..sound.clone() },
         Trigger { context: Some(parsed(malformed)), ..sound.clone() },
     ] {
-        let (store, world) = faulty_world();
-        let before = dump(&store);
+        let world = seeded::copy();
+        let before = dump(&world.store);
         let receipts = world.env.events().trigger_bulk(std::slice::from_ref(&refused)).unwrap();
         assert!(receipts[0].is_err(), "{receipts:?}");
-        assert!(dump(&store) == before, "{receipts:?} leaves something behind");
+        assert!(dump(&world.store) == before, "{receipts:?} leaves something behind");
     }
 }
 
@@ -221,18 +219,18 @@ fn an_index_that_is_made_anew() {
     let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
     let list = |world: &World| world.env.notifications().list(&everything).unwrap();
     let expected = list(seeded::world());
-    for kind in [Fault::Call, Fault::Commit] {
-        for fault in (0..).map(kind) {
-            let (store, world) = faulty_world();
-            store.fail_at(fault);
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let world = seeded::copy();
+            world.store.fail(point, after);
             let result = world.env.notifications().rebuild_index();
-            let has_failed = store.recover();
+            let has_failed = world.store.recover();
             if result.is_err() {
-                assert_is_fault(&result, fault);
+                assert_is_fault(&result);
             }
             for _ in 0..2 {
-                assert_eq!(list(&world), expected, "{fault:?}");
-                check_indexes(&store);
+                assert_eq!(list(&world), expected, "{point:?} {after}");
+                check_indexes(&world.store);
                 world.env.notifications().rebuild_index().unwrap();
             }
             if !has_failed {
@@ -246,7 +244,7 @@ fn an_index_that_is_made_anew() {
 /// is tended the next time.
 #[test]
 fn deletions_of_what_is_old() {
-    let world = world_in(Shared::new(MemoryStore::default()));
+    let world = seeded::copy();
     let silent = json!({
         "workflowId": "silent", "name": "Silent", "active": true,
         "steps": [{ "type": "in_app", "template": { "body": "!" }, "filters": [is_urgent()] }],
@@ -261,34 +259,37 @@ fn deletions_of_what_is_old() {
     let many = there(&world).unwrap();
     assert_eq!(many, 1_020);
     let request = json!(["notifications.delete_before", "2026-12-01T00:00:00Z"]);
-    let recording = RecordingStore::default();
-    let undisturbed = world_with(&crowded, Shared::new(recording.clone()));
-    let before = recording.states().len();
-    assert_eq!(ask(&undisturbed, &request).unwrap(), json!(1_020));
-    let states = recording.states().split_off(before);
-    for (kind, stride) in [(Fault::Call as fn(_) -> _, 499), (Fault::Commit, 1)] {
-        for fault in (0..).step_by(stride).map(kind) {
-            let store = FaultyStore::default();
-            let world = world_with(&crowded, Shared::new(store.clone()));
-            store.fail_at(fault);
+    let undisturbed = copy_of(&crowded);
+    let (states, answer) = undisturbed.store.states_of(|| ask(&undisturbed, &request));
+    assert_eq!(answer.unwrap(), json!(1_020));
+    for (point, stride) in [(Point::Call, 499), (Point::Commit, 1)] {
+        for after in (0..).step_by(stride) {
+            let world = copy_of(&crowded);
+            world.store.fail(point, after);
             let result = ask(&world, &request);
-            let has_failed = store.recover();
+            let has_failed = world.store.recover();
             match (&result, there(&world).unwrap()) {
                 // In between, or after the last of it.
                 (Err(_), left) => assert!(has_failed && [1_020, 20].contains(&left), "{left}"),
-                (Ok(_), left) => assert_eq!(left, 0, "{fault:?}"),
+                (Ok(_), left) => assert_eq!(left, 0, "{point:?} {after}"),
             }
             if !has_failed {
                 break;
             }
             if result.is_err() {
-                assert_is_fault(&result, fault);
+                assert_is_fault(&result);
             }
-            let found = dump(&store);
-            assert!(found == crowded || states.contains(&found), "{fault:?} leaves half of it");
-            check_indexes(&store);
+            let found = dump(&world.store);
+            assert!(
+                found == crowded || states.contains(&found),
+                "{point:?} {after} leaves half of it"
+            );
+            check_indexes(&world.store);
             ask(&world, &request).unwrap();
-            assert!(dump(&store) == *states.last().unwrap(), "{fault:?} is not made up for");
+            assert!(
+                dump(&world.store) == *states.last().unwrap(),
+                "{point:?} {after} is not made up for"
+            );
         }
     }
 }
@@ -296,7 +297,7 @@ fn deletions_of_what_is_old() {
 /// What depends on a topic goes before it, and then in several transactions, if that is a lot.
 #[test]
 fn deletions_of_much() {
-    let world = world_in(Shared::new(MemoryStore::default()));
+    let world = seeded::copy();
     for who in 0..101 {
         let who = format!("subscriber {who}");
         world.env.subscribers().create(parsed(json!({ "subscriberId": who }))).unwrap();
@@ -322,29 +323,36 @@ fn marks() {
 /// when the fault is over, everything is delivered just as if nothing had been.
 #[test]
 fn deliveries() {
-    let recording = RecordingStore::default();
-    let sound = world_in(Shared::new(recording.clone()));
-    sound.engine.delivery().run_due(usize::MAX).unwrap();
-    let states: BTreeSet<_> = recording.states().into_iter().collect();
+    let sound = seeded::copy();
+    let run = || sound.engine.delivery().run_due(usize::MAX);
+    let (states, report) = sound.store.states_of(run);
+    report.unwrap();
     let expected = Outcome::of(&sound);
     assert!(expected.sent.len() > 3, "there is too little to deliver");
 
-    for kind in [Fault::Call, Fault::Commit] {
-        for fault in (0..).map(kind) {
-            let (store, world) = faulty_world();
-            store.fail_at(fault);
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let world = seeded::copy();
+            world.store.fail(point, after);
             let result = world.engine.delivery().run_due(usize::MAX);
-            if !store.recover() {
+            if !world.store.recover() {
                 result.unwrap();
                 break;
             }
-            assert_is_fault(&result, fault);
-            assert!(states.contains(&dump(&store)), "{fault:?} leaves half a transaction");
+            assert_is_fault(&result);
+            assert!(
+                states.contains(&dump(&world.store)),
+                "{point:?} {after} leaves half a transaction"
+            );
             world.engine.delivery().run_due(usize::MAX).unwrap();
             let sent = world.outbox.sent();
             let keys: BTreeSet<_> = sent.iter().map(Delivery::idempotency_key).collect();
-            assert_eq!(keys.len(), sent.len(), "{fault:?}: sent again before the lease is over");
-            assert_eq!(Outcome::of(&world), expected, "{fault:?} is not made up for");
+            assert_eq!(
+                keys.len(),
+                sent.len(),
+                "{point:?} {after}: sent again before the lease is over"
+            );
+            assert_eq!(Outcome::of(&world), expected, "{point:?} {after} is not made up for");
         }
     }
 }
@@ -355,10 +363,10 @@ fn reading() {
     for request in requests::sound().iter().filter(|request| !writing.contains(request)) {
         check_read(|world| ask(world, request));
     }
-    check_read(|world| acme(world).environments().list());
+    check_read(|world| world.organization.environments().list());
     check_read(|world| world.engine.environment(world.env.environment_id()));
     check_read(|world| {
-        let key = acme(world).environments().development()?.api_keys.remove(0).key;
+        let key = world.organization.environments().development()?.api_keys.remove(0).key;
         world.engine.authenticate(&format!("ApiKey {}", key.expose()))
     });
     check_read(|world| world.env.subscribers().get(&ada()));
@@ -395,19 +403,19 @@ fn reading() {
 /// does, and so on, until the operation gets through; and the same with commits.
 #[track_caller]
 fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    for kind in [Fault::Call, Fault::Commit] {
-        for fault in (0..).map(kind) {
-            let (store, world) = faulty_world();
-            let before = dump(&store);
-            store.fail_at(fault);
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let world = seeded::copy();
+            let before = dump(&world.store);
+            world.store.fail(point, after);
             let result = operation(&world);
-            if !store.recover() {
+            if !world.store.recover() {
                 result.unwrap();
-                assert_ne!(dump(&store), before, "the operation does nothing");
+                assert_ne!(dump(&world.store), before, "the operation does nothing");
                 break;
             }
-            assert_is_fault(&result, fault);
-            assert!(dump(&store) == before, "{fault:?} leaves something behind");
+            assert_is_fault(&result);
+            assert!(dump(&world.store) == before, "{point:?} {after} leaves something behind");
         }
     }
 }
@@ -417,32 +425,33 @@ fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
 /// transactions it takes.
 #[track_caller]
 fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
-    let recording = RecordingStore::default();
-    let undisturbed = world_in(Shared::new(recording.clone()));
-    let before = recording.states();
-    let expected = operation(&undisturbed).unwrap();
+    let undisturbed = seeded::copy();
+    let (states, expected) = undisturbed.store.states_of(|| operation(&undisturbed));
+    let expected = format!("{:?}", expected.unwrap());
     // With the call as a whole, and then with every part of the upkeep.
-    let done = recording.states().split_off(before.len());
-    let (before, expected) = (before.last().unwrap(), format!("{expected:?}"));
+    let (before, done) = states.split_first().unwrap();
     assert!(done.first().is_some_and(|done| done != before), "the operation does nothing");
 
     let mut made_up_for = BTreeSet::new();
-    for kind in [Fault::Call, Fault::Commit] {
-        for fault in (0..).map(kind) {
-            let (store, world) = faulty_world();
-            store.fail_at(fault);
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let world = seeded::copy();
+            world.store.fail(point, after);
             let result = operation(&world);
-            let has_failed = store.recover();
-            let found = dump(&store);
+            let has_failed = world.store.recover();
+            let found = dump(&world.store);
             if let Ok(answer) = &result {
-                assert_eq!(format!("{answer:?}"), expected, "{fault:?}");
+                assert_eq!(format!("{answer:?}"), expected, "{point:?} {after}");
                 let state = done.iter().position(|done| *done == found);
-                assert!(state.is_some(), "{fault:?} is hidden, and leaves something else behind");
+                assert!(
+                    state.is_some(),
+                    "{point:?} {after} is hidden, and leaves something else behind"
+                );
                 made_up_for.extend(state.filter(|_| has_failed));
-                check_indexes(&store);
+                check_indexes(&world.store);
             } else {
-                assert_is_fault(&result, fault);
-                assert!(found == *before, "{fault:?} leaves something behind");
+                assert_is_fault(&result);
+                assert!(found == *before, "{point:?} {after} leaves something behind");
             }
             if !has_failed {
                 assert!(found == *done.last().unwrap(), "without a fault");
@@ -458,26 +467,31 @@ fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
 /// left of it are the first of them, and made again it comes to the same end.
 #[track_caller]
 fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
-    let recording = RecordingStore::default();
-    let world = world_with(entries, Shared::new(recording.clone()));
-    let answer = ask(&world, request).unwrap();
-    let states: BTreeSet<_> = recording.states().into_iter().collect();
+    let world = copy_of(entries);
+    let (states, answer) = world.store.states_of(|| ask(&world, request));
+    let answer = answer.unwrap();
     assert!(states.len() > 2, "{request} takes one transaction");
 
-    for (kind, stride) in [(Fault::Call as fn(_) -> _, stride), (Fault::Commit, 1)] {
-        for fault in (0..).step_by(stride).map(kind) {
-            let store = FaultyStore::default();
-            let world = world_with(entries, Shared::new(store.clone()));
-            store.fail_at(fault);
+    for (point, stride) in [(Point::Call, stride), (Point::Commit, 1)] {
+        for after in (0..).step_by(stride) {
+            let world = copy_of(entries);
+            world.store.fail(point, after);
             let result = ask(&world, request);
-            if !store.recover() {
+            if !world.store.recover() {
                 result.unwrap();
                 break;
             }
-            assert_is_fault(&result, fault);
-            assert!(states.contains(&dump(&store)), "{fault:?} leaves half a transaction");
-            assert_eq!(ask(&world, request).unwrap(), answer, "{fault:?} is not made up for");
-            check_indexes(&store);
+            assert_is_fault(&result);
+            assert!(
+                states.contains(&dump(&world.store)),
+                "{point:?} {after} leaves half a transaction"
+            );
+            assert_eq!(
+                ask(&world, request).unwrap(),
+                answer,
+                "{point:?} {after} is not made up for"
+            );
+            check_indexes(&world.store);
         }
     }
 }
@@ -496,37 +510,27 @@ fn takes_steps(request: &Value) -> bool {
     request[0].as_str().is_some_and(|name| several.contains(&name))
 }
 
-fn world_with(entries: &[Entry], store: Shared) -> World {
-    load(&store, entries);
-    seeded::world().moved_to(Backend::Memory(store))
-}
-
 /// The same with an operation that changes nothing.
 #[track_caller]
 fn check_read<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    let (store, world) = faulty_world();
-    for fault in (0..).map(Fault::Call) {
-        store.fail_at(fault);
+    let world = seeded::copy();
+    for after in 0.. {
+        world.store.fail(Point::Call, after);
         let result = operation(&world);
-        if !store.recover() {
+        if !world.store.recover() {
             result.unwrap();
             break;
         }
-        assert_is_fault(&result, fault);
+        assert_is_fault(&result);
     }
 }
 
 #[track_caller]
-fn assert_is_fault<T: Debug>(result: &Result<T>, fault: Fault) {
-    let is_fault =
-        matches!(result, Err(Error::Store(store::Error::Backend { backend: "faulty", .. })));
-    assert!(is_fault, "{fault:?} is answered with {result:?}");
-}
-
-fn faulty_world() -> (FaultyStore, World) {
-    let store = FaultyStore::default();
-    let world = world_in(Shared::new(store.clone()));
-    (store, world)
+fn assert_is_fault<T: Debug>(result: &Result<T>) {
+    let Err(Error::Store(store::Error::Backend { backend, .. })) = result else {
+        panic!("a fault is answered with {result:?}")
+    };
+    assert_eq!(*backend, Interposed::NAME);
 }
 
 /// What has come of all that there was to deliver, whatever it took.

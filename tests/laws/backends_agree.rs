@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use testkit::facade::{self, World};
+use testkit::facade::{self, Process};
 use testkit::tables::dump;
 
 use crate::{beginning, cases, op};
@@ -19,9 +19,9 @@ proptest! {
     #[test]
     fn the_same_seed_and_the_same_history_give_the_same_bytes(ops in vec(op(), 0..40)) {
         let run = || {
-            let mut world = World::in_memory();
-            let answers: Vec<_> = beginning().iter().chain(&ops).map(|op| world.run(*op)).collect();
-            (answers, dump(&world.store))
+            let mut process = Process::in_memory();
+            let answers: Vec<_> = beginning().iter().chain(&ops).map(|op| process.run(*op)).collect();
+            (answers, dump(&process.world.store))
         };
         prop_assert!(run() == run(), "{ops:?} runs differently the second time");
     }

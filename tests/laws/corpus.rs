@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use store::memory::MemoryStore;
-use testkit::facade::Shared;
 use testkit::{facade, filters, history, keys, records, requests, rules};
 
 use crate::seeded;
@@ -47,7 +45,7 @@ fn any_request() {
 #[test]
 fn every_sound_request_is_done() {
     for request in requests::sound() {
-        let world = seeded::world_in(Shared::new(MemoryStore::default()));
+        let world = seeded::copy();
         let answer = requests::call(&world.engine, &world.env, request);
         assert!(answer.is_ok(), "{request} is answered with {answer:?}");
     }

@@ -7,16 +7,14 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use store::memory::MemoryStore;
 use store::{Table, encoding};
-use testkit::facade::Shared;
 use testkit::records::Ruins;
 use testkit::requests;
 use testkit::tables::{check_indexes, is_activity, load, records};
 use tidings::notification::{Notification, NotificationQuery};
 
 use crate::cases;
-use crate::seeded::{entries, world_in};
+use crate::seeded::{copy, entries};
 
 /// What finds its way through the tables.
 static REQUESTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
@@ -202,16 +200,15 @@ fn nobody_waits_for_what_is_not_there() {
     for bit in (0..8 * (head.len() - 8)).filter(|bit| matches!(bit % 8, 0 | 4 | 7)) {
         let mut damaged = head.to_vec();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        let store = Shared::new(MemoryStore::default());
-        let world = world_in(store.clone());
-        load(&store, &[(Table::ActivityHeads, key.to_vec(), damaged)]);
+        let world = copy();
+        load(&world.store, &[(Table::ActivityHeads, key.to_vec(), damaged)]);
         let notifications = world.env.notifications();
         let _ = (notifications.check_index(), notifications.list(&NotificationQuery::default()));
 
         notifications.rebuild_index().unwrap();
 
-        check_indexes(&store);
-        let there = records::<Notification>(&store).len() as u64;
+        check_indexes(&world.store);
+        let there = records::<Notification>(&world.store).len() as u64;
         let found = notifications.count(&NotificationQuery::default()).unwrap();
         assert_eq!(found, there, "with bit {bit} of the head another one");
     }

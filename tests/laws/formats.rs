@@ -24,13 +24,13 @@ use store::layout::FORMAT;
 use store::memory::MemoryStore;
 use store::{Store, Table, encoding};
 use testkit::disk::Disk;
-use testkit::facade::{Backend, Shared, World};
+use testkit::interposed::Interposed;
 use testkit::tables::{Entry, check_indexes, dump, load};
 use tidings::preference::PreferencesQuery;
 use tidings::{Clock, Engine, ManualClock, Outbox};
 
 use crate::parsed;
-use crate::seeded::{self, ada, entries, prepare, trigger};
+use crate::seeded::{self, ada, entries, made_in, trigger};
 
 #[test]
 fn the_layout_is_as_it_was() {
@@ -51,7 +51,7 @@ fn the_layout_is_as_it_was() {
 
 #[test]
 fn both_backends_write_it() {
-    let on_disk = prepare(World::on(Backend::Redb(Disk::default())));
+    let on_disk = made_in(Interposed::new(Disk::new().open()));
     assert!(dump(&on_disk.store) == entries());
 }
 
@@ -62,17 +62,17 @@ fn every_version_is_read() {
         let golden: Vec<Entry> = fs::read_to_string(&path).unwrap().lines().map(entry).collect();
         let memory = MemoryStore::default();
         load(&memory, &golden);
-        check_reads(&Shared::new(memory));
-        let disk = Disk::default();
+        check_reads(&Interposed::new(memory));
+        let disk = Disk::new();
         load(&disk.open(), &golden);
-        check_reads(&Shared::new(disk.open()));
+        check_reads(&Interposed::new(disk.open()));
     }
 }
 
 /// Checks that everything in `store` is to be had from an engine over it, and that life goes on from
 /// there.
 #[track_caller]
-fn check_reads(store: &Shared) {
+fn check_reads(store: &Interposed) {
     check_indexes(store);
     let outbox = Outbox::default();
     let now = seeded::world().clock.now().after(Duration::from_secs(1_000));

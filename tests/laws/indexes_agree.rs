@@ -6,8 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 use store::{Key, Record, Table};
-use testkit::facade::World;
+use testkit::facade::Process;
 use testkit::tables::{check_indexes, dump, records};
+use testkit::world::World;
 use tidings::Engine;
 use tidings::job::JobStatus;
 use tidings::message::{InboxCounts, Message};
@@ -22,14 +23,14 @@ proptest! {
 
     #[test]
     fn after_any_history(ops in vec(op(), 0..60)) {
-        let mut world = World::in_memory();
+        let mut process = Process::in_memory();
         for op in beginning().iter().chain(&ops) {
-            world.run(*op);
-            check_indexes(&world.store);
+            process.run(*op);
+            check_indexes(&process.world.store);
         }
-        check_counts(&world);
-        check_due(&world);
-        check_found(&world);
+        check_counts(&process.world);
+        check_due(&process.world);
+        check_found(&process.world);
     }
 }
 

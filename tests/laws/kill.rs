@@ -12,7 +12,7 @@ use serde_json::json;
 use store::Table;
 use store::redb::RedbStore;
 use tempfile::tempdir;
-use testkit::facade::Shared;
+use testkit::interposed::Interposed;
 use testkit::tables::{check_indexes, dump, records};
 use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
@@ -145,7 +145,7 @@ fn mark_all(env: &Scope, who: &SubscriberId) {
 /// what was under way comes to its end.
 #[track_caller]
 fn check_left(path: &Path, acknowledged: &[String]) {
-    let store = Shared::new(RedbStore::open(path).unwrap());
+    let store = Interposed::new(RedbStore::open(path).unwrap());
     check_indexes(&store);
     check_whole(&store, acknowledged);
     // So late that all leases are over.
@@ -161,7 +161,7 @@ fn check_left(path: &Path, acknowledged: &[String]) {
 /// Checks that every trigger is there with a notification for each of its recipients, and every
 /// message with a job that it came of; and that those that were acknowledged are among them.
 #[track_caller]
-fn check_whole(store: &Shared, acknowledged: &[String]) {
+fn check_whole(store: &Interposed, acknowledged: &[String]) {
     let mut notifications = BTreeMap::<_, usize>::new();
     let mut of_jobs = BTreeSet::new();
     for notification in records::<Notification>(store) {

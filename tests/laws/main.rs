@@ -14,7 +14,6 @@ mod all_or_nothing;
 mod backends_agree;
 mod corpus;
 mod damage;
-mod faulty;
 mod formats;
 mod indexes_agree;
 mod kill;

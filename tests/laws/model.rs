@@ -6,8 +6,10 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
-use testkit::facade::{Backend, Shared, World};
+use testkit::facade::restarted;
+use testkit::interposed::Interposed;
 use testkit::tables::check_indexes;
+use testkit::world::World;
 use tidings::Scope;
 use tidings::ids::{MessageId, SubscriberId};
 use tidings::message::{MarkAs, MessageQuery};
@@ -15,7 +17,6 @@ use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
 use tidings::vocabulary::Channel;
 
-use crate::faulty::HesitantStore;
 use crate::seeded::{email, inbox};
 use crate::{cases, parsed};
 use checks::{began, check_letters, check_people, check_question};
@@ -52,11 +53,9 @@ proptest! {
 }
 
 fn start(hesitant: bool) -> World {
-    let world = if hesitant {
-        World::on(Backend::Memory(Shared::new(HesitantStore::default())))
-    } else {
-        World::in_memory()
-    };
+    let store = Interposed::default();
+    let store = if hesitant { store.repeating() } else { store };
+    let world = World::with(store, restarted(0));
     for Flow { name, channel, steps, severity, critical } in &WORKFLOWS {
         let step = if *channel == Channel::Email { email() } else { inbox() };
         let create = json!({

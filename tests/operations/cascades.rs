@@ -1,20 +1,18 @@
 //! Deleting something with all that depends on it, however much that is.
 
-pub mod shaky;
-
 use serde_json::{Value, json};
+use testkit::interposed::Interposed;
 use tidings::integration::{Integration, IntegrationDelete};
 use tidings::preference::BulkPreferences;
 use tidings::store::Table;
 use tidings::subscription::Subscribe;
 use tidings::translation::TranslationUpsert;
 use tidings::trigger::Trigger;
-use tidings::{Result, Scope};
+use tidings::{Builder, Result, Scope};
 
-use self::shaky::Shaky;
 use crate::topics::key;
 use crate::translations::resource;
-use crate::world::{active_integration, id, in_app, parsed, with, workflow_of};
+use crate::world::{self, World, active_integration, id, in_app, parsed, with, workflow_of};
 
 // How many dependents one transaction removes.
 const AT_A_TIME: usize = 1_000;
@@ -128,7 +126,7 @@ const DELETIONS: &[Deletion] = &[
 #[test]
 fn a_deletion_leaves_nothing_of_what_it_deletes_and_everything_else() {
     for deletion in DELETIONS {
-        shaky::on_both(|world| {
+        on_both(|world| {
             furnish(&world.env, 1);
             // Somebody whose name begins the same.
             (deletion.create)(&world.env, "name-2", 4);
@@ -141,7 +139,7 @@ fn a_deletion_leaves_nothing_of_what_it_deletes_and_everything_else() {
 #[test]
 fn a_deletion_of_much_is_done_in_several_transactions() {
     for deletion in DELETIONS {
-        shaky::in_memory(|world| {
+        in_memory(|world| {
             furnish(&world.env, 2 * AT_A_TIME);
             (deletion.create)(&world.env, "name-2", 4);
             for count in [AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
@@ -154,14 +152,14 @@ fn a_deletion_of_much_is_done_in_several_transactions() {
 #[test]
 fn a_deletion_that_is_interrupted_goes_on_when_it_is_called_again() {
     for deletion in DELETIONS {
-        shaky::in_memory(|world| {
+        in_memory(|world| {
             furnish(&world.env, 2 * AT_A_TIME);
             check(&world, deletion, "name", 2 * AT_A_TIME, Some(1));
         });
     }
     // In a file as well, where there is much to delete that does not take long to make.
     let topic = DELETIONS.iter().find(|deletion| deletion.kind == "topic").unwrap();
-    shaky::on_both(|world| {
+    on_both(|world| {
         furnish(&world.env, AT_A_TIME + 1);
         check(&world, topic, "name", AT_A_TIME + 1, Some(1));
     });
@@ -172,7 +170,7 @@ fn a_deletion_that_is_interrupted_goes_on_when_it_is_called_again() {
 #[test]
 fn a_group_of_many_translations_is_deleted_as_a_whole() {
     for count in [0, AT_A_TIME - 2, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
-        shaky::in_memory(|world| {
+        in_memory(|world| {
             let translated = json!({ "isTranslationEnabled": true });
             let create = with(workflow_of("hi", &[in_app()]), translated);
             world.env.workflows().create(parsed(create)).unwrap();
@@ -195,7 +193,7 @@ fn a_group_of_many_translations_is_deleted_as_a_whole() {
 fn the_deletion_of_a_group_goes_on_after_it_was_interrupted() {
     // The last of them leaves nothing but the group.
     for count in [AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
-        shaky::in_memory(|world| {
+        in_memory(|world| {
             world
                 .env
                 .layouts()
@@ -217,10 +215,24 @@ fn the_deletion_of_a_group_goes_on_after_it_was_interrupted() {
     }
 }
 
+/// Runs `scenario` on each backend, in an environment of short segments.
+pub fn on_both(scenario: impl Fn(World)) {
+    world::on_both_with(short_segments, scenario);
+}
+
+/// Runs `scenario` in memory, in an environment of short segments.
+pub fn in_memory(scenario: impl Fn(World)) {
+    scenario(World::with(Interposed::default(), short_segments));
+}
+
+fn short_segments(builder: Builder) -> Builder {
+    builder.activity_segments(16)
+}
+
 // Creates one with so many dependents and deletes it, possibly with an interruption: what is in the
 // store then is what was there before.
 #[track_caller]
-fn check(world: &Shaky, deletion: &Deletion, name: &str, count: usize, interrupted: Option<usize>) {
+fn check(world: &World, deletion: &Deletion, name: &str, count: usize, interrupted: Option<usize>) {
     let Deletion { kind, create, delete, is_there, stays } = deletion;
     let env = &world.env;
     let before = world.dump_without(stays);
@@ -290,7 +302,7 @@ fn integration(env: &Scope, identifier: &str) -> Option<Integration> {
     integrations.into_iter().find(|one| one.identifier.as_str() == identifier)
 }
 
-fn groups(world: &Shaky) -> usize {
+fn groups(world: &World) -> usize {
     let dump = world.dump_without(&[]);
     dump.keys().filter(|(table, _)| *table == Table::TranslationGroups.name()).count()
 }

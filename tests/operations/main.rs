@@ -1,5 +1,7 @@
 //! Every operation of the specification, case by case, over both backends.
 
+use testkit::world;
+
 mod cascades;
 mod channel_connections;
 mod channel_endpoints;
@@ -15,7 +17,6 @@ mod integrations;
 mod layouts;
 mod lists;
 mod messages;
-mod mortal;
 mod notifications;
 mod preferences;
 mod subscribers;
@@ -23,4 +24,3 @@ mod subscriptions;
 mod topics;
 mod translations;
 mod workflows;
-mod world;

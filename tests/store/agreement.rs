@@ -13,8 +13,8 @@ use store::{
     WriteBody,
 };
 
-use crate::disk::Disk;
-use crate::{dump, open};
+use testkit::disk::Disk;
+use testkit::tables::dump;
 
 #[derive(Clone, Debug)]
 pub enum Op {
@@ -47,7 +47,7 @@ proptest! {
     #[test]
     fn after_any_history(history in vec(step(), 0..12)) {
         let (model, memory, disk) = (Model::default(), MemoryStore::default(), Disk::new());
-        let mut redb = open(&disk).unwrap();
+        let mut redb = disk.open();
         for step in history {
             match step {
                 Step::Write(ops, end) => {
@@ -57,12 +57,12 @@ proptest! {
                 }
                 Step::Reopen => {
                     drop(redb);
-                    redb = open(&disk).unwrap();
+                    redb = disk.open();
                 }
             }
-            let expected = dump(&model).unwrap();
-            prop_assert_eq!(&dump(&memory).unwrap(), &expected);
-            prop_assert_eq!(&dump(&redb).unwrap(), &expected);
+            let expected = dump(&model);
+            prop_assert_eq!(&dump(&memory), &expected);
+            prop_assert_eq!(&dump(&redb), &expected);
         }
     }
 }

@@ -3,16 +3,18 @@
 use store::redb::{RedbOptions, RedbStore};
 use store::{Error, Store};
 
-use crate::disk::{Dice, Disk};
-use crate::{dump, open, scale, write_five};
+use crate::{scale, write_five};
+use testkit::disk::{Dice, Disk};
+use testkit::tables::{dump, try_dump};
 
 #[test]
 fn a_verified_store_shows_nothing_wrong() {
     let bytes = a_store();
-    let expected = dump(&open(&Disk::holding(bytes.clone())).unwrap()).unwrap();
+    let expected = dump(&Disk::holding(bytes.clone()).open());
     for_each_flip(&bytes, |disk, place| {
         let options = RedbOptions { verify: true, ..RedbOptions::default() };
-        match RedbStore::open_storage(disk, "flipped", &options).and_then(|store| dump(&store)) {
+        match RedbStore::open_storage(disk, "flipped", &options).and_then(|store| try_dump(&store))
+        {
             Ok(shown) => assert!(shown == expected, "{place} shows something else"),
             Err(Error::Damaged { .. } | Error::NotOurs { .. } | Error::NewerFormat { .. }) => {}
             Err(error) => panic!("{place}: {error:?}"),
@@ -23,8 +25,8 @@ fn a_verified_store_shows_nothing_wrong() {
 #[test]
 fn no_damage_brings_a_store_down() {
     for_each_flip(&a_store(), |disk, place| {
-        let Ok(store) = open(&disk) else { return };
-        let read = dump(&store);
+        let Ok(store) = disk.try_open() else { return };
+        let read = try_dump(&store);
         assert!(matches!(read, Ok(_) | Err(Error::Damaged { .. })), "{place}: {read:?}");
         // It may work or not, as long as it comes back.
         drop(write_five(&store, "after"));
@@ -34,7 +36,7 @@ fn no_damage_brings_a_store_down() {
 /// What is left of a store after a while.
 fn a_store() -> Vec<u8> {
     let disk = Disk::new();
-    let store = open(&disk).unwrap();
+    let store = disk.open();
     for id in 0..40 {
         write_five(&store, &format!("{id:04}")).unwrap();
     }

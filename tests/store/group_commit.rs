@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use store::{Decision, Error, Store, Table};
 
 use crate::agreement::{Model, Op, Seen, op, run};
-use crate::disk::{Dice, Disk};
-use crate::{Entries, check_whole, dump, entries, open, write_five};
+use crate::{check_whole, write_five};
+use testkit::disk::{Dice, Disk};
+use testkit::tables::{Entry, dump, everything};
 
 const ROWS: Table = Table::ALL[0];
 
@@ -21,7 +22,7 @@ fn sixty_four_callers_share_syncs() {
     const CALLERS: usize = 64;
     const ROUNDS: usize = 16;
     let disk = Disk::with_sync_time(Duration::from_micros(200));
-    let store = &open(&disk).unwrap();
+    let store = &disk.open();
     let before = disk.syncs();
 
     thread::scope(|scope| {
@@ -39,14 +40,14 @@ fn sixty_four_callers_share_syncs() {
 #[test]
 fn a_caller_alone_takes_a_sync_for_each_change_and_none_otherwise() {
     let disk = Disk::new();
-    let store = open(&disk).unwrap();
+    let store = disk.open();
     let before = disk.syncs();
 
     write_five(&store, "ada").unwrap();
     write_five(&store, "bob").unwrap();
     store.write(&mut |_| Ok(Decision::Commit)).unwrap();
     store.write(&mut |_| Ok(Decision::Abort)).unwrap();
-    dump(&store).unwrap();
+    dump(&store);
 
     assert_eq!(disk.syncs() - before, 2);
 }
@@ -57,7 +58,7 @@ fn a_caller_alone_takes_a_sync_for_each_change_and_none_otherwise() {
 fn nobody_gets_away_with_what_is_not_durable() {
     for decision in [Decision::Commit, Decision::Abort] {
         let disk = Disk::new();
-        let store = open(&disk).unwrap();
+        let store = disk.open();
         let [seen, returned] = [AtomicBool::new(false), AtomicBool::new(false)];
         thread::scope(|scope| {
             let held = disk.hold_syncs();
@@ -72,7 +73,7 @@ fn nobody_gets_away_with_what_is_not_durable() {
             wait_for(|| seen.load(SeqCst));
             thread::sleep(Duration::from_millis(20));
             assert!(!returned.load(SeqCst), "returned before the sync");
-            assert_eq!(dump(&store).unwrap(), []);
+            assert_eq!(dump(&store), []);
             drop(held);
         });
         assert_eq!(check_whole(&store), ["ada"]);
@@ -91,7 +92,7 @@ fn a_failing_sync_is_everybodys_failure() {
 /// Lets a sync fail that one caller has begun and two are waiting for.
 fn check_failure(failure: fn() -> io::Error, expect: impl Fn(&Error) -> bool) {
     let disk = Disk::new();
-    let store = open(&disk).unwrap();
+    let store = disk.open();
     write_five(&store, "before").unwrap();
     let ended = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -121,7 +122,7 @@ fn check_failure(failure: fn() -> io::Error, expect: impl Fn(&Error) -> bool) {
     assert!(write_five(&store, "after").is_err());
     for seed in 0..20 {
         let disk = disk.after_power_cut(&mut Dice::new(seed));
-        let found = check_whole(&open(&disk).unwrap());
+        let found = check_whole(&disk.open());
         assert!(found == ["before"] || found == ["before", "leader"], "{found:?}");
     }
 }
@@ -143,7 +144,7 @@ proptest! {
         let expected = look(&model, &own, Decision::Abort, || ());
 
         let disk = Disk::new();
-        let store = open(&disk).unwrap();
+        let store = disk.open();
         look(&store, &on_disk, Decision::Commit, || ());
         let ended = AtomicBool::new(false);
         let seen = thread::scope(|scope| {
@@ -166,13 +167,13 @@ fn look(
     ops: &[Op],
     decision: Decision,
     mut end: impl FnMut(),
-) -> (Vec<Seen>, Entries) {
+) -> (Vec<Seen>, Vec<Entry>) {
     let mut seen = None;
     let result = store.write(&mut |transaction| {
         let shown = ops.iter().map(|op| run(transaction, op)).collect();
         // Every transaction changes something, or else it would not be a layer.
         transaction.put(Table::ALL[3], b"", &[u8::try_from(ops.len()).unwrap()])?;
-        seen = Some((shown, entries(transaction)?));
+        seen = Some((shown, everything(transaction)?));
         end();
         Ok(decision)
     });

@@ -9,8 +9,8 @@ use std::{env, thread};
 use store::redb::RedbStore;
 use tempfile::tempdir;
 
-use crate::disk::Dice;
 use crate::{check_contains, check_whole, scale, write_five};
+use testkit::disk::Dice;
 
 /// Tells the child which file to write to, and what to begin its ids with.
 const FILE: &str = "TIDINGS_KILL_FILE";

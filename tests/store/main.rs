@@ -3,45 +3,17 @@
 //! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so.
 
 use std::env;
-use std::ops::{Bound, ControlFlow};
 
-use store::redb::{RedbOptions, RedbStore};
-use store::{Decision, Error, KeyRange, Order, Snapshot, Store, Table};
+use store::{Decision, Error, Store, Table};
+use testkit::tables::dump;
 
 mod agreement;
 mod contract;
 mod damage;
-mod disk;
 mod group_commit;
 mod kill;
 mod opening;
 mod power;
-
-const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
-
-/// The entries of a store, or of what a snapshot of it shows.
-type Entries = Vec<(Table, Vec<u8>, Vec<u8>)>;
-
-fn entries(snapshot: &dyn Snapshot) -> Result<Entries, Error> {
-    let mut entries = Vec::new();
-    for table in Table::ALL {
-        let mut visit = |key: &[u8], value: &[u8]| {
-            entries.push((table, key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        };
-        snapshot.scan(table, &EVERYTHING, Order::Ascending, &mut visit)?;
-    }
-    Ok(entries)
-}
-
-fn dump(store: &dyn Store) -> Result<Entries, Error> {
-    let mut dump = Vec::new();
-    store.read(&mut |snapshot| {
-        dump = entries(snapshot)?;
-        Ok(())
-    })?;
-    Ok(dump)
-}
 
 /// Writes one transaction of five records, all of them named after `id`.
 fn write_five(store: &dyn Store, id: &str) -> Result<(), Error> {
@@ -61,7 +33,7 @@ fn value_of(id: &str) -> Vec<u8> {
 /// ids of those that are.
 #[track_caller]
 fn check_whole(store: &dyn Store) -> Vec<String> {
-    let entries = dump(store).unwrap();
+    let entries = dump(store);
     let in_table = |table| entries.iter().filter(move |(t, _, _)| *t == table);
     let ids: Vec<_> =
         in_table(Table::ALL[0]).map(|(_, id, _)| String::from_utf8(id.clone()).unwrap()).collect();
@@ -76,10 +48,6 @@ fn check_whole(store: &dyn Store) -> Vec<String> {
 fn check_contains(found: &[String], acknowledged: &[String]) {
     let lost: Vec<_> = acknowledged.iter().filter(|id| !found.contains(id)).collect();
     assert!(lost.is_empty(), "lost {lost:?}");
-}
-
-fn open(disk: &disk::Disk) -> Result<RedbStore, Error> {
-    RedbStore::open_storage(disk.clone(), "simulated disk", &RedbOptions::default())
 }
 
 fn scale() -> u64 {

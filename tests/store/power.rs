@@ -2,15 +2,15 @@
 
 use std::thread;
 
-use crate::disk::{Dice, Disk};
-use crate::{check_contains, check_whole, open, scale, write_five};
+use crate::{check_contains, check_whole, scale, write_five};
+use testkit::disk::{Dice, Disk};
 
 #[test]
 fn what_was_acknowledged_survives_a_power_cut() {
     for seed in 0..60 * scale() {
         let mut dice = Dice::new(seed);
         let disk = Disk::new();
-        let store = open(&disk).unwrap();
+        let store = disk.open();
         disk.unplug_after(dice.roll(400));
         let acknowledged = thread::scope(|scope| {
             let store = &store;
@@ -26,7 +26,7 @@ fn what_was_acknowledged_survives_a_power_cut() {
 
         drop(store);
         let disk = disk.after_power_cut(&mut dice);
-        let store = open(&disk).unwrap();
+        let store = disk.open();
         let mut found = check_whole(&store);
         check_contains(&found, &acknowledged);
 
@@ -34,7 +34,7 @@ fn what_was_acknowledged_survives_a_power_cut() {
         write_five(&store, "after").unwrap();
         drop(store);
         found.push("after".to_owned());
-        assert_eq!(check_whole(&open(&disk).unwrap()), found);
+        assert_eq!(check_whole(&disk.open()), found);
     }
 }
 
@@ -46,12 +46,12 @@ fn a_store_is_created_in_spite_of_power_cuts() {
         let mut disk = Disk::new();
         for _ in 0..2 {
             disk.unplug_after(dice.roll(40));
-            drop(open(&disk));
+            drop(disk.try_open());
             disk = disk.after_power_cut(&mut dice);
         }
 
-        write_five(&open(&disk).unwrap(), "ada").unwrap();
+        write_five(&disk.open(), "ada").unwrap();
 
-        assert_eq!(check_whole(&open(&disk).unwrap()), ["ada"]);
+        assert_eq!(check_whole(&disk.open()), ["ada"]);
     }
 }

@@ -92,7 +92,7 @@ pub fn run(steps: &[Step]) {
                 redb = disk.open();
             }
             Step::Restart => {
-                disk = disk.copied();
+                disk = disk.after_kill();
                 redb = disk.open();
             }
         }

@@ -26,6 +26,7 @@ pub mod disk;
 pub mod facade;
 pub mod filters;
 pub mod history;
+pub mod interposed;
 pub mod json;
 pub mod keys;
 pub mod records;
@@ -33,6 +34,7 @@ pub mod requests;
 pub mod rules;
 pub mod seeded;
 pub mod tables;
+pub mod world;
 
 /// The history that `bytes` stand for, just as the fuzzer reads them.
 pub fn decode<Step: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> Vec<Step> {

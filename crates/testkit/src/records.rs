@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use store::memory::MemoryStore;
-use store::{Decision, ReadBody, Store, Table, WriteBody};
+use store::{Decision, Store, Table};
 use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
 
-use crate::facade::Shared;
+use crate::interposed::Interposed;
 use crate::requests;
 use crate::seeded;
 use crate::tables::{Entry, load};
@@ -85,24 +85,10 @@ impl Ruins {
             .entropy(SeededEntropy::new(1))
             .default_provider(Outbox::default())
             .activity_segments(16)
-            .build(Shared::new(Forgetful(self.0.clone())));
+            .build(Interposed::new(self.0.clone()).discarding());
         match engine.environment(seeded::world().env.environment_id()) {
             Ok(env) => requests::text(&requests::call(&engine, &env, request)),
             Err(error) => error.to_string(),
         }
-    }
-}
-
-/// A memory store that says that it has made the changes of a transaction, and has not.
-#[derive(Clone, Debug, Default)]
-struct Forgetful(MemoryStore);
-
-impl Store for Forgetful {
-    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
-        self.0.read(body)
-    }
-
-    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
-        self.0.write(&mut |transaction| body(transaction).map(|_| Decision::Abort))
     }
 }

@@ -9,13 +9,15 @@ use domain::message::{MarkAs, MessageQuery};
 use domain::trigger::Trigger;
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
-use tidings::{Entity, Error, Organization, Result, Scope, SendError};
+use tidings::{Entity, Error, Result, Scope, SendError};
 
-use crate::facade::{Backend, Shared, World};
+use crate::facade::restarted;
+use crate::interposed::Interposed;
 use crate::parsed;
 use crate::tables::{Entry, dump, load};
+use crate::world::World;
 
-static WORLD: LazyLock<World> = LazyLock::new(|| prepare(World::in_memory()));
+static WORLD: LazyLock<World> = LazyLock::new(|| made_in(Interposed::default()));
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| dump(&WORLD.store));
 
@@ -29,14 +31,23 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// The world in `store`, into which it is copied.
-pub fn world_in(store: Shared) -> World {
-    load(&store, entries());
-    WORLD.moved_to(Backend::Memory(store))
+/// A copy of the world, as another process finds it.
+pub fn copy() -> World {
+    copy_of(entries())
 }
 
-/// Puts everything into `world` that it is to have.
-pub fn prepare(world: World) -> World {
+/// A world of `entries` at the time of the world.
+pub fn copy_of(entries: &[Entry]) -> World {
+    let store = Interposed::default();
+    load(&store, entries);
+    let copy = World::with(store, restarted(1));
+    copy.clock.set(WORLD.now());
+    copy
+}
+
+/// The world, made anew in `store`.
+pub fn made_in(store: Interposed) -> World {
+    let world = World::with(store, restarted(0));
     add_integrations(&world);
     add_subscribers(&world);
     call_once(&world);
@@ -48,7 +59,11 @@ pub fn prepare(world: World) -> World {
     add_translations(&world);
     fill_a_segment(&world);
     trigger_and_deliver(&world);
-    acme(&world).environments().create(parsed(json!({ "name": "Old", "color": "#000" }))).unwrap();
+    world
+        .organization
+        .environments()
+        .create(parsed(json!({ "name": "Old", "color": "#000" })))
+        .unwrap();
     world
 }
 
@@ -298,11 +313,6 @@ pub fn trigger(workflow: &str, to: Value) -> Trigger {
     let mut trigger = json!({ "name": workflow, "payload": { "urgent": true, "n": 1 } });
     trigger["to"] = to;
     parsed(trigger)
-}
-
-/// The organization.
-pub fn acme(world: &World) -> Organization {
-    world.engine.organization("acme".try_into().unwrap())
 }
 
 /// The subscriber to whom most of it happens.

@@ -31,11 +31,18 @@ const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
 /// Every entry of every table.
 pub fn dump(store: &dyn Store) -> Vec<Entry> {
-    let entries = store::read(store, |snapshot| {
-        let tables = Table::ALL.iter().map(|table| entries(snapshot, *table));
-        Ok::<_, store::Error>(tables.collect::<store::Result<Vec<_>>>()?.concat())
-    });
-    entries.expect("the store can be read")
+    try_dump(store).expect("the store can be read")
+}
+
+/// Every entry of every table of a store that may be damaged.
+pub fn try_dump(store: &dyn Store) -> store::Result<Vec<Entry>> {
+    store::read(store, everything)
+}
+
+/// Every entry of every table that a snapshot shows.
+pub fn everything(snapshot: &dyn Snapshot) -> store::Result<Vec<Entry>> {
+    let tables = Table::ALL.iter().map(|table| entries(snapshot, *table));
+    Ok(tables.collect::<store::Result<Vec<_>>>()?.concat())
 }
 
 /// Every record of a kind.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::facade::World;
+use testkit::world::World;
 use tidings::Clock;
 use tidings::contact::Email;
 use tidings::message::{Message, MessageQuery, Stage};

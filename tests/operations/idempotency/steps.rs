@@ -7,13 +7,13 @@ use tidings::topic::TopicCreate;
 use tidings::translation::TranslationImport;
 use tidings::trigger::Trigger;
 
-use crate::cascades::shaky::{self, Shaky};
+use crate::cascades::on_both;
 use crate::topics::key;
-use crate::world::{in_app, parsed, wire, workflow_of};
+use crate::world::{World, in_app, parsed, wire, workflow_of};
 
 #[test]
 fn a_call_that_the_store_failed_was_not_made() {
-    shaky::on_both(|world| {
+    on_both(|world| {
         let once = world.env.idempotent("k".parse().unwrap());
         let create: TopicCreate = parsed(json!({ "key": "news" }));
 
@@ -28,7 +28,7 @@ fn a_call_that_the_store_failed_was_not_made() {
 
 #[test]
 fn a_refusal_that_could_not_be_kept_is_no_answer() {
-    shaky::on_both(|world| {
+    on_both(|world| {
         let once = world.env.idempotent("k".parse().unwrap());
         let delete = || once.topics().delete(&key("news"));
 
@@ -44,7 +44,7 @@ fn a_refusal_that_could_not_be_kept_is_no_answer() {
 
 #[test]
 fn a_deletion_in_several_transactions_happens_once() {
-    shaky::on_both(|world| {
+    on_both(|world| {
         let once = world.env.idempotent("k".parse().unwrap());
         let crowd = || crowd(&world, 2_001);
         let delete = || once.topics().delete(&key("crowd"));
@@ -72,7 +72,7 @@ fn a_deletion_in_several_transactions_happens_once() {
 
 #[test]
 fn an_import_that_is_interrupted_is_made_as_a_whole() {
-    shaky::on_both(|world| {
+    on_both(|world| {
         for name in ["a", "b", "d", "e"] {
             world.env.workflows().create(parsed(workflow_of(name, &[in_app()]))).unwrap();
         }
@@ -112,7 +112,7 @@ fn an_import_that_is_interrupted_is_made_as_a_whole() {
 }
 
 // Makes a topic with so many subscriptions.
-fn crowd(world: &Shaky, count: usize) {
+fn crowd(world: &World, count: usize) {
     let env = &world.env;
     env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
     let everybody: Vec<_> = (0..=count / 10).map(|n| format!("s{n}")).collect();
@@ -129,7 +129,7 @@ fn crowd(world: &Shaky, count: usize) {
     }
 }
 
-fn answers(world: &Shaky) -> usize {
+fn answers(world: &World) -> usize {
     let dump = world.dump_without(&[]);
     dump.keys().filter(|(table, _)| *table == Table::StoredAnswers.name()).count()
 }

@@ -8,7 +8,7 @@ use tidings::ids::NotificationId;
 use tidings::trigger::Trigger;
 
 use super::{count, happen, ids, intact, on_both_with_segments as on_both};
-use crate::cascades::shaky;
+use crate::cascades;
 use crate::world::{START, email, in_app, names, parsed, time, workflow_of};
 
 #[test]
@@ -144,7 +144,7 @@ fn a_trigger_is_forgotten_too_when_its_notifications_are_deleted_one_by_one() {
 /// leaves the list in order: a trigger with one notification on either side is still known.
 #[test]
 fn a_deletion_of_much_that_is_old_goes_on_where_it_was() {
-    shaky::on_both(|world| {
+    cascades::on_both(|world| {
         let [_, second] = crowd(&world.env);
         let notifications = world.env.notifications();
         let end = time("2030-01-01T00:00:00Z");

@@ -146,7 +146,7 @@ fn there(world: &World, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 fn put(world: &World, table: Table, key: &[u8], value: Option<&[u8]>) {
-    let written = world.store().write(&mut |transaction| {
+    let written = world.store.write(&mut |transaction| {
         match value {
             Some(value) => transaction.put(table, key, value)?,
             None => transaction.delete(table, key)?,

@@ -4,11 +4,12 @@
 use store::memory::MemoryStore;
 use store::{Store, Table};
 
-use crate::disk::Dice;
 use crate::faults::entries;
 use crate::sample::environment;
 use crate::scale;
-use crate::world::{Backend, Deed, World, past, queries};
+use crate::world::{Deed, World, past, queries};
+use testkit::disk::Dice;
+use testkit::world::Backend;
 
 const TABLES: [Table; 5] = [
     Table::ActivityHeads,

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use store::memory::MemoryStore;
 use store::{Order, Snapshot, Store, Table, layout};
 
-use crate::faulty::Fault;
 use crate::sample::environment;
 use crate::scale;
-use crate::world::{Backend, Deed, Records, World, past, queries};
+use crate::world::{Deed, Records, World, past, queries};
+use testkit::interposed::Point;
+use testkit::world::Backend;
 
 const APPEND: Deed = Deed::Append { count: 20, transaction: 1, traits: 77, later: 1 };
 
@@ -49,16 +50,16 @@ fn a_fault_while_the_index_is_made_anew_and_notifications_are_deleted() {
         let world = Arc::new(after(&full));
         let (shared, others) = (Arc::clone(&world), others.clone());
         // It is about to put the last part in place.
-        world.store.pause_after(calls % 4 + 12, move || {
+        world.store.pause(Point::Begin, calls % 4 + 12, move || {
             // Only the one that is made anew fails.
-            let fault = shared.store.take_fault();
-            for deed in &others {
-                shared.does(1, deed).unwrap();
-            }
-            shared.store.put_fault(fault);
+            shared.store.undisturbed(|| {
+                for deed in &others {
+                    shared.does(1, deed).unwrap();
+                }
+            });
         });
-        let failed = world.fails(&Deed::Rebuild, calls, Fault::Call);
-        world.store.go_on();
+        let failed = world.fails(&Deed::Rebuild, calls, Point::Call);
+        world.store.recover();
         comes_to_rest(&world);
         failed
     } {
@@ -98,7 +99,7 @@ fn fails_everywhere(deeds: &[Deed]) {
     for seed in 0..u64::from(scale()) {
         let full = full(seed);
         for deed in deeds {
-            for fault in [Fault::Call, Fault::Told] {
+            for fault in [Point::Call, Point::Committed] {
                 let mut calls = 0;
                 while {
                     let world = after(&full);
@@ -109,7 +110,7 @@ fn fails_everywhere(deeds: &[Deed]) {
                 } {
                     calls += 1;
                 }
-                assert!(calls > 0 || fault == Fault::Told, "nothing was called");
+                assert!(calls > 0 || fault == Point::Committed, "nothing was called");
             }
             full.world.does(0, deed).unwrap();
         }

@@ -9,10 +9,10 @@ use store::Store;
 use store::memory::MemoryStore;
 use tidings_activity::{ActivityIndex, Facets, Filter, Term};
 
-use crate::disk::Dice;
 use crate::sample::{
     CHANNELS, contexts, environment, subscriber, time, topic, transaction, workflow,
 };
+use testkit::disk::Dice;
 
 /// Three segments and a half.
 const NOTIFICATIONS: u64 = 215_000;

@@ -1,8 +1,9 @@
 //! Where all of a segment was deleted one by one, what lies around it is still found by its time.
 
 use crate::wanted::{Query, Wanted};
-use crate::world::{Backend, Deed, World};
+use crate::world::{Deed, World};
 use store::memory::MemoryStore;
+use testkit::world::Backend;
 
 #[test]
 fn times_are_in_order_around_what_is_gone() {

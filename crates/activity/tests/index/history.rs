@@ -7,10 +7,11 @@ use proptest::prelude::*;
 use store::memory::MemoryStore;
 
 use crate::cases;
-use crate::disk::Disk;
-use crate::faulty::Fault;
 use crate::wanted::{Query, query};
-use crate::world::{self, Backend, Deed, World};
+use crate::world::{self, Deed, World};
+use testkit::disk::Disk;
+use testkit::interposed::Point;
+use testkit::world::Backend;
 
 /// Something that happens, and with which of the two indexes.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ enum Event {
     Deed(Deed),
     Reopen,
     /// A call of it fails.
-    Fail(Deed, usize, Fault),
+    Fail(Deed, usize, Point),
     /// The others happen in the middle of it, with the other index.
     Meanwhile(Deed, usize, Vec<Deed>),
     /// They happen while somebody has a snapshot.
@@ -49,12 +50,12 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let fault = prop_oneof![4 => Just(Fault::Call), 1 => Just(Fault::Told)];
+    let fault = prop_oneof![4 => Just(Point::Call), 1 => Just(Point::Committed)];
     prop_oneof![
         12 => deed().prop_map(Event::Deed),
         1 => Just(Event::Reopen),
         2 => (deed(), 0_usize..60, fault).prop_map(|(deed, calls, fault)| {
-            let calls = if fault == Fault::Told { calls % 4 } else { calls };
+            let calls = if fault == Point::Committed { calls % 4 } else { calls };
             Event::Fail(deed, calls, fault)
         }),
         2 => (deed(), 0_usize..12, vec(deed(), 1..5))
@@ -96,14 +97,14 @@ fn meanwhile(world: &Arc<World>, which: usize, deed: Deed, calls: usize, others:
     let is_upkeep = matches!(deed, Deed::Tend(_) | Deed::TendAll | Deed::Rebuild);
     let (other, shared) = (1 - which, Arc::clone(world));
     if is_upkeep {
-        world.store.pause_after(calls, move || {
+        world.store.pause(Point::Begin, calls, move || {
             for deed in &others {
                 shared.does(other, deed).unwrap();
             }
         });
     }
     world.does(which, &deed).unwrap();
-    world.store.go_on();
+    world.store.recover();
 }
 
 fn behind(world: &World, which: usize, deeds: &[Deed], queries: &[Query]) {

@@ -9,11 +9,7 @@ use std::env;
 use proptest::prelude::ProptestConfig;
 
 mod damage;
-#[path = "../../../../tests/store/disk.rs"]
-#[expect(dead_code, unreachable_pub, reason = "the tests of the stores need more of it")]
-mod disk;
 mod faults;
-mod faulty;
 mod full_size;
 mod gaps;
 mod history;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use store::memory::MemoryStore;
 
-use crate::world::{Backend, Deed, World, past, queries};
+use crate::world::{Deed, World, past, queries};
+use testkit::interposed::Point;
+use testkit::world::Backend;
 
 #[test]
 fn others_go_on_while_the_index_is_made_anew() {
@@ -21,13 +23,13 @@ fn others_go_on_while_the_index_is_made_anew() {
             let world = Arc::new(World::new(Backend::Memory(MemoryStore::default()), 16));
             past(&world, 3);
             let (shared, others) = (Arc::clone(&world), others.clone());
-            world.store.pause_after(pause, move || {
+            world.store.pause(Point::Begin, pause, move || {
                 for deed in &others {
                     shared.does(1, deed).unwrap();
                 }
             });
             world.does(0, &Deed::Rebuild).unwrap();
-            world.store.go_on();
+            world.store.recover();
             world.is_in_order(&queries(1, 5));
             for deed in [append(20), Deed::TendAll] {
                 world.does(0, &deed).unwrap();

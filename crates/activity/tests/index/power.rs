@@ -1,8 +1,9 @@
 //! The power fails at any moment, and the index agrees with what is left.
 
-use crate::disk::{Dice, Disk};
 use crate::scale;
-use crate::world::{Backend, Deed, World, past, queries};
+use crate::world::{Deed, World, past, queries};
+use testkit::disk::{Dice, Disk};
+use testkit::world::Backend;
 
 #[test]
 fn a_power_cut_leaves_an_index_that_agrees() {

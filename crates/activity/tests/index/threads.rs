@@ -6,11 +6,12 @@ use std::thread;
 
 use tidings_activity::Filter;
 
-use crate::disk::{Dice, Disk};
 use crate::sample::environment;
-use crate::world::{self, Backend, Deed, World, queries};
+use crate::world::{self, Deed, World, queries};
 use crate::{scale, world::read};
 use store::memory::MemoryStore;
+use testkit::disk::{Dice, Disk};
+use testkit::world::Backend;
 
 #[test]
 fn searches_see_one_moment_in_memory() {

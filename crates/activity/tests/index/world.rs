@@ -5,29 +5,21 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use domain::notification::{Notification, Ordinal};
-use store::memory::MemoryStore;
-use store::redb::{RedbOptions, RedbStore};
 use store::{Order, ReadRecords, Result, Snapshot, Store, Table, WriteRecords, layout};
+use testkit::disk::Dice;
+use testkit::interposed::{Interposed, Point};
+use testkit::world::Backend;
 use tidings_activity::{ActivityIndex, Facets};
 
-use crate::disk::{Dice, Disk};
-use crate::faulty::{Fault, FaultyStore};
 use crate::sample;
 use crate::wanted::{Query, Wanted};
 
 /// The notifications of an environment by their ordinals.
 pub(crate) type Records = BTreeMap<u64, Notification>;
 
-/// Where the environment is kept.
-#[derive(Clone, Debug)]
-pub(crate) enum Backend {
-    Memory(MemoryStore),
-    Redb(Disk),
-}
-
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) store: FaultyStore,
+    pub(crate) store: Interposed,
     backend: Backend,
     segment: u32,
     indexes: Mutex<[Arc<ActivityIndex>; 2]>,
@@ -73,7 +65,7 @@ impl World {
         let index = || Arc::new(ActivityIndex::with_segments_of(segment));
         let model = Model { clock: 0, records: Records::new(), perhaps: None, next: 0, random: 1 };
         Self {
-            store: FaultyStore::new(backend.open().unwrap()),
+            store: Interposed::over(backend.open()),
             backend,
             segment,
             indexes: Mutex::new([index(), index()]),
@@ -120,7 +112,7 @@ impl World {
     pub(crate) fn reopen_from(&self, backend: Backend) {
         let index = || Arc::new(ActivityIndex::with_segments_of(self.segment));
         *self.indexes.lock().unwrap() = [index(), index()];
-        self.store.reopen(|| backend.open().unwrap());
+        self.store.reopen(|| backend.open());
     }
 
     /// Checks that both indexes agree with the notifications, and these with what was done.
@@ -262,18 +254,6 @@ impl Model {
     }
 }
 
-impl Backend {
-    pub(crate) fn open(&self) -> Result<Arc<dyn Store>> {
-        Ok(match self {
-            Self::Memory(store) => Arc::new(store.clone()),
-            Self::Redb(disk) => {
-                let options = RedbOptions::default();
-                Arc::new(RedbStore::open_storage(disk.clone(), "simulated disk", &options)?)
-            }
-        })
-    }
-}
-
 /// The notifications that a snapshot shows.
 pub(crate) fn read(snapshot: &dyn Snapshot) -> Records {
     let mut records = Records::new();
@@ -350,8 +330,8 @@ pub(crate) fn queries(seed: u64, count: usize) -> Vec<Query> {
 
 impl World {
     /// Does something of which a call fails, and says whether it did.
-    pub(crate) fn fails(&self, deed: &Deed, calls: usize, fault: Fault) -> bool {
-        self.store.fail_after(calls, fault);
+    pub(crate) fn fails(&self, deed: &Deed, calls: usize, point: Point) -> bool {
+        self.store.fail(point, calls);
         let result = self.does(0, deed);
         let has_failed = self.store.recover();
         assert!(has_failed || result.is_ok(), "{result:?}");

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use serde_json::json;
 use tidings::Clock;
 
-use super::{About, Event, Which, World, text};
+use super::{About, Event, Process, Which, text};
 use crate::parsed;
 
 /// What is done with the activity list.
@@ -25,9 +25,9 @@ pub enum Deed {
     Count,
 }
 
-impl World {
+impl Process {
     pub(super) fn activity(&self, deed: Deed, which: u8) -> String {
-        let notifications = self.env.notifications();
+        let notifications = self.world.env.notifications();
         match deed {
             Deed::Crowd => {
                 let event = Event {
@@ -39,7 +39,7 @@ impl World {
                     urgent: which >> 6 & 1 == 1,
                 };
                 let events = vec![event.trigger(); 8 + usize::from(which % 16)];
-                text(self.env.events().trigger_bulk(&events))
+                text(self.world.env.events().trigger_bulk(&events))
             }
             Deed::Delete => {
                 let id = self.notification(which).map(|found| found.id);
@@ -47,7 +47,7 @@ impl World {
             }
             Deed::DeleteBefore => {
                 let time = self.notification(which).map(|found| found.created_at);
-                let time: Timestamp = time.unwrap_or_else(|| self.clock.now());
+                let time: Timestamp = time.unwrap_or_else(|| self.world.clock.now());
                 text(notifications.delete_before(time))
             }
             Deed::Rebuild => text(notifications.rebuild_index()),
@@ -58,7 +58,7 @@ impl World {
     // The notification so many behind the newest, if there are any.
     fn notification(&self, which: u8) -> Option<Notification> {
         let query = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
-        let mut found = self.env.notifications().list(&query).ok()?.data;
+        let mut found = self.world.env.notifications().list(&query).ok()?.data;
         let at = usize::from(which).checked_rem(found.len())?;
         Some(found.swap_remove(at))
     }
@@ -71,7 +71,8 @@ impl World {
             json!({ "severity": ["high"], "contextKeys": contexts[usize::from(which) % 3] }),
             json!({ "after": "2026-11-20T12:00:01Z", "topicKey": "news" }),
         ];
-        let counts = queries.map(|query| text(self.env.notifications().count(&parsed(query))));
+        let counts =
+            queries.map(|query| text(self.world.env.notifications().count(&parsed(query))));
         counts.join(" ")
     }
 }

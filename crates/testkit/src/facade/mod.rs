@@ -1,7 +1,6 @@
 //! Histories of operations of the facade, run over both stores.
 
-use std::fmt::{self, Debug};
-use std::sync::Arc;
+use std::fmt::Debug;
 
 use arbitrary::Arbitrary;
 use domain::ids::{IntegrationId, MessageId};
@@ -11,16 +10,15 @@ use domain::notification::NotificationQuery;
 use domain::page::{Direction, PageQuery};
 use domain::preference::PreferencesQuery;
 use domain::subscriber::SubscriberQuery;
-use domain::time::Timestamp;
 use domain::workflow::WorkflowQuery;
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
-use store::{ReadBody, Store, WriteBody};
-use tidings::{Clock, Engine, ManualClock, Organization, Outbox, Result, Scope, SeededEntropy};
+use tidings::{Builder, Result, SeededEntropy};
 
-use crate::disk::Disk;
+use crate::interposed::Interposed;
 use crate::requests;
 use crate::tables::{check_indexes, dump};
+use crate::world::{Backend, World};
 
 mod asked;
 mod deeds;
@@ -65,36 +63,15 @@ pub enum Op {
     Activity(Deed, u8),
 }
 
-/// An engine, and the only environment that is used.
+/// A process that runs operations in a world, and can be restarted.
 #[derive(Debug)]
-pub struct World {
-    /// The engine.
-    pub engine: Engine,
-    /// What it takes for the time.
-    pub clock: ManualClock,
-    /// What it sends through.
-    pub outbox: Outbox,
-    /// The environment.
-    pub env: Scope,
-    /// Where everything is kept.
-    pub store: Shared,
+pub struct Process {
+    /// The world.
+    pub world: World,
     backend: Backend,
     restarts: u64,
     integrations: Vec<IntegrationId>,
 }
-
-/// Where a world is kept.
-#[derive(Clone, Debug)]
-pub enum Backend {
-    /// In a store that a restart leaves alone.
-    Memory(Shared),
-    /// On a disk, by redb.
-    Redb(Disk),
-}
-
-/// A store that several engines can have, and that can be looked into.
-#[derive(Clone)]
-pub struct Shared(Arc<dyn Store>);
 
 /// Runs `ops` over both stores, and checks after each of them that answers and tables are the
 /// same, and that the indexes agree with the records.
@@ -103,48 +80,42 @@ pub struct Shared(Arc<dyn Store>);
 ///
 /// If they are not, or do not.
 pub fn run(ops: &[Op]) {
-    let mut memory = World::in_memory();
-    let mut redb = World::on(Backend::Redb(Disk::default()));
+    let [mut memory, mut redb] = Backend::both().map(Process::on);
     for op in ops {
         assert_eq!(memory.run(*op), redb.run(*op), "{op:?} gives another answer");
-        assert!(dump(&memory.store) == dump(&redb.store), "{op:?} leaves other tables");
-        check_indexes(&memory.store);
+        let left = dump(&memory.world.store);
+        assert!(left == dump(&redb.world.store), "{op:?} leaves other tables");
+        check_indexes(&memory.world.store);
     }
-    let (backend, left) = (redb.backend.clone(), dump(&redb.store));
+    let (backend, left) = (redb.backend.clone(), dump(&redb.world.store));
     drop(redb);
-    assert!(dump(&backend.open()) == left, "the store is another one after it was closed");
+    assert!(dump(&*backend.open()) == left, "the store is another one after it was closed");
 }
 
-impl World {
-    /// A world in memory.
+/// The engine of a process that was restarted so many times. Its segments are as short as can be; an
+/// environment keeps the length that it has.
+pub fn restarted(restarts: u64) -> impl Fn(Builder) -> Builder {
+    move |builder| {
+        let segment = if restarts.is_multiple_of(2) { 16 } else { 32 };
+        builder.entropy(SeededEntropy::new(restarts)).activity_segments(segment)
+    }
+}
+
+impl Process {
+    /// A process in memory.
     pub fn in_memory() -> Self {
-        Self::on(Backend::Memory(Shared::new(MemoryStore::default())))
+        Self::on(Backend::Memory(MemoryStore::default()))
     }
 
-    /// A world without anything in it but an environment.
+    /// A process over a backend.
     pub fn on(backend: Backend) -> Self {
-        let clock = ManualClock::at("2026-11-20T12:00:00Z".parse::<Timestamp>().expect("a time"));
-        let (outbox, store) = (Outbox::default(), backend.open());
-        let engine = engine(&clock, &outbox, &store, 0);
-        let env = development(&engine);
-        let integrations = Vec::new();
-        Self { engine, clock, outbox, env, store, backend, restarts: 0, integrations }
-    }
-
-    /// The world as another process finds it, at this time, if everything was moved to `backend`.
-    #[must_use]
-    pub fn moved_to(&self, backend: Backend) -> Self {
-        let mut moved = Self::on(backend);
-        moved.clock.set(self.clock.now());
-        moved.restarts = self.restarts;
-        moved.integrations.clone_from(&self.integrations);
-        moved.restart();
-        moved
+        let world = World::with(Interposed::over(backend.open()), restarted(0));
+        Self { world, backend, restarts: 0, integrations: Vec::new() }
     }
 
     /// Runs `op`, and returns what it says.
     pub fn run(&mut self, op: Op) -> String {
-        let (env, subscribers) = (&self.env, self.env.subscribers());
+        let (env, subscribers) = (&self.world.env, self.world.env.subscribers());
         match op {
             Op::Trigger(event) => text(env.events().trigger(&event.trigger())),
             Op::TriggerTwo(one, two) => {
@@ -153,8 +124,8 @@ impl World {
             }
             Op::Mark(who, which, mark) => self.mark(who, which, mark.into()),
             Op::RunDue(limit) => {
-                let report = self.engine.delivery().run_due(usize::from(limit % 8));
-                format!("{} {:?}", text(report), self.outbox.sent())
+                let report = self.world.engine.delivery().run_due(usize::from(limit % 8));
+                format!("{} {:?}", text(report), self.world.outbox.sent())
             }
             Op::CreateSubscriber(who, profile) => {
                 text(subscribers.create(profile.create(who, &self.integrations)))
@@ -192,15 +163,15 @@ impl World {
                 text(env.preferences(&who.id()).update_global(&word.global(about)))
             }
             Op::CreateEnvironment(name) => {
-                text(acme(&self.engine).environments().create(inputs::environment(name)))
+                text(self.world.organization.environments().create(inputs::environment(name)))
             }
             Op::Look(who) => self.look(who),
             Op::Refuse(refusal) => {
-                self.outbox.refuse_next(refusal.into());
+                self.world.outbox.refuse_next(refusal.into());
                 String::new()
             }
             Op::Wait(span) => {
-                self.clock.advance(span.duration());
+                self.world.clock.advance(span.duration());
                 String::new()
             }
             Op::Restart => {
@@ -219,7 +190,7 @@ impl World {
 
     // Marks those messages of a subscriber whose bits are set, counting from the newest one.
     fn mark(&self, who: Who, which: u8, mark: MarkAs) -> String {
-        let messages = self.env.messages();
+        let messages = self.world.env.messages();
         let known = messages.list(&who.id(), &MessageQuery::default());
         let known = known.map(|page| page.data).unwrap_or_default();
         let marked = known.iter().enumerate().filter(|(at, _)| which >> (at % 8) & 1 == 1);
@@ -233,7 +204,7 @@ impl World {
     }
 
     fn look(&self, who: Who) -> String {
-        let (env, id) = (&self.env, who.id());
+        let (env, id) = (&self.world.env, who.id());
         let page = PageQuery {
             limit: Some(2),
             order_direction: Some(Direction::Ascending),
@@ -269,35 +240,15 @@ impl World {
     }
 
     fn ask(&self, request: &Value) -> String {
-        requests::text(&requests::call(&self.engine, &self.env, request))
+        requests::text(&requests::call(&self.world.engine, &self.world.env, request))
     }
 
     fn restart(&mut self) {
         self.restarts += 1;
-        self.backend = self.backend.copied();
-        self.store = self.backend.open();
-        self.engine = engine(&self.clock, &self.outbox, &self.store, self.restarts);
-        self.env = development(&self.engine);
+        self.backend = self.backend.after_kill();
+        self.world.store.reopen(|| self.backend.open());
+        self.world.restart_with(restarted(self.restarts));
     }
-}
-
-fn engine(clock: &ManualClock, outbox: &Outbox, store: &Shared, seed: u64) -> Engine {
-    Engine::builder()
-        .clock(clock.clone())
-        .entropy(SeededEntropy::new(seed))
-        .default_provider(outbox.clone())
-        // As few as there can be. An environment keeps those that it has.
-        .activity_segments(if seed.is_multiple_of(2) { 16 } else { 32 })
-        .build(store.clone())
-}
-
-fn acme(engine: &Engine) -> Organization {
-    engine.organization("acme".try_into().expect("a name"))
-}
-
-fn development(engine: &Engine) -> Scope {
-    let development = acme(engine).environments().development().expect("it is always there");
-    engine.environment(development.id).expect("it is there")
 }
 
 /// What an operation says.
@@ -305,45 +256,5 @@ pub fn text<T: Debug>(answer: Result<T>) -> String {
     match answer {
         Ok(answer) => format!("{answer:?}"),
         Err(error) => error.to_string(),
-    }
-}
-
-impl Backend {
-    fn open(&self) -> Shared {
-        match self {
-            Backend::Memory(store) => store.clone(),
-            Backend::Redb(disk) => Shared::new(disk.open()),
-        }
-    }
-
-    // What is left of it after a kill. A memory store is for the process that is not killed.
-    fn copied(&self) -> Self {
-        match self {
-            Backend::Memory(store) => Backend::Memory(store.clone()),
-            Backend::Redb(disk) => Backend::Redb(disk.copied()),
-        }
-    }
-}
-
-impl Shared {
-    /// Shares `store`.
-    pub fn new(store: impl Store) -> Self {
-        Self(Arc::new(store))
-    }
-}
-
-impl Store for Shared {
-    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
-        self.0.read(body)
-    }
-
-    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
-        self.0.write(body)
-    }
-}
-
-impl Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }

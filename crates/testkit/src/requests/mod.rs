@@ -12,10 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::Table;
-use store::memory::MemoryStore;
 use tidings::{Engine, Entity, Error, Scope};
 
-use crate::facade::Shared;
 use crate::json;
 use crate::seeded;
 use crate::tables::{Entry, check_indexes, dump};
@@ -70,7 +68,7 @@ fn made(from: &mut Unstructured<'_>) -> Made<Value> {
 /// If one that is refused changes the store, one that is done leaves indexes that do not agree
 /// with the records, or one with an idempotency key happens twice.
 pub fn run(requests: &[Value]) {
-    let world = seeded::world_in(Shared::new(MemoryStore::default()));
+    let world = seeded::copy();
     let mut before = dump(&world.store);
     let mut keys: BTreeMap<String, &Value> = BTreeMap::new();
     for request in requests {

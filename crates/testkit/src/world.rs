@@ -2,80 +2,97 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use store::memory::MemoryStore;
+use store::{Store, Table};
 use tidings::ids::{NotificationId, SubscriberId};
 use tidings::integration::Integration;
 use tidings::message::{Message, MessageQuery};
 use tidings::notification::{Notification, NotificationQuery};
 use tidings::page::{Page, PageQuery, Total};
-use tidings::store::memory::MemoryStore;
-use tidings::store::redb::RedbStore;
-use tidings::store::{Order, ReadBody, Store, Table, WriteBody};
 use tidings::subscriber::Subscriber;
 use tidings::time::Timestamp;
 use tidings::trigger::TriggerReceipt;
 use tidings::workflow::Workflow;
 use tidings::{
-    Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Outbox, Scope,
-    SeededEntropy,
+    Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Outbox, Provider,
+    ProviderReceipt, Scope, SeededEntropy, SendError,
 };
 
-use crate::mortal::mortal;
+use crate::disk::Disk;
+use crate::interposed::{Interposed, Point};
+pub use crate::parsed;
+use crate::tables;
 
 /// When the clock of every world starts.
 pub const START: &str = "2026-11-20T12:00:00.000Z";
 
 /// An engine, and an environment in it.
+#[derive(Debug)]
 pub struct World {
+    /// The engine.
     pub engine: Engine,
+    /// The clock of the engine.
     pub clock: ManualClock,
+    /// The provider of the engine.
     pub outbox: Outbox,
+    /// The organization `acme`.
     pub organization: Organization,
+    /// The environment `Development` of the organization.
     pub env: Scope,
-    store: Shared,
+    /// The store of the engine.
+    pub store: Interposed,
 }
 
-/// Everything in a store.
-pub type Dump = BTreeMap<(&'static str, Vec<u8>), Vec<u8>>;
-
-// A store that several engines can have, and that can be looked into.
+/// Where a world is kept.
 #[derive(Clone, Debug)]
-pub struct Shared(Arc<dyn Store>);
+pub enum Backend {
+    /// In memory, which a restart leaves alone.
+    Memory(MemoryStore),
+    /// On a disk, by redb.
+    Redb(Disk),
+}
+
+/// The values in a store, each under the name of its table and its key.
+pub type Dump = BTreeMap<(&'static str, Vec<u8>), Vec<u8>>;
 
 /// Runs `scenario` in a world of its own on each backend.
 pub fn on_both(scenario: impl Fn(World)) {
     on_both_with(|builder| builder, scenario);
 }
 
-/// Runs `scenario` in a world of its own on each backend, with an engine that `configure` has the
-/// last word about.
+/// Runs `scenario` in a world of its own on each backend, with an engine that `configure` changes.
 pub fn on_both_with(configure: impl Fn(Builder) -> Builder, scenario: impl Fn(World)) {
-    scenario(World::on(MemoryStore::default(), &configure));
-    let folder = tempfile::tempdir().unwrap();
-    let file = RedbStore::open(folder.path().join("tidings.redb")).unwrap();
-    scenario(World::on(file, &configure));
+    for backend in Backend::both() {
+        scenario(World::with(Interposed::over(backend.open()), &configure));
+    }
 }
 
 impl World {
-    fn on(store: impl Store, configure: impl Fn(Builder) -> Builder) -> Self {
+    /// A world in memory.
+    pub fn in_memory() -> Self {
+        Self::with(Interposed::default(), |builder| builder)
+    }
+
+    /// A world in `store`, with an engine that `configure` changes.
+    pub fn with(store: Interposed, configure: impl FnOnce(Builder) -> Builder) -> Self {
         let clock = ManualClock::at(time(START));
         let outbox = Outbox::default();
-        let store = Shared(Arc::new(store));
-        let builder = Engine::builder()
-            .clock(clock.clone())
-            .entropy(SeededEntropy::new(7))
-            .default_provider(outbox.clone());
+        let builder = builder(&clock, 7).default_provider(outbox.clone());
         let engine = configure(builder).build(store.clone());
-        let organization = engine.organization("acme".try_into().unwrap());
-        let development = organization.environments().development().unwrap();
-        let env = engine.environment(development.id).unwrap();
+        let (organization, env) = homes(&engine);
         Self { engine, clock, outbox, organization, env, store }
+    }
+
+    /// Puts another engine in the place of this one: another process, or this one after a restart.
+    pub fn restart_with(&mut self, configure: impl FnOnce(Builder) -> Builder) {
+        self.engine = self.engine_with(configure);
+        (self.organization, self.env) = homes(&self.engine);
     }
 
     /// Another engine on the same store, at the same time, with the same outbox: what a second
@@ -84,25 +101,31 @@ impl World {
         self.engine_with(|builder| builder)
     }
 
-    /// The same, with an engine that `configure` has the last word about.
+    /// Another engine like that, which `configure` changes.
     pub fn engine_with(&self, configure: impl FnOnce(Builder) -> Builder) -> Engine {
-        let builder = Engine::builder()
-            .clock(self.clock.clone())
-            .entropy(SeededEntropy::new(8))
-            .default_provider(self.outbox.clone());
+        let builder = builder(&self.clock, 8).default_provider(self.outbox.clone());
         configure(builder).build(self.store.clone())
     }
 
-    /// An engine on the same store whose process dies of the first message that it sends, having
-    /// shown it to `watch`: from then on it cannot reach the store.
+    /// An engine on the same store whose process is killed by the first message that it sends,
+    /// having shown the message to `watch`.
     pub fn mortal_engine(
         &self,
         configure: impl FnOnce(Builder) -> Builder,
         watch: impl Fn(&Delivery) + Send + Sync + 'static,
     ) -> Engine {
-        let (store, provider) = mortal(self.store.clone(), watch);
-        let builder = Engine::builder().clock(self.clock.clone()).entropy(SeededEntropy::new(9));
-        configure(builder).default_provider(provider).build(store)
+        let store = Interposed::new(self.store.clone());
+        let provider = Deadly { store: store.clone(), watch: Box::new(watch) };
+        configure(builder(&self.clock, 9)).default_provider(provider).build(store)
+    }
+
+    /// Runs `operation` with a store that stops working after so many transactions, and works
+    /// again afterwards.
+    pub fn interrupted<T>(&self, after: usize, operation: impl FnOnce() -> T) -> T {
+        self.store.stop(Point::Write, after);
+        let answer = operation();
+        self.store.recover();
+        answer
     }
 
     /// The environment `Production` of the same organization.
@@ -117,26 +140,16 @@ impl World {
         self.engine.environment(other.environments().development().unwrap().id).unwrap()
     }
 
-    /// The store, for those who want to do something to it.
-    pub fn store(&self) -> &impl Store {
-        &self.store
-    }
-
     /// Everything in the store.
     pub fn dump(&self) -> Dump {
-        let mut dump = Dump::new();
-        let everything = (Bound::Unbounded, Bound::Unbounded);
-        let read = self.store.read(&mut |snapshot| {
-            for table in Table::ALL {
-                snapshot.scan(table, &everything, Order::Ascending, &mut |key, value| {
-                    dump.insert((table.name(), key.into()), value.into());
-                    ControlFlow::Continue(())
-                })?;
-            }
-            Ok(())
-        });
-        read.unwrap();
-        dump
+        self.dump_without(&[])
+    }
+
+    /// Everything in the store, but for these tables.
+    pub fn dump_without(&self, tables: &[Table]) -> Dump {
+        let mut entries = tables::dump(&self.store);
+        entries.retain(|(table, ..)| !tables.contains(table));
+        entries.into_iter().map(|(table, key, value)| ((table.name(), key), value)).collect()
     }
 
     /// Checks that `operation` is refused with `refusal`, its status and its text, and leaves
@@ -251,14 +264,58 @@ impl World {
     }
 }
 
-impl Store for Shared {
-    fn read(&self, body: &mut ReadBody<'_>) -> tidings::store::Result<()> {
-        self.0.read(body)
+impl Backend {
+    /// One of each kind.
+    pub fn both() -> [Self; 2] {
+        [Self::Memory(MemoryStore::default()), Self::Redb(Disk::new())]
     }
 
-    fn write(&self, body: &mut WriteBody<'_>) -> tidings::store::Result<()> {
-        self.0.write(body)
+    /// The store in it.
+    pub fn open(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Memory(store) => Arc::new(store.clone()),
+            Self::Redb(disk) => Arc::new(disk.open()),
+        }
     }
+
+    /// What another process finds after this one was killed. A memory store outlives the kill.
+    #[must_use]
+    pub fn after_kill(&self) -> Self {
+        match self {
+            Self::Memory(store) => Self::Memory(store.clone()),
+            Self::Redb(disk) => Self::Redb(disk.after_kill()),
+        }
+    }
+}
+
+// A provider that kills its process, having shown the message to `watch`.
+struct Deadly {
+    store: Interposed,
+    watch: Box<dyn Fn(&Delivery) + Send + Sync>,
+}
+
+impl fmt::Debug for Deadly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Deadly")
+    }
+}
+
+impl Provider for Deadly {
+    fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
+        (self.watch)(delivery);
+        self.store.kill();
+        Ok(ProviderReceipt::default())
+    }
+}
+
+fn builder(clock: &ManualClock, seed: u64) -> Builder {
+    Engine::builder().clock(clock.clone()).entropy(SeededEntropy::new(seed))
+}
+
+fn homes(engine: &Engine) -> (Organization, Scope) {
+    let organization = engine.organization("acme".try_into().expect("a name"));
+    let env = organization.development().expect("the environment is always there");
+    (organization, env)
 }
 
 /// A subscriber id.
@@ -269,12 +326,6 @@ pub fn id(id: &str) -> SubscriberId {
 /// A time.
 pub fn time(time: &str) -> Timestamp {
     time.parse().unwrap()
-}
-
-/// The input or record that `json` describes.
-#[track_caller]
-pub fn parsed<T: DeserializeOwned>(json: Value) -> T {
-    serde_json::from_value(json).unwrap()
 }
 
 /// What is said about input that cannot be read as a `T`.

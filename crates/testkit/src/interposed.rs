@@ -1,0 +1,363 @@
+//! A store over another one, which fails, stops, pauses or repeats where it is told to.
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use store::memory::MemoryStore;
+use store::{
+    Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
+    WriteBody,
+};
+
+use crate::tables::{Entry, dump};
+
+/// A store over another one. Clones share everything.
+///
+/// The store works as the one below it until something else is planned. A plan names a
+/// [`Point`] and the number of times, counted from the moment of planning, that the point is passed
+/// before the plan takes effect.
+#[derive(Clone, Debug)]
+pub struct Interposed(Arc<State>);
+
+/// A place in the work of a store at which a plan takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Before any call: the beginning of a read or a write, a get, a scan, a put, a delete, a
+    /// commit.
+    Call,
+    /// After a get, a scan, a put, a delete or a commit that has succeeded.
+    Called,
+    /// Before a read or a write begins.
+    Begin,
+    /// Before a write begins.
+    Write,
+    /// Before a commit, after the body has run.
+    Commit,
+    /// After a commit. An error here hides a transaction that lasts.
+    Committed,
+}
+
+/// A call of a store.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Call {
+    Read,
+    Write,
+    Get(Table, Vec<u8>),
+    Scan(Table),
+    Put(Table, Vec<u8>),
+    Delete(Table, Vec<u8>),
+    Commit,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    // `None` while the store is closed.
+    below: Mutex<Option<Arc<dyn Store>>>,
+    plans: Mutex<Plans>,
+    repeats: AtomicBool,
+    discards: AtomicBool,
+    calls: Mutex<Option<Vec<Call>>>,
+    states: Mutex<Option<Vec<Vec<Entry>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Plans {
+    fault: Option<Planned<Fault>>,
+    pause: Option<Planned<Pause>>,
+    has_failed: bool,
+    is_stopped: bool,
+}
+
+#[derive(Debug)]
+struct Planned<T> {
+    point: Point,
+    left: usize,
+    what: T,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Once,
+    ForGood,
+}
+
+struct Pause(Box<dyn FnOnce() + Send>);
+
+impl Interposed {
+    /// A store over `below`.
+    pub fn new(below: impl Store) -> Self {
+        Self::over(Arc::new(below))
+    }
+
+    /// A store over one that is shared.
+    pub fn over(below: Arc<dyn Store>) -> Self {
+        Self(Arc::new(State { below: Mutex::new(Some(below)), ..State::default() }))
+    }
+
+    /// Fails once, after `point` was passed so many times.
+    pub fn fail(&self, point: Point, after: usize) {
+        self.plans().fault = Some(Planned { point, left: after, what: Fault::Once });
+    }
+
+    /// Fails in every call, after `point` was passed so many times.
+    pub fn stop(&self, point: Point, after: usize) {
+        self.plans().fault = Some(Planned { point, left: after, what: Fault::ForGood });
+    }
+
+    /// Fails in every call: what a killed process sees of its store.
+    pub fn kill(&self) {
+        self.plans().is_stopped = true;
+    }
+
+    /// Drops every plan, and returns whether a call has failed because of one.
+    pub fn recover(&self) -> bool {
+        std::mem::take(&mut *self.plans()).has_failed
+    }
+
+    /// Runs `meanwhile` once, after `point` was passed so many times.
+    pub fn pause(&self, point: Point, after: usize, meanwhile: impl FnOnce() + Send + 'static) {
+        let what = Pause(Box::new(meanwhile));
+        self.plans().pause = Some(Planned { point, left: after, what });
+    }
+
+    /// Runs `body` without the planned fault, which neither happens nor comes nearer.
+    pub fn undisturbed<T>(&self, body: impl FnOnce() -> T) -> T {
+        let fault = self.plans().fault.take();
+        let result = body();
+        self.plans().fault = fault;
+        result
+    }
+
+    /// Runs the body of each write twice from now on. The first run is aborted: a store with
+    /// optimistic concurrency does so after a conflict.
+    #[must_use]
+    pub fn repeating(self) -> Self {
+        self.0.repeats.store(true, Relaxed);
+        self
+    }
+
+    /// Reports success for every commit from now on, and changes nothing.
+    #[must_use]
+    pub fn discarding(self) -> Self {
+        self.0.discards.store(true, Relaxed);
+        self
+    }
+
+    /// Returns the calls that `body` makes, with its result.
+    pub fn calls_of<T>(&self, body: impl FnOnce() -> T) -> (Vec<Call>, T) {
+        *lock(&self.0.calls) = Some(Vec::new());
+        let result = body();
+        (lock(&self.0.calls).take().unwrap_or_default(), result)
+    }
+
+    /// Returns what is in the store before `body` and after each transaction that it commits, with
+    /// its result.
+    pub fn states_of<T>(&self, body: impl FnOnce() -> T) -> (Vec<Vec<Entry>>, T) {
+        *lock(&self.0.states) = Some(vec![dump(self)]);
+        let result = body();
+        (lock(&self.0.states).take().unwrap_or_default(), result)
+    }
+
+    /// Closes the store below.
+    pub fn close(&self) {
+        lock(&self.0.below).take();
+    }
+
+    /// Closes the store below, and puts the one that `open` returns in its place.
+    pub fn reopen(&self, open: impl FnOnce() -> Arc<dyn Store>) {
+        self.close();
+        *lock(&self.0.below) = Some(open());
+    }
+
+    fn plans(&self) -> MutexGuard<'_, Plans> {
+        lock(&self.0.plans)
+    }
+
+    fn begin(&self, call: Call) -> Result<Arc<dyn Store>> {
+        self.pass(Point::Begin)?;
+        if call == Call::Write {
+            self.pass(Point::Write)?;
+        }
+        self.call(|| call)?;
+        Ok(lock(&self.0.below).clone().expect("the store is open"))
+    }
+
+    fn call(&self, call: impl FnOnce() -> Call) -> Result<()> {
+        if let Some(calls) = &mut *lock(&self.0.calls) {
+            calls.push(call());
+        }
+        self.pass(Point::Call)
+    }
+
+    // Nothing is locked while a pause lasts.
+    fn pass(&self, point: Point) -> Result<()> {
+        let mut plans = self.plans();
+        if let Some(Pause(meanwhile)) = due(&mut plans.pause, point) {
+            drop(plans);
+            meanwhile();
+            plans = self.plans();
+        }
+        plans.pass(point)
+    }
+
+    fn has_committed(&self) -> Result<()> {
+        if let Some(states) = &mut *lock(&self.0.states) {
+            let below = lock(&self.0.below).clone().expect("the store is open");
+            states.push(dump(&*below));
+        }
+        self.pass(Point::Called)?;
+        self.pass(Point::Committed)
+    }
+}
+
+impl Plans {
+    fn pass(&mut self, point: Point) -> Result<()> {
+        let fault = due(&mut self.fault, point);
+        self.is_stopped |= matches!(fault, Some(Fault::ForGood));
+        if fault.is_none() && !self.is_stopped {
+            return Ok(());
+        }
+        self.has_failed = true;
+        let source = "the test has planned this".into();
+        Err(Error::Backend { backend: Interposed::NAME, action: "go on", source })
+    }
+}
+
+// What is planned for this very moment.
+fn due<T>(planned: &mut Option<Planned<T>>, point: Point) -> Option<T> {
+    let next = planned.as_mut().filter(|planned| planned.point == point)?;
+    if let Some(left) = next.left.checked_sub(1) {
+        next.left = left;
+        return None;
+    }
+    planned.take().map(|planned| planned.what)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panics with the lock in hand")
+}
+
+impl Interposed {
+    /// The name of the backend in the errors that were planned.
+    pub const NAME: &str = "interposed";
+}
+
+impl Default for Interposed {
+    /// A store over an empty memory store.
+    fn default() -> Self {
+        Self::new(MemoryStore::default())
+    }
+}
+
+impl fmt::Debug for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pause")
+    }
+}
+
+impl Store for Interposed {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        let below = self.begin(Call::Read)?;
+        below.read(&mut |snapshot| body(&View { snapshot, store: self }))
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        let below = self.begin(Call::Write)?;
+        let mut run = |transaction: &mut dyn Transaction, commits: bool| {
+            let decision = body(&mut Draft { transaction, store: self })?;
+            if decision == Decision::Commit && commits {
+                self.call(|| Call::Commit)?;
+                self.pass(Point::Commit)?;
+            }
+            Ok(decision)
+        };
+        if self.0.repeats.load(Relaxed) {
+            below.write(&mut |transaction| run(transaction, false).map(|_| Decision::Abort))?;
+        }
+        let discards = self.0.discards.load(Relaxed);
+        let mut decision = Decision::Abort;
+        below.write(&mut |transaction| {
+            decision = run(transaction, true)?;
+            Ok(if discards { Decision::Abort } else { decision })
+        })?;
+        if decision == Decision::Commit { self.has_committed() } else { Ok(()) }
+    }
+}
+
+struct View<'s> {
+    snapshot: &'s dyn Snapshot,
+    store: &'s Interposed,
+}
+
+struct Draft<'s> {
+    transaction: &'s mut dyn Transaction,
+    store: &'s Interposed,
+}
+
+impl View<'_> {
+    fn around<T>(
+        &self,
+        call: impl FnOnce() -> Call,
+        body: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        self.store.call(call)?;
+        let result = body()?;
+        self.store.pass(Point::Called)?;
+        Ok(result)
+    }
+}
+
+impl Snapshot for View<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.around(|| Call::Get(table, key.into()), || self.snapshot.get(table, key, visit))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.around(|| Call::Scan(table), || self.snapshot.scan(table, range, order, visit))
+    }
+}
+
+impl Draft<'_> {
+    fn view(&self) -> View<'_> {
+        View { snapshot: &*self.transaction, store: self.store }
+    }
+}
+
+impl Snapshot for Draft<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.view().get(table, key, visit)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.view().scan(table, range, order, visit)
+    }
+}
+
+impl Transaction for Draft<'_> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.store.call(|| Call::Put(table, key.into()))?;
+        self.transaction.put(table, key, value)?;
+        self.store.pass(Point::Called)
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.store.call(|| Call::Delete(table, key.into()))?;
+        self.transaction.delete(table, key)?;
+        self.store.pass(Point::Called)
+    }
+}
