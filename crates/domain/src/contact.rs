@@ -1,11 +1,11 @@
 //! How a person is addressed: e-mail addresses, locales, time zones.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
+use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
 
 /// An e-mail address: `local@domain`, without white space.
@@ -103,7 +103,8 @@ fn capitalized(part: &str) -> String {
 
 impl TimeZone {
     /// Looks `name` up among the zones of the IANA database.
-    pub fn new(name: &str) -> Result<Self, Invalid> {
+    pub fn new(name: impl AsRef<str>) -> Result<Self, Invalid> {
+        let name = name.as_ref();
         if name.is_empty() {
             return Err(Invalid::new("timezone", Reason::Empty));
         }
@@ -119,13 +120,7 @@ impl TimeZone {
     }
 }
 
-impl TryFrom<String> for Email {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
+text_conversions!(Email);
 
 impl From<Email> for String {
     fn from(email: Email) -> String {
@@ -133,19 +128,7 @@ impl From<Email> for String {
     }
 }
 
-impl fmt::Display for Email {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for Locale {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
+text_conversions!(Locale);
 
 impl From<Locale> for String {
     fn from(locale: Locale) -> String {
@@ -153,19 +136,7 @@ impl From<Locale> for String {
     }
 }
 
-impl fmt::Display for Locale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for TimeZone {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(&raw)
-    }
-}
+text_conversions!(TimeZone);
 
 impl From<TimeZone> for Tz {
     fn from(zone: TimeZone) -> Tz {
@@ -176,12 +147,6 @@ impl From<TimeZone> for Tz {
 impl From<TimeZone> for String {
     fn from(zone: TimeZone) -> String {
         zone.as_str().into()
-    }
-}
-
-impl fmt::Display for TimeZone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -36,6 +36,16 @@ impl<T, V: TryInto<T, Error: Into<Invalid>>> IntoChecked<T> for V {
     }
 }
 
+/// Checks every value of a list that is called `field`.
+pub(crate) fn each_checked<T>(
+    field: &str,
+    values: impl IntoIterator<Item: IntoChecked<T>>,
+) -> Result<Vec<T>, Invalid> {
+    let place = |index| move |invalid: Invalid| invalid.named(format!("{field}[{index}]"));
+    let values = values.into_iter().enumerate();
+    values.map(|(index, value)| value.into_checked().map_err(place(index))).collect()
+}
+
 impl From<Infallible> for Invalid {
     fn from(never: Infallible) -> Self {
         match never {}
@@ -57,6 +67,14 @@ macro_rules! text_conversions {
             }
         }
 
+        $crate::convert::secret_conversions!($name);
+    };
+}
+pub(crate) use text_conversions;
+
+/// Gives a newtype with a checking `new` the conversions from texts, and none that show it.
+macro_rules! secret_conversions {
+    ($name:ident) => {
         impl ::std::str::FromStr for $name {
             type Err = $crate::error::Invalid;
 
@@ -96,4 +114,4 @@ macro_rules! text_conversions {
         }
     };
 }
-pub(crate) use text_conversions;
+pub(crate) use secret_conversions;

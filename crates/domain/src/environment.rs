@@ -1,9 +1,8 @@
 //! Environments: the scope of everything else, with API keys of its own.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
+use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason};
 use crate::ids::{EnvironmentId, OrganizationId, UserId};
 use crate::secret::Secret;
@@ -165,15 +164,14 @@ impl Color {
         }
         Ok(Self(raw))
     }
-}
 
-impl TryFrom<String> for EnvironmentName {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
+    /// Returns the color as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
+
+text_conversions!(EnvironmentName);
 
 impl From<EnvironmentName> for String {
     fn from(name: EnvironmentName) -> String {
@@ -181,19 +179,7 @@ impl From<EnvironmentName> for String {
     }
 }
 
-impl fmt::Display for EnvironmentName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for Color {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
+text_conversions!(Color);
 
 impl From<Color> for String {
     fn from(color: Color) -> String {

@@ -33,6 +33,25 @@ impl Object {
         }
     }
 
+    /// Returns what `value` is serialized as, which has to be an object.
+    ///
+    /// ```
+    /// use serde::Serialize;
+    /// use tidings_domain::json::Object;
+    ///
+    /// #[derive(Serialize)]
+    /// struct Order { number: u32 }
+    ///
+    /// assert_eq!(Object::serialized(Order { number: 7 })?["number"], 7);
+    /// assert!(Object::serialized("an order").is_err());
+    /// # Ok::<(), tidings_domain::error::Invalid>(())
+    /// ```
+    pub fn serialized(value: impl Serialize) -> Result<Self, Invalid> {
+        let unreadable = |error: serde_json::Error| Reason::Unreadable { problem: error.to_string() };
+        let value = serde_json::to_value(value);
+        value.map_err(|error| Invalid::new("object", unreadable(error)))?.try_into()
+    }
+
     /// How many bytes the object takes as JSON text.
     pub fn size(&self) -> usize {
         size(&self.0)
@@ -71,6 +90,12 @@ impl TryFrom<Value> for Object {
                 Err(Invalid::new("object", Reason::malformed(expected)))
             }
         }
+    }
+}
+
+impl From<&Object> for Object {
+    fn from(object: &Object) -> Self {
+        object.clone()
     }
 }
 

@@ -37,6 +37,7 @@ mod query;
 mod sample;
 pub mod schedule;
 pub mod secret;
+mod setters;
 mod slug;
 pub mod step;
 pub mod subscriber;

@@ -1,6 +1,8 @@
 //! Values that must not be seen by accident.
 
+use std::convert::Infallible;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -34,6 +36,32 @@ impl Secret {
 impl From<&str> for Secret {
     fn from(text: &str) -> Self {
         Self::new(text)
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&String> for Secret {
+    fn from(text: &String) -> Self {
+        Self::new(text.as_str())
+    }
+}
+
+impl From<&Secret> for Secret {
+    fn from(secret: &Secret) -> Self {
+        secret.clone()
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::new(text))
     }
 }
 

@@ -15,6 +15,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
 
 /// A text with placeholders.
@@ -111,13 +112,7 @@ impl Facts {
     }
 }
 
-impl TryFrom<&str> for Template {
-    type Error = Invalid;
-
-    fn try_from(raw: &str) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
+text_conversions!(Template);
 
 impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {

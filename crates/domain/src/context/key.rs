@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason};
 use crate::query;
 
@@ -97,13 +98,7 @@ impl ContextPart {
     }
 }
 
-impl TryFrom<String> for ContextPart {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
-        Self::new(raw)
-    }
-}
+text_conversions!(ContextPart);
 
 impl From<ContextPart> for String {
     fn from(part: ContextPart) -> String {
@@ -125,6 +120,36 @@ impl FromStr for ContextKey {
             return Err(Invalid::new("contextKeys", Reason::malformed("`type:id`")));
         };
         Self::new(kind, id).map_err(|invalid| invalid.named("contextKeys"))
+    }
+}
+
+impl TryFrom<&str> for ContextKey {
+    type Error = Invalid;
+
+    fn try_from(text: &str) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for ContextKey {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl TryFrom<&String> for ContextKey {
+    type Error = Invalid;
+
+    fn try_from(text: &String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<&ContextKey> for ContextKey {
+    fn from(key: &ContextKey) -> Self {
+        key.clone()
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::convert::{secret_conversions, text_conversions};
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::PlatformId;
 use crate::json::Object;
@@ -187,16 +188,9 @@ impl<'d> Fields<'d> {
 }
 
 impl PhoneNumber {
-    /// The number.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for PhoneNumber {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
+    /// Checks `raw` and takes it as a number.
+    pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
+        let raw = raw.into();
         let is_number = |digits: &str| {
             (2..=15).contains(&digits.len())
                 && !digits.starts_with('0')
@@ -208,7 +202,14 @@ impl TryFrom<String> for PhoneNumber {
         let expected = "a number such as `+4930123456`";
         Err(Invalid::new("phoneNumber", Reason::malformed(expected)))
     }
+
+    /// Returns the number as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
+
+text_conversions!(PhoneNumber);
 
 impl From<PhoneNumber> for String {
     fn from(number: PhoneNumber) -> String {
@@ -220,22 +221,9 @@ impl WebhookUrl {
     /// The longest URL, in bytes.
     pub const MAX_LEN: usize = 2_048;
 
-    /// The URL itself.
-    pub fn expose(&self) -> &str {
-        self.0.expose()
-    }
-
-    /// What stands for a URL where it is not to be seen.
-    #[must_use]
-    pub fn redacted(&self) -> Self {
-        Self(Secret::redacted())
-    }
-}
-
-impl TryFrom<String> for WebhookUrl {
-    type Error = Invalid;
-
-    fn try_from(raw: String) -> Result<Self, Invalid> {
+    /// Checks `raw` and takes it as a URL.
+    pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
+        let raw = raw.into();
         if raw.len() > Self::MAX_LEN {
             let reason = Reason::TooLong { max: Self::MAX_LEN, unit: Unit::Bytes };
             return Err(Invalid::new("url", reason));
@@ -251,7 +239,20 @@ impl TryFrom<String> for WebhookUrl {
         }
         Err(Invalid::new("url", Reason::malformed("an absolute `http` or `https` URL")))
     }
+
+    /// Returns the URL itself, which is a secret.
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// What stands for a URL where it is not to be seen.
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        Self(Secret::redacted())
+    }
 }
+
+secret_conversions!(WebhookUrl);
 
 impl fmt::Debug for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,105 @@
+//! Chained setters of requests.
+
+/// Declares the setters of a request, with the name of their field or with one of their own:
+///
+/// * `name: into(T)` takes what converts into a `T`,
+/// * `name: exact(T)` takes a `T`,
+/// * `name: checked(T, "wireName")` takes what is checked as a `T`, and names the field in refusals,
+/// * `name: flag(value)` takes nothing,
+/// * `name: each(T)` takes a list of what converts into a `T`, in place of the list before,
+/// * `name: each_checked(T, "wireName")` takes a list of what is checked as a `T`,
+/// * `name: push(T)` adds what converts into a `T` to a list,
+/// * `name: clear()` empties a field of a partial update.
+///
+/// A field is a `T`, an `Option<T>` or a `Patch<T>`; `name @ way.to.field` names another one.
+macro_rules! setters {
+    ($type:ident: $(
+        $(#[$doc:meta])*
+        $name:ident $(@ $($path:ident).+)?: $kind:ident $arguments:tt;
+    )+) => {
+        impl $type {
+            $($crate::setters::setter! {
+                $(#[$doc])* $name [$($($path).+)?] $kind $arguments
+            })+
+        }
+    };
+}
+
+macro_rules! setter {
+    ($(#[$doc:meta])* $name:ident [] $kind:ident $arguments:tt) => {
+        $crate::setters::setter! { $(#[$doc])* $name [$name] $kind $arguments }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] into($type:ty)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: impl Into<$type>) -> Self {
+            let value: $type = $name.into();
+            self.$($path).+ = value.into();
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] exact($type:ty)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.$($path).+ = $name.into();
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] checked($type:ty, $wire:literal)) => {
+        $(#[$doc])*
+        pub fn $name(
+            mut self,
+            $name: impl $crate::convert::IntoChecked<$type>,
+        ) -> Result<Self, $crate::error::Invalid> {
+            let value: $type = $name.into_checked().map_err(|invalid| invalid.named($wire))?;
+            self.$($path).+ = value.into();
+            Ok(self)
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] flag($value:expr)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self) -> Self {
+            self.$($path).+ = $value.into();
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] each($type:ty)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: impl IntoIterator<Item: Into<$type>>) -> Self {
+            let values: Vec<$type> = $name.into_iter().map(Into::into).collect();
+            self.$($path).+ = values.into();
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] each_checked($type:ty, $wire:literal)) => {
+        $(#[$doc])*
+        pub fn $name(
+            mut self,
+            $name: impl IntoIterator<Item: $crate::convert::IntoChecked<$type>>,
+        ) -> Result<Self, $crate::error::Invalid> {
+            let values: Vec<$type> = $crate::convert::each_checked($wire, $name)?;
+            self.$($path).+ = values.into();
+            Ok(self)
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] push($type:ty)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: impl Into<$type>) -> Self {
+            self.$($path).+.push($name.into());
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] clear()) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self) -> Self {
+            self.$($path).+ = $crate::patch::Patch::Clear;
+            self
+        }
+    };
+}
+pub(crate) use {setter, setters};
