@@ -68,9 +68,8 @@ fn fill(env: &Scope, subscriber: &SubscriberId) {
     let inbox = env.inbox(subscriber);
     for start in (0..MESSAGES).step_by(AT_A_TIME) {
         let triggers = (start..start + AT_A_TIME).map(|order| {
-            let mut trigger = Trigger::new("order-shipped".try_into().unwrap(), subscriber.clone());
-            trigger.payload = json!({ "order": order }).try_into().unwrap();
-            trigger
+            let trigger = Trigger::new("order-shipped", subscriber).unwrap();
+            trigger.payload(json!({ "order": order })).unwrap()
         });
         let triggers: Vec<Trigger> = triggers.collect();
         env.events().trigger_bulk(&triggers).unwrap();

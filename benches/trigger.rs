@@ -65,14 +65,9 @@ fn bulk(events: usize, recipients: usize, next: &mut usize) -> Vec<Trigger> {
     let mut event = || {
         let to: Vec<Recipient> = (0..recipients).map(|_| recipient().into()).collect();
         let payload = json!({ "order": "A-1042", "city": "Lisbon" });
-        Trigger {
-            workflow: "order-shipped".try_into().unwrap(),
-            to: Recipients::Many(to),
-            payload: payload.try_into().unwrap(),
-            overrides: None,
-            transaction_id: None,
-            context: None,
-        }
+        let mut trigger = Trigger::new("order-shipped", "customer-0").unwrap();
+        trigger.to = Recipients::Many(to);
+        trigger.payload(payload).unwrap()
     };
     (0..events).map(|_| event()).collect()
 }

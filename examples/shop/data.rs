@@ -97,12 +97,9 @@ impl Customer {
             let integration = integrations
                 .find(|integration| integration.identifier.as_str() == identifier)
                 .ok_or_else(|| format!("there is no integration `{identifier}`"))?;
-            create.profile.channels.push(ChannelSettings {
-                provider_id: integration.provider_id.parse()?,
-                integration_identifier: Some(integration.identifier.clone()),
-                credentials: credentials.clone(),
-                integration_id: integration.id,
-            });
+            let provider_id = integration.provider_id.parse()?;
+            let settings = ChannelSettings::new(integration.id, provider_id, credentials.clone())?;
+            create = create.channel(settings.integration_identifier(&integration.identifier)?);
         }
         Ok(create)
     }

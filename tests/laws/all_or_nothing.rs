@@ -116,9 +116,10 @@ fn preferences() {
 fn events() {
     check_tended(|world| world.env.events().trigger(&trigger("inbox", json!("ada"))));
     check_tended(|world| {
-        let several = trigger("both", json!(["ada", { "subscriberId": "new", "phone": "1" }]));
+        let mut several = trigger("both", json!(["ada", { "subscriberId": "new", "phone": "1" }]));
         let context = json!({ "tenant": { "id": "acme", "data": { "new": true } }, "app": "new" });
-        world.env.events().trigger(&Trigger { context: Some(parsed(context)), ..several })
+        several.context = Some(parsed(context));
+        world.env.events().trigger(&several)
     });
     // The segment is full, so that it is sealed.
     let everybody = json!(["ada", "bob", "cyd"]);
@@ -134,21 +135,24 @@ fn events() {
 /// The events of a bulk share a transaction, so one that is refused must not have written yet.
 #[test]
 fn refused_events() {
-    let sound = trigger("both", json!({ "subscriberId": "new", "email": "new@example.org" }));
+    let mut sound = trigger("both", json!({ "subscriberId": "new", "email": "new@example.org" }));
     let context = json!({ "app": { "id": "new", "data": { "new": true } } });
-    let sound = Trigger { context: Some(parsed(context)), ..sound };
+    sound.context = Some(parsed(context));
     let tokens = vec!["token"; 101];
     let settings = json!([{
         "providerId": "fcm", "_integrationId": "00000000-0000-0000-0000-000000000000", "credentials": { "deviceTokens": tokens },
     }]);
     let crowded = json!(["new", { "subscriberId": "newer", "channels": settings }]);
     let malformed = json!({ "app": "new", "tenant": "not a name" });
-    for refused in [
-        Trigger { workflow: "nobody.knows".parse().unwrap(), ..sound.clone() },
-        Trigger { to: parsed(json!([])), ..sound.clone() },
-        Trigger { to: parsed(crowded), ..sound.clone() },
-        Trigger { context: Some(parsed(malformed)), ..sound.clone() },
-    ] {
+    let damages: [&dyn Fn(&mut Trigger); 4] = [
+        &|trigger| trigger.workflow = "nobody.knows".parse().unwrap(),
+        &|trigger| trigger.to = parsed(json!([])),
+        &|trigger| trigger.to = parsed(crowded.clone()),
+        &|trigger| trigger.context = Some(parsed(malformed.clone())),
+    ];
+    for damage in damages {
+        let mut refused = sound.clone();
+        damage(&mut refused);
         let world = seeded::copy();
         let before = dump(&world.store);
         let receipts = world.env.events().trigger_bulk(std::slice::from_ref(&refused)).unwrap();

@@ -5,7 +5,7 @@ use domain::environment::Home;
 use domain::ids::{NotificationId, TransactionId};
 use domain::json::Object;
 use domain::notification::{Event, Notification, NotificationTopic, Ordinal};
-use domain::subscriber::{self, Subscriber, SubscriberCreate};
+use domain::subscriber::{Subscriber, SubscriberCreate};
 use domain::time::Timestamp;
 use domain::trigger::{SubscriberRecipient, Trigger};
 use domain::vocabulary::Severity;
@@ -149,11 +149,10 @@ impl<'p> Common<'p> {
         });
         let overrides = || sound(Object::try_from(json!({ "severity": self.severity.as_str() })));
         let somebody = self.population.subscriber_id(0);
-        Trigger {
-            payload: sound(Object::try_from(payload)),
-            overrides: (self.severity != self.workflow.severity).then(overrides),
-            ..Trigger::new(self.workflow.identifier().clone(), somebody)
-        }
+        let trigger = Trigger::new(self.workflow.identifier(), somebody);
+        let mut trigger = sound(trigger.and_then(|trigger| trigger.payload(payload)));
+        trigger.overrides = (self.severity != self.workflow.severity).then(overrides);
+        trigger
     }
 
     // A notification with everything that became of it.
@@ -177,7 +176,7 @@ impl<'p> Common<'p> {
         let subscriber_id = self.population.subscriber_id(recipient.subscriber);
         let to = SubscriberRecipient::Id(subscriber_id.clone());
         // A notification knows no more of its subscriber than the id.
-        let create = SubscriberCreate { subscriber_id, profile: subscriber::Profile::default() };
+        let create = sound(SubscriberCreate::new(subscriber_id));
         let id_of = self.population.internal_subscriber_id(recipient.subscriber);
         let subscriber = Subscriber::new(id_of, event.home, create, self.at);
         let new_job = || course.lots().id(self.at);

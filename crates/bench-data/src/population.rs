@@ -7,7 +7,7 @@ use domain::ids::{
     InternalSubscriberId, SubscriberId, SubscriptionIdentifier, TopicId, TopicKey, TransactionId,
     WorkflowId,
 };
-use domain::subscriber::{self, Subscriber, SubscriberCreate};
+use domain::subscriber::{Subscriber, SubscriberCreate};
 use domain::subscription::Subscription;
 use domain::time::Timestamp;
 use domain::topic::{Topic, TopicCreate};
@@ -88,17 +88,15 @@ impl Population {
     /// The subscriber of that rank. The address of number 7 is `user-7@example.com`.
     pub fn subscriber(&self, rank: usize) -> Subscriber {
         let (id, at, mut lots) = self.made(Purpose::Subscriber, rank);
-        let phone = lots.happens(0.5).then(|| format!("+1555{rank:07}"));
-        let profile = subscriber::Profile {
-            first_name: Some(lots.one_of(&FIRST_NAMES).into()),
-            last_name: Some(lots.one_of(&LAST_NAMES).into()),
-            email: Some(sound(Email::new(format!("user-{rank}@example.com")))),
-            phone,
-            locale: Some(sound(Locale::new(lots.one_of(&["en_US", "en_GB", "de_DE", "fr_FR"])))),
-            timezone: Some(sound(TimeZone::new(lots.one_of(&ZONES)))),
-            ..subscriber::Profile::default()
-        };
-        let create = SubscriberCreate { subscriber_id: self.subscriber_id(rank), profile };
+        let mut create = sound(SubscriberCreate::new(self.subscriber_id(rank)));
+        let profile = &mut create.profile;
+        profile.phone = lots.happens(0.5).then(|| format!("+1555{rank:07}"));
+        profile.first_name = Some(lots.one_of(&FIRST_NAMES).into());
+        profile.last_name = Some(lots.one_of(&LAST_NAMES).into());
+        profile.email = Some(sound(Email::new(format!("user-{rank}@example.com"))));
+        let locales = ["en_US", "en_GB", "de_DE", "fr_FR"];
+        profile.locale = Some(sound(Locale::new(lots.one_of(&locales))));
+        profile.timezone = Some(sound(TimeZone::new(lots.one_of(&ZONES))));
         Subscriber::new(id, &self.home, create, at)
     }
 

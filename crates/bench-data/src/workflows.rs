@@ -1,12 +1,12 @@
 //! The workflows that are triggered.
 
 use domain::environment::Home;
+use domain::error::Invalid;
 use domain::ids::WorkflowId;
-use domain::step::{DelayMetadata, DigestMetadata, Step, StepDefinition, StepKind, Window};
+use domain::step::{DelayMetadata, Step, StepKind, Window, WorkflowStep};
 use domain::time::Timestamp;
 use domain::vocabulary::{Channel, TimeUnit};
 use domain::workflow::{Workflow, WorkflowCreate};
-use serde_json::{Value, json};
 
 use crate::draw::{Lots, sound};
 
@@ -55,9 +55,8 @@ pub(crate) fn workflow(
     let mut workflow = sound(Workflow::new(id, home, create(rank), new_step, at));
     if let Some(kind) = waiting(rank) {
         // The engine takes no such step yet, and so its domain makes none.
-        let definition = StepDefinition { kind, ..definition(Channel::InApp) };
-        let definition = StepDefinition { name: Some("Wait".into()), ..definition };
-        let wait = Step { id: lots.id(at), template_id: lots.id(at), parent_id: None, definition };
+        let step = Step::new(kind).named("Wait");
+        let wait = WorkflowStep::new(lots.id(at), lots.id(at), step.definition);
         if let Some(first) = workflow.steps.first_mut() {
             first.parent_id = Some(wait.id);
         }
@@ -73,30 +72,25 @@ fn create(rank: usize) -> WorkflowCreate {
     let more = if rank < 100 { String::new() } else { format!("-{}", rank / 100 + 1) };
     let (first, rest) = thing.split_at(1);
     let name = format!("{}{rest} {event}", first.to_uppercase());
-    let steps: Vec<_> = nth(CHANNELS, rank).iter().map(|channel| definition(*channel)).collect();
-    sound(serde_json::from_value(json!({
-        "workflowId": format!("{thing}-{event}{more}"),
-        "name": name,
-        "active": true,
-        "critical": ones == 9,
-        "tags": [thing, if ones < 5 { "product" } else { "billing" }],
-        "steps": steps,
-    })))
+    let steps: Vec<_> = nth(CHANNELS, rank).iter().map(|channel| sound(step(*channel))).collect();
+    let create = sound(WorkflowCreate::new(format!("{thing}-{event}{more}"), name));
+    let tags = [thing, if ones < 5 { "product" } else { "billing" }];
+    let create = create.tags(tags).steps(steps);
+    if ones == 9 { create.critical() } else { create }
 }
 
 fn nth<T: Copy + Default>(things: [T; 10], place: usize) -> T {
     things.get(place % 10).copied().unwrap_or_default()
 }
 
-fn definition(channel: Channel) -> StepDefinition {
-    let (name, template): (_, Value) = match channel {
-        Channel::InApp => ("Inbox", json!({ "subject": TITLE, "body": BODY, "url": URL })),
-        Channel::Email => ("E-mail", json!({ "subject": TITLE, "body": BODY })),
-        Channel::Push => ("Push", json!({ "title": TITLE, "body": BODY })),
-        Channel::Sms => ("Text message", json!({ "body": BODY })),
-        Channel::Chat => ("Chat", json!({ "body": BODY })),
-    };
-    sound(serde_json::from_value(json!({ "name": name, "type": channel, "template": template })))
+fn step(channel: Channel) -> Result<Step, Invalid> {
+    Ok(match channel {
+        Channel::InApp => Step::in_app(BODY)?.subject(TITLE)?.url(URL)?.named("Inbox"),
+        Channel::Email => Step::email(TITLE, BODY)?.named("E-mail"),
+        Channel::Push => Step::push(TITLE, BODY)?.named("Push"),
+        Channel::Sms => Step::sms(BODY)?.named("Text message"),
+        Channel::Chat => Step::chat(BODY)?.named("Chat"),
+    })
 }
 
 const TITLE: &str = "{{payload.title}}";
@@ -105,13 +99,10 @@ const URL: &str = "{{payload.url}}";
 
 // What the workflow waits for before it tells anybody.
 fn waiting(rank: usize) -> Option<StepKind> {
-    let (amount, unit) = (Some(5), Some(TimeUnit::Minutes));
+    let (amount, unit) = (5, TimeUnit::Minutes);
     match rank % 10 {
-        2 => {
-            let window = Window { amount, unit, ..Window::default() };
-            Some(StepKind::Digest { metadata: DigestMetadata::Regular(window) })
-        }
-        5 => Some(StepKind::Delay { metadata: DelayMetadata::Regular { amount, unit } }),
+        2 => Some(StepKind::Digest { metadata: Window::new(amount, unit).into() }),
+        5 => Some(StepKind::Delay { metadata: DelayMetadata::lasting(amount, unit) }),
         _ => None,
     }
 }

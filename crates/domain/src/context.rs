@@ -13,6 +13,7 @@ use crate::ids::{ContextId, EnvironmentId, OrganizationId};
 use crate::json::Object;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
+use crate::setters::setters;
 use crate::time::Timestamp;
 
 pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
@@ -91,6 +92,7 @@ pub enum ContextValue {
 
 /// The id of a context, and its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RichContext {
     /// Which one of its type it is.
     pub id: String,
@@ -161,6 +163,18 @@ impl ContextQuery {
 }
 
 impl ContextPayload {
+    /// Returns the payload with another context: its type, and its id or a [`RichContext`].
+    pub fn with(
+        mut self,
+        kind: impl Into<String>,
+        value: impl Into<ContextValue>,
+    ) -> Result<Self, Invalid> {
+        let (kind, value) = (kind.into(), value.into());
+        value.check(&kind)?;
+        self.0.insert(kind, value);
+        Ok(self)
+    }
+
     /// The most contexts one call may name.
     pub const MAX: usize = 5;
 
@@ -195,6 +209,42 @@ impl<'de> Deserialize<'de> for ContextValue {
             Value::String(id) => Ok(ContextValue::Id(id)),
             rich => query::fields(rich).map(ContextValue::Rich),
         }
+    }
+}
+
+impl RichContext {
+    /// Returns a context of that id, without data.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), data: None }
+    }
+}
+
+setters! { RichContext:
+    /// Sets its data, in place of what is stored: at most 64 KiB of JSON text.
+    data: checked(Object, "data");
+}
+
+impl From<&str> for ContextValue {
+    fn from(id: &str) -> Self {
+        ContextValue::Id(id.into())
+    }
+}
+
+impl From<String> for ContextValue {
+    fn from(id: String) -> Self {
+        ContextValue::Id(id)
+    }
+}
+
+impl From<&String> for ContextValue {
+    fn from(id: &String) -> Self {
+        ContextValue::Id(id.clone())
+    }
+}
+
+impl From<RichContext> for ContextValue {
+    fn from(context: RichContext) -> Self {
+        ContextValue::Rich(context)
     }
 }
 

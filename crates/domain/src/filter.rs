@@ -1,27 +1,26 @@
 //! Step filters: whether a step runs, or an integration is chosen, given everything that is known.
 //!
-//! Nothing is looked up here. Whoever evaluates filters gathers the [`Facts`] first, so that an
-//! evaluation always ends, never fails, and can be repeated. It makes every comparison, also where
-//! the answer is known already: the report is to explain it.
+//! The [`Facts`] are gathered beforehand: an evaluation looks nothing up, always ends, never fails,
+//! and can be repeated. It makes every comparison, since the report explains the answer.
 //!
 //! ```
 //! use serde_json::json;
-//! use tidings_domain::filter::{Facts, StepFilter, evaluate};
+//! use tidings_domain::filter::{Facts, Filter, evaluate};
 //! use tidings_domain::json::Object;
 //!
-//! let part = json!({
-//!     "field": "order.total", "operator": "LARGER", "value": "100", "on": "payload",
-//! });
-//! let group = json!({ "isNegated": false, "type": "GROUP", "value": "AND", "children": [part] });
-//! let filters: Vec<StepFilter> = serde_json::from_value(json!([group])).unwrap();
+//! let large = Filter::payload("order.total").larger_than(100);
+//! let filter = large.and(Filter::subscriber("data.plan").is_in(["gold", "silver"]));
 //!
-//! let payload = Object::try_from(json!({ "order": { "total": 120 } })).unwrap();
-//! let outcome = evaluate(&filters, &Facts { subscriber: &Object::default(), payload: &payload });
+//! let payload = Object::try_from(json!({ "order": { "total": 120 } }))?;
+//! let subscriber = Object::try_from(json!({ "data": { "plan": "gold" } }))?;
+//! let outcome = evaluate(&[filter], &Facts { subscriber: &subscriber, payload: &payload });
 //! assert!(outcome.holds);
 //! assert_eq!(outcome.checks[0].actual, Some(json!(120)));
+//! # Ok::<(), tidings_domain::error::Invalid>(())
 //! ```
 
 mod compare;
+mod compose;
 
 use std::fmt::{self, Write};
 
@@ -33,10 +32,13 @@ use crate::error::{Invalid, Reason};
 use crate::json::Object;
 use crate::vocabulary::vocabulary;
 
+pub use compose::FilterField;
+
 /// A group of comparisons, and of further groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StepFilter {
+#[non_exhaustive]
+pub struct Filter {
     /// Whether the answer of the group is turned around.
     #[serde(default)]
     pub is_negated: bool,
@@ -77,11 +79,12 @@ pub enum FilterChild {
     /// A comparison.
     Part(FieldFilterPart),
     /// A group within the group.
-    Group(StepFilter),
+    Group(Filter),
 }
 
 /// A comparison of one fact with the value of the filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FieldFilterPart {
     /// Where the fact is found, as in `order.items.0.price`. A name that is just the same, dots
     /// and all, comes first.
@@ -172,7 +175,7 @@ pub struct Check {
     pub held: bool,
 }
 
-impl StepFilter {
+impl Filter {
     /// The deepest nesting of groups.
     pub const MAX_DEPTH: usize = 16;
 
@@ -186,14 +189,14 @@ impl FieldFilterPart {
 }
 
 /// Refuses filters that are nested too deeply, have too many parts, or cannot mean anything.
-pub fn check(filters: &[StepFilter]) -> Result<(), Invalid> {
+pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
     // Walks with a list of its own, for the filters may be nested deeper than the stack is.
     let place = |(index, group)| (format!("filters[{index}]"), group, 1);
     let mut open: Vec<_> = filters.iter().enumerate().map(place).collect();
     let mut parts = 0;
     while let Some((place, group, depth)) = open.pop() {
-        if depth > StepFilter::MAX_DEPTH {
-            return Err(Invalid::new("filters", Reason::TooDeep { max: StepFilter::MAX_DEPTH }));
+        if depth > Filter::MAX_DEPTH {
+            return Err(Invalid::new("filters", Reason::TooDeep { max: Filter::MAX_DEPTH }));
         }
         parts += usize::from(group.children.is_empty());
         for (index, child) in group.children.iter().enumerate() {
@@ -206,8 +209,8 @@ pub fn check(filters: &[StepFilter]) -> Result<(), Invalid> {
                 }
             }
         }
-        if parts > StepFilter::MAX_PARTS {
-            return Err(Invalid::new("filters", Reason::TooMany { max: StepFilter::MAX_PARTS }));
+        if parts > Filter::MAX_PARTS {
+            return Err(Invalid::new("filters", Reason::TooMany { max: Filter::MAX_PARTS }));
         }
     }
     Ok(())
@@ -216,7 +219,7 @@ pub fn check(filters: &[StepFilter]) -> Result<(), Invalid> {
 /// Evaluates `filters` over `facts`. They hold if one of them does, or if there are none.
 ///
 /// What is past the bounds that [`check`] keeps counts as not holding.
-pub fn evaluate(filters: &[StepFilter], facts: &Facts<'_>) -> Outcome {
+pub fn evaluate(filters: &[Filter], facts: &Facts<'_>) -> Outcome {
     let mut evaluation = Evaluation { facts, checks: Vec::new() };
     let holds = join(Joint::Or, filters.iter().map(|group| evaluation.group(group, 1)));
     Outcome { holds, checks: evaluation.checks }
@@ -228,8 +231,8 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    fn group(&mut self, group: &StepFilter, depth: usize) -> bool {
-        if depth > StepFilter::MAX_DEPTH {
+    fn group(&mut self, group: &Filter, depth: usize) -> bool {
+        if depth > Filter::MAX_DEPTH {
             return false;
         }
         let verdicts = group.children.iter().map(|child| match child {
@@ -240,7 +243,7 @@ impl Evaluation<'_> {
     }
 
     fn part(&mut self, part: &FieldFilterPart) -> bool {
-        if self.checks.len() == StepFilter::MAX_PARTS {
+        if self.checks.len() == Filter::MAX_PARTS {
             return false;
         }
         let actual = self.facts.find(part.on, &part.field);
@@ -319,7 +322,7 @@ impl<'de> Deserialize<'de> for FilterChild {
         if child.contains_key("field") {
             return FieldFilterPart::deserialize(child).map(Self::Part).map_err(D::Error::custom);
         }
-        StepFilter::deserialize(child).map(Self::Group).map_err(D::Error::custom)
+        Filter::deserialize(child).map(Self::Group).map_err(D::Error::custom)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::Credentials;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
-use crate::filter::{self, StepFilter};
+use crate::filter::{self, Filter};
 use crate::ids::{EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId};
 use crate::patch::Patch;
 use crate::secret::Secret;
@@ -49,7 +49,7 @@ pub struct Integration {
     pub standing: Standing,
     /// When it sends instead of the primary one.
     #[serde(default)]
-    pub conditions: Vec<StepFilter>,
+    pub conditions: Vec<Filter>,
 }
 
 /// Where an integration stands among those of its channel.
@@ -125,7 +125,7 @@ pub struct IntegrationCreate {
     pub active: Option<bool>,
     /// When it sends instead of the primary one.
     #[serde(default)]
-    pub conditions: Vec<StepFilter>,
+    pub conditions: Vec<Filter>,
     /// How it listens to the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Configurations>,
@@ -145,7 +145,7 @@ pub struct IntegrationUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<StepFilter>>,
+    pub conditions: Option<Vec<Filter>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub configurations: Patch<Configurations>,
 }

@@ -6,10 +6,10 @@ mod retry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::filter::StepFilter;
+use crate::filter::Filter;
 use crate::ids::{DetailId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
-use crate::step::{ReplyCallback, Step};
+use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, ProviderId, vocabulary};
 
@@ -96,7 +96,7 @@ pub struct JobStep {
     /// Whether it is run.
     pub active: bool,
     /// When it is run.
-    pub filters: Vec<StepFilter>,
+    pub filters: Vec<Filter>,
     /// What the engine calls its content.
     #[serde(rename = "_templateId")]
     pub template_id: TemplateId,
@@ -271,7 +271,7 @@ impl ExecutionDetail {
 
 impl Job {
     /// A job that waits for its turn.
-    pub fn new(id: JobId, step: &Step, now: Timestamp) -> Self {
+    pub fn new(id: JobId, step: &WorkflowStep, now: Timestamp) -> Self {
         let kind = step.definition.kind.job_type();
         Self {
             id,
@@ -341,8 +341,8 @@ impl JobStatus {
     }
 }
 
-impl From<&Step> for JobStep {
-    fn from(step: &Step) -> Self {
+impl From<&WorkflowStep> for JobStep {
+    fn from(step: &WorkflowStep) -> Self {
         Self {
             id: step.id,
             active: step.definition.active,

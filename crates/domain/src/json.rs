@@ -47,7 +47,8 @@ impl Object {
     /// # Ok::<(), tidings_domain::error::Invalid>(())
     /// ```
     pub fn serialized(value: impl Serialize) -> Result<Self, Invalid> {
-        let unreadable = |error: serde_json::Error| Reason::Unreadable { problem: error.to_string() };
+        let unreadable =
+            |error: serde_json::Error| Reason::Unreadable { problem: error.to_string() };
         let value = serde_json::to_value(value);
         value.map_err(|error| Invalid::new("object", unreadable(error)))?.try_into()
     }

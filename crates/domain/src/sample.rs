@@ -65,7 +65,7 @@ pub(crate) fn notification(
     payload: Value,
 ) -> Notification {
     let to = subscriber.subscriber_id.clone();
-    let mut trigger = Trigger::new(workflow.identifier().clone(), to);
+    let mut trigger = Trigger::new(workflow.identifier().clone(), to).unwrap();
     trigger.payload = object(payload);
     triggered(workflow, subscriber, &trigger)
 }

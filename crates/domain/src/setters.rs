@@ -103,3 +103,24 @@ macro_rules! setter {
     };
 }
 pub(crate) use {setter, setters};
+
+/// Declares the setters of the page that a query asks for.
+macro_rules! page_setters {
+    ($type:ident) => {
+        $crate::setters::setters! { $type:
+            /// Sets which page is asked for.
+            page: exact($crate::page::PageQuery);
+            /// Sets how many items the page has at most: 1 to 100.
+            limit @ page.limit: exact(u32);
+            /// Starts the page behind `after`.
+            after @ page.after: into($crate::page::Cursor);
+            /// Ends the page in front of `before`.
+            before @ page.before: into($crate::page::Cursor);
+            /// Sets the field that the list is sorted by.
+            order_by @ page.order_by: exact($crate::page::OrderBy);
+            /// Sets the direction of the list.
+            order_direction @ page.order_direction: exact($crate::page::Direction);
+        }
+    };
+}
+pub(crate) use page_setters;

@@ -1,5 +1,6 @@
 //! The steps of a workflow: what is sent on which channel, and what happens in between.
 
+mod compose;
 mod metadata;
 mod templates;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
 use crate::error::{Invalid, Reason};
-use crate::filter::{self, StepFilter};
+use crate::filter::{self, Filter};
 use crate::ids::{StepId, TemplateId};
 use crate::template::{Facts, Format, RenderError, Template};
 use crate::vocabulary::{Channel, JobType};
@@ -17,31 +18,33 @@ pub use metadata::{
     TimedConfig, TimedWindow, Window,
 };
 
-/// A step of a workflow.
+/// A step of a saved workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// What the engine calls it.
+#[non_exhaustive]
+pub struct WorkflowStep {
+    /// Id made by the engine.
     #[serde(rename = "_id")]
     pub id: StepId,
-    /// What the engine calls its content.
+    /// Id of its content, made by the engine.
     #[serde(rename = "_templateId")]
     pub template_id: TemplateId,
-    /// The step before it.
+    /// Step before it.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<StepId>,
-    /// What the host application says about it.
+    /// Everything that the host application set.
     #[serde(flatten)]
     pub definition: StepDefinition,
 }
 
-/// What a host application says about a step.
+/// The part of a step that the host application sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct StepDefinition {
-    /// What the editor that it was written in calls it.
+    /// Id in the editor that it was written in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// What people call it.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether it is run.
@@ -50,13 +53,14 @@ pub struct StepDefinition {
     /// Whether the steps after it are given up when it fails.
     #[serde(default)]
     pub should_stop_on_fail: bool,
-    /// When it is run: if one of these holds, or if there are none.
+    /// Conditions: it is run if one of them holds, or if there are none.
     #[serde(default)]
-    pub filters: Vec<StepFilter>,
+    pub filters: Vec<Filter>,
     /// What it does.
     #[serde(flatten)]
     pub kind: StepKind,
-    /// Other contents. The first active one that has filters, of which one holds, is used instead.
+    /// Other contents. The first active one with filters, of which one holds, replaces the step's
+    /// own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
     /// Where replies go.
@@ -64,30 +68,48 @@ pub struct StepDefinition {
     pub reply_callback: Option<ReplyCallback>,
 }
 
-/// A step of a changed workflow: one that it had before, or a new one.
+/// A step that a workflow is created or updated with.
+///
+/// ```
+/// use tidings_domain::filter::Filter;
+/// use tidings_domain::step::{Step, StepKind, Variant};
+///
+/// let email = Step::email("Order {{ payload.order }}", "<p>It is on its way.</p>")?
+///     .named("mail")
+///     .only_if(Filter::payload("express").equals(true))
+///     .variant(
+///         Variant::new(StepKind::email("Bestellung {{ payload.order }}", "<p>Unterwegs.</p>")?)
+///             .only_if(Filter::subscriber("locale").like("de%")),
+///     );
+/// let error = Step::sms("{{ payload.order").unwrap_err();
+/// assert_eq!(error.field, "template.body");
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepUpdate {
-    /// The step that is kept under this id; none for a new step.
+#[non_exhaustive]
+pub struct Step {
+    /// Id of the step that an update keeps; none for a new step.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<StepId>,
-    /// What the host application says about it.
+    /// Everything that the host application sets.
     #[serde(flatten)]
     pub definition: StepDefinition,
 }
 
 /// Another content of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Variant {
-    /// What people call it.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether it is used.
     #[serde(default = "yes")]
     pub active: bool,
-    /// When it is used.
+    /// Conditions: it is used if one of them holds, and never if there are none.
     #[serde(default)]
-    pub filters: Vec<StepFilter>,
-    /// What it does: the same kind of thing as its step.
+    pub filters: Vec<Filter>,
+    /// What it does. It is of the same type as its step.
     #[serde(flatten)]
     pub kind: StepKind,
 }
@@ -95,6 +117,7 @@ pub struct Variant {
 /// Where replies to a message go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ReplyCallback {
     /// Whether replies are passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +130,7 @@ pub struct ReplyCallback {
 /// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StepKind {
     /// Puts a message into the inbox.
     InApp {
@@ -152,8 +176,9 @@ pub enum StepKind {
     Custom {},
 }
 
-/// What a message in the inbox says.
+/// Content of a message in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct InAppTemplate {
     /// The line above the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,16 +195,18 @@ pub struct InAppTemplate {
 
 /// A button below a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ButtonTemplate {
-    /// How it looks.
+    /// Look.
     #[serde(rename = "type")]
     pub kind: ButtonType,
-    /// What it says.
+    /// Text.
     pub content: Template,
 }
 
-/// What an e-mail says.
+/// Content of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EmailTemplate {
     /// The subject line.
     pub subject: Template,
@@ -197,15 +224,17 @@ pub enum EmailBody {
     Blocks(Vec<EmailBlock<Template>>),
 }
 
-/// What a text message or a chat message says.
+/// Content of a text message or a chat message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TextTemplate {
     /// The text.
     pub body: Template,
 }
 
-/// What a push message says.
+/// Content of a push message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PushTemplate {
     /// The line above the text.
     pub title: Template,

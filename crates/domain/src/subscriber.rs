@@ -1,5 +1,7 @@
 //! Subscribers: the people and systems that are notified.
 
+mod compose;
+
 use serde::{Deserialize, Serialize};
 
 use crate::contact::{Email, Locale, TimeZone};
@@ -19,13 +21,14 @@ use crate::vocabulary::ChannelProviderId;
 /// A recipient of notifications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Subscriber {
-    /// What the engine calls it.
+    /// Id made by the engine.
     #[serde(rename = "_id")]
     pub id: InternalSubscriberId,
-    /// What the host application calls it.
+    /// Id in the host application.
     pub subscriber_id: SubscriberId,
-    /// What the host application says about it.
+    /// Profile.
     #[serde(flatten)]
     pub profile: Profile,
     /// Names of topics. Deprecated, and never filled.
@@ -34,29 +37,30 @@ pub struct Subscriber {
     /// Whether it is connected at the moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_online: Option<bool>,
-    /// When it was last connected.
+    /// Time of the last connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_online_at: Option<Timestamp>,
-    /// How often it was changed.
+    /// Number of changes.
     #[serde(rename = "__v", default)]
     pub version: u64,
-    /// The organization it belongs to.
+    /// Organization of the subscriber.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the subscriber.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
     /// Always false: a subscriber that is deleted is gone.
     pub deleted: bool,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// What the host application says about a subscriber.
+/// Profile of a subscriber: everything that the host application sets besides the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct Profile {
     /// Given name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,22 +68,22 @@ pub struct Profile {
     /// Family name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// Where e-mail goes.
+    /// E-mail address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<Email>,
-    /// Where text messages go.
+    /// Number that text messages go to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
-    /// The URL or the name of a picture.
+    /// URL or name of a picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
-    /// The language to write in.
+    /// Language to write in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
-    /// The time zone to write times in.
+    /// Time zone to write times in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<TimeZone>,
-    /// Where chat and push messages go.
+    /// Destinations of chat and push messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSettings>,
     /// Custom data.
@@ -88,12 +92,23 @@ pub struct Profile {
 }
 
 /// A new subscriber.
+///
+/// ```
+/// use tidings_domain::subscriber::SubscriberCreate;
+///
+/// let ada = SubscriberCreate::new("ada")?.first_name("Ada").email("ada@example.org")?;
+/// assert_eq!(ada.subscriber_id.as_str(), "ada");
+/// let error = SubscriberCreate::new("ada")?.email("ada").unwrap_err();
+/// assert_eq!(error.to_string(), "`email` must be an e-mail address");
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscriberCreate {
-    /// What the host application calls it.
+    /// Id in the host application.
     pub subscriber_id: SubscriberId,
-    /// What the host application says about it.
+    /// Profile.
     #[serde(flatten)]
     pub profile: Profile,
 }
@@ -102,6 +117,7 @@ pub struct SubscriberCreate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "named after the fields of `Profile`")]
+#[non_exhaustive]
 pub struct SubscriberUpdate {
     #[serde(rename = "firstName", skip_serializing_if = "Patch::is_keep")]
     pub first_name: Patch<String>,
@@ -124,40 +140,43 @@ pub struct SubscriberUpdate {
 /// Which subscribers are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct SubscriberQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Exactly this address.
+    /// Those with exactly this address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// Exactly this number.
+    /// Those with exactly this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
-    /// A part of the given name and the family name, in any case.
+    /// Those with this part in the given name and the family name, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// How a subscriber is reached through one chat or push integration.
+/// Destination of a subscriber at one chat or push integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChannelSettings {
-    /// The provider.
+    /// Provider.
     pub provider_id: ChannelProviderId,
-    /// The integration, by the name its environment knows it by.
+    /// Identifier of the integration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_identifier: Option<IntegrationIdentifier>,
-    /// Where messages go.
+    /// Destination.
     pub credentials: ChannelCredentials,
-    /// The integration.
+    /// Id of the integration.
     #[serde(rename = "_integrationId")]
     pub integration_id: IntegrationId,
 }
 
-/// Where the messages of a chat or push integration go.
+/// Destination of the messages of a chat or push integration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct ChannelCredentials {
     /// The address that a chat provider listens at.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +205,7 @@ pub struct ChannelCredentials {
 }
 
 impl Subscriber {
-    /// A subscriber that nobody has seen before.
+    /// Returns a new subscriber.
     pub fn new(
         id: InternalSubscriberId,
         home: &Home,
@@ -209,7 +228,7 @@ impl Subscriber {
         }
     }
 
-    /// The subscriber with `profile` instead of its own. One that says the same changes nothing.
+    /// Returns the subscriber with `profile` instead of its own. An equal one changes nothing.
     #[must_use]
     pub fn with_profile(&self, profile: Profile, now: Timestamp) -> Self {
         if self.profile == profile {
@@ -218,7 +237,7 @@ impl Subscriber {
         Self { profile, version: self.version.saturating_add(1), updated_at: now, ..self.clone() }
     }
 
-    /// The subscriber with the secrets of its channels made unreadable.
+    /// Returns the subscriber with the secrets of its channels made unreadable.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for settings in &mut self.profile.channels {
@@ -243,7 +262,7 @@ impl Profile {
         Ok(())
     }
 
-    /// The profile after `update`.
+    /// Returns the profile after `update`.
     #[must_use]
     pub fn updated(&self, update: SubscriberUpdate) -> Self {
         let mut profile = self.clone();
@@ -258,7 +277,7 @@ impl Profile {
         profile
     }
 
-    /// What is known when `newer` was said after `self`: what it leaves out stays.
+    /// Returns `newer`, with the fields that it leaves out taken from `self`.
     #[must_use]
     pub fn superseded_by(self, newer: Profile) -> Self {
         Self {
@@ -276,10 +295,10 @@ impl Profile {
 }
 
 impl SubscriberQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Whether the query leaves anybody out.
+    /// Whether the query leaves any out.
     pub fn is_narrow(&self) -> bool {
         self.email.is_some() || self.phone.is_some() || self.name.is_some()
     }

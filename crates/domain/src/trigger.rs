@@ -1,5 +1,7 @@
 //! Triggers: the way into the engine.
 
+mod compose;
+
 use std::collections::HashSet;
 
 use serde::de::Error;
@@ -17,32 +19,47 @@ use crate::time::Timestamp;
 use crate::vocabulary::vocabulary;
 use crate::workflow::Workflow;
 
-/// An event that has happened, and whom to tell.
+/// An event that has happened, and its recipients.
+///
+/// ```
+/// use serde_json::json;
+/// use tidings_domain::subscriber::SubscriberCreate;
+/// use tidings_domain::trigger::{Recipient, Trigger};
+///
+/// let trigger = Trigger::new("order-shipped", "ada")?
+///     .to(Recipient::topic("orders")?.except("bob")?)?
+///     .to(SubscriberCreate::new("cleo")?.email("cleo@example.org")?)?
+///     .payload(json!({ "order": "A-1001" }))?
+///     .transaction_id("order-A-1001")?
+///     .context("tenant", "acme")?;
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Trigger {
-    /// The workflow that tells them.
+    /// Identifier of the workflow.
     #[serde(rename = "name")]
     pub workflow: WorkflowIdentifier,
-    /// Whom to tell: 1 to 100 subscribers and topics. Of several for the same subscriber the last
-    /// one that says something about it counts.
+    /// Recipients: 1 to 100 subscribers and topics. Of several for the same subscriber, the last one
+    /// with a profile counts.
     pub to: Recipients,
-    /// What happened.
+    /// Fields of the event, for templates and conditions.
     #[serde(default)]
     pub payload: Object,
-    /// What is to be different this time.
+    /// Settings that are different this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
-    /// What it is called; the engine makes a name if nothing is said. An event that is triggered
-    /// again under the same name happens once.
+    /// Id of the event, made by the engine if absent. An event that is triggered again under the
+    /// same id happens once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// What it is about.
+    /// Contexts of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
 
-/// Whom an event is for.
+/// Recipients of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Recipients {
@@ -52,37 +69,38 @@ pub enum Recipients {
     Many(Vec<Recipient>),
 }
 
-/// Somebody to tell.
+/// A recipient of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Recipient {
     /// A subscriber.
     Subscriber(SubscriberRecipient),
-    /// Everybody in a topic.
+    /// The subscribers in a topic.
     Topic(TopicRecipient),
 }
 
-/// A subscriber to tell.
+/// A subscriber as a recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
 pub enum SubscriberRecipient {
-    /// The subscriber of that id, who is created if need be.
+    /// The subscriber of that id, created if absent.
     Id(SubscriberId),
-    /// The same, who is given what is said here.
+    /// The subscriber of that id, created or updated with this profile.
     Inline(SubscriberCreate),
 }
 
-/// Everybody in a topic whose subscriptions let the event through.
+/// The subscribers in a topic whose subscriptions let the event through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TopicRecipient {
-    /// That it is a topic.
+    /// Type of the recipient.
     #[serde(rename = "type")]
     pub kind: TopicRecipientType,
-    /// The topic.
+    /// Key of the topic.
     pub topic_key: TopicKey,
-    /// Who is not told, through whatever topic of the trigger: at most 1,000 subscribers.
+    /// Subscribers that no topic of the trigger reaches: at most 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<SubscriberId>,
 }
@@ -93,23 +111,24 @@ vocabulary! {
     Topic = "Topic",
 }
 
-/// What came of a trigger.
+/// Result of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TriggerReceipt {
     /// Always true: a trigger that is not acknowledged is an error.
     pub acknowledged: bool,
     /// What came of it.
     pub status: TriggerStatus,
-    /// What it is called.
+    /// Id of the event.
     pub transaction_id: TransactionId,
     /// The notifications that were created, one for each recipient.
     #[serde(default)]
     pub notifications: Vec<CreatedNotification>,
-    /// Who is in a topic of the trigger and was not told, since no subscription let it through.
+    /// Subscribers in a topic of the trigger of whom no subscription let it through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filtered: Vec<SubscriberId>,
-    /// The topics of the trigger that are not there.
+    /// Topics of the trigger that do not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_topics: Vec<TopicKey>,
 }
@@ -118,12 +137,12 @@ pub struct TriggerReceipt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptedTrigger {
-    /// The environment it belongs to.
+    /// Environment of the trigger.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// When it was acknowledged.
+    /// Time of the acknowledgement.
     pub created_at: Timestamp,
-    /// What came of it.
+    /// Result of the trigger.
     #[serde(flatten)]
     pub receipt: TriggerReceipt,
 }
@@ -131,16 +150,18 @@ pub struct AcceptedTrigger {
 /// A notification that a trigger created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CreatedNotification {
-    /// Whom it is for.
+    /// Id of the subscriber in the host application.
     pub subscriber_id: SubscriberId,
-    /// What the engine calls it.
+    /// Id of the notification, made by the engine.
     #[serde(rename = "_notificationId")]
     pub notification_id: NotificationId,
 }
 
 vocabulary! {
     /// What came of a trigger.
+    #[non_exhaustive]
     TriggerStatus, "status":
     Processed = "processed",
     TriggerNotActive = "trigger_not_active",
@@ -155,18 +176,6 @@ impl Trigger {
     pub const MAX_EXCLUDED: usize = 1_000;
     /// The most triggers of one bulk.
     pub const MAX_BULK: usize = 100;
-
-    /// A trigger of `workflow` for one recipient, with nothing to say.
-    pub fn new(workflow: WorkflowIdentifier, to: impl Into<Recipient>) -> Self {
-        Self {
-            workflow,
-            to: Recipients::One(to.into()),
-            payload: Object::default(),
-            overrides: None,
-            transaction_id: None,
-            context: None,
-        }
-    }
 
     /// Refuses a bulk of no triggers, and one of too many.
     pub fn check_bulk(triggers: &[Trigger]) -> Result<(), Invalid> {
@@ -258,6 +267,13 @@ impl TriggerReceipt {
     }
 }
 
+impl CreatedNotification {
+    /// Returns the notification of that id for a subscriber.
+    pub fn new(subscriber_id: SubscriberId, notification_id: NotificationId) -> Self {
+        Self { subscriber_id, notification_id }
+    }
+}
+
 impl TriggerStatus {
     /// What comes of a trigger of `workflow`.
     pub fn of(workflow: &Workflow) -> Self {
@@ -338,25 +354,6 @@ impl<'de> Deserialize<'de> for Recipient {
                 SubscriberCreate::deserialize(subscriber).map(Self::from).map_err(D::Error::custom)
             }
         }
-    }
-}
-
-impl From<SubscriberId> for Recipient {
-    fn from(id: SubscriberId) -> Self {
-        Recipient::Subscriber(SubscriberRecipient::Id(id))
-    }
-}
-
-impl From<SubscriberCreate> for Recipient {
-    fn from(subscriber: SubscriberCreate) -> Self {
-        Recipient::Subscriber(SubscriberRecipient::Inline(subscriber))
-    }
-}
-
-impl From<TopicKey> for Recipient {
-    fn from(topic_key: TopicKey) -> Self {
-        let kind = TopicRecipientType::Topic;
-        Recipient::Topic(TopicRecipient { kind, topic_key, exclude: Vec::new() })
     }
 }
 

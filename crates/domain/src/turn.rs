@@ -14,7 +14,7 @@ use crate::known::{Known, about};
 use crate::notification::Notification;
 use crate::preference::{Layer, Layers, Preference, resolve};
 use crate::secret::Secret;
-use crate::step::{Rendered, Step, Variant};
+use crate::step::{Rendered, Variant, WorkflowStep};
 use crate::subscriber::{Profile, Subscriber};
 use crate::template;
 use crate::vocabulary::Channel;
@@ -111,7 +111,7 @@ struct Turn<'a> {
     around: Surroundings<'a>,
     subscriber: &'a Subscriber,
     workflow: &'a Workflow,
-    step: &'a Step,
+    step: &'a WorkflowStep,
     channel: Channel,
     about: Object,
     payload: Cow<'a, Object>,

@@ -11,8 +11,8 @@ use crate::error::Invalid;
 /// Declares a closed list of words: an enum that is written, read and printed as its words. With
 /// serde's derive alone the list would be had by serde only, and not be walked, parsed or shown.
 macro_rules! vocabulary {
-    ($(#[doc = $doc:literal])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
-        $(#[doc = $doc])*
+    ($(#[$attribute:meta])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
+        $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(missing_docs, reason = "the words say it")]
         pub enum $name {

@@ -1,5 +1,6 @@
 //! Workflows: what happens when an event is triggered.
 
+mod compose;
 mod request;
 
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ use crate::ids::{
 use crate::json::Object;
 use crate::preference::{Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
-use crate::step::{Step, StepUpdate};
+use crate::step::{Step, WorkflowStep};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity, vocabulary};
@@ -49,7 +50,7 @@ pub struct Workflow {
     /// What it is filed under.
     pub tags: Vec<String>,
     /// What it does, in this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WorkflowStep>,
     /// The organization it belongs to.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
@@ -176,8 +177,7 @@ impl Workflow {
         new_step: impl FnMut() -> StepIds,
         now: Timestamp,
     ) -> Result<Self, Invalid> {
-        let steps = create.steps.into_iter().map(|definition| StepUpdate { id: None, definition });
-        let steps = saved(&[], steps.collect(), new_step)?;
+        let steps = saved(&[], create.steps, new_step)?;
         let workflow = Self {
             id,
             name: create.name,
@@ -298,12 +298,12 @@ impl Workflow {
     }
 
     /// The step of that id.
-    pub fn step(&self, id: StepId) -> Option<&Step> {
+    pub fn step(&self, id: StepId) -> Option<&WorkflowStep> {
         self.steps.iter().find(|step| step.id == id)
     }
 
     /// The steps that are run, in their order.
-    pub fn active_steps(&self) -> impl Iterator<Item = &Step> {
+    pub fn active_steps(&self) -> impl Iterator<Item = &WorkflowStep> {
         self.steps.iter().filter(|step| step.definition.active)
     }
 
@@ -335,13 +335,13 @@ const SLUG: &str = "_wf_";
 
 // Checks the steps of a workflow that had `before`, and gives ids to those that are new.
 fn saved(
-    before: &[Step],
-    steps: Vec<StepUpdate>,
+    before: &[WorkflowStep],
+    steps: Vec<Step>,
     mut new_step: impl FnMut() -> StepIds,
-) -> Result<Vec<Step>, Invalid> {
+) -> Result<Vec<WorkflowStep>, Invalid> {
     at_most_items("steps", &steps, Workflow::MAX_STEPS)?;
-    let mut saved: Vec<Step> = Vec::with_capacity(steps.len());
-    for (index, StepUpdate { id, definition }) in steps.into_iter().enumerate() {
+    let mut saved: Vec<WorkflowStep> = Vec::with_capacity(steps.len());
+    for (index, Step { id, definition }) in steps.into_iter().enumerate() {
         let at = |invalid: Invalid| invalid.within(format!("steps[{index}]"));
         definition.check().map_err(at)?;
         let (id, template_id) = match id {
@@ -362,14 +362,14 @@ fn saved(
             }
         };
         let parent_id = saved.last().map(|step| step.id);
-        saved.push(Step { id, template_id, parent_id, definition });
+        saved.push(WorkflowStep { id, template_id, parent_id, definition });
     }
     Ok(saved)
 }
 
 impl NotificationTrigger {
     // What `identifier` triggers may use whatever the templates of its steps name.
-    fn new(identifier: WorkflowIdentifier, steps: &[Step]) -> Self {
+    fn new(identifier: WorkflowIdentifier, steps: &[WorkflowStep]) -> Self {
         let templates = steps.iter().flat_map(|step| step.definition.templates());
         let names: BTreeSet<String> = templates.flat_map(Template::variables).collect();
         let below = |prefix: &str| {

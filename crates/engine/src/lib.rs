@@ -5,24 +5,21 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use serde_json::json;
 //! use tidings::Engine;
-//! use tidings::ids::SubscriberId;
 //! use tidings::message::MessageQuery;
+//! use tidings::step::Step;
 //! use tidings::trigger::Trigger;
+//! use tidings::workflow::WorkflowCreate;
 //!
 //! let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
 //! let env = engine.organization("acme".try_into()?).development()?;
 //!
-//! env.workflows().create(serde_json::from_str(
-//!     r#"{ "workflowId": "greeting", "name": "Greeting", "active": true,
-//!          "steps": [{ "type": "in_app", "template": { "body": "Hello {{ payload.name }}!" } }] }"#,
-//! )?)?;
-//! let ada = SubscriberId::new("ada")?;
-//! let mut greeting = Trigger::new("greeting".try_into()?, ada.clone());
-//! greeting.payload = serde_json::json!({ "name": "Ada" }).try_into()?;
-//! env.events().trigger(&greeting)?;
+//! let step = Step::in_app("Hello {{ payload.name }}!")?;
+//! env.workflows().create(WorkflowCreate::new("greeting", "Greeting")?.step(step))?;
+//! env.events().trigger(&Trigger::new("greeting", "ada")?.payload(json!({ "name": "Ada" }))?)?;
 //!
-//! let inbox = env.inbox(&ada).list(&MessageQuery::default())?;
+//! let inbox = env.inbox(&"ada".try_into()?).list(&MessageQuery::default())?;
 //! assert_eq!(inbox.data.len(), 1);
 //! # Ok(())
 //! # }

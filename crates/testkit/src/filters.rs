@@ -2,7 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 use domain::filter::{
-    Check, Facts, FilterChild, FilterOperator, FilterSource, FilterType, Joint, StepFilter, check,
+    Check, Facts, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint, check,
     evaluate,
 };
 use domain::json::Object;
@@ -82,13 +82,13 @@ fn part(from: &mut Unstructured<'_>) -> Result<Value> {
 /// things about the same facts.
 pub fn run(values: &[Value]) {
     let at = |place: usize| values.get(place).cloned().unwrap_or_default();
-    let Ok(filters) = serde_json::from_value::<Vec<StepFilter>>(at(0)) else { return };
+    let Ok(filters) = serde_json::from_value::<Vec<Filter>>(at(0)) else { return };
     let [subscriber, payload] = [1, 2].map(|place| Object::try_from(at(place)).unwrap_or_default());
     let facts = Facts { subscriber: &subscriber, payload: &payload };
     let outcome = evaluate(&filters, &facts);
-    assert!(outcome.checks.len() <= StepFilter::MAX_PARTS, "a report is too long");
+    assert!(outcome.checks.len() <= Filter::MAX_PARTS, "a report is too long");
     let text = serde_json::to_string(&filters).expect("filters are JSON");
-    let again: Vec<StepFilter> = serde_json::from_str(&text).expect("filters can be read again");
+    let again: Vec<Filter> = serde_json::from_str(&text).expect("filters can be read again");
     assert_eq!(again, filters, "filters read back as others");
     if check(&filters).is_err() {
         return;
@@ -100,7 +100,7 @@ pub fn run(values: &[Value]) {
     let holds = told.is_empty() || told.contains(&true);
     assert_eq!(outcome.holds, holds, "{text} and its report say two things: {outcome:?}");
     for (filter, told) in filters.iter().zip(told) {
-        let negated = StepFilter { is_negated: !filter.is_negated, ..filter.clone() };
+        let negated = filter.clone().negated();
         let negated = evaluate(&[negated], &facts);
         assert_eq!(negated.holds, !told, "the negation of {filter:?} says the same");
     }
@@ -110,7 +110,7 @@ pub fn run(values: &[Value]) {
 }
 
 // What a group comes to if its comparisons come to what the report says of them.
-fn retold<'c>(group: &StepFilter, report: &mut impl Iterator<Item = &'c Check>) -> bool {
+fn retold<'c>(group: &Filter, report: &mut impl Iterator<Item = &'c Check>) -> bool {
     let mut verdicts = Vec::new();
     for child in &group.children {
         verdicts.push(match child {
@@ -141,6 +141,6 @@ fn check_opposite(comparison: &Check, facts: &Facts<'_>) {
     let Check { field, expected, on, .. } = comparison;
     let part = json!({ "field": field, "value": expected, "operator": opposite, "on": on });
     let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
-    let filters: Vec<StepFilter> = serde_json::from_value(json!([group])).expect("a filter");
+    let filters: Vec<Filter> = serde_json::from_value(json!([group])).expect("a filter");
     assert_eq!(evaluate(&filters, facts).holds, !comparison.held, "{comparison:?}");
 }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use domain::context::RichContext;
 use domain::ids::{IdempotencyKey, IntegrationId, MessageId, NotificationId, SubscriberId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
@@ -266,9 +267,9 @@ fn add_translations(world: &World) {
 fn fill_a_segment(world: &World) {
     let told = (0..9).map(|n| {
         world.clock.advance(Duration::from_secs(1));
-        let transaction_id = Some(parsed(json!(format!("number {n}"))));
         let trigger = trigger("inbox", json!(["bob", "cyd"]));
-        world.env.events().trigger(&Trigger { transaction_id, ..trigger }).unwrap()
+        let trigger = trigger.transaction_id(format!("number {n}")).unwrap();
+        world.env.events().trigger(&trigger).unwrap()
     });
     let ids = told.flat_map(|receipt| receipt.notifications).map(|told| told.notification_id);
     let ids: Vec<NotificationId> = ids.collect();
@@ -285,10 +286,9 @@ fn fill_a_segment(world: &World) {
 fn trigger_and_deliver(world: &World) {
     let minute = Duration::from_secs(60);
     let send = |transaction: &str, trigger: Trigger| {
-        let transaction_id = Some(parsed(json!(transaction)));
-        let context = json!({ "tenant": { "id": "acme", "data": { "seats": 3 } } });
-        let context = Some(parsed(context));
-        world.env.events().trigger(&Trigger { transaction_id, context, ..trigger }).unwrap();
+        let acme = RichContext::new("acme").data(json!({ "seats": 3 })).unwrap();
+        let trigger = trigger.transaction_id(transaction).unwrap();
+        world.env.events().trigger(&trigger.context("tenant", acme).unwrap()).unwrap();
         world.clock.advance(minute);
     };
     send("first", trigger("inbox", json!(["ada", "bob"])));

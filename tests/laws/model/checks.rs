@@ -22,7 +22,7 @@ use crate::parsed;
 pub fn check_people(world: &World, model: &Model, limit: u32) {
     let expected: Vec<_> = model.people.iter().map(|person| (person.name, person.email)).collect();
     let found = walk(limit, |page| {
-        let query = SubscriberQuery { page, ..SubscriberQuery::default() };
+        let query = SubscriberQuery::default().page(page);
         world.env.subscribers().list(&query).unwrap()
     });
     let found: Vec<_> = found

@@ -4,7 +4,7 @@ mod bulk;
 
 use serde_json::{Value, json};
 use tidings::context::Context;
-use tidings::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+use tidings::trigger::{Trigger, TriggerStatus};
 
 use crate::world::{
     START, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
@@ -247,17 +247,10 @@ fn a_workflow_that_does_nothing_is_said_to() {
                 }))
             });
 
-            assert_eq!(
-                receipt,
-                TriggerReceipt {
-                    acknowledged: true,
-                    status,
-                    transaction_id: "t1".parse().unwrap(),
-                    notifications: vec![],
-                    filtered: vec![],
-                    missing_topics: vec![],
-                }
-            );
+            let expected = json!({
+                "acknowledged": true, "status": status, "transactionId": "t1", "notifications": [],
+            });
+            assert_eq!(wire(receipt), expected);
         }
     });
 }

@@ -137,7 +137,8 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("events.trigger_bulk", |scope, _, args| {
         // One of them is refused, and its refusal is part of the answer.
-        let refused = Trigger { workflow: "unknown".parse().unwrap(), ..event("ada") };
+        let mut refused = event("ada");
+        refused.workflow = "unknown".parse().unwrap();
         let events = [event(args.pick("ada", "new")), refused];
         let receipts = scope.events().trigger_bulk(&events)?;
         let shown = receipts.into_iter().map(|receipt| match receipt {

@@ -13,7 +13,7 @@ fn a_list_is_walked_page_by_page() {
         let page = PageQuery { limit: Some(2), ..PageQuery::default() };
 
         let pages = pages(&page, |page| {
-            let query = SubscriberQuery { page, ..SubscriberQuery::default() };
+            let query = SubscriberQuery::default().page(page);
             world.env.subscribers().list(&query).unwrap()
         });
 

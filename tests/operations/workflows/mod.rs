@@ -242,7 +242,8 @@ fn a_list_is_walked_page_by_page() {
         let page = PageQuery { limit: Some(2), ..PageQuery::default() };
         let walk = |active| {
             pages(&page, |page| {
-                let query = WorkflowQuery { page, active, ..WorkflowQuery::default() };
+                let mut query = WorkflowQuery::default().page(page);
+                query.active = active;
                 world.env.workflows().list(&query).unwrap()
             })
         };

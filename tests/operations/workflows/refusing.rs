@@ -16,7 +16,7 @@ fn what_is_not_there_is_not_found() {
             let refusal = format!("404 workflow `{name}` is not there");
             world.refuses(&refusal, || world.env.workflows().get(name));
             world.refuses(&refusal, || world.env.workflows().delete(name));
-            let update = WorkflowUpdate { active: Some(true), ..WorkflowUpdate::default() };
+            let update = WorkflowUpdate::default().active(true);
             world.refuses(&refusal, || world.env.workflows().update(name, update));
         }
     });

@@ -15,17 +15,17 @@ fn part(field: &str, operator: FilterOperator, value: &str) -> FilterChild {
     FilterChild::Part(FieldFilterPart { field, value, operator, on: FilterSource::Payload })
 }
 
-fn group(value: Joint, children: impl IntoIterator<Item = FilterChild>) -> StepFilter {
+fn group(value: Joint, children: impl IntoIterator<Item = FilterChild>) -> Filter {
     let children = children.into_iter().collect();
-    StepFilter { is_negated: false, kind: FilterType::Group, value, children }
+    Filter { is_negated: false, kind: FilterType::Group, value, children }
 }
 
-fn not(group: StepFilter) -> StepFilter {
-    StepFilter { is_negated: !group.is_negated, ..group }
+fn not(group: Filter) -> Filter {
+    Filter { is_negated: !group.is_negated, ..group }
 }
 
 // A chain of groups, each of them the only child of the one before.
-fn nested(depth: usize, innermost: FilterChild) -> StepFilter {
+fn nested(depth: usize, innermost: FilterChild) -> Filter {
     (1..depth).fold(group(Joint::And, [innermost]), |inner, _| {
         group(Joint::And, [FilterChild::Group(inner)])
     })
@@ -39,20 +39,20 @@ fn no() -> FilterChild {
     part("missing", FilterOperator::Equal, "")
 }
 
-fn outcome(filters: &[StepFilter]) -> Outcome {
+fn outcome(filters: &[Filter]) -> Outcome {
     let none = Object::default();
     evaluate(filters, &Facts { subscriber: &none, payload: &none })
 }
 
 #[track_caller]
-fn check(filters: &[StepFilter], holds: bool) {
+fn check(filters: &[Filter], holds: bool) {
     let outcome = outcome(filters);
     assert_eq!(outcome.holds, holds);
     assert_eq!(outcome.checks.len(), leaves(filters), "every comparison is reported");
     assert_eq!(super::check(filters), Ok(()));
 }
 
-fn leaves(filters: &[StepFilter]) -> usize {
+fn leaves(filters: &[Filter]) -> usize {
     let children = filters.iter().flat_map(|group| &group.children);
     let leaf = |child: &FilterChild| match child {
         FilterChild::Part(_) => 1,
@@ -176,12 +176,12 @@ fn filters_are_written_as_they_are_read() {
         { "field": "a.b", "value": "1", "operator": "EQUAL", "on": "payload" },
         { "isNegated": false, "type": "GROUP", "value": "AND", "children": [] },
     ] });
-    let filter: StepFilter = serde_json::from_value(json.clone()).unwrap();
+    let filter: Filter = serde_json::from_value(json.clone()).unwrap();
     let child = FilterChild::Group(group(Joint::And, []));
     assert_eq!(filter.children, [part("a.b", FilterOperator::Equal, "1"), child]);
     assert_eq!(serde_json::to_value(filter).unwrap(), json);
 
-    let short = serde_json::from_str::<StepFilter>(r#"{"type":"GROUP","value":"AND"}"#);
+    let short = serde_json::from_str::<Filter>(r#"{"type":"GROUP","value":"AND"}"#);
     assert_eq!(short.unwrap(), group(Joint::And, []));
 }
 
@@ -199,7 +199,7 @@ fn what_is_no_filter_is_refused_for_what_is_wrong_with_it() {
         ),
     ] {
         let filter = json!({ "type": "GROUP", "value": "AND", "children": [child] });
-        let error = serde_json::from_value::<StepFilter>(filter).unwrap_err();
+        let error = serde_json::from_value::<Filter>(filter).unwrap_err();
         assert_eq!(error.to_string(), problem);
     }
 }
@@ -251,7 +251,7 @@ fn a_bottomless_filter_is_refused_and_not_followed() {
     while let Some(FilterChild::Group(inner)) = filters[0].children.pop() {
         filters = [inner];
     }
-    let reason = Reason::TooDeep { max: StepFilter::MAX_DEPTH };
+    let reason = Reason::TooDeep { max: Filter::MAX_DEPTH };
     assert_eq!(refused.unwrap_err().reason, reason);
     assert_eq!(outcome, Outcome { holds: false, checks: vec![] });
 }
@@ -262,8 +262,8 @@ fn the_deepest_json_there_is_can_be_read() {
         let open = r#"{"type":"GROUP","value":"AND","children":["#;
         open.repeat(depth) + &"]}".repeat(depth)
     };
-    assert!(serde_json::from_str::<StepFilter>(&text(63)).is_ok());
-    assert!(serde_json::from_str::<StepFilter>(&text(1_000_000)).is_err());
+    assert!(serde_json::from_str::<Filter>(&text(63)).is_ok());
+    assert!(serde_json::from_str::<Filter>(&text(1_000_000)).is_err());
 }
 
 fn facts() -> impl Strategy<Value = Object> {
@@ -280,13 +280,13 @@ fn leaf() -> impl Strategy<Value = FilterChild> {
     })
 }
 
-fn filter() -> impl Strategy<Value = StepFilter> {
+fn filter() -> impl Strategy<Value = Filter> {
     let tree = |children: BoxedStrategy<FilterChild>| {
         let joint = proptest::sample::select(Joint::ALL);
         let kind = proptest::sample::select(FilterType::ALL);
         let children = prop::collection::vec(children, 0..4);
         (any::<bool>(), kind, joint, children).prop_map(|(is_negated, kind, value, children)| {
-            StepFilter { is_negated, kind, value, children }
+            Filter { is_negated, kind, value, children }
         })
     };
     let child = leaf()
@@ -303,7 +303,7 @@ proptest! {
     ) {
         let facts = Facts { subscriber: &subscriber, payload: &payload };
         let outcome = evaluate(&filters, &facts);
-        prop_assert_eq!(outcome.checks.len(), leaves(&filters).min(StepFilter::MAX_PARTS));
+        prop_assert_eq!(outcome.checks.len(), leaves(&filters).min(Filter::MAX_PARTS));
         prop_assert_eq!(evaluate(&filters, &facts), outcome);
     }
 
@@ -322,6 +322,6 @@ proptest! {
     #[test]
     fn any_filter_is_read_as_it_is_written(filter in filter()) {
         let json = serde_json::to_string(&filter).unwrap();
-        prop_assert_eq!(serde_json::from_str::<StepFilter>(&json).unwrap(), filter);
+        prop_assert_eq!(serde_json::from_str::<Filter>(&json).unwrap(), filter);
     }
 }

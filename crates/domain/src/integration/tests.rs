@@ -48,7 +48,7 @@ fn short(peers: &[Integration]) -> String {
     peers.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-fn plan_is_pro() -> StepFilter {
+fn plan_is_pro() -> Filter {
     let part = json!({ "field": "plan", "operator": "EQUAL", "value": "pro", "on": "payload" });
     let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
     serde_json::from_value(group).unwrap()

@@ -184,7 +184,7 @@ fn a_trigger_may_overrule_the_severity() {
     ] {
         let subscriber = sample::subscriber(json!({}));
         let to = subscriber.subscriber_id.clone();
-        let mut trigger = Trigger::new(workflow.identifier().clone(), to);
+        let mut trigger = Trigger::new(workflow.identifier().clone(), to).unwrap();
         trigger.overrides = overrides.clone().map(sample::object);
         let notification = sample::triggered(&workflow, &subscriber, &trigger);
         assert_eq!(notification.severity, Some(severity), "{overrides:?}");

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::setters::setters;
 use crate::vocabulary::{TimeUnit, Weekday, vocabulary};
 
 /// For how long a digest collects, and which events belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DigestMetadata {
     /// From the first event on, for a fixed time.
     Regular(Window),
@@ -20,6 +22,7 @@ pub enum DigestMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
+#[non_exhaustive]
 pub struct Window {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<u32>,
@@ -41,6 +44,7 @@ pub struct Window {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
+#[non_exhaustive]
 pub struct TimedWindow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<u32>,
@@ -56,6 +60,7 @@ pub struct TimedWindow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
+#[non_exhaustive]
 pub struct TimedConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_time: Option<String>,
@@ -107,6 +112,7 @@ vocabulary! {
 /// How long a delay is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DelayMetadata {
     /// A fixed time.
     Regular {
@@ -128,6 +134,7 @@ pub enum DelayMetadata {
 /// How often a throttle lets pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ThrottleMetadata {
     /// How many units a window has.
     pub amount: u32,
@@ -139,4 +146,88 @@ pub struct ThrottleMetadata {
     /// Where the payload names what is counted apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttle_key: Option<String>,
+}
+
+impl Window {
+    /// Returns a window of `amount` units.
+    pub fn new(amount: u32, unit: TimeUnit) -> Self {
+        Self { amount: Some(amount), unit: Some(unit), ..Self::default() }
+    }
+}
+
+setters! { Window:
+    /// Names the field of the payload whose values are collected apart.
+    digest_key: into(String);
+    /// Sets whether the first event after a quiet time goes on at once.
+    backoff: exact(bool);
+    /// Sets how many units a quiet time has.
+    backoff_amount: exact(u32);
+    /// Sets the unit of a quiet time.
+    backoff_unit: exact(TimeUnit);
+    /// Sets whether later events update what was sent.
+    update_mode: exact(bool);
+}
+
+setters! { TimedWindow:
+    /// Sets how many units the window has.
+    amount: exact(u32);
+    /// Sets the unit.
+    unit: exact(TimeUnit);
+    /// Names the field of the payload whose values are collected apart.
+    digest_key: into(String);
+    /// Sets the times of the calendar at which the window ends.
+    timed: exact(TimedConfig);
+}
+
+setters! { TimedConfig:
+    /// Sets the time of day, as in `09:30`.
+    at_time: into(String);
+    /// Sets the days of the week.
+    week_days: each(Weekday);
+    /// Sets the days of the month.
+    month_days: each(String);
+    /// Sets which of the days of a kind it is.
+    ordinal: exact(Ordinal);
+    /// Sets the kind of day.
+    ordinal_value: exact(OrdinalValue);
+    /// Sets how the days of a month are named.
+    monthly_type: exact(MonthlyType);
+}
+
+impl From<Window> for DigestMetadata {
+    fn from(window: Window) -> Self {
+        DigestMetadata::Regular(window)
+    }
+}
+
+impl From<TimedWindow> for DigestMetadata {
+    fn from(window: TimedWindow) -> Self {
+        DigestMetadata::Timed(window)
+    }
+}
+
+impl DelayMetadata {
+    /// Returns a delay of `amount` units.
+    pub fn lasting(amount: u32, unit: TimeUnit) -> Self {
+        DelayMetadata::Regular { amount: Some(amount), unit: Some(unit) }
+    }
+
+    /// Returns a delay until the time that the payload holds at `delay_path`.
+    pub fn until(delay_path: impl Into<String>) -> Self {
+        DelayMetadata::Scheduled { delay_path: delay_path.into() }
+    }
+}
+
+impl ThrottleMetadata {
+    /// Returns a throttle of windows of `amount` units.
+    pub fn new(amount: u32, unit: TimeUnit) -> Self {
+        Self { amount, unit, threshold: None, throttle_key: None }
+    }
+}
+
+setters! { ThrottleMetadata:
+    /// Sets how many events pass in a window.
+    threshold: exact(u32);
+    /// Names the field of the payload whose values are counted apart.
+    throttle_key: into(String);
 }

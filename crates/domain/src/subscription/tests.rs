@@ -42,7 +42,8 @@ fn admits(subscription: &Subscription, critical: bool, keys: &[&str], payload: V
     let subscriber = sample::subscriber(json!({ "data": { "plan": "pro" } }));
     let mut workflow = sample::workflow(json!([]));
     workflow.critical = critical;
-    let mut trigger = Trigger::new(workflow.identifier().clone(), subscriber.subscriber_id.clone());
+    let mut trigger =
+        Trigger::new(workflow.identifier().clone(), subscriber.subscriber_id.clone()).unwrap();
     trigger.payload = sample::object(payload);
     let named = |key: &ContextKey| {
         let data = sample::object(json!({ "plan": "pro" }));
@@ -125,7 +126,8 @@ fn an_event_gets_through_in_exactly_the_contexts_of_the_subscription() {
 fn data_is_made_up_only_if_a_condition_asks() {
     let subscriber = sample::subscriber(json!({}));
     let workflow = sample::workflow(json!([]));
-    let trigger = Trigger::new(workflow.identifier().clone(), subscriber.subscriber_id.clone());
+    let trigger =
+        Trigger::new(workflow.identifier().clone(), subscriber.subscriber_id.clone()).unwrap();
     let event = Event {
         home: &sample::home(),
         trigger: &trigger,

@@ -149,17 +149,17 @@ fn a_topic_is_written_as_it_is_read() {
         let Recipient::Topic(topic) = recipient else { panic!("{recipient:?}") };
         assert_eq!((topic.topic_key.as_str(), topic.exclude.len()), ("orders", exclude));
     }
-    let topic = Trigger::new("welcome".parse().unwrap(), "orders".parse::<TopicKey>().unwrap());
+    let topic = Trigger::new("welcome", TopicRecipient::new("orders").unwrap()).unwrap();
     assert_eq!(topic, to(json!({ "type": "Topic", "topicKey": "orders" })));
 }
 
 #[test]
 fn a_trigger_for_one_is_short() {
     let ada: SubscriberId = "ada".parse().unwrap();
-    let trigger = Trigger::new("welcome".parse().unwrap(), ada);
+    let trigger = Trigger::new("welcome", ada).unwrap();
     assert_eq!(trigger, to(json!("ada")));
     let create: SubscriberCreate = serde_json::from_value(inline("ada", "Ada")).unwrap();
-    assert_eq!(Trigger::new("welcome".parse().unwrap(), create), to(inline("ada", "Ada")));
+    assert_eq!(Trigger::new("welcome", create).unwrap(), to(inline("ada", "Ada")));
 }
 
 #[test]

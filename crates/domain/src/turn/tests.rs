@@ -121,7 +121,7 @@ fn only_if(on: &str, field: &str, value: &str) -> Value {
     json!([{ "type": "GROUP", "value": "AND", "children": [part] }])
 }
 
-fn filters(on: &str, field: &str, value: &str) -> Vec<filter::StepFilter> {
+fn filters(on: &str, field: &str, value: &str) -> Vec<filter::Filter> {
     serde_json::from_value(only_if(on, field, value)).unwrap()
 }
 

@@ -9,18 +9,35 @@ use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::preference::Preference;
 use crate::query;
-use crate::step::{StepDefinition, StepUpdate};
+use crate::step::Step;
 use crate::vocabulary::Severity;
 
 /// A new workflow.
+///
+/// ```
+/// use tidings_domain::preference::Preference;
+/// use tidings_domain::step::Step;
+/// use tidings_domain::vocabulary::Channel;
+/// use tidings_domain::workflow::WorkflowCreate;
+///
+/// let create = WorkflowCreate::new("order-shipped", "Order shipped")?
+///     .tags(["orders"])
+///     .critical()
+///     .preference(Preference::default().with(Channel::Sms, false))
+///     .step(Step::in_app("Order {{ payload.order }} is on its way")?)
+///     .step(Step::email("Order {{ payload.order }}", "<p>It is on its way.</p>")?);
+/// assert_eq!(create.steps.len(), 2);
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct WorkflowCreate {
-    /// The name that triggers it. No other workflow of the environment has it.
+    /// Identifier that triggers it, unique in the environment.
     pub workflow_id: WorkflowIdentifier,
-    /// What people call it: 1 to 128 characters.
+    /// Display name: 1 to 128 characters.
     pub name: String,
-    /// What it is for: at most 256 characters.
+    /// Description: at most 256 characters.
     #[serde(default)]
     pub description: String,
     /// Whether it can be triggered. Absent means true for a new workflow, and unchanged for one
@@ -36,14 +53,14 @@ pub struct WorkflowCreate {
     /// How much its notifications matter.
     #[serde(default)]
     pub severity: Severity,
-    /// What it is filed under: at most 16 words of at most 64 characters.
+    /// Tags: at most 16 of at most 64 characters.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What it says about channels.
+    /// Which channels may be used.
     #[serde(default)]
     pub preference_settings: Preference,
-    /// What it does, in this order: at most 20 steps.
-    pub steps: Vec<StepDefinition>,
+    /// Steps, in their order: at most 20.
+    pub steps: Vec<Step>,
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
@@ -53,6 +70,7 @@ pub struct WorkflowCreate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named after the fields of `Workflow`")]
+#[non_exhaustive]
 pub struct WorkflowUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -73,7 +91,7 @@ pub struct WorkflowUpdate {
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub preferences: Patch<Preference>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Vec<StepUpdate>>,
+    pub steps: Option<Vec<Step>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub data: Patch<Object>,
 }
@@ -81,11 +99,12 @@ pub struct WorkflowUpdate {
 /// Which workflows are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct WorkflowQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those filed under this word.
+    /// Those with this tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Those that can be triggered, or those that cannot.

@@ -167,7 +167,7 @@ fn steps_follow_one_another() {
 fn an_update_keeps_the_ids_of_the_steps_it_names() {
     let before = created(json!({ "steps": [in_app("a"), in_app("b"), in_app("c")] })).unwrap();
     let [a, _, c] = &before.steps[..] else { panic!("{:?}", before.steps) };
-    let kept = |step: &Step, body: &str| {
+    let kept = |step: &WorkflowStep, body: &str| {
         let mut json = in_app(body);
         json["_id"] = json!(step.id);
         json
@@ -186,7 +186,7 @@ fn an_update_keeps_the_ids_of_the_steps_it_names() {
     let twice = json!({ "steps": [kept(a, ""), kept(a, "")] });
     let error = updated(&before, twice).unwrap_err();
     assert_eq!(error.to_string(), "`steps[1]._id` must not be given twice");
-    let foreign = Step { id: sample::id(77), ..a.clone() };
+    let foreign = WorkflowStep { id: sample::id(77), ..a.clone() };
     let error = updated(&before, json!({ "steps": [kept(&foreign, "")] })).unwrap_err();
     let expected = "`steps[0]._id` must be the id of a step that the workflow has";
     assert_eq!(error.to_string(), expected);

@@ -198,6 +198,6 @@ impl Events<'_> {
         let mut run = Run { scope, now, notification, gathered };
         run.advance(txn)?;
         txn.insert(&run.notification)?;
-        Ok(CreatedNotification { subscriber_id, notification_id: id })
+        Ok(CreatedNotification::new(subscriber_id, id))
     }
 }

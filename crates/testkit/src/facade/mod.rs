@@ -210,8 +210,8 @@ impl Process {
             order_direction: Some(Direction::Ascending),
             ..PageQuery::default()
         };
-        let subscribers = SubscriberQuery { page: page.clone(), ..SubscriberQuery::default() };
-        let workflows = WorkflowQuery { page, ..WorkflowQuery::default() };
+        let subscribers = SubscriberQuery::default().page(page.clone());
+        let workflows = WorkflowQuery::default().page(page);
         [
             text(env.subscribers().get(&id)),
             text(env.subscribers().list(&subscribers)),

@@ -1,0 +1,214 @@
+//! Filters as a program writes them.
+
+use std::fmt::Display;
+
+use super::{
+    FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
+};
+
+/// A fact that a filter compares: the beginning of [`Filter::payload`] and [`Filter::subscriber`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct FilterField {
+    on: FilterSource,
+    field: String,
+}
+
+impl Filter {
+    /// Begins a comparison of a field of the payload, as in `order.items.0.price`.
+    pub fn payload(field: impl Into<String>) -> FilterField {
+        FilterField { on: FilterSource::Payload, field: field.into() }
+    }
+
+    /// Begins a comparison of a field of the subscriber, as in `data.plan`.
+    pub fn subscriber(field: impl Into<String>) -> FilterField {
+        FilterField { on: FilterSource::Subscriber, field: field.into() }
+    }
+
+    /// Returns a group of `children`, all of which or one of which must hold.
+    pub fn group(value: Joint, children: impl IntoIterator<Item: Into<FilterChild>>) -> Self {
+        let children = children.into_iter().map(Into::into).collect();
+        Self { is_negated: false, kind: FilterType::Group, value, children }
+    }
+
+    /// Returns the filter that holds where this one and `other` hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.joined(Joint::And, other)
+    }
+
+    /// Returns the filter that holds where this one or `other` holds.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        self.joined(Joint::Or, other)
+    }
+
+    /// Returns the filter that holds where this one does not.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self { is_negated: !self.is_negated, ..self }
+    }
+
+    fn joined(self, joint: Joint, other: Self) -> Self {
+        let children = [self, other].into_iter().flat_map(|filter| filter.below(joint));
+        Self::group(joint, children.collect::<Vec<_>>())
+    }
+
+    // What stands for the filter in a group: its children, where the groups can be one.
+    fn below(self, joint: Joint) -> Vec<FilterChild> {
+        let is_one = !self.is_negated && (self.value == joint || self.children.len() == 1);
+        if is_one && !self.children.is_empty() { self.children } else { vec![self.into()] }
+    }
+}
+
+impl FilterField {
+    /// Holds where the field is `value`.
+    pub fn equals(self, value: impl Display) -> Filter {
+        self.compared(FilterOperator::Equal, value)
+    }
+
+    /// Holds where the field is not `value`, or is absent.
+    pub fn differs_from(self, value: impl Display) -> Filter {
+        self.compared(FilterOperator::NotEqual, value)
+    }
+
+    /// Holds where the field is larger than `value`.
+    pub fn larger_than(self, value: impl Display) -> Filter {
+        self.compared(FilterOperator::Larger, value)
+    }
+
+    /// Holds where the field is smaller than `value`.
+    pub fn smaller_than(self, value: impl Display) -> Filter {
+        self.compared(FilterOperator::Smaller, value)
+    }
+
+    /// Holds where the field is `value` or larger.
+    pub fn at_least(self, value: impl Display) -> Filter {
+        self.compared(FilterOperator::LargerEqual, value)
+    }
+
+    /// Holds where the field is `value` or smaller.
+    pub fn at_most(self, value: impl Display) -> Filter {
+        self.compared(FilterOperator::SmallerEqual, value)
+    }
+
+    /// Holds where the field is neither smaller than `low` nor larger than `high`.
+    pub fn between(self, low: impl Display, high: impl Display) -> Filter {
+        let bounds = listed([low.to_string(), high.to_string()]);
+        self.compared(FilterOperator::Between, bounds)
+    }
+
+    /// Holds where the field is one of `values`.
+    pub fn is_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+        self.compared(FilterOperator::In, listed(values))
+    }
+
+    /// Holds where the field is none of `values`, or is absent.
+    pub fn is_not_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+        self.compared(FilterOperator::NotIn, listed(values))
+    }
+
+    /// Holds where an element of the field is one of `values`.
+    pub fn any_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+        self.compared(FilterOperator::AnyIn, listed(values))
+    }
+
+    /// Holds where the field has elements, and each of them is one of `values`.
+    pub fn all_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+        self.compared(FilterOperator::AllIn, listed(values))
+    }
+
+    /// Holds where the field is a text of the form `pattern`, case aside: `%` is any text, `_` is
+    /// any character.
+    pub fn like(self, pattern: impl Into<String>) -> Filter {
+        self.compared(FilterOperator::Like, pattern.into())
+    }
+
+    /// Returns the comparison with `value` by `operator`.
+    pub fn compared(self, operator: FilterOperator, value: impl Display) -> Filter {
+        let Self { on, field } = self;
+        let part = FieldFilterPart { field, value: value.to_string(), operator, on };
+        Filter::group(Joint::And, [part])
+    }
+}
+
+// A JSON array, so that a value may hold commas.
+fn listed(values: impl IntoIterator<Item: Display>) -> String {
+    let values = values.into_iter().map(|value| value.to_string().into());
+    serde_json::Value::Array(values.collect()).to_string()
+}
+
+impl From<FieldFilterPart> for FilterChild {
+    fn from(part: FieldFilterPart) -> Self {
+        FilterChild::Part(part)
+    }
+}
+
+impl From<Filter> for FilterChild {
+    fn from(group: Filter) -> Self {
+        FilterChild::Group(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_comparison_is_a_group_of_one() {
+        check(&Filter::payload("express").equals(true), "payload express EQUAL true");
+        check(&Filter::payload("n").differs_from(1), "payload n NOT_EQUAL 1");
+        check(&Filter::payload("n").larger_than(1.5), "payload n LARGER 1.5");
+        check(&Filter::payload("n").smaller_than(1), "payload n SMALLER 1");
+        check(&Filter::payload("n").at_least(1), "payload n LARGER_EQUAL 1");
+        check(&Filter::payload("n").at_most(1), "payload n SMALLER_EQUAL 1");
+        check(&Filter::payload("n").between(1, 2), r#"payload n BETWEEN ["1","2"]"#);
+        check(&Filter::subscriber("a").is_in(["b, c", "d"]), r#"subscriber a IN ["b, c","d"]"#);
+        check(&Filter::subscriber("a").is_not_in([1]), r#"subscriber a NOT_IN ["1"]"#);
+        check(&Filter::subscriber("a").any_in(["b"]), r#"subscriber a ANY_IN ["b"]"#);
+        check(&Filter::subscriber("a").all_in(["b"]), r#"subscriber a ALL_IN ["b"]"#);
+        check(&Filter::subscriber("a").like("b%"), "subscriber a LIKE b%");
+    }
+
+    #[track_caller]
+    fn check(filter: &Filter, expected: &str) {
+        let words: Vec<_> = expected.splitn(4, ' ').collect();
+        let [on, field, operator, value] = words[..] else { panic!("{expected}") };
+        let part = json!({ "on": on, "field": field, "operator": operator, "value": value });
+        assert_eq!(said(filter), group("AND", &[part]));
+        super::super::check(std::slice::from_ref(filter)).unwrap();
+    }
+
+    #[test]
+    fn groups_that_can_be_one_are_one() {
+        let is = |field: &str| Filter::payload(field).equals("x");
+        let part =
+            |field| json!({ "on": "payload", "field": field, "operator": "EQUAL", "value": "x" });
+        let (a, b, c) = (part("a"), part("b"), part("c"));
+        let both = group("AND", &[a.clone(), b.clone()]);
+        assert_eq!(said(&is("a").and(is("b"))), both);
+        let three = group("AND", &[a.clone(), b.clone(), c.clone()]);
+        assert_eq!(said(&is("a").and(is("b")).and(is("c"))), three);
+        assert_eq!(
+            said(&is("a").and(is("b")).or(is("c"))),
+            group("OR", &[both.clone(), c.clone()])
+        );
+        let mut not_both = both;
+        not_both["isNegated"] = true.into();
+        assert_eq!(said(&is("a").and(is("b")).negated()), not_both);
+        let expected = group("AND", &[c, not_both]);
+        assert_eq!(said(&is("c").and(is("a").and(is("b")).negated())), expected);
+        let nothing = Filter::group(Joint::Or, Vec::<FilterChild>::new());
+        assert_eq!(said(&nothing.clone().or(is("a"))), group("OR", &[said(&nothing), a]));
+    }
+
+    fn said(filter: &Filter) -> Value {
+        serde_json::to_value(filter).unwrap()
+    }
+
+    fn group(value: &str, children: &[Value]) -> Value {
+        json!({ "isNegated": false, "type": "GROUP", "value": value, "children": children })
+    }
+}

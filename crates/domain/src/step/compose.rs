@@ -1,0 +1,338 @@
+//! Steps as a program writes them.
+
+use super::{
+    ButtonTemplate, DelayMetadata, DigestMetadata, EmailBody, EmailTemplate, InAppTemplate,
+    PushTemplate, ReplyCallback, Step, StepDefinition, StepKind, TextTemplate, ThrottleMetadata,
+    Variant, WorkflowStep,
+};
+use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, TextAlign};
+use crate::convert::IntoChecked;
+use crate::error::{Invalid, Reason};
+use crate::filter::Filter;
+use crate::ids::{StepId, TemplateId};
+use crate::setters::setters;
+use crate::template::Template;
+
+impl Step {
+    /// Returns a step that does what `kind` says.
+    pub fn new(kind: impl Into<StepKind>) -> Self {
+        let definition = StepDefinition {
+            uuid: None,
+            name: None,
+            active: true,
+            should_stop_on_fail: false,
+            filters: Vec::new(),
+            kind: kind.into(),
+            variants: Vec::new(),
+            reply_callback: None,
+        };
+        Self { id: None, definition }
+    }
+
+    /// Returns a step that puts a message into the inbox.
+    pub fn in_app(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        StepKind::in_app(body).map(Self::new)
+    }
+
+    /// Returns a step that sends an e-mail, whose body is HTML or a list of [`EmailBlock`]s.
+    pub fn email(
+        subject: impl IntoChecked<Template>,
+        body: impl IntoChecked<EmailBody>,
+    ) -> Result<Self, Invalid> {
+        StepKind::email(subject, body).map(Self::new)
+    }
+
+    /// Returns a step that sends a text message.
+    pub fn sms(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        StepKind::sms(body).map(Self::new)
+    }
+
+    /// Returns a step that sends a chat message.
+    pub fn chat(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        StepKind::chat(body).map(Self::new)
+    }
+
+    /// Returns a step that sends a push message.
+    pub fn push(
+        title: impl IntoChecked<Template>,
+        body: impl IntoChecked<Template>,
+    ) -> Result<Self, Invalid> {
+        StepKind::push(title, body).map(Self::new)
+    }
+
+    /// Returns a step that waits. A workflow with one is refused by this version.
+    pub fn delay(metadata: impl Into<DelayMetadata>) -> Self {
+        Self::new(StepKind::Delay { metadata: metadata.into() })
+    }
+
+    /// Returns a step that collects events. A workflow with one is refused by this version.
+    pub fn digest(metadata: impl Into<DigestMetadata>) -> Self {
+        Self::new(StepKind::Digest { metadata: metadata.into() })
+    }
+
+    /// Returns a step that goes on only so often. A workflow with one is refused by this version.
+    pub fn throttle(metadata: ThrottleMetadata) -> Self {
+        Self::new(StepKind::Throttle { metadata })
+    }
+
+    /// Returns a step that calls the host application. A workflow with one is refused by this
+    /// version.
+    pub fn custom() -> Self {
+        Self::new(StepKind::Custom {})
+    }
+
+    /// Sets the subject of an e-mail, or the line above a message in the inbox.
+    pub fn subject(mut self, subject: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        self.definition.kind = self.definition.kind.subject(subject)?;
+        Ok(self)
+    }
+
+    /// Sets the address that a click on a message in the inbox leads to.
+    pub fn url(mut self, url: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        self.definition.kind = self.definition.kind.url(url)?;
+        Ok(self)
+    }
+
+    /// Adds a button to a message in the inbox.
+    pub fn button(
+        mut self,
+        kind: ButtonType,
+        content: impl IntoChecked<Template>,
+    ) -> Result<Self, Invalid> {
+        self.definition.kind = self.definition.kind.button(kind, content)?;
+        Ok(self)
+    }
+
+    /// Adds a condition: the step is run only if `filter` holds, and those given before.
+    #[must_use]
+    pub fn only_if(mut self, filter: Filter) -> Self {
+        restrict(&mut self.definition.filters, filter);
+        self
+    }
+}
+
+setters! { Step:
+    /// Names the step of the workflow that is kept by an update.
+    id: into(StepId);
+    /// Sets the display name.
+    named @ definition.name: into(String);
+    /// Sets the id in the editor that the step was written in.
+    uuid @ definition.uuid: into(String);
+    /// Switches the step off: it is not run.
+    inactive @ definition.active: flag(false);
+    /// Gives up the steps after it when it fails.
+    stop_on_fail @ definition.should_stop_on_fail: flag(true);
+    /// Sets the conditions, of which one must hold.
+    filters @ definition.filters: each(Filter);
+    /// Adds another content.
+    variant @ definition.variants: push(Variant);
+    /// Sets where replies go.
+    reply_callback @ definition.reply_callback: into(ReplyCallback);
+}
+
+impl Variant {
+    /// Returns a content that does what `kind` says, in place of a step of the same kind.
+    pub fn new(kind: impl Into<StepKind>) -> Self {
+        Self { name: None, active: true, filters: Vec::new(), kind: kind.into() }
+    }
+
+    /// Adds a condition: the content is used only if `filter` holds, and those given before.
+    #[must_use]
+    pub fn only_if(mut self, filter: Filter) -> Self {
+        restrict(&mut self.filters, filter);
+        self
+    }
+}
+
+setters! { Variant:
+    /// Sets the display name.
+    named @ name: into(String);
+    /// Switches the content off: it is not used.
+    inactive @ active: flag(false);
+    /// Sets the conditions, of which one must hold.
+    filters: each(Filter);
+}
+
+impl StepKind {
+    /// Puts a message into the inbox.
+    pub fn in_app(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        let body = template("body", body)?;
+        let template = InAppTemplate { subject: None, body, url: None, buttons: Vec::new() };
+        Ok(Self::InApp { template })
+    }
+
+    /// Sends an e-mail, whose body is HTML or a list of [`EmailBlock`]s.
+    pub fn email(
+        subject: impl IntoChecked<Template>,
+        body: impl IntoChecked<EmailBody>,
+    ) -> Result<Self, Invalid> {
+        let subject = template("subject", subject)?;
+        let body = template("body", body)?;
+        Ok(Self::Email { template: EmailTemplate { subject, body } })
+    }
+
+    /// Sends a text message.
+    pub fn sms(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        Ok(Self::Sms { template: TextTemplate { body: template("body", body)? } })
+    }
+
+    /// Sends a chat message.
+    pub fn chat(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        Ok(Self::Chat { template: TextTemplate { body: template("body", body)? } })
+    }
+
+    /// Sends a push message.
+    pub fn push(
+        title: impl IntoChecked<Template>,
+        body: impl IntoChecked<Template>,
+    ) -> Result<Self, Invalid> {
+        let (title, body) = (template("title", title)?, template("body", body)?);
+        Ok(Self::Push { template: PushTemplate { title, body } })
+    }
+
+    /// Sets the subject of an e-mail, or the line above a message in the inbox.
+    pub fn subject(mut self, subject: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        let subject = template("subject", subject)?;
+        match &mut self {
+            Self::InApp { template } => template.subject = Some(subject),
+            Self::Email { template } => template.subject = subject,
+            other => return Err(other.lacks("subject")),
+        }
+        Ok(self)
+    }
+
+    /// Sets the address that a click on a message in the inbox leads to.
+    pub fn url(mut self, url: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        self.inbox("url")?.url = Some(template("url", url)?);
+        Ok(self)
+    }
+
+    /// Adds a button to a message in the inbox.
+    pub fn button(
+        mut self,
+        kind: ButtonType,
+        content: impl IntoChecked<Template>,
+    ) -> Result<Self, Invalid> {
+        let buttons = &mut self.inbox("buttons")?.buttons;
+        let place = format!("buttons[{}].content", buttons.len());
+        buttons.push(ButtonTemplate { kind, content: template(&place, content)? });
+        Ok(self)
+    }
+
+    fn inbox(&mut self, field: &str) -> Result<&mut InAppTemplate, Invalid> {
+        match self {
+            Self::InApp { template } => Ok(template),
+            other => Err(other.lacks(field)),
+        }
+    }
+
+    fn lacks(&self, field: &str) -> Invalid {
+        let expected = format!("left out of a step of type `{}`", self.job_type());
+        Invalid::new(format!("template.{field}"), Reason::malformed(expected))
+    }
+}
+
+fn template<T>(field: &str, value: impl IntoChecked<T>) -> Result<T, Invalid> {
+    value.into_checked().map_err(|invalid| invalid.named(format!("template.{field}")))
+}
+
+// One of several filters is enough, so that one more condition is joined to all of them.
+fn restrict(filters: &mut Vec<Filter>, filter: Filter) {
+    let before = std::mem::take(filters).into_iter().reduce(Filter::or);
+    filters.push(match before {
+        Some(before) => before.and(filter),
+        None => filter,
+    });
+}
+
+impl WorkflowStep {
+    /// Returns the step of a saved workflow that `definition` describes.
+    pub fn new(id: StepId, template_id: TemplateId, definition: StepDefinition) -> Self {
+        Self { id, template_id, parent_id: None, definition }
+    }
+}
+
+/// The step as an update keeps it.
+impl From<&WorkflowStep> for Step {
+    fn from(step: &WorkflowStep) -> Self {
+        Self { id: Some(step.id), definition: step.definition.clone() }
+    }
+}
+
+impl From<StepKind> for Step {
+    fn from(kind: StepKind) -> Self {
+        Self::new(kind)
+    }
+}
+
+impl ReplyCallback {
+    /// Returns a callback that passes replies on to `url`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { active: Some(true), url: Some(url.into()) }
+    }
+}
+
+impl EmailBlock<Template> {
+    /// Returns a paragraph.
+    pub fn text(content: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        let content = content.into_checked().map_err(|invalid| invalid.named("content"))?;
+        Ok(Self { kind: EmailBlockType::Text, content, url: None, styles: None })
+    }
+
+    /// Returns a button that leads to `url`.
+    pub fn button(
+        content: impl IntoChecked<Template>,
+        url: impl IntoChecked<Template>,
+    ) -> Result<Self, Invalid> {
+        let url = url.into_checked().map_err(|invalid| invalid.named("url"))?;
+        Ok(Self { kind: EmailBlockType::Button, url: Some(url), ..Self::text(content)? })
+    }
+
+    /// Sets how its lines are aligned.
+    #[must_use]
+    pub fn aligned(self, text_align: TextAlign) -> Self {
+        Self { styles: Some(EmailBlockStyles { text_align }), ..self }
+    }
+}
+
+impl From<Template> for EmailBody {
+    fn from(html: Template) -> Self {
+        EmailBody::Html(html)
+    }
+}
+
+impl From<Vec<EmailBlock<Template>>> for EmailBody {
+    fn from(blocks: Vec<EmailBlock<Template>>) -> Self {
+        EmailBody::Blocks(blocks)
+    }
+}
+
+impl<const N: usize> From<[EmailBlock<Template>; N]> for EmailBody {
+    fn from(blocks: [EmailBlock<Template>; N]) -> Self {
+        EmailBody::Blocks(blocks.into())
+    }
+}
+
+impl TryFrom<&str> for EmailBody {
+    type Error = Invalid;
+
+    fn try_from(html: &str) -> Result<Self, Invalid> {
+        Template::new(html).map(EmailBody::Html)
+    }
+}
+
+impl TryFrom<String> for EmailBody {
+    type Error = Invalid;
+
+    fn try_from(html: String) -> Result<Self, Invalid> {
+        Template::new(html).map(EmailBody::Html)
+    }
+}
+
+impl TryFrom<&String> for EmailBody {
+    type Error = Invalid;
+
+    fn try_from(html: &String) -> Result<Self, Invalid> {
+        Template::new(html.as_str()).map(EmailBody::Html)
+    }
+}

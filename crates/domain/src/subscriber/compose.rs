@@ -1,0 +1,152 @@
+//! Subscribers as a program writes them.
+
+use super::{
+    ChannelCredentials, ChannelSettings, Profile, SubscriberCreate, SubscriberQuery,
+    SubscriberUpdate,
+};
+use crate::contact::{Email, Locale, TimeZone};
+use crate::convert::IntoChecked;
+use crate::error::Invalid;
+use crate::ids::{IntegrationId, IntegrationIdentifier, SubscriberId};
+use crate::json::Object;
+use crate::secret::Secret;
+use crate::setters::{page_setters, setters};
+use crate::vocabulary::ChannelProviderId;
+
+impl SubscriberCreate {
+    /// Returns a subscriber with an empty profile.
+    pub fn new(subscriber_id: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
+        Ok(Self { subscriber_id: subscriber_id.into_checked()?, profile: Profile::default() })
+    }
+}
+
+setters! { SubscriberCreate:
+    /// Sets the whole profile.
+    profile: exact(Profile);
+    /// Sets the given name.
+    first_name @ profile.first_name: into(String);
+    /// Sets the family name.
+    last_name @ profile.last_name: into(String);
+    /// Sets the e-mail address.
+    email @ profile.email: checked(Email, "email");
+    /// Sets the number that text messages go to.
+    phone @ profile.phone: into(String);
+    /// Sets the URL or the name of a picture.
+    avatar @ profile.avatar: into(String);
+    /// Sets the language to write in.
+    locale @ profile.locale: checked(Locale, "locale");
+    /// Sets the time zone to write times in.
+    timezone @ profile.timezone: checked(TimeZone, "timezone");
+    /// Sets custom data.
+    data @ profile.data: checked(Object, "data");
+    /// Adds what a chat or push integration reaches the subscriber at.
+    channel @ profile.channels: push(ChannelSettings);
+}
+
+setters! { Profile:
+    /// Sets the given name.
+    first_name: into(String);
+    /// Sets the family name.
+    last_name: into(String);
+    /// Sets the e-mail address.
+    email: checked(Email, "email");
+    /// Sets the number that text messages go to.
+    phone: into(String);
+    /// Sets the URL or the name of a picture.
+    avatar: into(String);
+    /// Sets the language to write in.
+    locale: checked(Locale, "locale");
+    /// Sets the time zone to write times in.
+    timezone: checked(TimeZone, "timezone");
+    /// Sets custom data.
+    data: checked(Object, "data");
+    /// Adds what a chat or push integration reaches the subscriber at.
+    channel @ channels: push(ChannelSettings);
+}
+
+setters! { SubscriberUpdate:
+    /// Sets the given name.
+    first_name: into(String);
+    /// Removes the given name.
+    clear_first_name @ first_name: clear();
+    /// Sets the family name.
+    last_name: into(String);
+    /// Removes the family name.
+    clear_last_name @ last_name: clear();
+    /// Sets the e-mail address.
+    email: checked(Email, "email");
+    /// Removes the e-mail address.
+    clear_email @ email: clear();
+    /// Sets the number that text messages go to.
+    phone: into(String);
+    /// Removes the number that text messages go to.
+    clear_phone @ phone: clear();
+    /// Sets the URL or the name of a picture.
+    avatar: into(String);
+    /// Removes the picture.
+    clear_avatar @ avatar: clear();
+    /// Sets the language to write in.
+    locale: checked(Locale, "locale");
+    /// Removes the language to write in.
+    clear_locale @ locale: clear();
+    /// Sets the time zone to write times in.
+    timezone: checked(TimeZone, "timezone");
+    /// Removes the time zone to write times in.
+    clear_timezone @ timezone: clear();
+    /// Sets custom data.
+    data: checked(Object, "data");
+    /// Removes custom data.
+    clear_data @ data: clear();
+}
+
+setters! { SubscriberQuery:
+    /// Lists those with exactly this address.
+    email: into(String);
+    /// Lists those with exactly this number.
+    phone: into(String);
+    /// Lists those with this part in the given name and the family name, in any case.
+    name: into(String);
+}
+
+page_setters!(SubscriberQuery);
+
+impl ChannelSettings {
+    /// Returns where an integration of a chat or push provider reaches a subscriber.
+    pub fn new(
+        integration_id: impl IntoChecked<IntegrationId>,
+        provider_id: ChannelProviderId,
+        credentials: ChannelCredentials,
+    ) -> Result<Self, Invalid> {
+        let integration_id = integration_id.into_checked();
+        Ok(Self {
+            provider_id,
+            integration_identifier: None,
+            credentials,
+            integration_id: integration_id.map_err(|invalid| invalid.named("_integrationId"))?,
+        })
+    }
+}
+
+setters! { ChannelSettings:
+    /// Sets the identifier of the integration.
+    integration_identifier: checked(IntegrationIdentifier, "integrationIdentifier");
+}
+
+setters! { ChannelCredentials:
+    /// Sets the address that a chat provider listens at.
+    webhook_url: into(Secret);
+    /// Sets the Mattermost channel.
+    channel: into(String);
+    /// Sets the devices that a push provider knows: 100 at most.
+    device_tokens: each(String);
+    /// Sets the id of a Grafana on-call alert.
+    alert_uid: into(String);
+    /// Sets the title of a Grafana on-call alert.
+    title: into(String);
+    /// Sets the picture of a Grafana on-call alert.
+    image_url: into(String);
+    /// Sets the state of a Grafana on-call alert.
+    state: into(String);
+    /// Sets the link of a Grafana on-call alert.
+    external_url: into(String);
+}

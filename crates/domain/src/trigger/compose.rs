@@ -1,0 +1,175 @@
+//! Triggers as a program writes them.
+
+use serde::Serialize;
+
+use super::{
+    Recipient, Recipients, SubscriberRecipient, TopicRecipient, TopicRecipientType, Trigger,
+};
+use crate::context::ContextValue;
+use crate::convert::IntoChecked;
+use crate::error::Invalid;
+use crate::ids::{SubscriberId, TopicKey, TransactionId, WorkflowIdentifier};
+use crate::json::Object;
+use crate::setters::setters;
+use crate::subscriber::SubscriberCreate;
+
+impl Trigger {
+    /// Returns a trigger of `workflow` for one recipient: the id of a subscriber, a
+    /// [`SubscriberCreate`] or a [`TopicRecipient`].
+    pub fn new(
+        workflow: impl IntoChecked<WorkflowIdentifier>,
+        to: impl IntoChecked<Recipient>,
+    ) -> Result<Self, Invalid> {
+        Ok(Self {
+            workflow: workflow.into_checked().map_err(|invalid| invalid.named("name"))?,
+            to: Recipients::One(to.into_checked().map_err(|invalid| invalid.named("to"))?),
+            payload: Object::default(),
+            overrides: None,
+            transaction_id: None,
+            context: None,
+        })
+    }
+
+    /// Adds a recipient: 100 at most.
+    pub fn to(mut self, recipient: impl IntoChecked<Recipient>) -> Result<Self, Invalid> {
+        let mut recipients = match self.to {
+            Recipients::One(first) => vec![first],
+            Recipients::Many(recipients) => recipients,
+        };
+        let place = || format!("to[{}]", recipients.len());
+        let recipient = recipient.into_checked().map_err(|invalid| invalid.named(place()))?;
+        recipients.push(recipient);
+        self.to = Recipients::Many(recipients);
+        Ok(self)
+    }
+
+    /// Sets the payload to what `value` is serialized as, which has to be an object.
+    pub fn payload_of(self, value: impl Serialize) -> Result<Self, Invalid> {
+        let payload = Object::serialized(value).map_err(|invalid| invalid.named("payload"))?;
+        Ok(Self { payload, ..self })
+    }
+
+    /// Adds a context: its type, and its id or a [`RichContext`](crate::context::RichContext).
+    pub fn context(
+        mut self,
+        kind: impl Into<String>,
+        value: impl Into<ContextValue>,
+    ) -> Result<Self, Invalid> {
+        self.context = Some(self.context.unwrap_or_default().with(kind, value)?);
+        Ok(self)
+    }
+}
+
+setters! { Trigger:
+    /// Sets the fields of the event, for templates and conditions.
+    payload: checked(Object, "payload");
+    /// Sets what is different this time.
+    overrides: checked(Object, "overrides");
+    /// Sets the id of the event. An event that is triggered again under the same id happens once.
+    transaction_id: checked(TransactionId, "transactionId");
+}
+
+impl Recipient {
+    /// Returns the subscriber of that id.
+    pub fn subscriber(id: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
+        id.into_checked().map(Self::from)
+    }
+
+    /// Returns the subscribers in a topic.
+    pub fn topic(key: impl IntoChecked<TopicKey>) -> Result<TopicRecipient, Invalid> {
+        TopicRecipient::new(key)
+    }
+}
+
+impl TopicRecipient {
+    /// Returns the subscribers in a topic.
+    pub fn new(topic_key: impl IntoChecked<TopicKey>) -> Result<Self, Invalid> {
+        let kind = TopicRecipientType::Topic;
+        Ok(Self { kind, topic_key: topic_key.into_checked()?, exclude: Vec::new() })
+    }
+
+    /// Leaves a subscriber out: 1,000 at most.
+    pub fn except(mut self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
+        let place = format!("exclude[{}]", self.exclude.len());
+        self.exclude.push(subscriber.into_checked().map_err(|invalid| invalid.named(place))?);
+        Ok(self)
+    }
+}
+
+setters! { TopicRecipient:
+    /// Sets the subscribers that are left out: 1,000 at most.
+    exclude: each_checked(SubscriberId, "exclude");
+}
+
+impl From<SubscriberId> for Recipient {
+    fn from(id: SubscriberId) -> Self {
+        Recipient::Subscriber(SubscriberRecipient::Id(id))
+    }
+}
+
+impl From<&SubscriberId> for Recipient {
+    fn from(id: &SubscriberId) -> Self {
+        id.clone().into()
+    }
+}
+
+impl From<SubscriberCreate> for Recipient {
+    fn from(subscriber: SubscriberCreate) -> Self {
+        Recipient::Subscriber(SubscriberRecipient::Inline(subscriber))
+    }
+}
+
+impl From<TopicRecipient> for Recipient {
+    fn from(topic: TopicRecipient) -> Self {
+        Recipient::Topic(topic)
+    }
+}
+
+impl From<TopicKey> for Recipient {
+    fn from(topic_key: TopicKey) -> Self {
+        let kind = TopicRecipientType::Topic;
+        Recipient::Topic(TopicRecipient { kind, topic_key, exclude: Vec::new() })
+    }
+}
+
+impl From<SubscriberId> for SubscriberRecipient {
+    fn from(id: SubscriberId) -> Self {
+        SubscriberRecipient::Id(id)
+    }
+}
+
+impl From<SubscriberCreate> for SubscriberRecipient {
+    fn from(subscriber: SubscriberCreate) -> Self {
+        SubscriberRecipient::Inline(subscriber)
+    }
+}
+
+impl TryFrom<&str> for Recipient {
+    type Error = Invalid;
+
+    fn try_from(id: &str) -> Result<Self, Invalid> {
+        Self::subscriber(id)
+    }
+}
+
+impl TryFrom<String> for Recipient {
+    type Error = Invalid;
+
+    fn try_from(id: String) -> Result<Self, Invalid> {
+        Self::subscriber(id)
+    }
+}
+
+impl TryFrom<&String> for Recipient {
+    type Error = Invalid;
+
+    fn try_from(id: &String) -> Result<Self, Invalid> {
+        Self::subscriber(id)
+    }
+}
+
+impl From<Vec<Recipient>> for Recipients {
+    fn from(recipients: Vec<Recipient>) -> Self {
+        Recipients::Many(recipients)
+    }
+}
