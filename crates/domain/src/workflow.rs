@@ -1,7 +1,11 @@
 //! Workflows: what happens when an event is triggered.
 
 mod compose;
+mod declare;
+mod matching;
 mod request;
+mod steps;
+mod sync;
 
 use std::collections::BTreeSet;
 
@@ -17,12 +21,13 @@ use crate::ids::{
 use crate::json::Object;
 use crate::preference::{Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
-use crate::step::{Step, WorkflowStep};
+use crate::step::WorkflowStep;
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity, vocabulary};
 
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
 
 /// A workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,7 +182,7 @@ impl Workflow {
         new_step: impl FnMut() -> StepIds,
         now: Timestamp,
     ) -> Result<Self, Invalid> {
-        let steps = saved(&[], create.steps, new_step)?;
+        let steps = steps::saved(&[], create.steps, new_step)?;
         let workflow = Self {
             id,
             name: create.name,
@@ -220,7 +225,7 @@ impl Workflow {
     ) -> Result<Self, Invalid> {
         let mut workflow = self.clone();
         if let Some(steps) = update.steps {
-            workflow.steps = saved(&self.steps, steps, new_step)?;
+            workflow.steps = steps::saved(&self.steps, steps, new_step)?;
             workflow.triggers =
                 [NotificationTrigger::new(self.identifier().clone(), &workflow.steps)];
         }
@@ -237,10 +242,12 @@ impl Workflow {
         update.preferences.apply(&mut workflow.preferences);
         update.data.apply(&mut workflow.data);
         workflow.check()?;
-        if workflow != *self {
-            workflow.updated_at = now;
-        }
-        Ok(workflow)
+        Ok(workflow.changed_from(self, now))
+    }
+
+    // The same workflow, with the time of a change if anything differs from `before`.
+    fn changed_from(self, before: &Self, now: Timestamp) -> Self {
+        if self == *before { self } else { Self { updated_at: now, ..self } }
     }
 
     /// The workflow, no longer translated.
@@ -332,40 +339,6 @@ impl Workflow {
 
 /// What stands between the name and the id in a workflow's slug.
 const SLUG: &str = "_wf_";
-
-// Checks the steps of a workflow that had `before`, and gives ids to those that are new.
-fn saved(
-    before: &[WorkflowStep],
-    steps: Vec<Step>,
-    mut new_step: impl FnMut() -> StepIds,
-) -> Result<Vec<WorkflowStep>, Invalid> {
-    at_most_items("steps", &steps, Workflow::MAX_STEPS)?;
-    let mut saved: Vec<WorkflowStep> = Vec::with_capacity(steps.len());
-    for (index, Step { id, definition }) in steps.into_iter().enumerate() {
-        let at = |invalid: Invalid| invalid.within(format!("steps[{index}]"));
-        definition.check().map_err(at)?;
-        let (id, template_id) = match id {
-            None => new_step(),
-            Some(id) if saved.iter().any(|step| step.id == id) => {
-                return Err(at(Invalid::new("_id", Reason::Repeated)));
-            }
-            Some(id) => {
-                let expected = "the id of a step that the workflow has";
-                let unknown = || at(Invalid::new("_id", Reason::malformed(expected)));
-                let kept = before.iter().find(|step| step.id == id).ok_or_else(unknown)?;
-                // Its jobs on their way are of the type that it had.
-                if kept.definition.kind.job_type() != definition.kind.job_type() {
-                    let expected = "the type that the step has";
-                    return Err(at(Invalid::new("type", Reason::malformed(expected))));
-                }
-                (id, kept.template_id)
-            }
-        };
-        let parent_id = saved.last().map(|step| step.id);
-        saved.push(WorkflowStep { id, template_id, parent_id, definition });
-    }
-    Ok(saved)
-}
 
 impl NotificationTrigger {
     // What `identifier` triggers may use whatever the templates of its steps name.

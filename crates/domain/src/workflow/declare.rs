@@ -1,0 +1,84 @@
+//! Workflows that the host application declares in its code.
+
+use super::{StepIds, Workflow, WorkflowCreate, WorkflowOrigin, WorkflowUpdate};
+use crate::environment::Home;
+use crate::error::Invalid;
+use crate::ids::WorkflowId;
+use crate::patch::Patch;
+use crate::time::Timestamp;
+
+impl Workflow {
+    /// Returns a new workflow that is declared in code.
+    pub fn declared(
+        id: WorkflowId,
+        home: &Home,
+        create: WorkflowCreate,
+        new_step: impl FnMut() -> StepIds,
+        now: Timestamp,
+    ) -> Result<Self, Invalid> {
+        let origin = Some(WorkflowOrigin::External);
+        Ok(Self { origin, ..Self::new(id, home, create, new_step, now)? })
+    }
+
+    /// Returns the workflow as it is after the declaration `create`, which is the same workflow if
+    /// nothing differs.
+    ///
+    /// The declaration replaces every field but `preferences`, and `active` if it is absent. Its
+    /// steps are matched to those that the workflow has.
+    pub fn redeclared(
+        &self,
+        create: WorkflowCreate,
+        new_step: impl FnMut() -> StepIds,
+        now: Timestamp,
+    ) -> Result<Self, Invalid> {
+        let origin = Some(WorkflowOrigin::External);
+        let declared = Self { origin, ..self.clone() }.updated(create.into(), new_step, now)?;
+        Ok(declared.changed_from(self, now))
+    }
+
+    /// Whether the workflow is declared in code.
+    pub fn is_declared(&self) -> bool {
+        self.origin == Some(WorkflowOrigin::External)
+    }
+
+    /// Returns the workflow, which cannot be triggered.
+    #[must_use]
+    pub fn deactivated(&self, now: Timestamp) -> Self {
+        Self { active: false, ..self.clone() }.changed_from(self, now)
+    }
+}
+
+impl From<WorkflowCreate> for WorkflowUpdate {
+    /// Converts a declaration into the update that sets every declared field.
+    fn from(create: WorkflowCreate) -> Self {
+        let WorkflowCreate {
+            workflow_id: _,
+            name,
+            description,
+            active,
+            critical,
+            is_translation_enabled,
+            severity,
+            tags,
+            preference_settings,
+            steps,
+            data,
+        } = create;
+        Self {
+            name: Some(name),
+            description: Some(description),
+            active,
+            critical: Some(critical),
+            is_translation_enabled: Some(is_translation_enabled),
+            severity: Some(severity),
+            tags: Some(tags),
+            preference_settings: Some(preference_settings),
+            preferences: Patch::Keep,
+            steps: Some(steps),
+            data: data.map_or(Patch::Clear, Patch::Set),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

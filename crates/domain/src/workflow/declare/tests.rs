@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::sample;
+use crate::workflow::{Undeclared, WorkflowSync};
+
+fn create(fields: Value) -> WorkflowCreate {
+    let mut whole = json!({ "workflowId": "welcome", "name": "Welcome", "steps": [] });
+    whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    serde_json::from_value(whole).unwrap()
+}
+
+fn ids(first: u128) -> impl FnMut() -> StepIds {
+    let mut next = first;
+    move || {
+        next += 2;
+        (sample::id(next), sample::id(next + 1))
+    }
+}
+
+fn declared(fields: Value) -> Workflow {
+    let (id, home) = (sample::id(3), sample::home());
+    Workflow::declared(id, &home, create(fields), ids(10), sample::at(0)).unwrap()
+}
+
+fn redeclared(workflow: &Workflow, fields: Value) -> Workflow {
+    workflow.redeclared(create(fields), ids(100), sample::at(9)).unwrap()
+}
+
+fn whole() -> Value {
+    json!({
+        "description": "D", "critical": true, "severity": "high", "tags": ["t"],
+        "isTranslationEnabled": true, "preferenceSettings": { "sms": false }, "data": { "a": 1 },
+        "steps": [{ "type": "in_app", "template": { "body": "{{ payload.a }}" } }],
+    })
+}
+
+#[test]
+fn a_declaration_replaces_what_it_leaves_out() {
+    let before = declared(whole());
+    assert_eq!(before.origin, Some(WorkflowOrigin::External));
+
+    let after = redeclared(&before, json!({}));
+
+    let expected = Workflow { created_at: before.created_at, ..declared(json!({})) };
+    assert_eq!(after, Workflow { updated_at: sample::at(9), ..expected });
+    assert_eq!(redeclared(&after, whole()).triggers, before.triggers);
+}
+
+/// One row per state of the workflow and word of the declaration: whether it can be triggered.
+#[test]
+fn a_declaration_that_does_not_say_active_leaves_it() {
+    for (before, said, expected) in [
+        (json!({}), json!({}), true),
+        (json!({ "active": false }), json!({}), false),
+        (json!({ "active": true }), json!({}), true),
+        (json!({ "active": false }), json!({ "active": true }), true),
+        (json!({ "active": true }), json!({ "active": false }), false),
+    ] {
+        let after = redeclared(&declared(before.clone()), said.clone());
+        assert_eq!(after.active, expected, "{before} {said}");
+    }
+}
+
+#[test]
+fn what_a_dashboard_said_about_channels_stays() {
+    let update = json!({ "preferences": { "email": false } });
+    let update = serde_json::from_value(update).unwrap();
+    let before = declared(json!({})).updated(update, ids(50), sample::at(5)).unwrap();
+    assert_eq!(redeclared(&before, json!({})), before);
+}
+
+#[test]
+fn a_workflow_that_was_not_declared_is_from_now_on() {
+    let before = Workflow { origin: None, ..declared(whole()) };
+    assert!(!before.is_declared());
+    let after = redeclared(&before, whole());
+    assert!(after.is_declared());
+    assert_eq!(after.updated_at, sample::at(9));
+}
+
+#[test]
+fn a_deactivated_workflow_is_changed_once() {
+    let off = declared(json!({})).deactivated(sample::at(5));
+    assert_eq!((off.active, off.updated_at), (false, sample::at(5)));
+    assert_eq!(off.deactivated(sample::at(6)), off);
+}
+
+#[test]
+fn a_set_names_each_workflow_once() {
+    let workflow = |name: &str| create(json!({ "workflowId": name }));
+    let set = WorkflowSync::new(["a", "b", "a"].map(workflow));
+    let error = set.check().unwrap_err().to_string();
+    assert_eq!(error, "`workflows[2].workflowId` must not be given twice");
+    let many = |count: usize| WorkflowSync::new((0..count).map(|n| workflow(&format!("w{n}"))));
+    let error = many(1_001).check().unwrap_err().to_string();
+    assert_eq!(error, "`workflows` must have at most 1000 items");
+    assert_eq!(many(1_000).check(), Ok(()));
+    assert_eq!(many(0).delete_undeclared().undeclared, Undeclared::Delete);
+    assert_eq!(many(0).deactivate_undeclared().undeclared, Undeclared::Deactivate);
+}
+
+fn some_declaration() -> impl Strategy<Value = Value> {
+    let step = (0..3_u8, prop::option::of("[ab]"), "[xy]").prop_map(|(kind, name, body)| {
+        let mut step = match kind {
+            0 => json!({ "type": "in_app", "template": { "body": body } }),
+            1 => json!({ "type": "sms", "template": { "body": body } }),
+            _ => json!({ "type": "email", "template": { "subject": body, "body": "" } }),
+        };
+        if let Some(name) = name {
+            step["name"] = json!(name);
+        }
+        step
+    });
+    let steps = prop::collection::vec(step, 0..5);
+    (steps, any::<bool>(), prop::option::of(any::<bool>())).prop_map(|(steps, critical, active)| {
+        let mut fields = json!({ "steps": steps, "critical": critical });
+        if let Some(active) = active {
+            fields["active"] = json!(active);
+        }
+        fields
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_declaration_that_is_repeated_changes_nothing(
+        first in some_declaration(),
+        second in some_declaration(),
+    ) {
+        let first = declared(first);
+        let once = redeclared(&first, second.clone());
+        let again = once.redeclared(create(second), ids(200), sample::at(99)).unwrap();
+        prop_assert_eq!(serde_json::to_vec(&again).unwrap(), serde_json::to_vec(&once).unwrap());
+    }
+}

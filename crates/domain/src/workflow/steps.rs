@@ -1,0 +1,40 @@
+//! The steps of a workflow as they are saved.
+
+use super::matching::kept;
+use super::{StepIds, Workflow};
+use crate::error::{Invalid, Reason, at_most_items};
+use crate::step::{Step, WorkflowStep};
+
+/// Checks the new steps of a workflow that has the steps `before`, and gives ids to them.
+pub(super) fn saved(
+    before: &[WorkflowStep],
+    steps: Vec<Step>,
+    mut new_step: impl FnMut() -> StepIds,
+) -> Result<Vec<WorkflowStep>, Invalid> {
+    at_most_items("steps", &steps, Workflow::MAX_STEPS)?;
+    let matched = kept(before, &steps);
+    let mut saved: Vec<WorkflowStep> = Vec::with_capacity(steps.len());
+    for ((index, Step { id, definition }), kept) in steps.into_iter().enumerate().zip(matched) {
+        let at = |invalid: Invalid| invalid.within(format!("steps[{index}]"));
+        definition.check().map_err(at)?;
+        let (id, template_id) = match (id, kept) {
+            (Some(id), _) if saved.iter().any(|step| step.id == id) => {
+                return Err(at(Invalid::new("_id", Reason::Repeated)));
+            }
+            (Some(_), None) => {
+                let expected = "the id of a step that the workflow has";
+                return Err(at(Invalid::new("_id", Reason::malformed(expected))));
+            }
+            // Its jobs on their way are of the type that it had.
+            (_, Some(kept)) if kept.definition.kind.job_type() != definition.kind.job_type() => {
+                let expected = "the type that the step has";
+                return Err(at(Invalid::new("type", Reason::malformed(expected))));
+            }
+            (_, Some(kept)) => (kept.id, kept.template_id),
+            (None, None) => new_step(),
+        };
+        let parent_id = saved.last().map(|step| step.id);
+        saved.push(WorkflowStep { id, template_id, parent_id, definition });
+    }
+    Ok(saved)
+}
