@@ -205,7 +205,7 @@ fn what_is_deleted_is_not_sent() {
 
         world.workflow_of("mail", &[email()]);
         let gone = world.notify("mail", "ada");
-        let update = json!({ "steps": [email()] });
+        let update = json!({ "steps": [sms()] });
         world.env.workflows().update("mail", parsed(update)).unwrap();
         assert_eq!(world.run_due(), SKIPPED);
         assert_eq!(log(&world.notification(gone), 0), ["step_queued", "step_deleted"]);
