@@ -1,0 +1,113 @@
+//! Lists the public API of `tidings`, and compares it with the listing that is checked in:
+//! `cargo run --manifest-path .ci/checks/Cargo.toml --bin public_api`. With `TIDINGS_BLESS=1` it writes the
+//! listing instead.
+//!
+//! The facade re-exports modules of its sibling crates. Their items are listed under the names that
+//! they have in the facade. Left out are blanket, derived and auto-trait implementations, and the
+//! functions of a trait's implementation, which the trait lists.
+
+mod rename;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use public_api::Builder;
+use rename::{Exports, OwnPath};
+
+const FACADE: &str = "tidings";
+const SIBLINGS: [&str; 4] =
+    ["tidings-domain", "tidings-store", "tidings-activity", "tidings-bench-data"];
+const LISTING: &str = "tests/golden/public-api.txt";
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let facade = rustdoc(&root, FACADE)?;
+    let exports = Exports::read(&facade)?;
+    let mut lines = Vec::new();
+    for item in items(&facade)? {
+        // A re-exported item is listed itself, further down.
+        if !exports.is_one_of(&item) {
+            lines.push(exports.rename(&item));
+        }
+    }
+    for sibling in SIBLINGS {
+        let own = OwnPath::in_crate(&sibling.replace('-', "_"));
+        let items = items(&rustdoc(&root, sibling)?)?;
+        lines.extend(items.iter().filter_map(|item| exports.reached(item, &own)));
+    }
+    lines.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
+    lines.dedup();
+    let named = lines.iter().filter(|line| is_named(line)).count();
+    println!("{} lines, {named} of them without fields, variants and implementations", lines.len());
+    compare(&root.join(LISTING), &(lines.join("\n") + "\n"))
+}
+
+/// Documents a package as JSON, which a stable compiler does if it is told to.
+fn rustdoc(root: &Path, package: &str) -> Result<PathBuf> {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    let status = Command::new(env!("CARGO"))
+        .args(["rustdoc", "--quiet", "--locked", "--all-features", "--lib", "-p", package])
+        .args(["--target-dir".as_ref(), target.as_os_str()])
+        .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow"])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .current_dir(root)
+        .status()?;
+    if !status.success() {
+        return Err(format!("{package} cannot be documented").into());
+    }
+    Ok(target.join("doc").join(package.replace('-', "_")).with_extension("json"))
+}
+
+fn items(json: &Path) -> Result<Vec<String>> {
+    let api = Builder::from_rustdoc_json(json)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()?;
+    let mut items: Vec<_> = api.items().map(ToString::to_string).collect();
+    let mut implementor = None;
+    items.retain(|item| {
+        let ours = implementor.as_ref().is_some_and(|of: &String| item.contains(of));
+        if item.starts_with("impl") {
+            implementor = item.split_once(" for ").map(|(_, of)| format!(" {}::", plain(of)));
+        }
+        item.starts_with("impl") || !ours
+    });
+    Ok(items)
+}
+
+/// A type without its bounds.
+fn plain(of: &str) -> &str {
+    of.split_once(" where ").map_or(of, |(of, _)| of)
+}
+
+/// Items follow their module or type, whatever their kind.
+fn sort_key(line: &str) -> (&str, &str) {
+    (line.find(FACADE).map_or(line, |start| &line[start..]), line)
+}
+
+/// Whether `line` is more than an implementation, a field or a variant.
+fn is_named(line: &str) -> bool {
+    !line.starts_with("impl") && !line.contains("pub tidings::")
+}
+
+fn compare(listing: &Path, lines: &str) -> Result<()> {
+    if env::var_os("TIDINGS_BLESS").is_some() {
+        return Ok(fs::write(listing, lines)?);
+    }
+    let before = fs::read_to_string(listing).unwrap_or_default();
+    if before == lines {
+        return Ok(());
+    }
+    let only_in = |one: &str, other: &str, sign: &str| {
+        let other: Vec<_> = other.lines().collect();
+        one.lines().filter(|line| !other.contains(line)).for_each(|line| println!("{sign} {line}"));
+    };
+    only_in(&before, lines, "-");
+    only_in(lines, &before, "+");
+    Err(format!("the public API is not that of {LISTING}; TIDINGS_BLESS=1 accepts it").into())
+}
