@@ -183,7 +183,7 @@ fn scans(store: &dyn Store) {
                 if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let range = (from, Bound::Unbounded);
-            snapshot.scan(Table::ALL[0], &range, Order::Ascending, &mut visit)?;
+            snapshot.scan(Table::ALL[0], &range, Order::Ascending, None, &mut visit)?;
         }
         Ok(())
     });

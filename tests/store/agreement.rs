@@ -6,11 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 use proptest::collection::vec;
+use proptest::option::of;
 use proptest::prelude::*;
 use store::memory::MemoryStore;
 use store::{
     Decision, Error, KeyRange, Order, ReadBody, Snapshot, Store, Table, Transaction, Visit,
-    WriteBody,
+    VisitValue, WriteBody,
 };
 
 use testkit::disk::Disk;
@@ -21,7 +22,9 @@ pub enum Op {
     Put(Table, Vec<u8>, u8),
     Delete(Table, Vec<u8>),
     Get(Table, Vec<u8>),
-    Scan(Table, KeyRange, Order, usize),
+    GetMany(Table, Vec<Vec<u8>>),
+    /// With the number of entries after which the visitor breaks, and the limit.
+    Scan(Table, KeyRange, Order, usize, Option<usize>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +91,9 @@ pub fn op() -> impl Strategy<Value = Op> {
         4 => (table(), key(), any::<u8>()).prop_map(|(t, k, v)| Op::Put(t, k, v)),
         2 => (table(), key()).prop_map(|(t, k)| Op::Delete(t, k)),
         1 => (table(), key()).prop_map(|(t, k)| Op::Get(t, k)),
-        2 => (table(), (bound(), bound()), order, 0_usize..9)
-            .prop_map(|(t, range, order, limit)| Op::Scan(t, range, order, limit)),
+        1 => (table(), vec(key(), 0..5)).prop_map(|(t, keys)| Op::GetMany(t, keys)),
+        2 => (table(), (bound(), bound()), order, 0_usize..9, of(0_usize..9))
+            .prop_map(|(t, range, order, shown, limit)| Op::Scan(t, range, order, shown, limit)),
     ]
 }
 
@@ -137,12 +141,21 @@ pub fn run(transaction: &mut dyn Transaction, op: &Op) -> Seen {
             let found = transaction.get(*table, key, &mut visit).unwrap();
             assert_eq!(found, seen.len() == 1);
         }
-        Op::Scan(table, range, order, limit) => {
+        Op::GetMany(table, keys) => {
+            let bytes: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let mut values = Vec::new();
+            let mut visit = |value: Option<&[u8]>| values.push(value.map(<[u8]>::to_vec));
+            transaction.get_many(*table, &bytes, &mut visit).unwrap();
+            assert_eq!(values.len(), keys.len());
+            let found = keys.iter().zip(values);
+            seen.extend(found.filter_map(|(key, value)| Some((key.clone(), value?))));
+        }
+        Op::Scan(table, range, order, shown, limit) => {
             let mut visit = |key: &[u8], value: &[u8]| {
                 seen.push((key.to_vec(), value.to_vec()));
-                if seen.len() > *limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if seen.len() > *shown { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            transaction.scan(*table, range, *order, &mut visit).unwrap();
+            transaction.scan(*table, range, *order, *limit, &mut visit).unwrap();
         }
     }
     seen
@@ -177,11 +190,24 @@ impl Snapshot for View {
         Ok(value.map(|value| visit(value)).is_some())
     }
 
+    fn get_many(
+        &self,
+        table: Table,
+        keys: &[&[u8]],
+        visit: &mut VisitValue<'_>,
+    ) -> Result<(), Error> {
+        for key in keys {
+            visit(self.0.get(&(table, key.to_vec())).map(Vec::as_slice));
+        }
+        Ok(())
+    }
+
     fn scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
         let within = |(t, key): &(Table, Vec<u8>)| *t == table && range.contains(key);
@@ -189,7 +215,7 @@ impl Snapshot for View {
         if order == Order::Descending {
             rows.reverse();
         }
-        let mut rows = rows.into_iter();
+        let mut rows = rows.into_iter().take(limit.unwrap_or(usize::MAX));
         while rows.next().is_some_and(|((_, key), value)| visit(key, value).is_continue()) {}
         Ok(())
     }

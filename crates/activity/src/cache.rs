@@ -162,11 +162,18 @@ impl Cache {
         );
         let mut rows = first..;
         let mut is_intact = true;
-        snapshot.scan(Table::ActivityFacets, &range, Order::Ascending, &mut |found, bytes| {
-            let row = rows.next().unwrap_or(u64::MAX);
-            is_intact = found == key(row).as_bytes() && self.read_row(row, bytes, &head).is_some();
-            if is_intact { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        snapshot.scan(
+            Table::ActivityFacets,
+            &range,
+            Order::Ascending,
+            None,
+            &mut |found, bytes| {
+                let row = rows.next().unwrap_or(u64::MAX);
+                is_intact =
+                    found == key(row).as_bytes() && self.read_row(row, bytes, &head).is_some();
+                if is_intact { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        )?;
         let complete = is_intact && self.next >= head.next;
         if complete {
             Ok(())

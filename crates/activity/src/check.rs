@@ -157,6 +157,7 @@ impl Checking<'_> {
             Table::ActivitySegments,
             &prefix.range(),
             Order::Ascending,
+            None,
             &mut |key, bytes| {
                 let intact = match layout::segment_dimension(key) {
                     Some(0) if key >= rows.as_bytes() => times::read_row(bytes, &mut times),
@@ -230,7 +231,7 @@ impl Checking<'_> {
         let mut count = 0_u64;
         let prefix = layout::activity(self.environment, self.head.generation);
         let (table, range) = (Table::TransactionNotifications, prefix.range());
-        self.snapshot.scan(table, &range, Order::Ascending, &mut |_, bytes| {
+        self.snapshot.scan(table, &range, Order::Ascending, None, &mut |_, bytes| {
             for run in Runs::read(bytes).iter().flat_map(Runs::iter) {
                 let len = run.end.saturating_sub(run.start.max(floor));
                 count = count.saturating_add(len);

@@ -88,9 +88,9 @@ fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> 
     let mut is_gone = runs.iter().next().is_some();
     for run in runs.iter() {
         let range = layout::notifications_between(environment, run);
-        txn.scan(Table::Notifications, &range, Order::Ascending, &mut |_, _| {
+        txn.scan(Table::Notifications, &range, Order::Ascending, Some(1), &mut |_, _| {
             is_gone = false;
-            ControlFlow::Break(())
+            ControlFlow::Continue(())
         })?;
     }
     if is_gone {

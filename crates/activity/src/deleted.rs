@@ -32,7 +32,7 @@ pub(crate) fn all(
 ) -> Result<BTreeMap<u32, Set>> {
     let mut all = BTreeMap::new();
     let range = layout::activity(environment, generation).range();
-    snapshot.scan(Table::ActivityDeleted, &range, Order::Ascending, &mut |key, bytes| {
+    snapshot.scan(Table::ActivityDeleted, &range, Order::Ascending, None, &mut |key, bytes| {
         if let Some(segment) = key.last_chunk() {
             all.insert(u32::from_be_bytes(*segment), View::read(bytes).to_set());
         }

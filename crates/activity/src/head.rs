@@ -1,7 +1,5 @@
 //! How far the activity list of an environment goes, and how far its index.
 
-use std::ops::ControlFlow;
-
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
@@ -173,13 +171,8 @@ fn last(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
 ) -> Result<Option<Notification>> {
-    let mut last = None;
     let all = layout::notifications(environment).range();
-    snapshot.each(Table::Notifications, &all, Order::Descending, |_, notification| {
-        last = Some(notification);
-        ControlFlow::Break(())
-    })?;
-    Ok(last)
+    Ok(snapshot.first(Table::Notifications, &all, Order::Descending, 1)?.pop())
 }
 
 // FNV-1a. Everything that is created goes by the head, so that a wrong one would do harm.

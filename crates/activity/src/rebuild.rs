@@ -261,23 +261,17 @@ fn before(
     environment: EnvironmentId,
     ordinal: u64,
 ) -> Result<Timestamp> {
-    let mut before = Timestamp::MIN;
     let range = layout::notifications_between(environment, 0..ordinal);
-    snapshot.each(Table::Notifications, &range, Order::Descending, |_, last: Notification| {
-        before = last.created_at;
-        ControlFlow::Break(())
-    })?;
-    Ok(before)
+    let last: Vec<Notification> =
+        snapshot.first(Table::Notifications, &range, Order::Descending, 1)?;
+    Ok(last.first().map_or(Timestamp::MIN, |last| last.created_at))
 }
 
 fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
-    let mut first = 0;
     let all = layout::notifications(environment).range();
-    snapshot.each(Table::Notifications, &all, Order::Ascending, |_, found: Notification| {
-        first = found.id.ordinal().get();
-        ControlFlow::Break(())
-    })?;
-    Ok(first)
+    let first: Vec<Notification> =
+        snapshot.first(Table::Notifications, &all, Order::Ascending, 1)?;
+    Ok(first.first().map_or(0, |first| first.id.ordinal().get()))
 }
 
 // A rebuilding that was interrupted has left something behind, and nobody may take it for his own.
@@ -285,10 +279,10 @@ fn newest_generation(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Res
     let mut newest = 0;
     let prefix = layout::activity_generations(environment);
     for table in layout::ACTIVITY {
-        snapshot.scan(table, &prefix.range(), Order::Descending, &mut |key, _| {
+        snapshot.scan(table, &prefix.range(), Order::Descending, Some(1), &mut |key, _| {
             let generation = layout::activity_generation(key).unwrap_or_default();
             newest = newest.max(generation);
-            ControlFlow::Break(())
+            ControlFlow::Continue(())
         })?;
     }
     Ok(newest)

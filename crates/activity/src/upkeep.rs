@@ -81,13 +81,10 @@ fn clear(store: &dyn Store, environment: EnvironmentId, head: &Head) -> Result<u
     let entries = store::read(store, |snapshot| {
         let mut entries = Vec::new();
         for (table, range) in not_needed(environment, head) {
-            snapshot.scan(table, &range, Order::Ascending, &mut |key, _| {
+            let left = STEP - entries.len();
+            snapshot.scan(table, &range, Order::Ascending, Some(left), &mut |key, _| {
                 entries.push((table, key.to_vec()));
-                if entries.len() < STEP {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
+                ControlFlow::Continue(())
             })?;
             if entries.len() >= STEP {
                 break;

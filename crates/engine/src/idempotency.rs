@@ -6,7 +6,6 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::ops::ControlFlow;
 use store::{Order, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::resources::environments::hash;
@@ -121,16 +120,9 @@ impl Call<'_> {
         // More than are kept at a time, so that they get fewer.
         const AT_A_TIME: usize = 4;
         let environment = self.scope.environment_id();
-        let mut expired: Vec<StoredAnswer> = Vec::new();
         let range = layout::expired_answers(environment, self.now);
-        txn.each(Table::ExpiringAnswers, &range, Order::Ascending, |_, answer| {
-            expired.push(answer);
-            if expired.len() < AT_A_TIME {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
+        let mut expired: Vec<StoredAnswer> =
+            txn.first(Table::ExpiringAnswers, &range, Order::Ascending, AT_A_TIME)?;
         expired.extend(self.find(&*txn)?);
         for answer in expired {
             txn.remove(&answer)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::records::decode;
+use crate::record::decode;
 use crate::{Order, Prefix, Record, Result, Snapshot};
 
 /// Records, each with the bytes that it was decoded from. Where a snapshot has the same bytes, the
@@ -29,16 +29,16 @@ impl<R: Record> Decoded<R> {
     pub fn all(&self, snapshot: &dyn Snapshot, prefix: &Prefix) -> Result<Vec<Arc<R>>> {
         let mut records = Vec::new();
         let mut failure = None;
-        snapshot.scan(R::TABLE, &prefix.range(), Order::Ascending, &mut |key, bytes| match self
-            .record(key, bytes)
-        {
-            Ok(record) => {
-                records.push(record);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
+        snapshot.scan(R::TABLE, &prefix.range(), Order::Ascending, None, &mut |key, bytes| {
+            match self.record(key, bytes) {
+                Ok(record) => {
+                    records.push(record);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
             }
         })?;
         failure.map_or(Ok(records), Err)

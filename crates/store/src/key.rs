@@ -146,11 +146,6 @@ impl Prefix {
 }
 
 impl Key {
-    /// The key that an index entry has as its value.
-    pub(crate) fn stored(bytes: &[u8]) -> Self {
-        Self(bytes.to_vec())
-    }
-
     /// The bytes that the store sorts by.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -9,11 +9,16 @@ pub mod conformance;
 mod decoded;
 pub mod encoding;
 mod error;
+#[cfg(feature = "redb")]
+mod group_commit;
 mod key;
 pub mod layout;
 pub mod memory;
+#[cfg(feature = "redb")]
+mod overlay;
 mod pages;
 mod range;
+mod record;
 mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
@@ -23,7 +28,8 @@ pub use error::{Error, Result};
 pub use key::{Key, Prefix};
 pub use layout::Table;
 pub use pages::List;
-pub use records::{Entries, ReadRecords, Record, WriteRecords, read, write};
+pub use record::{Entries, Record};
+pub use records::{ReadRecords, WriteRecords, read, write};
 
 /// An ordered, transactional set of tables of byte keys and byte values.
 ///
@@ -62,16 +68,26 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
 /// A fixed view of every table.
 pub trait Snapshot {
-    /// Shows `visit` the value under `key`, and says whether there is one.
+    /// Calls `visit` with the value under `key`, and returns whether there is one.
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool>;
 
-    /// Shows `visit` the entries within `range`, in `order`, until it breaks. Bounds in the wrong
-    /// order have nothing within them.
+    /// Calls `visit` once for each of `keys`, in the order of `keys`: with the value under that
+    /// key, or with `None`. A key that occurs twice is visited twice.
+    ///
+    /// A remote backend gets all of the values in one round trip.
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()>;
+
+    /// Calls `visit` with the first `limit` entries within `range`, in `order`, until `visit`
+    /// breaks. `None` means all entries.
+    ///
+    /// A range whose start lies behind its end is empty. A remote backend fetches `limit` entries
+    /// and no more.
     fn scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()>;
 }
@@ -91,7 +107,10 @@ pub type ReadBody<'b> = dyn FnMut(&dyn Snapshot) -> Result<()> + 'b;
 /// What [`Store::write`] runs. It may be run again, so it has no effect outside the transaction.
 pub type WriteBody<'b> = dyn FnMut(&mut dyn Transaction) -> Result<Decision> + 'b;
 
-/// What a scan calls for each entry, with its key and its value.
+/// What [`Snapshot::get_many`] calls for each key: with its value, or with `None`.
+pub type VisitValue<'v> = dyn FnMut(Option<&[u8]>) + 'v;
+
+/// What [`Snapshot::scan`] calls for each entry, with its key and its value.
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// A run of keys.

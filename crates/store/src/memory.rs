@@ -12,7 +12,7 @@ use rpds::RedBlackTreeMapSync;
 
 use crate::{
     Decision, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
-    WriteBody, range,
+    VisitValue, WriteBody, range,
 };
 
 /// Keeps everything in memory. Clones share it, and the last of them takes it away.
@@ -63,18 +63,27 @@ impl Snapshot for Tables {
         Ok(true)
     }
 
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        let rows = self.0.get(&table);
+        for key in keys {
+            visit(rows.and_then(|rows| rows.get(*key)).map(Vec::as_slice));
+        }
+        Ok(())
+    }
+
     fn scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let (Some(rows), Some(bounds)) = (self.0.get(&table), range::borrow(range)) else {
             return Ok(());
         };
         let mut entries = rows.range::<[u8], _>(bounds);
-        while let Some((key, value)) = order.step(&mut entries) {
+        for (key, value) in order.first(limit, &mut entries) {
             if visit(key, value).is_break() {
                 break;
             }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
-use crate::records::{Record, corrupt, follow};
+use crate::record::{Batches, Record, Row, corrupt, follow};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
 /// A list of records: what it is made of, and which of them it shows.
@@ -41,12 +41,27 @@ impl<'l, R: Record> List<'l, R> {
     }
 }
 
-// An entry of a list.
-struct Entry {
+// An entry of a list: the sort value, and the record if it was read already.
+struct Entry<R> {
     sorted: Vec<u8>,
-    key: Vec<u8>,
-    value: Vec<u8>,
+    row: Row,
+    record: Option<R>,
 }
+
+// Called with each entry that a list shows: its sort value, key, value, and its record if it was
+// read already.
+type Found<'f, R> = dyn FnMut(&[u8], &[u8], &[u8], Option<R>) + 'f;
+
+// The first `limit` entries within `range`, whose keys have `part`.
+struct Span<'p> {
+    part: &'p Prefix,
+    range: KeyRange,
+    order: Order,
+    limit: usize,
+}
+
+// How many entries are read at a time, until enough records are found.
+const AT_A_TIME: usize = 256;
 
 /// The page of `list` that `request` asks for.
 pub(crate) fn page<R: Record>(
@@ -68,23 +83,23 @@ pub(crate) fn page<R: Record>(
     if let Place::Before(_) = request.place {
         found.reverse();
     }
-    let cursor = |entry: Option<&Entry>| entry.map(|entry| reader.cursor(entry));
+    let cursor = |entry: Option<&Entry<R>>| entry.map(|entry| reader.cursor(entry));
     let (start, end) = (cursor(found.first()), cursor(found.last()));
     let (has_previous, has_next) = match request.place {
         Place::Start => (false, goes_on),
         Place::After(_) => (reader.goes_on_behind(start.as_ref(), backwards)?, goes_on),
         Place::Before(_) => (goes_on, reader.goes_on_behind(end.as_ref(), forwards)?),
     };
-    let counted = match (&request.place, &end) {
+    let total = Total::of(match (&request.place, &end) {
         (Place::Start, _) if !goes_on => found.len(),
         (Place::Start, Some(end)) => found.len() + reader.count(Some((end, forwards)))?,
         _ => reader.count(None)?,
-    };
+    });
     Ok(Page {
         next: end.filter(|_| has_next),
         previous: start.filter(|_| has_previous),
-        data: found.iter().map(|entry| reader.record(entry)).collect::<Result<_>>()?,
-        total: Total::of(counted),
+        data: reader.records(found)?,
+        total,
     })
 }
 
@@ -96,15 +111,12 @@ struct Reader<'r, S: ?Sized, R> {
 
 impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     // The first `limit` entries on the far side of `bound`, as seen in `order`.
-    fn read(&self, bound: Option<&Bound>, order: Order, limit: usize) -> Result<Vec<Entry>> {
+    fn read(&self, bound: Option<&Bound>, order: Order, limit: usize) -> Result<Vec<Entry<R>>> {
         let mut found = Vec::new();
         for part in &self.list.parts {
-            let range = part.beyond(bound, order);
-            let before = found.len();
-            self.each(part, &range, order, |sorted, key, value| {
-                let (sorted, key, value) = (sorted.to_vec(), key.to_vec(), value.to_vec());
-                found.push(Entry { sorted, key, value });
-                go_on_if(found.len() - before < limit)
+            let span = Span { part, range: part.beyond(bound, order), order, limit };
+            self.first(&span, &mut |sorted, key, value, record| {
+                found.push(Entry { sorted: sorted.to_vec(), row: Row::new(key, value), record });
             })?;
         }
         if self.list.parts.len() > 1 {
@@ -126,12 +138,8 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
                 None => part.range(),
                 Some((cursor, order)) => part.beyond(Some(&Bound::Excluded(cursor.clone())), order),
             };
-            if count < limit {
-                self.each(part, &range, Order::Ascending, |_, _, _| {
-                    count += 1;
-                    go_on_if(count < limit)
-                })?;
-            }
+            let span = Span { part, range, order: Order::Ascending, limit: limit - count };
+            self.first(&span, &mut |_, _, _, _| count += 1)?;
         }
         Ok(count)
     }
@@ -142,49 +150,80 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         Ok(!self.read(Some(&bound), order, 1)?.is_empty())
     }
 
-    // Shows `visit` the entries within `range` that the list shows: what they are sorted by, their
-    // keys and their values.
-    fn each(
+    // Calls `visit` with those entries of `span` that the list shows.
+    fn first(&self, span: &Span<'_>, visit: &mut Found<'_, R>) -> Result<()> {
+        match self.list.shown {
+            Shown::All => self.first_by_text(span, Some(span.limit), &|_| true, visit),
+            Shown::ByText(shows) => self.first_by_text(span, None, shows, visit),
+            Shown::ByRecord(shows) => self.first_by_record(span, shows, visit),
+        }
+    }
+
+    fn first_by_text(
         &self,
-        part: &Prefix,
-        range: &KeyRange,
-        order: Order,
-        mut visit: impl FnMut(&[u8], &[u8], &[u8]) -> ControlFlow<()>,
+        span: &Span<'_>,
+        scanned: Option<usize>,
+        shows: &dyn Fn(&[u8]) -> bool,
+        visit: &mut Found<'_, R>,
     ) -> Result<()> {
+        let Span { part, range, order, limit } = span;
+        let mut left = *limit;
         let mut failure = None;
-        self.snapshot.scan(self.list.table, range, order, &mut |key, value| match self
-            .shown(part, key, value)
-        {
-            Ok(Some(sorted)) => visit(sorted, key, value),
-            Ok(None) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
+        self.snapshot.scan(self.list.table, range, *order, scanned, &mut |key, value| {
+            match self.split(part, key) {
+                Ok((sorted, text)) if left > 0 && shows(text) => {
+                    left -= 1;
+                    visit(sorted, key, value, None);
+                }
+                Ok(_) => {}
+                Err(error) => failure = Some(error),
             }
+            go_on_if(left > 0 && failure.is_none())
         })?;
         failure.map_or(Ok(()), Err)
     }
 
-    // What an entry is sorted by, if the list shows it.
-    fn shown<'k>(&self, part: &Prefix, key: &'k [u8], value: &[u8]) -> Result<Option<&'k [u8]>> {
-        let rest = part.rest(key);
-        let split = self.request.order_by.sort_len(rest).and_then(|len| rest.split_at_checked(len));
-        let unsorted = || corrupt(self.list.table, "an entry is not sorted as its list is");
-        let (sorted, text) = split.ok_or_else(unsorted)?;
-        let shown = match self.list.shown {
-            Shown::All => true,
-            Shown::ByText(shows) => shows(text),
-            Shown::ByRecord(shows) => shows(&follow(self.snapshot, self.list.table, key, value)?),
-        };
-        Ok(shown.then_some(sorted))
+    fn first_by_record(
+        &self,
+        span: &Span<'_>,
+        shows: &dyn Fn(&R) -> bool,
+        visit: &mut Found<'_, R>,
+    ) -> Result<()> {
+        let (mut left, mut size) = (span.limit, span.limit.min(AT_A_TIME));
+        let mut batches =
+            Batches::new(self.snapshot, self.list.table, span.range.clone(), span.order);
+        while left > 0
+            && let Some(rows) = batches.next(size)?
+        {
+            let records = follow(self.snapshot, self.list.table, &rows)?;
+            let matching = rows.iter().zip(records).filter(|(_, record)| shows(record));
+            for (row, record) in matching.take(left) {
+                left -= 1;
+                let (sorted, _) = self.split(span.part, &row.key)?;
+                visit(sorted, &row.key, &row.value, Some(record));
+            }
+            size = AT_A_TIME.min(2 * size);
+        }
+        Ok(())
     }
 
-    fn cursor(&self, entry: &Entry) -> Cursor {
+    // The sort value of an entry, and the text behind it.
+    fn split<'k>(&self, part: &Prefix, key: &'k [u8]) -> Result<(&'k [u8], &'k [u8])> {
+        let rest = part.rest(key);
+        let split = self.request.order_by.sort_len(rest).and_then(|len| rest.split_at_checked(len));
+        split.ok_or_else(|| corrupt(self.list.table, "an entry is not sorted as its list is"))
+    }
+
+    fn cursor(&self, entry: &Entry<R>) -> Cursor {
         Cursor::at(self.request.list, self.request.order_by, &entry.sorted)
     }
 
-    fn record(&self, entry: &Entry) -> Result<R> {
-        follow(self.snapshot, self.list.table, &entry.key, &entry.value)
+    fn records(&self, entries: Vec<Entry<R>>) -> Result<Vec<R>> {
+        if let Shown::ByRecord(_) = self.list.shown {
+            return Ok(entries.into_iter().filter_map(|entry| entry.record).collect());
+        }
+        let rows: Vec<Row> = entries.into_iter().map(|entry| entry.row).collect();
+        follow(self.snapshot, self.list.table, &rows)
     }
 }
 

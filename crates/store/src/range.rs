@@ -1,13 +1,14 @@
-//! What every backend has to know about a run of keys.
+//! Ranges of keys, as the backends in this crate read them.
 
+use std::iter;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use crate::{KeyRange, Order};
 
-/// A run of borrowed keys that is not empty by its bounds alone, as ordered maps demand it.
+/// A range of borrowed keys whose start does not lie behind its end. Ordered maps demand that.
 pub(crate) type KeySpan<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
-/// The same range over borrowed keys, or nothing if no key can lie in it.
+/// The same range over borrowed keys. Returns `None` if its bounds leave room for no key.
 pub(crate) fn borrow((start, end): &KeyRange) -> Option<KeySpan<'_>> {
     let empty = match (start, end) {
         (Unbounded, _) | (_, Unbounded) => false,
@@ -21,7 +22,16 @@ pub(crate) fn borrow((start, end): &KeyRange) -> Option<KeySpan<'_>> {
 }
 
 impl Order {
-    /// Takes the next entry off the end this order starts at.
+    /// The first `limit` of `entries`, or all of them, in this order.
+    pub(crate) fn first<I: DoubleEndedIterator>(
+        self,
+        limit: Option<usize>,
+        mut entries: I,
+    ) -> impl Iterator<Item = I::Item> {
+        iter::from_fn(move || self.step(&mut entries)).take(limit.unwrap_or(usize::MAX))
+    }
+
+    /// Takes the next entry off the end at which this order starts.
     pub(crate) fn step<I: DoubleEndedIterator>(self, entries: &mut I) -> Option<I::Item> {
         match self {
             Order::Ascending => entries.next(),

@@ -146,6 +146,11 @@ impl Op {
                 let mut visit = |value: &[u8]| seen.push((key.clone(), value.to_vec()));
                 let found = transaction.get(place.table(), &key, &mut visit)?;
                 assert_eq!(found, seen.len() == 1, "a get says something else than it shows");
+                let mut many = Vec::new();
+                let mut visit = |value: Option<&[u8]>| many.push(value.map(<[u8]>::to_vec));
+                transaction.get_many(place.table(), &[&key, &key], &mut visit)?;
+                let one = seen.first().map(|(_, value)| value.clone());
+                assert_eq!(many, [one.clone(), one], "a get of many shows something else");
             }
             Op::Scan { place, range, descending, limit } => {
                 let order = if descending { Order::Descending } else { Order::Ascending };
@@ -154,7 +159,15 @@ impl Op {
                     let is_over = seen.len() > usize::from(limit);
                     if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
-                transaction.scan(place.table(), &keys(range), order, &mut visit)?;
+                transaction.scan(place.table(), &keys(range), order, None, &mut visit)?;
+                let mut first = Seen::new();
+                let mut visit = |key: &[u8], value: &[u8]| {
+                    first.push((key.to_vec(), value.to_vec()));
+                    ControlFlow::Continue(())
+                };
+                let limit = Some(usize::from(limit) + 1);
+                transaction.scan(place.table(), &keys(range), order, limit, &mut visit)?;
+                assert_eq!(first, seen, "a limited scan shows something else");
             }
         }
         Ok(seen)

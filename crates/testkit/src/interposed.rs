@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use store::memory::MemoryStore;
 use store::{
     Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
-    WriteBody,
+    VisitValue, WriteBody,
 };
 
 use crate::tables::{Entry, dump};
@@ -24,10 +24,10 @@ pub struct Interposed(Arc<State>);
 /// A place in the work of a store at which a plan takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Before any call: the beginning of a read or a write, a get, a scan, a put, a delete, a
-    /// commit.
+    /// Before any call: the beginning of a read or a write, a get of one or many, a scan, a put, a
+    /// delete, a commit.
     Call,
-    /// After a get, a scan, a put, a delete or a commit that has succeeded.
+    /// After a get of one or many, a scan, a put, a delete or a commit that has succeeded.
     Called,
     /// Before a read or a write begins.
     Begin,
@@ -46,6 +46,7 @@ pub enum Call {
     Read,
     Write,
     Get(Table, Vec<u8>),
+    GetMany(Table, Vec<Vec<u8>>),
     Scan(Table),
     Put(Table, Vec<u8>),
     Delete(Table, Vec<u8>),
@@ -315,14 +316,20 @@ impl Snapshot for View<'_> {
         self.around(|| Call::Get(table, key.into()), || self.snapshot.get(table, key, visit))
     }
 
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        let call = || Call::GetMany(table, keys.iter().map(|key| key.to_vec()).collect());
+        self.around(call, || self.snapshot.get_many(table, keys, visit))
+    }
+
     fn scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.around(|| Call::Scan(table), || self.snapshot.scan(table, range, order, visit))
+        self.around(|| Call::Scan(table), || self.snapshot.scan(table, range, order, limit, visit))
     }
 }
 
@@ -337,14 +344,19 @@ impl Snapshot for Draft<'_> {
         self.view().get(table, key, visit)
     }
 
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.view().get_many(table, keys, visit)
+    }
+
     fn scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.view().scan(table, range, order, visit)
+        self.view().scan(table, range, order, limit, visit)
     }
 }
 

@@ -147,7 +147,7 @@ impl Records<'_> {
 
 fn entries(snapshot: &dyn Snapshot, table: Table) -> store::Result<Vec<Entry>> {
     let mut entries = Vec::new();
-    snapshot.scan(table, &EVERYTHING, Order::Ascending, &mut |key, value| {
+    snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
         entries.push((table, key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     })?;

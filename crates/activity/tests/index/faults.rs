@@ -153,7 +153,7 @@ pub(crate) fn entries(snapshot: &dyn Snapshot, table: Table) -> Vec<(Vec<u8>, Ve
         entries.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     };
-    snapshot.scan(table, &range, Order::Ascending, &mut visit).unwrap();
+    snapshot.scan(table, &range, Order::Ascending, None, &mut visit).unwrap();
     entries
 }
 

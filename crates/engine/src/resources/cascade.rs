@@ -1,7 +1,5 @@
 //! Removing what depends on something that is being deleted.
 
-use std::ops::ControlFlow;
-
 use store::{Order, Prefix, ReadRecords, Record, Table, Transaction, WriteRecords};
 
 use crate::Result;
@@ -30,15 +28,8 @@ impl<'t> Cascade<'t> {
         if self.left == 0 {
             return Ok(());
         }
-        let mut dependents: Vec<R> = Vec::new();
-        self.txn.each(table, &prefix.range(), Order::Ascending, |_, dependent| {
-            dependents.push(dependent);
-            if dependents.len() < self.left {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
+        let range = prefix.range();
+        let dependents: Vec<R> = self.txn.first(table, &range, Order::Ascending, self.left)?;
         self.left -= dependents.len();
         dependents.iter().try_for_each(|dependent| Ok(self.txn.remove(dependent)?))
     }

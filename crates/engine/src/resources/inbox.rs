@@ -64,8 +64,8 @@ impl Inbox<'_> {
             let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
             let prefix = layout::messages(self.scope.environment_id(), subscriber.id);
             Ok(InboxCounts {
-                unseen: snapshot.count(Table::UnseenMessages, &prefix, usize::MAX)?,
-                unread: snapshot.count(Table::UnreadMessages, &prefix, usize::MAX)?,
+                unseen: snapshot.count(Table::UnseenMessages, &prefix, None)?,
+                unread: snapshot.count(Table::UnreadMessages, &prefix, None)?,
             })
         })
     }

@@ -1,20 +1,19 @@
 //! Operations on the activity list.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::slice;
 
 use activity::{Check, Filter, Term};
 use domain::context::ContextFilter;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
-use domain::notification::{
-    Notification, NotificationPage, NotificationQuery, NotificationSubscriber, NotificationTemplate,
-};
+use domain::notification::{Notification, NotificationPage, NotificationQuery, Ordinal};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::topic::fold;
+use domain::workflow::Workflow;
 use serde_json::json;
-use store::{Order, ReadRecords, Snapshot, Table, layout};
+use store::{Key, Order, ReadRecords, Snapshot, Table, layout};
 
 use crate::idempotency::Step;
 use crate::resources::workflows;
@@ -60,7 +59,7 @@ impl Notifications<'_> {
     pub fn get(&self, id: NotificationId) -> Result<Notification> {
         self.scope.read(|snapshot| {
             let mut notification = get(self.scope, snapshot, id)?;
-            Names::default().fill_in(self.scope, snapshot, &mut notification)?;
+            fill_in(self.scope, snapshot, slice::from_mut(&mut notification))?;
             Ok(notification)
         })
     }
@@ -78,14 +77,10 @@ impl Notifications<'_> {
             let environment = self.scope.environment_id();
             let index = self.scope.engine.activity();
             let found = index.find(snapshot, environment, &filter, skip, limit + 1)?;
-            let mut names = Names::default();
-            let mut data = Vec::with_capacity(limit);
-            for ordinal in found.iter().take(limit) {
-                let key = layout::notification(environment, *ordinal);
-                let mut notification = snapshot.follow(Table::ActivitySegments, &key)?;
-                names.fill_in(self.scope, snapshot, &mut notification)?;
-                data.push(notification);
-            }
+            let key = |ordinal: &Ordinal| layout::notification(environment, *ordinal);
+            let keys: Vec<Key> = found.iter().take(limit).map(key).collect();
+            let mut data = snapshot.targets(Table::ActivitySegments, &keys)?;
+            fill_in(self.scope, snapshot, &mut data)?;
             let has_more = found.len() > limit;
             Ok(NotificationPage { has_more, data, page_size: limit, page: query.page })
         })
@@ -240,12 +235,18 @@ fn named_subscribers(
         let called = called.map(|key| snapshot.find::<Subscriber>(&key)).ok().transpose()?;
         found.extend(called.flatten().map(|subscriber| subscriber.id));
         let (search, everybody) = (fold(search), layout::emails(environment).range());
-        snapshot.scan(Table::SubscriberEmails, &everybody, Order::Ascending, &mut |key, _| {
-            let entry = layout::subscriber_of_email(key);
-            let has = |(email, id)| fold(email).contains(&search).then_some(id);
-            found.extend(entry.and_then(has));
-            ControlFlow::Continue(())
-        })?;
+        snapshot.scan(
+            Table::SubscriberEmails,
+            &everybody,
+            Order::Ascending,
+            None,
+            &mut |key, _| {
+                let entry = layout::subscriber_of_email(key);
+                let has = |(email, id)| fold(email).contains(&search).then_some(id);
+                found.extend(entry.and_then(has));
+                ControlFlow::Continue(())
+            },
+        )?;
     }
     Ok(found)
 }
@@ -266,37 +267,26 @@ fn named_workflows(
     Ok(found)
 }
 
-/// The subscribers and workflows of a list, each looked up once.
-#[derive(Default)]
-struct Names {
-    subscribers: HashMap<InternalSubscriberId, Option<NotificationSubscriber>>,
-    templates: HashMap<WorkflowId, Option<NotificationTemplate>>,
-}
-
-impl Names {
-    fn fill_in(
-        &mut self,
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
-        notification: &mut Notification,
-    ) -> Result<()> {
-        let id = notification.subscriber_id;
-        notification.subscriber = match self.subscribers.entry(id) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => {
-                let key = layout::subscriber_id(scope.environment_id(), id);
-                let subscriber = snapshot.find_by::<Subscriber>(Table::SubscriberIds, &key)?;
-                unknown.insert(subscriber.as_ref().map(NotificationSubscriber::from)).clone()
-            }
-        };
-        let Some(id) = notification.workflow_id else { return Ok(()) };
-        notification.template = match self.templates.entry(id) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => {
-                let workflow = workflows::find_by_id(scope, snapshot, id)?;
-                unknown.insert(workflow.as_ref().map(NotificationTemplate::from)).clone()
-            }
-        };
-        Ok(())
+// Fills in the subscribers and the workflows of `notifications`, those that still exist.
+fn fill_in(
+    scope: &Scope,
+    snapshot: &dyn Snapshot,
+    notifications: &mut [Notification],
+) -> Result<()> {
+    let environment = scope.environment_id();
+    let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
+    let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();
+    let found = snapshot.find_many_by::<Subscriber>(Table::SubscriberIds, &keys)?;
+    let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
+    let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
+    let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
+    let workflows: HashMap<_, _> =
+        ids.into_iter().zip(snapshot.find_many::<Workflow>(&keys)?).collect();
+    for notification in notifications {
+        let subscriber = subscribers.get(&notification.subscriber_id);
+        notification.subscriber = subscriber.and_then(Option::as_ref).map(Into::into);
+        let workflow = notification.workflow_id.and_then(|id| workflows.get(&id)?.as_ref());
+        notification.template = workflow.map(Into::into);
     }
+    Ok(())
 }

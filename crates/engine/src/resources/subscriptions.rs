@@ -180,7 +180,7 @@ impl Topics<'_> {
             }
             let prefix = layout::topic_subscriber(topic.environment_id, topic.id, subscriber.id);
             let max = Subscription::MAX_OF_SUBSCRIBER;
-            if txn.count(Table::TopicSubscribers, &prefix, max)? == max {
+            if txn.count(Table::TopicSubscribers, &prefix, Some(max))? == max {
                 return Ok(Err(SubscriptionError::limit_exceeded(id)));
             }
         }

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use crate::{Decision, KeyRange, Order, Snapshot, Store, Table, Transaction};
 
+pub mod gets;
 pub mod scans;
 pub mod transactions;
 
@@ -20,7 +21,6 @@ macro_rules! conformance_tests {
         $crate::conformance_tests! { $store;
             transactions:
             shows_what_was_committed
-            shows_a_value_once
             the_last_put_wins
             keeps_any_bytes
             deletes_what_is_not_there
@@ -35,13 +35,21 @@ macro_rules! conformance_tests {
             writers_are_alone
             commits_are_seen_in_order;
 
+            gets:
+            shows_a_value_once
+            a_get_of_many_shows_each_key_in_order
+            a_get_of_many_stays_in_its_table
+            a_get_of_many_in_a_transaction_sees_its_changes;
+
             scans:
             scans_in_both_orders
             scans_within_any_bounds
             a_scan_stays_in_its_table
             a_scan_stops_when_told
+            a_scan_shows_as_many_as_its_limit
             a_scan_in_a_transaction_merges_its_changes
-            a_scan_in_a_transaction_stops_when_told;
+            a_scan_in_a_transaction_stops_when_told
+            a_scan_in_a_transaction_counts_what_it_shows;
         }
     };
     ($store:expr; $($about:ident: $($law:ident)*;)*) => {
@@ -113,6 +121,6 @@ fn scan(snapshot: &(impl Snapshot + ?Sized), range: &KeyRange, order: Order) -> 
         entries.push(format!("{}={}", text(key), text(value)));
         ControlFlow::Continue(())
     };
-    snapshot.scan(ROWS, range, order, &mut visit).unwrap();
+    snapshot.scan(ROWS, range, order, None, &mut visit).unwrap();
     entries
 }

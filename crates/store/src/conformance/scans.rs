@@ -4,7 +4,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::{ControlFlow, RangeBounds};
 
 use super::{EVERYTHING, NEIGHBOURS, ROWS, commit, dump, read, scan, set, text, write};
-use crate::{Decision, Order, Snapshot, Store};
+use crate::{Decision, KeyRange, Order, Snapshot, Store};
 
 /// A scan shows entries in the order of their bytes, or in the opposite one.
 pub fn scans_in_both_orders(store: &dyn Store) {
@@ -19,7 +19,7 @@ pub fn scans_in_both_orders(store: &dyn Store) {
             keys.push(key.to_vec());
             ControlFlow::Continue(())
         };
-        snapshot.scan(ROWS, &EVERYTHING, order, &mut visit).unwrap();
+        snapshot.scan(ROWS, &EVERYTHING, order, None, &mut visit).unwrap();
         keys
     };
     read(store, |snapshot| {
@@ -76,6 +76,23 @@ pub fn a_scan_stops_when_told(store: &dyn Store) {
     });
 }
 
+/// A scan shows its first entries, as many as its limit, of those within its bounds.
+pub fn a_scan_shows_as_many_as_its_limit(store: &dyn Store) {
+    commit(store, &[("a", Some("")), ("b", Some("")), ("c", Some("")), ("d", Some(""))]);
+    let within = (Excluded(b"a".into()), Unbounded);
+    read(store, |snapshot| {
+        for limit in 0..5 {
+            let first =
+                |expected: &[&str]| expected.iter().take(limit).copied().collect::<String>();
+            let shown = |range, order| first_of(snapshot, range, order, limit);
+            assert_eq!(shown(&EVERYTHING, Order::Ascending), first(&["a", "b", "c", "d"]));
+            assert_eq!(shown(&EVERYTHING, Order::Descending), first(&["d", "c", "b", "a"]));
+            assert_eq!(shown(&within, Order::Ascending), first(&["b", "c", "d"]));
+            assert_eq!(shown(&within, Order::Descending), first(&["d", "c", "b"]));
+        }
+    });
+}
+
 /// A scan in a transaction shows the entries as they would be after it.
 pub fn a_scan_in_a_transaction_merges_its_changes(store: &dyn Store) {
     let before = [("b", Some("1")), ("c", Some("1")), ("d", Some("1")), ("f", Some("1"))];
@@ -118,12 +135,46 @@ pub fn a_scan_in_a_transaction_stops_when_told(store: &dyn Store) {
     });
 }
 
+/// The limit of a scan in a transaction counts the entries that it shows, not those from before
+/// that were changed or removed.
+pub fn a_scan_in_a_transaction_counts_what_it_shows(store: &dyn Store) {
+    commit(store, &[("b", Some("")), ("c", Some("")), ("e", Some("")), ("f", Some(""))]);
+    write(store, |transaction| {
+        for (key, change) in [("a", Some("")), ("b", None), ("c", Some("changed")), ("e", None)] {
+            set(transaction, key, change);
+        }
+        for limit in 0..5 {
+            let first =
+                |expected: [&str; 3]| expected.iter().take(limit).copied().collect::<String>();
+            let shown = |order| first_of(transaction, &EVERYTHING, order, limit);
+            assert_eq!(shown(Order::Ascending), first(["a", "c", "f"]));
+            assert_eq!(shown(Order::Descending), first(["f", "c", "a"]));
+        }
+        Decision::Abort
+    });
+}
+
+fn first_of(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &KeyRange,
+    order: Order,
+    limit: usize,
+) -> String {
+    let mut keys = String::new();
+    let mut visit = |key: &[u8], _: &[u8]| {
+        keys += &text(key);
+        ControlFlow::Continue(())
+    };
+    snapshot.scan(ROWS, range, order, Some(limit), &mut visit).unwrap();
+    keys
+}
+
 fn first_two(snapshot: &(impl Snapshot + ?Sized), order: Order) -> Vec<String> {
     let mut keys = Vec::new();
     let mut visit = |key: &[u8], _: &[u8]| {
         keys.push(text(key));
         if keys.len() < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    snapshot.scan(ROWS, &EVERYTHING, order, &mut visit).unwrap();
+    snapshot.scan(ROWS, &EVERYTHING, order, None, &mut visit).unwrap();
     keys
 }

@@ -14,20 +14,6 @@ pub fn shows_what_was_committed(store: &dyn Store) {
     assert_eq!(dump(store), ["bob=2"]);
 }
 
-/// A get shows the value once and says so, or shows nothing and says that.
-pub fn shows_a_value_once(store: &dyn Store) {
-    commit(store, &[("ada", Some("1"))]);
-    read(store, |snapshot| {
-        for (key, expected) in [("ada", &["1"][..]), ("ad", &[]), ("adam", &[])] {
-            let mut shown = Vec::new();
-            let mut visit = |value: &[u8]| shown.push(text(value));
-            let found = snapshot.get(ROWS, key.as_bytes(), &mut visit).unwrap();
-            assert_eq!(shown, expected);
-            assert_eq!(found, !expected.is_empty());
-        }
-    });
-}
-
 /// A put takes the place of the one before it, in its own transaction or in an earlier one.
 pub fn the_last_put_wins(store: &dyn Store) {
     commit(store, &[("ada", Some("1")), ("ada", Some("2"))]);
@@ -99,18 +85,22 @@ pub fn a_panic_leaves_nothing(store: &dyn Store) {
     check_unchanged(store);
 }
 
-/// A panic of a reader, or of what he has a value shown to, goes on, and the store with it.
+/// A panic of a reader or of its visitor goes on, and the store works afterwards.
 pub fn a_panic_of_a_reader_goes_on(store: &dyn Store) {
     commit(store, &[("ada", Some("1")), ("bob", Some("2"))]);
-    let bodies: [fn(&dyn Snapshot); 3] = [
+    let bodies: [fn(&dyn Snapshot); 4] = [
         |_| resume_unwind(Box::new("on purpose")),
         |snapshot| {
             let mut visit = |_: &[u8]| resume_unwind(Box::new("on purpose"));
             snapshot.get(ROWS, b"ada", &mut visit).unwrap();
         },
         |snapshot| {
+            let mut visit = |_: Option<&[u8]>| resume_unwind(Box::new("on purpose"));
+            snapshot.get_many(ROWS, &[b"ada"], &mut visit).unwrap();
+        },
+        |snapshot| {
             let mut visit = |_: &[u8], _: &[u8]| resume_unwind(Box::new("on purpose"));
-            snapshot.scan(ROWS, &EVERYTHING, Order::Ascending, &mut visit).unwrap();
+            snapshot.scan(ROWS, &EVERYTHING, Order::Ascending, None, &mut visit).unwrap();
         },
     ];
     for body in bodies {

@@ -29,7 +29,7 @@ use super::{
     transaction, translation, translation_group, translation_ids, workflow, workflow_identifier,
     workflow_preferences,
 };
-use crate::records::{Entries, Record};
+use crate::record::{Entries, Record};
 use crate::{Key, Prefix};
 
 impl Record for Environment {

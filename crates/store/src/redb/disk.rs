@@ -1,4 +1,4 @@
-//! What redb has on disk, as of one moment.
+//! A snapshot of a redb file.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use redb::{
 
 use super::failure::{Failure, attempt, caught};
 use super::handle::Handle;
-use crate::{KeyRange, Order, Result, Snapshot, Table, Visit, range};
+use crate::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue, range};
 
 /// A redb table of ours.
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -68,20 +68,39 @@ impl<'s> Disk<'s> {
         Ok(true)
     }
 
+    fn try_get_many(
+        &self,
+        table: Table,
+        keys: &[&[u8]],
+        visit: &mut VisitValue<'_>,
+    ) -> result::Result<(), Failure> {
+        let rows = self.open(table)?;
+        for key in keys {
+            let Some(rows) = &rows else {
+                visit(None);
+                continue;
+            };
+            let found = attempt("read an entry", || ReadableTable::get(&**rows, *key))?;
+            visit(found.as_ref().map(|value| caught(|| value.value())).transpose()?);
+        }
+        Ok(())
+    }
+
     fn try_scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> result::Result<(), Failure> {
         let (Some(rows), Some(span)) = (self.open(table)?, range::borrow(range)) else {
             return Ok(());
         };
         let mut entries = attempt("read a range", || ReadableTable::range::<&[u8]>(&*rows, span))?;
-        while let Some((key, value)) =
-            attempt("read a range", || order.step(&mut entries).transpose())?
-        {
+        for _ in 0..limit.unwrap_or(usize::MAX) {
+            let next = attempt("read a range", || order.step(&mut entries).transpose())?;
+            let Some((key, value)) = &next else { break };
             let (key, value) = caught(|| (key.value(), value.value()))?;
             if let ControlFlow::Break(()) = visit(key, value) {
                 break;
@@ -96,13 +115,18 @@ impl Snapshot for Disk<'_> {
         self.try_get(table, key, visit).map_err(|failure| failure.at(self.path))
     }
 
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.try_get_many(table, keys, visit).map_err(|failure| failure.at(self.path))
+    }
+
     fn scan(
         &self,
         table: Table,
         range: &KeyRange,
         order: Order,
+        limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.try_scan(table, range, order, visit).map_err(|failure| failure.at(self.path))
+        self.try_scan(table, range, order, limit, visit).map_err(|failure| failure.at(self.path))
     }
 }

@@ -1,48 +1,44 @@
-//! A store that remembers: one file, kept by redb.
+//! A store in one file, kept by redb.
 //!
-//! What is special about it is group commit, which `queue.rs` tells about: callers share a sync of
-//! the disk, and still nobody hears `Ok` before their changes are durable.
+//! Concurrent callers share a sync of the disk, as `group_commit` describes. Each call returns
+//! `Ok` when its changes are durable, and not before.
 
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use parking_lot::Mutex;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-use self::changes::Changes;
-use self::disk::Disk;
+use self::disk::{Disk, rows};
 use self::failure::{Failure, attempt};
 use self::handle::Handle;
-use self::queue::{News, Queue, Ticket};
-use self::transaction::Layered;
-use crate::{Decision, Error, ReadBody, Result, Store, WriteBody};
+use crate::group_commit::{Base, GroupCommit};
+use crate::overlay::Changes;
+use crate::{Error, ReadBody, Result, Store, WriteBody};
 
-mod changes;
 mod disk;
 mod failure;
 mod gate;
 mod handle;
 mod meta;
 mod open;
-mod queue;
-mod transaction;
 
-/// Keeps everything in one file, which nobody else can open meanwhile.
-pub struct RedbStore {
+/// A store in one file. No other process can open the file meanwhile.
+pub struct RedbStore(GroupCommit<DatabaseFile>);
+
+struct DatabaseFile {
     database: Handle,
     path: PathBuf,
-    queue: Mutex<Queue>,
 }
 
-/// How to open a [`RedbStore`].
+/// Options of a [`RedbStore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedbOptions {
-    /// How many bytes of the file may be kept in memory.
+    /// Size of the cache of pages, in bytes; 64 MiB by default.
     pub cache_bytes: usize,
-    /// Whether to check every page of the file before it is used. Without, a page that was
-    /// changed behind the store's back is found out when it makes no sense, and not before.
+    /// Whether to check every page of the file when it is opened; `false` by default. Otherwise a
+    /// damaged page is noticed when it is read, if its content makes no sense.
     pub verify: bool,
 }
 
@@ -53,12 +49,22 @@ impl Default for RedbOptions {
 }
 
 impl RedbStore {
-    /// Opens the file at `path`, or creates it. A file that is not a store is left as it is.
+    /// Opens the file at `path` with the default options, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Self::open_with).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &RedbOptions::default())
     }
 
-    /// Opens the file at `path` in the way `options` say, or creates it.
+    /// Opens the file at `path`, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unopenable`] if the operating system refuses; [`Error::AlreadyOpen`] if the file is
+    /// open already; [`Error::NotOurs`], [`Error::NewerFormat`] or [`Error::Damaged`] if this
+    /// version cannot use the file, which stays as it is.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
@@ -67,7 +73,11 @@ impl RedbStore {
         Self::open_storage(storage.map_err(|failure| failure.at(path))?, path, options)
     }
 
-    /// Opens what lies in `storage`, which errors call `name`, or creates it there.
+    /// Opens the store in `storage`, or creates it. Errors name it `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Self::open_with).
     pub fn open_storage(
         storage: impl StorageBackend,
         name: impl Into<PathBuf>,
@@ -75,52 +85,55 @@ impl RedbStore {
     ) -> Result<Self> {
         let path = name.into();
         let database = open::open(Box::new(storage), &path, options)?;
-        Ok(Self { database, path, queue: Mutex::default() })
-    }
-
-    fn wait(&self, ticket: &Ticket) -> Result<(), Failure> {
-        match ticket.wait() {
-            News::Lead => self.lead(),
-            News::Over(outcome) => outcome,
-        }
-    }
-
-    /// Commits the pending batch, which the caller waits for.
-    fn lead(&self) -> Result<(), Failure> {
-        let changes = self.queue.lock().take();
-        let outcome = attempt("commit a transaction", || self.commit(&changes));
-        self.queue.lock().settle(&outcome);
-        outcome
-    }
-
-    fn commit(&self, changes: &Changes) -> Result<(), redb::Error> {
-        let transaction = self.database.get()?.begin_write()?;
-        changes.apply(&transaction)?;
-        Ok(transaction.commit()?)
+        Ok(Self(GroupCommit::new(DatabaseFile { database, path })))
     }
 }
 
 impl Store for RedbStore {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        body(&Disk::now(&self.database, &self.path)?)
+        self.0.read(body)
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        let mut queue = self.queue.lock();
-        let mut transaction = Layered::new(queue.layers(), &self.database, &self.path);
-        let changes = match body(&mut transaction)? {
-            Decision::Commit => transaction.into_changes(),
-            Decision::Abort => Changes::default(),
-        };
-        let ticket = queue.join(changes);
-        drop(queue);
-        let outcome = ticket.map_or(Ok(()), |ticket| self.wait(&ticket));
-        outcome.map_err(|failure| failure.at(&self.path))
+        self.0.write(body)
+    }
+}
+
+impl Base for DatabaseFile {
+    type Snapshot<'s> = Disk<'s>;
+    type Failure = Failure;
+
+    fn snapshot(&self) -> Result<Disk<'_>> {
+        Disk::now(&self.database, &self.path)
+    }
+
+    fn commit(&self, changes: &Changes) -> Result<(), Failure> {
+        attempt("commit a transaction", || self.apply(changes))
+    }
+
+    fn error(&self, failure: Failure) -> Error {
+        failure.at(&self.path)
+    }
+}
+
+impl DatabaseFile {
+    fn apply(&self, changes: &Changes) -> Result<(), redb::Error> {
+        let transaction = self.database.get()?.begin_write()?;
+        for (table, changes) in changes.tables() {
+            let mut table = transaction.open_table(rows(table))?;
+            for (key, change) in changes {
+                match change {
+                    Some(value) => drop(table.insert(key.as_slice(), value.as_slice())?),
+                    None => drop(table.remove(key.as_slice())?),
+                }
+            }
+        }
+        Ok(transaction.commit()?)
     }
 }
 
 impl fmt::Debug for RedbStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedbStore").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("RedbStore").field("path", &self.0.base().path).finish_non_exhaustive()
     }
 }

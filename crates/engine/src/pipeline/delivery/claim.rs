@@ -1,7 +1,5 @@
 //! Claiming: taking jobs that are due, so that nobody else does.
 
-use std::ops::ControlFlow;
-
 use domain::environment::Home;
 use domain::ids::JobId;
 use domain::job::{Claim, Detail, JobStatus};
@@ -48,12 +46,7 @@ pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
 }
 
 fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Notification>> {
-    let mut due = Vec::new();
-    snapshot.each(Table::Due, &layout::due_until(now), Order::Ascending, |_, notification| {
-        due.push(notification);
-        if due.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    Ok(due)
+    Ok(snapshot.first(Table::Due, &layout::due_until(now), Order::Ascending, limit)?)
 }
 
 fn claim_one(

@@ -1,58 +1,52 @@
-//! Group commit: one sync makes the changes of everybody durable who is waiting for one.
-//!
-//! Bodies run one after the other, each on its caller's thread. What they change is gathered in
-//! the pending batch. One of the callers in it becomes its leader and writes it to disk, while the
-//! bodies of the next batch are running already. Everybody waits for the batch with the latest
-//! change that he may have seen, and for the body that is running when it is on disk: bodies have
-//! to be short.
+//! The batches of a group commit, and the calls that wait for them.
 
 use std::mem;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::changes::Changes;
-use super::failure::Failure;
+use crate::overlay::Changes;
 
-/// What is on its way to the disk.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    pending: Batch,
-    committing: Option<Batch>,
+/// The changes on their way to the base. `F` is the failure of a commit.
+#[derive(Debug)]
+pub(super) struct Queue<F> {
+    pending: Batch<F>,
+    committing: Option<Batch<F>>,
 }
 
 /// Changes that become durable together, or not at all.
-#[derive(Debug, Default)]
-struct Batch {
+#[derive(Debug)]
+struct Batch<F> {
     changes: Arc<Changes>,
-    ticket: Arc<Ticket>,
+    ticket: Arc<Ticket<F>>,
 }
 
-/// Where the callers of one batch wait.
-#[derive(Debug, Default)]
-pub(super) struct Ticket {
-    news: Mutex<Option<News>>,
+/// The place where the callers of one batch wait.
+#[derive(Debug)]
+pub(super) struct Ticket<F> {
+    news: Mutex<Option<News<F>>>,
     changed: Condvar,
 }
 
-/// What ends the wait.
+/// The end of a wait.
 #[derive(Clone, Debug)]
-pub(super) enum News {
-    /// One of the callers has to commit the batch. It ends the wait of one only.
+pub(super) enum News<F> {
+    /// One of the callers has to commit the batch. It ends the wait of one caller.
     Lead,
     /// The batch is durable, or has failed.
-    Over(Result<(), Failure>),
+    Over(Result<(), F>),
 }
 
-impl Queue {
-    /// The changes that are not on disk yet, latest first.
+impl<F: Clone> Queue<F> {
+    /// The changes that the base does not have yet, latest first.
     pub(super) fn layers(&self) -> Vec<&Changes> {
         let batches = [Some(&self.pending), self.committing.as_ref()];
         batches.into_iter().flatten().map(|batch| &*batch.changes).collect()
     }
 
-    /// Takes in the changes of a body that has ended, and says where its caller has to wait.
-    pub(super) fn join(&mut self, changes: Changes) -> Option<Arc<Ticket>> {
+    /// Adds the changes of a body that has ended. Returns the ticket that its caller waits for, or
+    /// `None` if there is nothing to wait for.
+    pub(super) fn join(&mut self, changes: Changes) -> Option<Arc<Ticket<F>>> {
         if !changes.is_empty() {
             let first = self.pending.changes.is_empty();
             Arc::make_mut(&mut self.pending.changes).then(changes);
@@ -63,19 +57,19 @@ impl Queue {
         self.latest().map(|batch| Arc::clone(&batch.ticket))
     }
 
-    /// Closes the pending batch, and hands its changes to its leader.
+    /// Closes the pending batch. Returns its changes, which its leader commits.
     pub(super) fn take(&mut self) -> Arc<Changes> {
         let batch = mem::take(&mut self.pending);
         Arc::clone(&self.committing.insert(batch).changes)
     }
 
-    /// Takes note of what became of the batch that was taken.
-    pub(super) fn settle(&mut self, outcome: &Result<(), Failure>) {
+    /// Notes the outcome of the batch that was taken.
+    pub(super) fn settle(&mut self, outcome: &Result<(), F>) {
         let batch = self.committing.take();
         if outcome.is_ok() {
             self.pending.ticket.tell(News::Lead);
         } else {
-            // These bodies may have seen what is not there any more.
+            // The bodies of this batch may have seen changes that were lost.
             mem::take(&mut self.pending).ticket.tell(News::Over(outcome.clone()));
         }
         if let Some(batch) = batch {
@@ -84,15 +78,15 @@ impl Queue {
     }
 
     /// The batch with the latest change.
-    fn latest(&self) -> Option<&Batch> {
+    fn latest(&self) -> Option<&Batch<F>> {
         let pending = Some(&self.pending).filter(|batch| !batch.changes.is_empty());
         pending.or(self.committing.as_ref())
     }
 }
 
-impl Ticket {
+impl<F: Clone> Ticket<F> {
     /// Waits for news.
-    pub(super) fn wait(&self) -> News {
+    pub(super) fn wait(&self) -> News<F> {
         let mut news = self.news.lock();
         loop {
             match &*news {
@@ -106,7 +100,7 @@ impl Ticket {
         }
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: News<F>) {
         let one = matches!(news, News::Lead);
         *self.news.lock() = Some(news);
         if one {
@@ -117,16 +111,32 @@ impl Ticket {
     }
 }
 
+impl<F> Default for Queue<F> {
+    fn default() -> Self {
+        Self { pending: Batch::default(), committing: None }
+    }
+}
+
+impl<F> Default for Batch<F> {
+    fn default() -> Self {
+        Self { changes: Arc::default(), ticket: Arc::default() }
+    }
+}
+
+impl<F> Default for Ticket<F> {
+    fn default() -> Self {
+        Self { news: Mutex::default(), changed: Condvar::new() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
     use crate::Table;
 
     #[test]
     fn one_of_a_batch_leads() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::<&str>::default();
         let first = queue.join(change("a")).unwrap();
         let second = queue.join(change("b")).unwrap();
         assert!(Arc::ptr_eq(&first, &second));
@@ -135,14 +145,14 @@ mod tests {
         queue.take();
         queue.settle(&Ok(()));
 
-        // The second one did not have to lead, nor does he now.
+        // The second caller does not lead.
         assert!(matches!(second.wait(), News::Over(Ok(()))));
         assert!(matches!(first.wait(), News::Over(Ok(()))));
     }
 
     #[test]
     fn one_of_the_next_batch_leads_after_that() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::<&str>::default();
         queue.join(change("a")).unwrap().wait();
         queue.take();
         let next = queue.join(change("b")).unwrap();
@@ -153,8 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_nothing_waits_for_the_latest_change() {
-        let mut queue = Queue::default();
+    fn a_call_without_changes_waits_for_the_latest_change() {
+        let mut queue = Queue::<&str>::default();
         assert!(queue.join(Changes::default()).is_none());
 
         let first = queue.join(change("a")).unwrap();
@@ -168,13 +178,13 @@ mod tests {
 
     #[test]
     fn a_batch_that_fails_takes_the_next_one_with_it() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::<&str>::default();
         let first = queue.join(change("a")).unwrap();
         first.wait();
         queue.take();
         let second = queue.join(change("b")).unwrap();
 
-        queue.settle(&Err(Failure::damaged(io::Error::other("on purpose"))));
+        queue.settle(&Err("on purpose"));
 
         assert!(matches!(first.wait(), News::Over(Err(_))));
         assert!(matches!(second.wait(), News::Over(Err(_))));

@@ -1,0 +1,134 @@
+//! A transaction on a store that cannot take changes yet: its changes lie over a snapshot.
+//!
+//! The overlay knows nothing about the store below but its [`Snapshot`].
+
+mod changes;
+mod merge;
+
+use std::cell::OnceCell;
+use std::iter;
+use std::ops::ControlFlow;
+
+pub(crate) use self::changes::Changes;
+use self::changes::{Change, Run, over};
+use self::merge::Merge;
+use crate::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, range};
+
+/// A transaction whose own changes lie over earlier changes, and those over a snapshot.
+pub(crate) struct Overlay<'s, S, T> {
+    own: Changes,
+    /// Earlier changes, latest first.
+    under: Vec<&'s Changes>,
+    /// The snapshot lies below all changes. So it may be taken before or after the commit of any of
+    /// them.
+    base: OnceCell<S>,
+    take_snapshot: T,
+}
+
+impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
+    /// A transaction over the changes of `under`, latest first, and the snapshot that
+    /// `take_snapshot` returns. A transaction that reads nothing takes no snapshot.
+    pub(crate) fn new(under: Vec<&'s Changes>, take_snapshot: T) -> Self {
+        Self { own: Changes::default(), under, base: OnceCell::new(), take_snapshot }
+    }
+
+    /// The transaction's own changes.
+    pub(crate) fn into_changes(self) -> Changes {
+        self.own
+    }
+
+    fn base(&self) -> Result<&S> {
+        if let Some(base) = self.base.get() {
+            return Ok(base);
+        }
+        let base = (self.take_snapshot)()?;
+        Ok(self.base.get_or_init(|| base))
+    }
+
+    fn layers(&self) -> impl DoubleEndedIterator<Item = &Changes> {
+        iter::once(&self.own).chain(self.under.iter().copied())
+    }
+
+    fn change(&self, table: Table, key: &[u8]) -> Option<&Change> {
+        self.layers().find_map(|changes| changes.get(table, key))
+    }
+
+    // The changes of all layers within `range`. Returns `None` if the table has no changes.
+    fn run(&self, table: Table, range: &KeyRange, order: Order) -> Option<Run<'_>> {
+        let span = range::borrow(range)?;
+        let runs = self.layers().filter_map(|changes| changes.run(table, span, order));
+        runs.rev().reduce(|lower, upper| over(upper, lower, order))
+    }
+
+    fn removals(&self, table: Table, range: &KeyRange, order: Order) -> usize {
+        let run = self.run(table, range, order).into_iter().flatten();
+        run.filter(|(_, change)| change.is_none()).count()
+    }
+}
+
+impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        match self.change(table, key) {
+            Some(Some(value)) => {
+                visit(value);
+                Ok(true)
+            }
+            Some(None) => Ok(false),
+            None => self.base()?.get(table, key, visit),
+        }
+    }
+
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        let unchanged = |key: &&&[u8]| self.change(table, key).is_none();
+        let below: Vec<&[u8]> = keys.iter().filter(unchanged).copied().collect();
+        let mut changes = keys.iter().map(|key| self.change(table, key)).peekable();
+        if !below.is_empty() {
+            self.base()?.get_many(table, &below, &mut |value| {
+                while let Some(Some(change)) = changes.next_if(Option::is_some) {
+                    visit(change.as_deref());
+                }
+                changes.next();
+                visit(value);
+            })?;
+        }
+        changes.flatten().for_each(|change| visit(change.as_deref()));
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let Some(run) = self.run(table, range, order) else {
+            return self.base()?.scan(table, range, order, limit, visit);
+        };
+        // Each removal may hide one of the entries below.
+        let below = |limit: usize| limit.saturating_add(self.removals(table, range, order));
+        let mut merge = Merge::new(run, order, limit, visit);
+        let mut flow = ControlFlow::Continue(());
+        self.base()?.scan(table, range, order, limit.map(below), &mut |key, value| {
+            flow = merge.entry(key, value);
+            flow
+        })?;
+        if flow.is_continue() {
+            merge.rest();
+        }
+        Ok(())
+    }
+}
+
+impl<S: Snapshot, T: Fn() -> Result<S>> Transaction for Overlay<'_, S, T> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.own.set(table, key, Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.own.set(table, key, None);
+        Ok(())
+    }
+}

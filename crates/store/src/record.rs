@@ -1,0 +1,168 @@
+//! Records as bytes, and the index entries that lead to them.
+
+use std::ops::{Bound, ControlFlow};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::encoding;
+use crate::{Error, Key, KeyRange, Order, Result, Snapshot, Table};
+
+/// Something that is kept in a table of its own.
+pub trait Record: Serialize + DeserializeOwned + PartialEq {
+    /// The table that it is kept in.
+    const TABLE: Table;
+
+    /// The key that it is kept under.
+    fn key(&self) -> Key;
+
+    /// How many bytes of the store it takes when it has grown up, about. Nothing for what does not
+    /// grow.
+    fn room(&self) -> usize {
+        0
+    }
+
+    /// Adds the index entries that lead to it.
+    fn index(&self, _entries: &mut Entries) {}
+}
+
+/// The index entries that lead to one record.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Entries(Vec<(Table, Key)>);
+
+impl Entries {
+    /// Adds one entry.
+    pub fn add(&mut self, index: Table, key: Key) {
+        self.0.push((index, key));
+    }
+
+    /// Those that lead to `record`.
+    pub fn of<R: Record>(record: &R) -> Self {
+        let mut entries = Self::default();
+        record.index(&mut entries);
+        entries
+    }
+
+    /// Whether one of them is `entry`.
+    pub(crate) fn contains(&self, (index, key): &(Table, &Key)) -> bool {
+        self.has(*index, key.as_bytes())
+    }
+
+    fn has(&self, index: Table, key: &[u8]) -> bool {
+        self.iter().any(|(other, entry)| other == index && entry.as_bytes() == key)
+    }
+
+    /// Each index and the key in it.
+    pub fn iter(&self) -> impl Iterator<Item = (Table, &Key)> {
+        self.0.iter().map(|(index, key)| (*index, key))
+    }
+}
+
+/// The records under `keys`, in the order of `keys`.
+pub(crate) fn find_many<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    keys: &[&[u8]],
+) -> Result<Vec<Option<R>>> {
+    let mut records = Vec::with_capacity(keys.len());
+    let mut rest = keys.iter();
+    snapshot.get_many(R::TABLE, keys, &mut |value| {
+        let entry = rest.next().zip(value);
+        records.push(entry.map(|(key, value)| decode(key, value)).transpose());
+    })?;
+    records.into_iter().collect()
+}
+
+/// One entry of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// The records of `rows`, which are entries of `table`: the records' own table, or one of their
+/// indexes.
+pub(crate) fn follow<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    rows: &[Row],
+) -> Result<Vec<R>> {
+    if table == R::TABLE {
+        return rows.iter().map(|row| decode(&row.key, &row.value)).collect();
+    }
+    let keys: Vec<&[u8]> = rows.iter().map(|row| row.value.as_slice()).collect();
+    let records = find_many(snapshot, &keys)?.into_iter().zip(rows);
+    // A record that does not have this entry may belong to another environment.
+    let has = |record: &R, row: &Row| Entries::of(record).has(table, &row.key);
+    records
+        .map(|(record, row)| {
+            record.filter(|record| has(record, row)).ok_or_else(|| dangling(table))
+        })
+        .collect()
+}
+
+impl Row {
+    pub(crate) fn new(key: &[u8], value: &[u8]) -> Self {
+        Self { key: key.to_vec(), value: value.to_vec() }
+    }
+}
+
+/// A scan that fetches a batch of entries at a time.
+pub(crate) struct Batches<'s, S: ?Sized> {
+    snapshot: &'s S,
+    table: Table,
+    /// The range of the entries that were not fetched yet.
+    rest: Option<KeyRange>,
+    order: Order,
+}
+
+impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
+    pub(crate) fn new(snapshot: &'s S, table: Table, range: KeyRange, order: Order) -> Self {
+        Self { snapshot, table, rest: Some(range), order }
+    }
+
+    /// The next `size` entries, or all that are left. Returns `None` if none are left.
+    pub(crate) fn next(&mut self, size: usize) -> Result<Option<Vec<Row>>> {
+        let Some(range) = self.rest.take() else { return Ok(None) };
+        let mut rows = Vec::new();
+        self.snapshot.scan(self.table, &range, self.order, Some(size), &mut |key, value| {
+            rows.push(Row::new(key, value));
+            ControlFlow::Continue(())
+        })?;
+        if let Some(last) = rows.last().filter(|_| rows.len() >= size) {
+            let behind = Bound::Excluded(last.key.clone());
+            let (start, end) = range;
+            self.rest = Some(match self.order {
+                Order::Ascending => (behind, end),
+                Order::Descending => (start, behind),
+            });
+        }
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+}
+
+pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
+    let json = serde_json::to_vec(record).map_err(|source| corrupt(R::TABLE, source))?;
+    Ok(encoding::encode_with_room(&json, record.room()))
+}
+
+// The record of an entry in its own table. One that says of itself that it lies elsewhere is not
+// to be believed: its scope may be wrong.
+pub(crate) fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
+    let json = encoding::decode(value).map_err(|source| corrupt(R::TABLE, source))?;
+    let record: R = serde_json::from_slice(&json).map_err(|source| corrupt(R::TABLE, source))?;
+    if record.key().as_bytes() != key {
+        return Err(corrupt(R::TABLE, "it belongs under another key"));
+    }
+    Ok(record)
+}
+
+pub(crate) fn corrupt(
+    table: Table,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
+    Error::Corrupt { table: table.name(), source: source.into() }
+}
+
+pub(crate) fn dangling(index: Table) -> Error {
+    corrupt(index, "an entry leads nowhere")
+}
