@@ -8,6 +8,35 @@ use crate::json::Object;
 use crate::subscriber::Subscriber;
 use crate::workflow::Workflow;
 
+/// The names that templates may start with.
+pub(crate) const ROOTS: [&str; 7] =
+    ["payload", "subscriber", "actor", "context", "workflow", "steps", "t"];
+/// What is known of a subscriber.
+pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
+    "subscriberId",
+    "firstName",
+    "lastName",
+    "email",
+    "phone",
+    "avatar",
+    "locale",
+    "timezone",
+    "data",
+    "topics",
+    "isOnline",
+    "lastOnlineAt",
+    "deleted",
+    "createdAt",
+    "updatedAt",
+    "_id",
+    "_organizationId",
+    "_environmentId",
+];
+/// What is known of a workflow.
+pub(crate) const WORKFLOW_FIELDS: [&str; 2] = ["name", "identifier"];
+/// What is known of a context.
+pub(crate) const CONTEXT_FIELDS: [&str; 2] = ["id", "data"];
+
 /// What templates and conditions know, under the names that they use.
 #[derive(Debug, Serialize)]
 pub(crate) struct Known<'a> {

@@ -1,0 +1,93 @@
+//! A place among the tokens of a tag.
+
+use super::lexer::{Kind, Tag, Token, unexpected};
+use super::problem::Problem;
+
+/// A place among the tokens of a tag.
+#[derive(Debug)]
+pub(super) struct Cursor<'t, 's> {
+    tag: &'t Tag<'s>,
+    next: usize,
+}
+
+impl<'t, 's> Cursor<'t, 's> {
+    pub(super) fn new(tag: &'t Tag<'s>) -> Self {
+        Self { tag, next: 0 }
+    }
+
+    /// The next token, unless the tag ends here.
+    pub(super) fn peek(&self) -> Option<Token<'s>> {
+        self.tag.tokens.get(self.next).copied()
+    }
+
+    /// The text of the next token; empty at the end of the tag.
+    pub(super) fn text(&self) -> &'s str {
+        self.peek().map_or("", |token| token.text)
+    }
+
+    /// The text of the token after the next one.
+    pub(super) fn text_after(&self) -> &'s str {
+        self.tag.tokens.get(self.next + 1).map_or("", |token| token.text)
+    }
+
+    /// Where the next token starts, in bytes.
+    pub(super) fn at(&self) -> usize {
+        self.peek().map_or(self.tag.end, |token| token.at)
+    }
+
+    /// Where the last token ended, in bytes.
+    pub(super) fn ended(&self) -> usize {
+        let last = self.next.checked_sub(1).and_then(|last| self.tag.tokens.get(last));
+        last.map_or(self.tag.at, Token::end)
+    }
+
+    /// The name in `['name']`, if that is what comes next.
+    pub(super) fn named_subscript(&self) -> Option<&'s str> {
+        let [open, name, close] = self.tag.tokens.get(self.next..self.next + 3)? else {
+            return None;
+        };
+        let name = (open.text == "[" && name.kind == Kind::Text && close.text == "]")
+            .then(|| name.text.get(1..name.text.len() - 1))??;
+        (!name.contains('\\')).then_some(name)
+    }
+
+    /// Takes the next token.
+    pub(super) fn take(&mut self) -> Result<Token<'s>, Problem> {
+        let token = self.peek().ok_or_else(|| self.unexpected())?;
+        self.next += 1;
+        Ok(token)
+    }
+
+    /// Takes the next token, if it is `text`.
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let eaten = self.text() == text;
+        self.next += usize::from(eaten);
+        eaten
+    }
+
+    /// Takes the next token, which has to be `text`.
+    pub(super) fn expect(&mut self, text: &str) -> Result<(), Problem> {
+        if self.eat(text) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// Takes the next token, which has to be a name.
+    pub(super) fn name(&mut self) -> Result<Token<'s>, Problem> {
+        match self.peek() {
+            Some(token) if token.kind == Kind::Name => self.take(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Refuses what is left of the tag.
+    pub(super) fn finish(&self) -> Result<(), Problem> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// The next token does not belong there.
+    pub(super) fn unexpected(&self) -> Problem {
+        match self.peek() {
+            Some(token) => unexpected(token.text, token.at),
+            None => Problem::new("a tag ends too early", self.tag.end),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The template engine, as templates get to see it.
+
+use std::io;
+use std::sync::LazyLock;
+
+use minijinja::value::{Value, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
+
+use super::budget::{LIMIT, weigh};
+use super::filters;
+
+pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
+
+/// The longest text that a template may become, in bytes.
+pub(super) const MAX_OUTPUT: usize = 1024 * 1024;
+
+/// Enough for some thousand placeholders, and gone in a few milliseconds.
+const FUEL: u64 = 50_000;
+
+pub(super) const HTML: &str = "html";
+pub(super) const PLAIN: &str = "plain";
+
+pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = Environment::empty();
+    engine.set_undefined_behavior(UndefinedBehavior::Chainable);
+    engine.set_auto_escape_callback(|name| match name {
+        HTML => AutoEscape::Html,
+        _ => AutoEscape::None,
+    });
+    engine.set_formatter(|out, state, value| {
+        check_weight(state, value)?;
+        minijinja::escape_formatter(out, state, value)
+    });
+    engine.set_fuel(Some(FUEL));
+    filters::add_to(&mut engine);
+    engine
+});
+
+// A text is written as it is. Anything else is made a text first.
+fn check_weight(_: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => weigh([value], LIMIT).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The text that a template becomes, up to a bound.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    text: Vec<u8>,
+    /// Whether the text is longer than it may be.
+    pub(super) full: bool,
+}
+
+impl Output {
+    pub(super) fn into_text(self) -> String {
+        String::from_utf8(self.text).unwrap_or_default()
+    }
+}
+
+impl io::Write for &mut Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.text.len() + bytes.len() > MAX_OUTPUT {
+            self.full = true;
+            return Err(io::Error::other("the text is too long"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,399 @@
+//! Expressions: their operators are counted, and those that make values larger become calls.
+
+use super::cursor::Cursor;
+use super::edit::{Call, Change, RESERVED};
+use super::engine::{FILTERS, FUNCTIONS, TESTS};
+use super::lexer::Kind;
+use super::names::Use;
+use super::problem::Problem;
+use super::scan::Scan;
+
+/// The most operators of a tag.
+const MAX_OPERATORS: usize = 64;
+/// The deepest nesting of brackets and of operators that become calls.
+const MAX_NESTING: usize = 8;
+/// The most names of a way, as in `payload.order.id`, that are looked at.
+const MAX_WAY: usize = 8;
+
+const WORDS: [&str; 10] =
+    ["and", "or", "not", "if", "else", "elif", "in", "is", "for", "recursive"];
+const CONSTANTS: [&str; 6] = ["true", "True", "false", "False", "none", "None"];
+const LOOP_METHODS: [&str; 2] = ["cycle", "changed"];
+
+/// Whether an expression may end in `if .. else ..`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Allowed,
+    /// `if` belongs to the statement.
+    Refused,
+}
+
+// How tightly an operator binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Logic,
+    Sum,
+    Joint,
+    Product,
+    Power,
+}
+
+// The operands that belong to the operators of one level.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    level: Level,
+    call: Call,
+    start: usize,
+    open: bool,
+}
+
+/// Reads the expressions of one tag.
+pub(super) struct Expressions<'x, 't, 's> {
+    pub(super) scan: &'x mut Scan<'s>,
+    pub(super) cursor: Cursor<'t, 's>,
+    operators: usize,
+    nesting: usize,
+}
+
+impl<'x, 't, 's> Expressions<'x, 't, 's> {
+    pub(super) fn new(scan: &'x mut Scan<'s>, cursor: Cursor<'t, 's>) -> Self {
+        Self { scan, cursor, operators: 0, nesting: 0 }
+    }
+
+    /// Reads the value of a variable.
+    pub(super) fn value(&mut self) -> Result<(), Problem> {
+        let start = self.cursor.at();
+        self.nested(|this| this.expression(Choice::Allowed))?;
+        self.scan.edits.wrap(start, self.cursor.ended(), Call::Keep);
+        Ok(())
+    }
+
+    /// Reads an expression.
+    pub(super) fn expression(&mut self, choice: Choice) -> Result<(), Problem> {
+        self.nested(|this| this.operators(choice))
+    }
+
+    fn nested(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let nesting = self.nesting;
+        self.deepen()?;
+        read(self)?;
+        self.nesting = nesting;
+        Ok(())
+    }
+
+    fn deepen(&mut self) -> Result<(), Problem> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            let what = format!("an expression is nested more than {MAX_NESTING} levels deep");
+            return Err(Problem::new(what, self.cursor.at()));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), Problem> {
+        self.operators += 1;
+        if self.operators > MAX_OPERATORS {
+            let what = format!("a tag has more than {MAX_OPERATORS} operators");
+            return Err(Problem::new(what, self.cursor.at()));
+        }
+        Ok(())
+    }
+
+    // Operands, and the operators between them.
+    fn operators(&mut self, choice: Choice) -> Result<(), Problem> {
+        let mut choices = 0_usize;
+        let mut regions = [
+            Region::new(Level::Sum, Call::Add),
+            Region::new(Level::Joint, Call::Concat),
+            Region::new(Level::Product, Call::Multiply),
+        ];
+        let mut level = Level::Logic;
+        loop {
+            while level == Level::Logic && self.cursor.eat("not") {
+                self.count()?;
+            }
+            let start = self.cursor.at();
+            regions.iter_mut().filter(|region| region.level > level).for_each(|region| {
+                region.start = start;
+            });
+            self.operand()?;
+            let Some(next) = self.operator(choice, &mut choices)? else { break };
+            self.join(&mut regions, next)?;
+            level = next;
+        }
+        self.close(&mut regions, Level::Logic, false);
+        Ok(())
+    }
+
+    // The level of the operator that is next, if one is. Words are taken, symbols are left.
+    fn operator(&mut self, choice: Choice, choices: &mut usize) -> Result<Option<Level>, Problem> {
+        let cursor = &self.cursor;
+        Ok(Some(match cursor.text() {
+            "or" | "and" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" => Level::Logic,
+            "not" if cursor.text_after() == "in" => Level::Logic,
+            "if" if choice == Choice::Allowed => {
+                *choices += 1;
+                Level::Logic
+            }
+            "else" if *choices > 0 => {
+                *choices -= 1;
+                Level::Logic
+            }
+            "+" | "-" => Level::Sum,
+            "~" => Level::Joint,
+            "*" | "/" | "//" | "%" => Level::Product,
+            "**" => Level::Power,
+            _ => return Ok(None),
+        }))
+    }
+
+    // Takes an operator. If it makes values larger, it becomes a call of what it joins.
+    fn join(&mut self, regions: &mut [Region], level: Level) -> Result<(), Problem> {
+        self.count()?;
+        let grows = matches!(self.cursor.text(), "+" | "~" | "*");
+        self.close(regions, level, grows);
+        let operator = self.cursor.take()?;
+        if operator.text == "not" {
+            self.cursor.expect("in")?;
+        }
+        if !grows {
+            return Ok(());
+        }
+        for region in regions.iter_mut().filter(|region| region.level == level && !region.open) {
+            region.open = true;
+            self.scan.edits.push(region.start, Change::Open(region.call));
+            self.deepen()?;
+        }
+        self.scan.edits.push(operator.at, Change::Separate(operator.text.len()));
+        Ok(())
+    }
+
+    // Ends the calls whose operands an operator of `level` does not join. One that makes values
+    // larger goes on with the call of its level.
+    fn close(&mut self, regions: &mut [Region], level: Level, grows: bool) {
+        let end = self.cursor.ended();
+        for region in regions.iter_mut().filter(|region| region.open) {
+            if region.level > level || region.level == level && !grows {
+                region.open = false;
+                self.scan.edits.push(end, Change::Close);
+            }
+        }
+    }
+
+    // What operators stand between.
+    fn operand(&mut self) -> Result<(), Problem> {
+        while self.cursor.eat("-") {
+            self.count()?;
+        }
+        self.element()?;
+        loop {
+            if self.cursor.eat("|") {
+                let filter = self.cursor.name()?;
+                known("filter", filter.text, FILTERS, filter.at)?;
+                self.arguments_if_any()?;
+            } else if self.cursor.eat("is") {
+                self.test()?;
+            } else {
+                return Ok(());
+            }
+            self.count()?;
+        }
+    }
+
+    fn test(&mut self) -> Result<(), Problem> {
+        self.cursor.eat("not");
+        let test = self.cursor.name()?;
+        known("test", test.text, TESTS, test.at)?;
+        while self.cursor.eat("-") {
+            self.count()?;
+        }
+        let Some(next) = self.cursor.peek() else { return Ok(()) };
+        let starts = match next.kind {
+            Kind::Name => !WORDS.contains(&next.text),
+            Kind::Number | Kind::Text => true,
+            Kind::Symbol => matches!(next.text, "[" | "{"),
+        };
+        if starts { self.nested(Self::element) } else { self.arguments_if_any() }
+    }
+
+    // A value, and the way to what is asked for in it.
+    fn element(&mut self) -> Result<(), Problem> {
+        let start = self.cursor.at();
+        let token = self.cursor.take()?;
+        match (token.kind, token.text) {
+            (Kind::Text, _) => {
+                while self.cursor.peek().is_some_and(|next| next.kind == Kind::Text) {
+                    self.cursor.take()?;
+                }
+            }
+            (Kind::Number, _) => {}
+            (Kind::Name, name) if CONSTANTS.contains(&name) => {}
+            (Kind::Name, name) if WORDS.contains(&name) || name.starts_with(RESERVED) => {
+                return Err(super::lexer::unexpected(name, token.at));
+            }
+            (Kind::Name, name) => self.variable(name, token.at)?,
+            (Kind::Symbol, "(") => {
+                if self.list(")")? {
+                    self.scan.edits.push(start, Change::Open(Call::List));
+                }
+            }
+            (Kind::Symbol, "[") => {
+                self.list("]")?;
+                self.call(start, Call::List);
+            }
+            (Kind::Symbol, "{") => {
+                self.map()?;
+                self.call(start, Call::Map);
+            }
+            (Kind::Symbol, text) => return Err(super::lexer::unexpected(text, token.at)),
+        }
+        while matches!(self.cursor.text(), "." | "[") {
+            self.step(start)?;
+        }
+        if self.cursor.text() == "(" { Err(self.cursor.unexpected()) } else { Ok(()) }
+    }
+
+    // What was read since `start`, in brackets, becomes a call.
+    fn call(&mut self, start: usize, call: Call) {
+        self.scan.edits.push(start, Change::Open(call));
+        self.scan.edits.push(start, Change::Bracket('('));
+        self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
+    }
+
+    // A variable with the names behind it, or a call.
+    fn variable(&mut self, root: &'s str, at: usize) -> Result<(), Problem> {
+        let mut way: Vec<&'s str> = Vec::new();
+        while way.len() < MAX_WAY {
+            if self.cursor.text() == "." && self.cursor.text_after() != "" {
+                self.count()?;
+                self.cursor.take()?;
+                let name = self.cursor.take()?;
+                match name.kind {
+                    Kind::Name => way.push(name.text),
+                    Kind::Number => break,
+                    Kind::Text | Kind::Symbol => {
+                        return Err(super::lexer::unexpected(name.text, name.at));
+                    }
+                }
+            } else if let Some(name) = self.subscript() {
+                self.count()?;
+                way.push(name);
+            } else {
+                break;
+            }
+        }
+        if self.cursor.text() != "(" {
+            self.scan.note(Use { root, way, at });
+            return Ok(());
+        }
+        match way.as_slice() {
+            [] => known("function", root, FUNCTIONS, at)?,
+            [method] if root == "loop" => known("method", method, &LOOP_METHODS, at)?,
+            _ => return Err(self.cursor.unexpected()),
+        }
+        self.count()?;
+        self.arguments()
+    }
+
+    // The name in `['name']`, taken, if that is what comes next.
+    fn subscript(&mut self) -> Option<&'s str> {
+        let name = self.cursor.named_subscript()?;
+        (0..3).for_each(|_| {
+            let _ = self.cursor.take();
+        });
+        Some(name)
+    }
+
+    // `.name`, `.0`, `[..]` or `[..:..]`.
+    fn step(&mut self, start: usize) -> Result<(), Problem> {
+        self.count()?;
+        if self.cursor.eat(".") {
+            let name = self.cursor.take()?;
+            return match name.kind {
+                Kind::Name | Kind::Number => Ok(()),
+                Kind::Text | Kind::Symbol => Err(super::lexer::unexpected(name.text, name.at)),
+            };
+        }
+        self.cursor.expect("[")?;
+        let mut slice = false;
+        while !self.cursor.eat("]") {
+            if self.cursor.eat(":") {
+                slice = true;
+                self.count()?;
+            } else {
+                self.expression(Choice::Allowed)?;
+                if !matches!(self.cursor.text(), ":" | "]") {
+                    return Err(self.cursor.unexpected());
+                }
+            }
+        }
+        if slice {
+            self.scan.edits.wrap(start, self.cursor.ended(), Call::Slice);
+            self.deepen()?;
+        }
+        Ok(())
+    }
+
+    // What stands in brackets, up to the one that closes them, and whether there are commas or
+    // there is nothing in it.
+    fn list(&mut self, close: &str) -> Result<bool, Problem> {
+        let mut several = self.cursor.text() == close;
+        while !self.cursor.eat(close) {
+            self.expression(Choice::Allowed)?;
+            if self.cursor.eat(",") {
+                several = true;
+            } else if self.cursor.text() != close {
+                return Err(self.cursor.unexpected());
+            }
+        }
+        Ok(several)
+    }
+
+    fn map(&mut self) -> Result<(), Problem> {
+        while !self.cursor.eat("}") {
+            self.expression(Choice::Allowed)?;
+            self.scan.edits.push(self.cursor.at(), Change::Separate(1));
+            self.cursor.expect(":")?;
+            self.expression(Choice::Allowed)?;
+            if !self.cursor.eat(",") && self.cursor.text() != "}" {
+                return Err(self.cursor.unexpected());
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments_if_any(&mut self) -> Result<(), Problem> {
+        if self.cursor.text() == "(" { self.arguments() } else { Ok(()) }
+    }
+
+    fn arguments(&mut self) -> Result<(), Problem> {
+        self.cursor.expect("(")?;
+        while !self.cursor.eat(")") {
+            if self.cursor.text_after() == "=" {
+                self.cursor.name()?;
+                self.cursor.take()?;
+            }
+            self.expression(Choice::Allowed)?;
+            if !self.cursor.eat(",") && self.cursor.text() != ")" {
+                return Err(self.cursor.unexpected());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Region {
+    fn new(level: Level, call: Call) -> Self {
+        Self { level, call, start: 0, open: false }
+    }
+}
+
+fn known(kind: &str, name: &str, known: &[&str], at: usize) -> Result<(), Problem> {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    Err(Problem::unknown(kind, name, known.iter().copied(), at))
+}

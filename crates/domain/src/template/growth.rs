@@ -1,0 +1,125 @@
+//! The functions that templates are given in place of operators that make values larger.
+
+use std::fmt::{self, Write};
+
+use minijinja::value::{Rest, Value, ValueKind};
+use minijinja::{Error, State};
+
+use super::budget::{keep, left, refusal, spend, too_large};
+
+/// `a ~ b`: the texts of all values.
+pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    let mut text = Text { text: String::new(), max: left(state) };
+    for value in values.iter() {
+        write!(text, "{value}").map_err(|_| too_large())?;
+    }
+    spend(state, text.text.len())?;
+    Ok(Value::from(text.text))
+}
+
+/// `a + b`: a sum of numbers, or texts or lists as one.
+pub(super) fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    fold(state, &values, sum)
+}
+
+/// `a * b`: a product of numbers, or a text so many times.
+pub(super) fn multiply(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    fold(state, &values, product)
+}
+
+/// `[a, b]`: a list.
+pub(super) fn list(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    keep(state, Value::from(values.0))
+}
+
+/// `{a: b}`: a map.
+pub(super) fn map(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    let pairs = values.as_chunks::<2>().0.iter().map(|[key, value]| (key.clone(), value.clone()));
+    keep(state, Value::from_pairs(pairs))
+}
+
+/// The value, unless it is too large.
+pub(super) fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    keep(state, value)
+}
+
+type Operator = fn(&mut State<'_, '_>, &Value, &Value) -> Result<Value, Error>;
+
+// What an operator makes of `values`, from left to right.
+fn fold(state: &mut State<'_, '_>, values: &[Value], join: Operator) -> Result<Value, Error> {
+    let Some((first, others)) = values.split_first() else { return Ok(Value::UNDEFINED) };
+    others.iter().try_fold(first.clone(), |left, right| join(state, &left, right))
+}
+
+fn sum(state: &mut State<'_, '_>, a: &Value, b: &Value) -> Result<Value, Error> {
+    if let Some(sum) = arithmetic(a, b, i128::checked_add, |a, b| a + b) {
+        return sum;
+    }
+    if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
+        spend(state, a.len() + b.len())?;
+        return Ok(Value::from([a, b].concat()));
+    }
+    if is_list(a) && is_list(b) {
+        let [a, b] = [a, b].map(|list| keep(state, list.clone()));
+        let items = a?.try_iter()?.chain(b?.try_iter()?);
+        return Ok(Value::from(items.collect::<Vec<_>>()));
+    }
+    Err(impossible('+', a, b))
+}
+
+fn product(state: &mut State<'_, '_>, a: &Value, b: &Value) -> Result<Value, Error> {
+    if let Some(product) = arithmetic(a, b, i128::checked_mul, |a, b| a * b) {
+        return product;
+    }
+    let (text, times) = if a.as_str().is_some() { (a, b) } else { (b, a) };
+    match (text.as_str(), times.as_usize()) {
+        (Some(text), Some(times)) => {
+            spend(state, text.len().saturating_mul(times))?;
+            Ok(Value::from(text.repeat(times)))
+        }
+        _ => Err(impossible('*', a, b)),
+    }
+}
+
+// Returns `None` unless both are numbers.
+fn arithmetic(
+    a: &Value,
+    b: &Value,
+    whole: impl FnOnce(i128, i128) -> Option<i128>,
+    real: impl FnOnce(f64, f64) -> f64,
+) -> Option<Result<Value, Error>> {
+    if a.kind() != ValueKind::Number || b.kind() != ValueKind::Number {
+        return None;
+    }
+    if a.is_integer() && b.is_integer() {
+        let (a, b) = (i128::try_from(a.clone()).ok()?, i128::try_from(b.clone()).ok()?);
+        let result = whole(a, b).ok_or_else(|| refusal("a number is too large"));
+        return Some(result.map(|number| i64::try_from(number).map_or(number.into(), Value::from)));
+    }
+    let (a, b) = (f64::try_from(a.clone()).ok()?, f64::try_from(b.clone()).ok()?);
+    Some(Ok(Value::from(real(a, b))))
+}
+
+fn is_list(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
+}
+
+fn impossible(operator: char, a: &Value, b: &Value) -> Error {
+    refusal(format!("`{operator}` does not go with {} and {}", a.kind(), b.kind()))
+}
+
+// A text that does not grow beyond a bound.
+struct Text {
+    text: String,
+    max: usize,
+}
+
+impl Write for Text {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.text.len() + more.len() > self.max {
+            return Err(fmt::Error);
+        }
+        self.text.push_str(more);
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The variables of templates, and which of them there are.
+
+use serde_json::Value;
+
+use super::problem::{Problem, meant};
+use crate::known::{CONTEXT_FIELDS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
+
+/// A variable that a template uses.
+#[derive(Debug)]
+pub(super) struct Use<'s> {
+    /// The first name.
+    pub(super) root: &'s str,
+    /// The names behind it.
+    pub(super) way: Vec<&'s str>,
+    /// Where it stands, in bytes.
+    pub(super) at: usize,
+}
+
+impl Use<'_> {
+    /// Refuses a variable that there is not. `payload` is the schema of the payload, if the
+    /// workflow has one.
+    pub(super) fn check(&self, payload: Option<&Value>) -> Result<(), Problem> {
+        let field = |place: &str, name: &str, known: &[&str]| {
+            if known.contains(&name) {
+                return Ok(());
+            }
+            let what = format!("`{place}` has no field{}", meant(name, known.iter().copied()));
+            Err(Problem::new(what, self.at))
+        };
+        match (self.root, self.way.as_slice()) {
+            ("subscriber" | "actor", [name, ..]) => field(self.root, name, &SUBSCRIBER_FIELDS),
+            ("workflow", [name, ..]) => field(self.root, name, &WORKFLOW_FIELDS),
+            ("context", [kind, name, ..]) => {
+                field(&format!("context.{kind}"), name, &CONTEXT_FIELDS)
+            }
+            ("payload", way) => self.check_payload(way, payload),
+            (root, _) if ROOTS.contains(&root) => Ok(()),
+            (root, _) => Err(Problem::unknown("variable", root, ROOTS, self.at)),
+        }
+    }
+
+    // Follows the way through the schema, as far as the schema says which fields there are.
+    fn check_payload(&self, way: &[&str], schema: Option<&Value>) -> Result<(), Problem> {
+        let mut schema = schema;
+        let mut place = String::from("payload");
+        for name in way {
+            let Some(fields) = schema.and_then(fields) else { return Ok(()) };
+            let Some(inside) = fields.get(*name) else {
+                let known = fields.keys().map(String::as_str);
+                let what = format!("`{place}` has no field{}", meant(name, known));
+                return Err(Problem::new(what, self.at));
+            };
+            schema = Some(inside);
+            place = format!("{place}.{name}");
+        }
+        Ok(())
+    }
+}
+
+// The fields that an object of this schema has. Returns `None` if it may have others.
+fn fields(schema: &Value) -> Option<&serde_json::Map<String, Value>> {
+    const OPEN: [&str; 10] = [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "not",
+        "dependentSchemas",
+        "patternProperties",
+        "additionalProperties",
+    ];
+    let schema = schema.as_object()?;
+    let closed = |name: &&str| match schema.get(*name) {
+        None => true,
+        Some(value) => *name == "additionalProperties" && value == &Value::Bool(false),
+    };
+    OPEN.iter().all(closed).then(|| schema.get("properties")?.as_object())?
+}

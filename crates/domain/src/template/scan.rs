@@ -1,0 +1,261 @@
+//! The scan of a template before the engine sees it.
+//!
+//! The engine reads and runs what it is given with functions that call themselves, and makes texts
+//! of any length. The scan bounds how deep and how long expressions and statements are, refuses
+//! what it does not know, and hands what makes values larger to functions that know a bound.
+
+use super::cursor::Cursor;
+use super::edit::{Edits, RESERVED};
+use super::expression::{Choice, Expressions};
+use super::lexer::{Lexer, Tag};
+use super::names::Use;
+use super::problem::Problem;
+
+/// The most tags.
+const MAX_TAGS: usize = 10_000;
+/// The deepest nesting of statements, and of parts of conditions.
+const MAX_BLOCKS: usize = 10;
+/// The most `elif` of the statements that an expression stands in.
+const MAX_ELIFS: usize = 32;
+
+const STATEMENTS: [&str; 12] = [
+    "for",
+    "endfor",
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "set",
+    "with",
+    "endwith",
+    "autoescape",
+    "endautoescape",
+    "raw",
+];
+
+/// What a scan finds out about a template.
+#[derive(Debug)]
+pub(super) struct Scan<'s> {
+    pub(super) edits: Edits,
+    /// The variables that the template does not set itself.
+    pub(super) uses: Vec<Use<'s>>,
+    blocks: Vec<Block<'s>>,
+    // What is set outside of all blocks.
+    names: Vec<&'s str>,
+}
+
+// A statement that is not ended yet.
+#[derive(Debug)]
+struct Block<'s> {
+    kind: BlockKind,
+    at: usize,
+    names: Vec<&'s str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockKind {
+    For,
+    If,
+    // One of the conditions that follow the first.
+    ElseIf,
+    // The last part of a condition or loop.
+    Else,
+    With,
+    AutoEscape,
+}
+
+impl<'s> Scan<'s> {
+    /// Reads all of `source`.
+    pub(super) fn of(source: &'s str) -> Result<Self, Problem> {
+        let (edits, uses, blocks, names) = Default::default();
+        let mut scan = Self { edits, uses, blocks, names };
+        let mut lexer = Lexer::new(source);
+        let mut tags = 0;
+        while let Some(tag) = lexer.next_tag()? {
+            tags += 1;
+            if tags > MAX_TAGS {
+                return Err(Problem::new(format!("there are more than {MAX_TAGS} tags"), tag.at));
+            }
+            if tag.statement {
+                scan.statement(&tag)?;
+            } else {
+                scan.expression(Cursor::new(&tag), Choice::Allowed)?.finish()?;
+            }
+        }
+        match scan.blocks.last() {
+            Some(block) => Err(Problem::new("a statement has no end", block.at)),
+            None => Ok(scan),
+        }
+    }
+
+    /// Notes that a variable is used, unless the template sets it.
+    pub(super) fn note(&mut self, used: Use<'s>) {
+        let inner = self.blocks.iter().flat_map(|block| &block.names);
+        if !inner.chain(&self.names).any(|name| *name == used.root) {
+            self.uses.push(used);
+        }
+    }
+
+    fn expression<'t>(
+        &mut self,
+        cursor: Cursor<'t, 's>,
+        choice: Choice,
+    ) -> Result<Cursor<'t, 's>, Problem> {
+        let mut expressions = Expressions::new(self, cursor);
+        expressions.expression(choice)?;
+        Ok(expressions.cursor)
+    }
+
+    fn statement(&mut self, tag: &Tag<'s>) -> Result<(), Problem> {
+        let mut cursor = Cursor::new(tag);
+        let word = cursor.name()?;
+        match word.text {
+            "for" => return self.for_loop(cursor, tag.at),
+            "set" => return self.set(cursor),
+            "with" => return self.with(cursor, tag.at),
+            "if" => self.open(BlockKind::If, tag.at)?,
+            "elif" => match self.kind() {
+                Some(BlockKind::If | BlockKind::ElseIf) => {
+                    self.open(BlockKind::ElseIf, tag.at)?;
+                }
+                _ => return Err(misplaced(word.text, word.at)),
+            },
+            "autoescape" => self.open(BlockKind::AutoEscape, tag.at)?,
+            "else" => {
+                self.otherwise(word.at)?;
+                return cursor.finish();
+            }
+            "endfor" | "endif" | "endwith" | "endautoescape" => {
+                self.end(word.text, word.at)?;
+                return cursor.finish();
+            }
+            other => return Err(Problem::unknown("statement", other, STATEMENTS, word.at)),
+        }
+        self.expression(cursor, Choice::Refused)?.finish()
+    }
+
+    fn kind(&self) -> Option<BlockKind> {
+        self.blocks.last().map(|block| block.kind)
+    }
+
+    fn open(&mut self, kind: BlockKind, at: usize) -> Result<(), Problem> {
+        let elifs = self.blocks.iter().filter(|block| block.kind == BlockKind::ElseIf).count();
+        if kind == BlockKind::ElseIf && elifs == MAX_ELIFS {
+            return Err(Problem::new(format!("there are more than {MAX_ELIFS} `elif`"), at));
+        }
+        if kind != BlockKind::ElseIf && self.blocks.len() - elifs == MAX_BLOCKS {
+            let what = format!("statements are nested more than {MAX_BLOCKS} levels deep");
+            return Err(Problem::new(what, at));
+        }
+        self.blocks.push(Block { kind, at, names: Vec::new() });
+        Ok(())
+    }
+
+    fn otherwise(&mut self, at: usize) -> Result<(), Problem> {
+        let block = self.blocks.last_mut().ok_or_else(|| misplaced("else", at))?;
+        match block.kind {
+            BlockKind::For => block.names.clear(),
+            BlockKind::If | BlockKind::ElseIf => {}
+            BlockKind::Else | BlockKind::With | BlockKind::AutoEscape => {
+                return Err(misplaced("else", at));
+            }
+        }
+        self.open(BlockKind::Else, at)
+    }
+
+    fn end(&mut self, word: &str, at: usize) -> Result<(), Problem> {
+        let last = |kind: BlockKind| match word {
+            "endfor" => kind == BlockKind::For,
+            "endif" => kind == BlockKind::If,
+            "endwith" => kind == BlockKind::With,
+            _ => kind == BlockKind::AutoEscape,
+        };
+        while let Some(block) = self.blocks.pop() {
+            if last(block.kind) {
+                self.keep_names(block);
+                return Ok(());
+            }
+            if !matches!(block.kind, BlockKind::Else | BlockKind::ElseIf) {
+                break;
+            }
+            self.keep_names(block);
+        }
+        Err(misplaced(word, at))
+    }
+
+    // What a condition sets, what comes after it knows.
+    fn keep_names(&mut self, block: Block<'s>) {
+        if matches!(block.kind, BlockKind::If | BlockKind::ElseIf | BlockKind::Else) {
+            self.locals().extend(block.names);
+        }
+    }
+
+    fn locals(&mut self) -> &mut Vec<&'s str> {
+        match self.blocks.last_mut() {
+            Some(block) => &mut block.names,
+            None => &mut self.names,
+        }
+    }
+
+    fn for_loop(&mut self, mut cursor: Cursor<'_, 's>, at: usize) -> Result<(), Problem> {
+        let mut names = targets(&mut cursor)?;
+        cursor.expect("in")?;
+        let mut expressions = Expressions::new(self, cursor);
+        expressions.expression(Choice::Refused)?;
+        let mut cursor = expressions.cursor;
+        self.open(BlockKind::For, at)?;
+        self.locals().append(&mut names);
+        if cursor.eat("if") {
+            cursor = self.expression(cursor, Choice::Allowed)?;
+        }
+        self.locals().push("loop");
+        cursor.finish()
+    }
+
+    fn set(&mut self, mut cursor: Cursor<'_, 's>) -> Result<(), Problem> {
+        let mut names = targets(&mut cursor)?;
+        if cursor.text() != "=" {
+            return Err(Problem::new("`set` needs `=` and a value", cursor.at()));
+        }
+        cursor.expect("=")?;
+        let mut expressions = Expressions::new(self, cursor);
+        expressions.value()?;
+        expressions.cursor.finish()?;
+        self.locals().append(&mut names);
+        Ok(())
+    }
+
+    fn with(&mut self, cursor: Cursor<'_, 's>, at: usize) -> Result<(), Problem> {
+        self.open(BlockKind::With, at)?;
+        let mut expressions = Expressions::new(self, cursor);
+        while expressions.cursor.peek().is_some() {
+            let name = target(&mut expressions.cursor)?;
+            expressions.cursor.expect("=")?;
+            expressions.value()?;
+            expressions.scan.locals().push(name);
+            if !expressions.cursor.eat(",") {
+                expressions.cursor.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn misplaced(word: &str, at: usize) -> Problem {
+    Problem::new(format!("`{word}` has nothing that it belongs to"), at)
+}
+
+// A name that is set.
+fn target<'s>(cursor: &mut Cursor<'_, 's>) -> Result<&'s str, Problem> {
+    let refusal = cursor.unexpected();
+    let name = cursor.name()?;
+    if name.text.starts_with(RESERVED) { Err(refusal) } else { Ok(name.text) }
+}
+
+fn targets<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<&'s str>, Problem> {
+    let mut names = vec![target(cursor)?];
+    while cursor.eat(",") {
+        names.push(target(cursor)?);
+    }
+    Ok(names)
+}

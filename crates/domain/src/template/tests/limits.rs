@@ -1,0 +1,149 @@
+//! No template ends the process: what is too deep or too long is refused before it overflows the
+//! stack, and what a rendering makes is bounded.
+
+use std::thread;
+
+use serde_json::json;
+
+use super::super::*;
+
+/// Half of the smallest stack that templates are to be rendered on. Without optimizations the
+/// engine takes 90 KiB for any template.
+const STACK: usize = 512 * 1024 / 2;
+
+type Chain = fn(usize) -> String;
+
+/// Templates that get deeper, or their expressions longer, with `n`.
+const CHAINS: &[(&str, Chain)] = &[
+    ("sum", |n| print(&format!("1{}", "+1".repeat(n)))),
+    ("difference", |n| print(&format!("1{}", "-1".repeat(n)))),
+    ("mixed sum", |n| print(&format!("1{}", "-1+1".repeat(n)))),
+    ("product", |n| print(&format!("1{}", "*1".repeat(n)))),
+    ("quotient", |n| print(&format!("1{}", "/1".repeat(n)))),
+    ("power", |n| print(&format!("1{}", "**1".repeat(n)))),
+    ("concatenation", |n| print(&format!("1{}", "~1".repeat(n)))),
+    ("all arithmetic", |n| print(&format!("1{}", "~1*1+1".repeat(n)))),
+    ("attributes", |n| print(&format!("payload{}", ".a".repeat(n)))),
+    ("items", |n| print(&format!("payload{}", "[0]".repeat(n)))),
+    ("places", |n| print(&format!("payload{}", ".0".repeat(n)))),
+    ("slices", |n| print(&format!("payload.list{}", "[:]".repeat(n)))),
+    ("calls", |n| print(&format!("range{}", "()".repeat(n)))),
+    ("filters", |n| print(&format!("payload.a{}", "|d".repeat(n)))),
+    ("list filters", |n| print(&format!("payload.list{}", "|batch(2)".repeat(n)))),
+    ("reversals", |n| print(&format!("payload.list{}", "|reverse".repeat(n)))),
+    ("tests", |n| print(&format!("1{}", " is odd".repeat(n)))),
+    ("negated tests", |n| print(&format!("1{}", " is not odd".repeat(n)))),
+    ("conjunction", |n| print(&format!("1{}", " and 1".repeat(n)))),
+    ("disjunction", |n| print(&format!("0{}", " or 0".repeat(n)))),
+    ("negation", |n| print(&format!("{}1", "not ".repeat(n)))),
+    ("minus", |n| print(&format!("{}1", "-".repeat(n)))),
+    ("spaced minus", |n| print(&format!("{}1", "- ".repeat(n)))),
+    ("comparison", |n| print(&format!("1{}", " < 1".repeat(n)))),
+    ("membership", |n| print(&format!("1{}", " in [1]".repeat(n)))),
+    ("no membership", |n| print(&format!("1{}", " not in [1]".repeat(n)))),
+    ("choice", |n| print(&format!("1{}", " if 1 else 1".repeat(n)))),
+    ("choice without else", |n| print(&format!("1{}", " if 1".repeat(n)))),
+    ("brackets", |n| print(&format!("{}1{}", "(".repeat(n), ")".repeat(n)))),
+    ("negated brackets", |n| print(&format!("{}1{}", "-(".repeat(n), ")".repeat(n)))),
+    ("lists", |n| print(&format!("{}1{}", "[".repeat(n), "]".repeat(n)))),
+    ("tuples", |n| print(&format!("{}1{}", "(".repeat(n), ",)".repeat(n)))),
+    ("maps", |n| print(&format!("{}1{}", "{1:".repeat(n), "}".repeat(n)))),
+    ("keys", |n| print(&format!("{}1{}", "{".repeat(n), ":1}".repeat(n)))),
+    ("subscripts", |n| print(&format!("{}1{}", "payload[".repeat(n), "]".repeat(n)))),
+    ("arguments", |n| print(&format!("{}1{}", "1|d(".repeat(n), ")".repeat(n)))),
+    ("named arguments", |n| print(&format!("{}1{}", "[]|join(d=".repeat(n), ")".repeat(n)))),
+    ("called arguments", |n| print(&format!("{}1{}", "range(".repeat(n), ")".repeat(n)))),
+    ("tested arguments", |n| print(&format!("{}1{}", "1 is eq(".repeat(n), ")".repeat(n)))),
+    ("sums of brackets", |n| print(&format!("{}1{}", "1+(".repeat(n), ")".repeat(n)))),
+    ("everything", |n| print(&format!("{}1{}", "not -1~-[1+(".repeat(n), ")]".repeat(n)))),
+    ("ifs", |n| format!("{}x{}", "{% if 1 %}".repeat(n), "{% endif %}".repeat(n))),
+    ("elses", |n| {
+        let (start, end) = ("{% if 0 %}{% else %}".repeat(n), "{% endif %}".repeat(n));
+        format!("{start}x{end}")
+    }),
+    ("elifs", |n| format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(n))),
+    ("loops", |n| {
+        let (start, end) = ("{% for a in [1] %}".repeat(n), "{% endfor %}".repeat(n));
+        format!("{start}{{{{ a }}}}{end}")
+    }),
+    ("withs", |n| format!("{}x{}", "{% with a = 1 %}".repeat(n), "{% endwith %}".repeat(n))),
+    ("escapes", |n| {
+        let (start, end) = ("{% autoescape true %}".repeat(n), "{% endautoescape %}".repeat(n));
+        format!("{start}x{end}")
+    }),
+    ("blocks", |n| format!("{}x{}", "{% block a %}".repeat(n), "{% endblock %}".repeat(n))),
+    ("filter blocks", |n| {
+        format!("{}x{}", "{% filter upper %}".repeat(n), "{% endfilter %}".repeat(n))
+    }),
+    ("macros", |n| format!("{}x{}", "{% macro a() %}".repeat(n), "{% endmacro %}".repeat(n))),
+    ("assigned lists", |n| format!("{}{{{{ a }}}}", "{% set a = [a] %}".repeat(n))),
+    ("assigned maps", |n| format!("{}{{{{ a }}}}", "{% set a = {1: a} %}".repeat(n))),
+    ("assigned keys", |n| format!("{}{{{{ a }}}}", "{% set a = {a: 1} %}".repeat(n))),
+    ("assigned slices", |n| {
+        format!("{{% set a = [1] %}}{}{{{{ a }}}}", "{% set a = a[:] %}".repeat(n))
+    }),
+    ("maps of maps", |n| print(&format!("payload.deep|map({}'upper')", "'map',".repeat(n)))),
+];
+
+/// Statements around the deepest expressions.
+const AROUND: &[(&str, &str)] = &[
+    ("{% if 1 %}", "{% endif %}"),
+    ("{% for a in [1] %}", "{% endfor %}"),
+    ("{% with a = 1 %}", "{% endwith %}"),
+    ("{% if 0 %}{% else %}", "{% endif %}"),
+];
+
+fn print(expression: &str) -> String {
+    format!("{{{{ {expression} }}}}")
+}
+
+fn facts() -> Facts {
+    let deep = (0..60).fold(json!("x"), |inner, _| json!([inner]));
+    let payload =
+        json!({ "a": "text", "list": [1, 2, 3], "deep": deep, "big": "x".repeat(100_000) });
+    Facts::new(json!({ "payload": payload }))
+}
+
+// Everything that is done with a template, on a small stack. Returns whether it is accepted.
+fn survives(template: String) -> bool {
+    let work = move || {
+        let facts = facts();
+        let accepted = Template::new(template.clone()).is_ok();
+        let stored = Template(template);
+        for format in [Format::Plain, Format::Html] {
+            let _ = stored.render(format, &facts);
+        }
+        let _ = stored.variables();
+        accepted
+    };
+    thread::Builder::new().stack_size(STACK).spawn(work).unwrap().join().unwrap()
+}
+
+// The longest chain that the scan lets through.
+fn longest(chain: Chain) -> usize {
+    (1..200).take_while(|n| Scan::of(&chain(*n)).is_ok()).last().unwrap_or(0)
+}
+
+#[test]
+fn chains_are_bounded_and_the_longest_are_rendered_on_a_small_stack() {
+    for (name, chain) in CHAINS {
+        let longest = longest(*chain);
+        // These grow by one statement after the other, and what they make is bounded instead.
+        assert!(longest < 199 || name.starts_with("assigned") || *name == "maps of maps", "{name}");
+        for n in [longest, longest + 1, 90, 300, 5000] {
+            survives(chain(n));
+        }
+    }
+}
+
+#[test]
+fn the_longest_chains_in_the_deepest_statements_are_rendered_on_a_small_stack() {
+    for (name, chain) in CHAINS.iter().filter(|(_, chain)| chain(1).starts_with("{{")) {
+        for (start, end) in AROUND {
+            let (n, inside) = (10 / start.matches("{%").count(), chain(longest(*chain)));
+            let deepest = format!("{}{inside}{}", start.repeat(n), end.repeat(n));
+            assert!(Scan::of(&deepest).is_ok(), "{name} in {start}");
+            survives(deepest);
+        }
+    }
+}
