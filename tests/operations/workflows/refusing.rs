@@ -94,8 +94,7 @@ fn what_cannot_be_filled_in_is_refused() {
         let check = |step: Value, field: &str| {
             let create = || parsed(workflow_of("new", &[in_app(), step.clone()]));
             let changed = || parsed(json!({ "steps": [in_app(), step.clone()] }));
-            let problem =
-                "is not a valid template: syntax error: unexpected end of block in line 1";
+            let problem = "is not a valid template: a tag ends too early in line 1";
             let refusal = format!("422 `steps[1].{field}` {problem}");
             world.refuses(&refusal, || world.env.workflows().create(create()));
             world.refuses(&refusal, || world.env.workflows().update("taken", changed()));
