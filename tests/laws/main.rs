@@ -12,6 +12,7 @@ use testkit::{parsed, seeded};
 
 mod all_or_nothing;
 mod backends_agree;
+mod check;
 mod corpus;
 mod damage;
 mod formats;

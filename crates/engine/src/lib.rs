@@ -34,6 +34,7 @@
 //! an index of its own.
 
 mod builder;
+pub mod check;
 mod clock;
 mod entropy;
 pub mod error;

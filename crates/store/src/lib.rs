@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+#[doc(hidden)]
+pub mod check;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod decoded;

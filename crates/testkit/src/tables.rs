@@ -1,27 +1,8 @@
 //! What is in a store: every table, and whether the indexes agree with the records.
 
-use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 
-use domain::connection::ChannelConnection;
-use domain::context::Context;
-use domain::endpoint::ChannelEndpoint;
-use domain::environment::Environment;
-use domain::idempotency::StoredAnswer;
-use domain::integration::Integration;
-use domain::layout::Layout;
-use domain::message::Message;
-use domain::notification::Notification;
-use domain::preference::SubscriberPreference;
-use domain::subscriber::Subscriber;
-use domain::subscription::Subscription;
-use domain::topic::Topic;
-use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::AcceptedTrigger;
-use domain::workflow::Workflow;
-use store::{
-    Decision, Entries, KeyRange, Order, ReadRecords, Record, Snapshot, Store, Table, layout,
-};
+use store::{Decision, KeyRange, Order, ReadRecords, Record, Snapshot, Store, Table, layout};
 use tidings::Engine;
 
 /// One entry of a table: its key and its value.
@@ -70,79 +51,17 @@ pub fn load(store: &dyn Store, entries: &[Entry]) {
     loaded.expect("the store can be written to");
 }
 
-/// Checks that the entries of the indexes are those that the records have, each leading to its
-/// record, that each record lies under its own key, and that the activity index of every
-/// environment agrees with the notifications.
+/// Checks that `store` has no contradictions, see [`Engine::check`].
 #[track_caller]
 pub fn check_indexes(store: &(impl Store + Clone)) {
-    check_entries(store);
-    let engine = Engine::builder().build(store.clone());
-    for environment in records::<Environment>(store) {
-        let scope = engine.environment(environment.id).expect("it is there");
-        let check = scope.notifications().check_index().expect("the index can be read");
-        assert_eq!(check.disagreements, [], "in the activity index of {}", environment.name);
-    }
-}
-
-#[track_caller]
-fn check_entries(store: &dyn Store) {
-    let (found, expected) = store::read(store, |snapshot| {
-        let mut records = Records { snapshot, tables: Vec::new(), entries: BTreeSet::new() };
-        records.add::<Environment>()?;
-        records.add::<Subscriber>()?;
-        records.add::<Workflow>()?;
-        records.add::<Integration>()?;
-        records.add::<Context>()?;
-        records.add::<SubscriberPreference>()?;
-        records.add::<ChannelEndpoint>()?;
-        records.add::<ChannelConnection>()?;
-        records.add::<Topic>()?;
-        records.add::<Subscription>()?;
-        records.add::<Layout>()?;
-        records.add::<Translation>()?;
-        records.add::<TranslationGroup>()?;
-        records.add::<AcceptedTrigger>()?;
-        records.add::<Notification>()?;
-        records.add::<Message>()?;
-        records.add::<StoredAnswer>()?;
-        let mut found = BTreeSet::new();
-        let is_index = |table: &&Table| !records.tables.contains(table) && !is_activity(**table);
-        for index in Table::ALL.iter().filter(is_index) {
-            found.extend(entries(snapshot, *index)?);
-        }
-        Ok::<_, store::Error>((found, records.entries))
-    })
-    .expect("the store can be read");
-    let missing: Vec<_> = expected.difference(&found).map(show).collect();
-    let extra: Vec<_> = found.difference(&expected).map(show).collect();
-    assert!(missing.is_empty() && extra.is_empty(), "missing: {missing:#?}\nextra: {extra:#?}");
+    let check = Engine::builder().build(store.clone()).check().expect("the store can be read");
+    let findings: Vec<_> = check.findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "{findings:#?}");
 }
 
 /// Whether the table belongs to the activity index, of which no entry leads to a record by its key.
 pub fn is_activity(table: Table) -> bool {
     table == Table::ActivityHeads || layout::ACTIVITY.contains(&table)
-}
-
-// The records of the tables that were added, and the index entries that they have.
-struct Records<'s> {
-    snapshot: &'s dyn Snapshot,
-    tables: Vec<Table>,
-    entries: BTreeSet<Entry>,
-}
-
-impl Records<'_> {
-    fn add<R: Record>(&mut self) -> store::Result<()> {
-        self.tables.push(R::TABLE);
-        let entries = &mut self.entries;
-        self.snapshot.each(R::TABLE, &EVERYTHING, Order::Ascending, |key, record: R| {
-            let target = record.key();
-            assert_eq!(target.as_bytes(), key, "a record of {} has moved", R::TABLE.name());
-            for (index, entry) in Entries::of(&record).iter() {
-                entries.insert((index, entry.as_bytes().to_vec(), key.to_vec()));
-            }
-            ControlFlow::Continue(())
-        })
-    }
 }
 
 fn entries(snapshot: &dyn Snapshot, table: Table) -> store::Result<Vec<Entry>> {
@@ -152,8 +71,4 @@ fn entries(snapshot: &dyn Snapshot, table: Table) -> store::Result<Vec<Entry>> {
         ControlFlow::Continue(())
     })?;
     Ok(entries)
-}
-
-fn show((table, key, target): &Entry) -> String {
-    format!("{} {} -> {}", table.name(), key.escape_ascii(), target.escape_ascii())
 }

@@ -1,0 +1,239 @@
+//! Comparing the indexes of a store with its records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::{Bound, ControlFlow};
+
+use domain::connection::ChannelConnection;
+use domain::context::Context;
+use domain::endpoint::ChannelEndpoint;
+use domain::environment::Environment;
+use domain::idempotency::StoredAnswer;
+use domain::integration::Integration;
+use domain::layout::Layout;
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::preference::SubscriberPreference;
+use domain::subscriber::Subscriber;
+use domain::subscription::Subscription;
+use domain::topic::Topic;
+use domain::translation::{Translation, TranslationGroup};
+use domain::trigger::AcceptedTrigger;
+use domain::workflow::Workflow;
+
+use crate::records::decode;
+use crate::{Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, layout};
+
+/// The result of comparing the indexes of a store with its records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableCheck {
+    /// The number of records.
+    pub records: u64,
+    /// The number of index entries.
+    pub entries: u64,
+    /// The first thousand findings. Empty if the store is sound.
+    pub findings: Vec<TableFinding>,
+}
+
+/// An entry of a table that contradicts the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableFinding {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The key of the entry.
+    pub key: Vec<u8>,
+    /// The contradiction.
+    pub problem: Problem,
+}
+
+/// A contradiction between an entry and the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The record cannot be decoded, or belongs under another key.
+    Unreadable {
+        /// The reason.
+        reason: String,
+    },
+    /// A record has this entry, and the index does not.
+    Missing,
+    /// The index has this entry, and no record does.
+    Extra,
+}
+
+/// Compares the indexes that `snapshot` shows with its records. That reads all of both.
+///
+/// The activity index has a comparison of its own.
+pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
+    let mut checking = Checking::new(snapshot);
+    checking.records()?;
+    for index in indexes() {
+        checking.index(index)?;
+    }
+    Ok(checking.check)
+}
+
+/// Every record of a kind that can be read.
+pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
+    let mut records = Vec::new();
+    each(snapshot, R::TABLE, |key, value| {
+        records.extend(decode(key, value));
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+// The tables whose entries lead to records. Those of the activity index do not.
+fn indexes() -> impl Iterator<Item = Table> {
+    let is_activity =
+        |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
+    let is_index = move |table: &Table| !KINDS.iter().any(|kind| kind.table == *table);
+    Table::ALL.into_iter().filter(move |table| is_index(table) && !is_activity(table))
+}
+
+// A kind of record, and what is done with each entry of its table.
+struct Kind {
+    table: Table,
+    entries: fn(&[u8], &[u8]) -> Result<Entries>,
+}
+
+const KINDS: [Kind; 17] = [
+    Kind::of::<Environment>(),
+    Kind::of::<Subscriber>(),
+    Kind::of::<Workflow>(),
+    Kind::of::<Integration>(),
+    Kind::of::<Context>(),
+    Kind::of::<SubscriberPreference>(),
+    Kind::of::<ChannelEndpoint>(),
+    Kind::of::<ChannelConnection>(),
+    Kind::of::<Topic>(),
+    Kind::of::<Subscription>(),
+    Kind::of::<Layout>(),
+    Kind::of::<Translation>(),
+    Kind::of::<TranslationGroup>(),
+    Kind::of::<AcceptedTrigger>(),
+    Kind::of::<Notification>(),
+    Kind::of::<Message>(),
+    Kind::of::<StoredAnswer>(),
+];
+
+impl Kind {
+    const fn of<R: Record>() -> Self {
+        Self { table: R::TABLE, entries: |key, value| Ok(Entries::of(&decode::<R>(key, value)?)) }
+    }
+}
+
+struct Checking<'s> {
+    snapshot: &'s dyn Snapshot,
+    // How many entries of each index lead to a record that has them.
+    sound: BTreeMap<Table, u64>,
+    check: TableCheck,
+}
+
+const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
+
+impl<'s> Checking<'s> {
+    fn new(snapshot: &'s dyn Snapshot) -> Self {
+        Self { snapshot, sound: BTreeMap::new(), check: TableCheck::default() }
+    }
+
+    // Looks up every entry that a record has.
+    fn records(&mut self) -> Result<()> {
+        let snapshot = self.snapshot;
+        for kind in &KINDS {
+            each(snapshot, kind.table, |key, value| {
+                self.check.records += 1;
+                match (kind.entries)(key, value) {
+                    Ok(entries) => self.entries_of(key, &entries),
+                    Err(Error::Corrupt { source, .. }) => {
+                        let reason = source.to_string();
+                        self.found(kind.table, key, Problem::Unreadable { reason });
+                        Ok(())
+                    }
+                    Err(other) => Err(other),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn entries_of(&mut self, record: &[u8], entries: &Entries) -> Result<()> {
+        for (index, key) in entries.iter() {
+            let mut is_there = false;
+            self.snapshot.get(index, key.as_bytes(), &mut |target| is_there = target == record)?;
+            if is_there {
+                *self.sound.entry(index).or_default() += 1;
+            } else {
+                self.found(index, key.as_bytes(), Problem::Missing);
+            }
+        }
+        Ok(())
+    }
+
+    // An index with as many entries as were looked up has no others.
+    fn index(&mut self, index: Table) -> Result<()> {
+        let mut count = 0;
+        each(self.snapshot, index, |_, _| {
+            count += 1;
+            Ok(())
+        })?;
+        self.check.entries += count;
+        if self.sound.get(&index).copied().unwrap_or_default() == count {
+            return Ok(());
+        }
+        let expected = self.expected(index)?;
+        each(self.snapshot, index, |key, target| {
+            if !expected.contains(&(key.to_vec(), target.to_vec())) {
+                self.found(index, key, Problem::Extra);
+            }
+            Ok(())
+        })
+    }
+
+    // The entries of an index that records have, each with the key of its record.
+    fn expected(&self, index: Table) -> Result<BTreeSet<(Vec<u8>, Vec<u8>)>> {
+        let mut expected = BTreeSet::new();
+        for kind in &KINDS {
+            each(self.snapshot, kind.table, |record, value| {
+                let entries = (kind.entries)(record, value).unwrap_or_default();
+                let of_index = entries.iter().filter(|(other, _)| *other == index);
+                expected.extend(of_index.map(|(_, key)| (key.as_bytes().into(), record.into())));
+                Ok(())
+            })?;
+        }
+        Ok(expected)
+    }
+
+    fn found(&mut self, table: Table, key: &[u8], problem: Problem) {
+        const MANY: usize = 1_000;
+        if self.check.findings.len() < MANY {
+            let finding = TableFinding { table: table.name(), key: key.to_vec(), problem };
+            self.check.findings.push(finding);
+        }
+    }
+}
+
+fn each(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut result = Ok(());
+    snapshot.scan(table, &EVERYTHING, Order::Ascending, &mut |key, value| {
+        result = visit(key, value);
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    result
+}
+
+impl fmt::Display for TableFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (table, key) = (self.table, self.key.escape_ascii());
+        match &self.problem {
+            Problem::Unreadable { reason } => write!(f, "{table} {key}: {reason}"),
+            Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
+            Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A check finds every contradiction between the tables, and none in a sound store.
+
+use store::{Decision, Store, Table};
+use testkit::tables::{Entry, dump, is_activity};
+use testkit::world::World;
+use tidings::check::{Finding, Problem, TableFinding};
+
+use crate::seeded::{copy, entries};
+
+#[test]
+fn a_sound_store_has_no_findings() {
+    let world = copy();
+    let check = world.engine.check().unwrap();
+
+    let there = |is_counted: fn(Table) -> bool| {
+        entries().iter().filter(|(table, ..)| is_counted(*table)).count() as u64
+    };
+    assert_eq!(check.findings, []);
+    assert_eq!(check.records, there(is_record));
+    assert_eq!(check.entries, there(|table| !is_record(table) && !is_activity(table)));
+}
+
+#[test]
+fn an_entry_that_is_missing_is_found() {
+    for (table, key, _) in ends(is_index) {
+        let found = findings(|world| put(world, *table, key, None));
+        assert_eq!(found, [(table.name(), key.clone(), Problem::Missing)]);
+    }
+}
+
+#[test]
+fn an_entry_of_no_record_is_found() {
+    for (table, key, target) in ends(is_index) {
+        let other = [key.as_slice(), b"?"].concat();
+        let found = findings(|world| put(world, *table, &other, Some(target)));
+        assert_eq!(found, [(table.name(), other, Problem::Extra)]);
+    }
+}
+
+#[test]
+fn an_entry_that_leads_elsewhere_is_found() {
+    for (table, key, target) in ends(is_index) {
+        let elsewhere = [target.as_slice(), b"?"].concat();
+        let found = findings(|world| put(world, *table, key, Some(&elsewhere)));
+        let problems = [Problem::Missing, Problem::Extra];
+        assert_eq!(found, problems.map(|problem| (table.name(), key.clone(), problem)));
+    }
+}
+
+/// What leads to a record that cannot be read leads to none.
+#[test]
+fn a_record_that_cannot_be_read_is_found() {
+    for (table, key, _) in ends(is_record) {
+        let found = findings(|world| put(world, *table, key, Some(b"?")));
+        let ((first, at, problem), others) = found.split_first().unwrap();
+        assert_eq!((*first, at), (table.name(), key));
+        assert!(matches!(problem, Problem::Unreadable { .. }), "{problem:?}");
+        let entries =
+            entries().iter().filter(|(index, _, target)| is_index(*index) && target == key);
+        let expected: Vec<_> =
+            entries.map(|(index, key, _)| (index.name(), key.clone(), Problem::Extra)).collect();
+        assert_eq!(others, expected);
+    }
+}
+
+#[test]
+fn an_activity_index_that_is_damaged_is_found() {
+    for table in [Table::ActivityHeads, Table::ActivitySegments, Table::ActivityDeleted] {
+        let (_, key, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
+        for ruin in [None, Some(&value[..value.len() - 1]), Some(b"?".as_slice())] {
+            let world = copy();
+            put(&world, table, key, ruin);
+            let findings = world.engine.check().unwrap().findings;
+            let environment = world.env.environment_id();
+            let is_of_activity = |finding: &Finding| match finding {
+                Finding::Activity { environment: of, .. }
+                | Finding::UnreadableActivity { environment: of, .. } => *of == environment,
+                _ => false,
+            };
+            assert!(!findings.is_empty(), "{} {ruin:?} is not found", table.name());
+            assert!(findings.iter().all(is_of_activity), "{findings:?}");
+
+            world.env.notifications().rebuild_index().unwrap();
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        }
+    }
+}
+
+// The first and the last entry of each of these tables.
+fn ends(is_wanted: fn(Table) -> bool) -> impl Iterator<Item = &'static Entry> {
+    Table::ALL.into_iter().filter(move |table| is_wanted(*table)).flat_map(|table| {
+        let mut entries = entries().iter().filter(move |(other, ..)| *other == table);
+        [entries.next(), entries.next_back()].into_iter().flatten()
+    })
+}
+
+// What a check finds in the tables of a world to which `damage` was done.
+fn findings(damage: impl FnOnce(&World)) -> Vec<(&'static str, Vec<u8>, Problem)> {
+    let world = copy();
+    damage(&world);
+    let before = dump(&world.store);
+    let findings = world.engine.check().unwrap().findings;
+    assert!(dump(&world.store) == before, "a check changes the store");
+    let in_tables = findings.into_iter().filter_map(|finding| match finding {
+        Finding::Table(TableFinding { table, key, problem, .. }) => Some((table, key, problem)),
+        _ => None,
+    });
+    in_tables.collect()
+}
+
+fn put(world: &World, table: Table, key: &[u8], value: Option<&[u8]>) {
+    let written = world.store.write(&mut |transaction| {
+        match value {
+            Some(value) => transaction.put(table, key, value)?,
+            None => transaction.delete(table, key)?,
+        }
+        Ok(Decision::Commit)
+    });
+    written.unwrap();
+}
+
+// The tables whose values are encoded records.
+fn is_record(table: Table) -> bool {
+    let (_, _, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
+    !is_activity(table) && store::encoding::decode(value).is_ok_and(|json| json.starts_with(b"{"))
+}
+
+fn is_index(table: Table) -> bool {
+    !is_activity(table) && !is_record(table)
+}
