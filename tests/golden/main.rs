@@ -6,4 +6,5 @@
 mod document;
 mod enumerations;
 mod errors;
+mod strict;
 mod wire;

@@ -39,10 +39,10 @@ use serde_json::{Map, Value, json};
 use crate::document::{self, Structure};
 
 /// A pair of files, and what is read from them.
-struct Golden {
-    file: &'static str,
+pub struct Golden {
+    pub file: &'static str,
     structure: &'static Structure,
-    rewrite: fn(Value) -> Result<Value, serde_json::Error>,
+    pub rewrite: fn(Value) -> Result<Value, serde_json::Error>,
     print: fn(Value) -> String,
     /// What a request says where it says nothing.
     defaults: Value,
@@ -69,7 +69,7 @@ fn first_page() -> Value {
     json!({ "includeCursor": false })
 }
 
-fn goldens() -> Vec<Golden> {
+pub fn goldens() -> Vec<Golden> {
     let mut all = of_channels();
     all.extend(of_topics());
     all.extend(of_translations());
@@ -234,20 +234,20 @@ fn of_messages() -> Vec<Golden> {
 }
 
 impl Golden {
-    fn full(&self) -> Value {
+    pub fn full(&self) -> Value {
         read(&format!("{}.full.json", self.file))
     }
 
-    fn minimal(&self) -> Value {
+    pub fn minimal(&self) -> Value {
         read(&format!("{}.minimal.json", self.file))
     }
 
-    fn rewritten(&self, json: Value) -> Value {
+    pub fn rewritten(&self, json: Value) -> Value {
         (self.rewrite)(json).unwrap_or_else(|error| panic!("{}: {error}", self.file))
     }
 
     /// `json` after `change` was done to every object in it that has a structure.
-    fn changed(
+    pub fn changed(
         &self,
         mut json: Value,
         mut change: impl FnMut(&Structure, &mut Map<String, Value>),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::ContextFilter;
 use crate::ids::{IntegrationIdentifier, SubscriberId};
 use crate::integration::Integration;
+use crate::json::shape;
 use crate::page::OrderBy;
 use crate::vocabulary::{Channel, ProviderId};
 
@@ -29,6 +30,11 @@ pub struct ChannelFilter {
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
 }
+
+shape! { ChannelFilter {
+    "subscriberId": subscriber_id, "channel": channel, "providerId": provider_id,
+    "integrationIdentifier": integration_identifier, "contextKeys": context_keys,
+} }
 
 impl ChannelFilter {
     /// What the lists can be sorted by.

@@ -11,6 +11,7 @@ use crate::ids::{
     OrganizationId, PlatformId, SubscriberId, plain,
 };
 use crate::integration::Integration;
+use crate::json::shape;
 use crate::page::PageQuery;
 use crate::secret::Secret;
 use crate::time::Timestamp;
@@ -65,6 +66,8 @@ pub struct Workspace {
     pub name: Option<String>,
 }
 
+shape! { Workspace { "id": id, "name": name } }
+
 /// What opens a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,6 +75,8 @@ pub struct ConnectionAuth {
     /// The token that the platform gave out.
     pub access_token: Secret,
 }
+
+shape! { ConnectionAuth { "accessToken": access_token } }
 
 /// A new channel connection, for a subscriber, for contexts, or for both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +99,11 @@ pub struct ChannelConnectionCreate {
     pub auth: ConnectionAuth,
 }
 
+shape! { ChannelConnectionCreate {
+    "identifier": identifier, "subscriberId": subscriber_id, "context": context,
+    "integrationIdentifier": integration_identifier, "workspace": workspace, "auth": auth,
+} }
+
 /// A partial update of a channel connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -104,6 +114,8 @@ pub struct ChannelConnectionUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<ConnectionAuth>,
 }
+
+shape! { ChannelConnectionUpdate { "workspace": workspace, "auth": auth } }
 
 /// Which channel connections are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +128,8 @@ pub struct ChannelConnectionQuery {
     #[serde(flatten)]
     pub filter: ChannelFilter,
 }
+
+shape! { ChannelConnectionQuery { ; page by ChannelFilter::ORDERS, filter } }
 
 impl ChannelConnection {
     /// A connection that nobody has seen before.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::Object;
+use crate::json::{Member, Object, Shape, Shaped, shape};
 use crate::vocabulary::vocabulary;
 
 /// What a message says.
@@ -31,6 +31,22 @@ pub struct EmailBlock<T> {
     pub styles: Option<EmailBlockStyles>,
 }
 
+impl<T: Shaped> Shaped for EmailBlock<T> {
+    fn shape() -> Shape {
+        Shape::members::<Self>(
+            const {
+                &[
+                    Member::of(&["type"], |it: &Self| &it.kind),
+                    Member::of(&["content"], |it: &Self| &it.content),
+                    Member::of(&["url"], |it: &Self| &it.url),
+                    Member::of(&["styles"], |it: &Self| &it.styles),
+                ]
+            },
+            &[],
+        )
+    }
+}
+
 // Written out because a derived default would ask for a default of `T`.
 const fn none<T>() -> Option<T> {
     None
@@ -50,6 +66,8 @@ pub struct EmailBlockStyles {
     /// How its lines are set.
     pub text_align: TextAlign,
 }
+
+shape! { EmailBlockStyles { "textAlign": text_align } }
 
 vocabulary! {
     /// How lines are set.

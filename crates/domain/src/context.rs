@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{ContextId, EnvironmentId, OrganizationId};
-use crate::json::Object;
+use crate::json::{Object, Shape, Shaped, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::setters::setters;
@@ -53,12 +53,16 @@ pub struct ContextCreate {
     pub data: Object,
 }
 
+shape! { ContextCreate { "data": data; key } }
+
 /// New data for a context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextUpdate {
     /// What is to be known about it, in place of what was: at most 64 KiB of JSON text.
     pub data: Object,
 }
+
+shape! { ContextUpdate { "data": data } }
 
 /// Which contexts are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +79,8 @@ pub struct ContextQuery {
     pub id: Option<ContextPart>,
 }
 
+shape! { ContextQuery { "type": kind, "id": id; page by ContextQuery::ORDERS } }
+
 /// The contexts that a call names: for each type an id, and possibly data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -90,6 +96,25 @@ pub enum ContextValue {
     Rich(RichContext),
 }
 
+impl Shaped for ContextPayload {
+    fn shape() -> Shape {
+        BTreeMap::<String, ContextValue>::shape()
+    }
+}
+
+impl Shaped for ContextValue {
+    fn shape() -> Shape {
+        Shape::choice(|value| match value {
+            Value::Object(_) => RichContext::shape(),
+            _ => Shape::leaf(|value| {
+                value.as_str().map(drop).ok_or_else(|| {
+                    Invalid::new("context", Reason::malformed("a text or an object"))
+                })
+            }),
+        })
+    }
+}
+
 /// The id of a context, and its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -100,6 +125,8 @@ pub struct RichContext {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
 }
+
+shape! { RichContext { "id": id, "data": data } }
 
 /// A context as a call names it, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::secret::Secret;
 
 /// The credentials of an integration, under the names that providers give them.
@@ -105,6 +105,26 @@ pub struct Credentials {
     #[serde(rename = "AppIOBaseUrl", skip_serializing_if = "Option::is_none")]
     pub app_io_base_url: Option<String>,
 }
+
+shape! { Credentials {
+    "apiKey": api_key, "user": user, "secretKey": secret_key, "domain": domain,
+    "password": password, "host": host, "port": port, "secure": secure, "region": region,
+    "accountSid": account_sid, "messageProfileId": message_profile_id, "token": token,
+    "from": from, "senderName": sender_name, "projectName": project_name,
+    "applicationId": application_id, "clientId": client_id, "requireTls": require_tls,
+    "ignoreTls": ignore_tls, "tlsOptions": tls_options, "baseUrl": base_url,
+    "webhookUrl": webhook_url, "redirectUrl": redirect_url, "hmac": hmac,
+    "serviceAccount": service_account, "ipPoolName": ip_pool_name,
+    "apiKeyRequestHeader": api_key_request_header,
+    "secretKeyRequestHeader": secret_key_request_header, "idPath": id_path,
+    "datePath": date_path, "apiToken": api_token, "authenticateByToken": authenticate_by_token,
+    "authenticationTokenKey": authentication_token_key, "instanceId": instance_id,
+    "alertUid": alert_uid, "title": title, "imageUrl": image_url, "state": state,
+    "externalLink": external_link, "channelId": channel_id,
+    "phoneNumberIdentification": phone_number_identification, "accessKey": access_key,
+    "appSid": app_sid, "senderId": sender_id, "tenantId": tenant_id,
+    "AppIOBaseUrl": app_io_base_url,
+} }
 
 /// How a provider is connected to. It may hold a private key, so it prints as `***`.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

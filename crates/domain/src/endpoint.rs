@@ -16,7 +16,7 @@ use crate::ids::{
     IntegrationIdentifier, OrganizationId, SubscriberId,
 };
 use crate::integration::Integration;
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::page::PageQuery;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, ProviderId};
@@ -84,12 +84,21 @@ pub struct ChannelEndpointCreate {
     pub endpoint: Endpoint,
 }
 
+shape! { ChannelEndpointCreate {
+    "identifier": identifier, "subscriberId": subscriber_id, "context": context,
+    "integrationIdentifier": integration_identifier,
+    "connectionIdentifier": connection_identifier;
+    endpoint
+} }
+
 /// A new place for a channel endpoint, of the type that it has.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelEndpointUpdate {
     /// The fields of the place. Those that are not named are gone.
     pub endpoint: Object,
 }
+
+shape! { ChannelEndpointUpdate { "endpoint": endpoint } }
 
 /// Which channel endpoints are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +114,11 @@ pub struct ChannelEndpointQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_identifier: Option<ConnectionIdentifier>,
 }
+
+shape! { ChannelEndpointQuery {
+    "connectionIdentifier": connection_identifier;
+    page by ChannelFilter::ORDERS, filter
+} }
 
 impl ChannelEndpoint {
     /// An endpoint that nobody has seen before.

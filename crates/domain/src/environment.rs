@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason};
 use crate::ids::{EnvironmentId, OrganizationId, UserId};
+use crate::json::shape;
 use crate::secret::Secret;
 use crate::slug::{base62, slugify};
 use crate::time::Timestamp;
@@ -54,6 +55,8 @@ pub struct EnvironmentCreate {
     /// The color it is shown in.
     pub color: Color,
 }
+
+shape! { EnvironmentCreate { "name": name, "parentId": parent_id, "color": color } }
 
 /// The environment that a record belongs to, and the organization that the environment does.
 #[derive(Clone, Debug, PartialEq, Eq)]

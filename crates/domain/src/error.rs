@@ -60,6 +60,14 @@ pub enum Reason {
         /// What is counted.
         unit: Unit,
     },
+    /// The JSON value is too large, as a whole.
+    #[error("must take at most {max} bytes of JSON, not {size}")]
+    TooLarge {
+        /// The largest allowed, in bytes of JSON text.
+        max: usize,
+        /// The size given, in bytes of JSON text.
+        size: usize,
+    },
     /// The list has too many items.
     #[error("must have at most {max} items")]
     TooMany {
@@ -125,6 +133,12 @@ pub enum Reason {
         /// How many there must be, as in `2 or 3 arguments`.
         expected: Cow<'static, str>,
     },
+    /// There is no field of that name.
+    #[error("is not known{}", did_you_mean(suggestion.as_deref()))]
+    Unknown {
+        /// The known name that is probably meant.
+        suggestion: Option<String>,
+    },
     /// A rule was broken in JSON text, whose reader knows of it only what it says.
     #[error("{rule}")]
     InWords {
@@ -147,6 +161,10 @@ impl Reason {
     pub fn malformed(expected: impl Into<Cow<'static, str>>) -> Self {
         Reason::Malformed { expected: expected.into() }
     }
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 /// What the length of a text is counted in.

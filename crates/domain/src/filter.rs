@@ -29,7 +29,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
-use crate::json::Object;
+use crate::json::{Object, Shape, Shaped, shape};
 use crate::vocabulary::vocabulary;
 
 pub use compose::FilterField;
@@ -51,6 +51,10 @@ pub struct Filter {
     #[serde(default)]
     pub children: Vec<FilterChild>,
 }
+
+shape! { Filter {
+    "isNegated": is_negated, "type": kind, "value": value, "children": children
+} }
 
 vocabulary! {
     /// What an editor shows a group as.
@@ -82,6 +86,18 @@ pub enum FilterChild {
     Group(Filter),
 }
 
+impl Shaped for FilterChild {
+    fn shape() -> Shape {
+        Shape::choice(|child| {
+            if ["field", "operator", "on"].iter().any(|name| child.get(name).is_some()) {
+                FieldFilterPart::shape()
+            } else {
+                Filter::shape()
+            }
+        })
+    }
+}
+
 /// A comparison of one fact with the value of the filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -96,6 +112,8 @@ pub struct FieldFilterPart {
     /// Whose fact it is.
     pub on: FilterSource,
 }
+
+shape! { FieldFilterPart { "field": field, "value": value, "operator": operator, "on": on } }
 
 vocabulary! {
     /// How a fact is compared with the value of a filter.

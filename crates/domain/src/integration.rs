@@ -9,7 +9,9 @@ use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
 use crate::filter::{self, Filter};
 use crate::ids::{EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId};
+use crate::json::shape;
 use crate::patch::Patch;
+use crate::query;
 use crate::secret::Secret;
 use crate::slug::slugify;
 use crate::time::Timestamp;
@@ -102,6 +104,11 @@ pub struct Configurations {
     pub inbound_webhook_signing_key: Option<Secret>,
 }
 
+shape! { Configurations {
+    "inboundWebhookEnabled": inbound_webhook_enabled,
+    "inboundWebhookSigningKey": inbound_webhook_signing_key,
+} }
+
 /// A new integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -131,6 +138,12 @@ pub struct IntegrationCreate {
     pub configurations: Option<Configurations>,
 }
 
+shape! { IntegrationCreate {
+    "providerId": provider_id, "channel": channel, "name": name, "identifier": identifier,
+    "credentials": credentials, "active": active, "conditions": conditions,
+    "configurations": configurations,
+} }
+
 /// A partial update of an integration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -150,14 +163,22 @@ pub struct IntegrationUpdate {
     pub configurations: Patch<Configurations>,
 }
 
+shape! { IntegrationUpdate {
+    "name": name, "identifier": identifier, "credentials": credentials, "active": active,
+    "conditions": conditions, "configurations": configurations,
+} }
+
 /// How an integration is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IntegrationDelete {
     /// Whether the next one in rank becomes primary if this one was. Otherwise nothing is sent on
     /// its channel until another one is made primary, unless only one active one is left.
+    #[serde(deserialize_with = "query::value")]
     pub promote: bool,
 }
+
+shape! { IntegrationDelete { "promote": promote as written } }
 
 impl Integration {
     /// The longest name, in characters.

@@ -1,8 +1,13 @@
 //! JSON that the host application hands in: requests, and the objects in them, such as payloads,
 //! custom data and overrides.
 
+mod leaf;
 mod read;
-mod strict;
+mod refusal;
+mod shape;
+mod unique;
+mod walk;
+mod way;
 
 use std::ops::Deref;
 
@@ -11,7 +16,14 @@ use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
 
-pub use read::read;
+pub use read::{read, read_lenient};
+pub use shape::{Shape, Shaped};
+
+pub(crate) use leaf::{context_key, text_or_object, word};
+pub(crate) use read::read_value;
+pub(crate) use shape::{Flat, Member, shape};
+pub(crate) use walk::{Unknown, unknown};
+pub(crate) use way::Way;
 
 /// A JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
 ///

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
 use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, plain};
+use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::time::Timestamp;
@@ -48,6 +49,10 @@ pub struct LayoutUpsert {
     pub is_translation_enabled: Option<bool>,
 }
 
+shape! { LayoutUpsert {
+    "layoutId": layout_id, "name": name, "isTranslationEnabled": is_translation_enabled,
+} }
+
 /// Which layouts are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -59,6 +64,10 @@ pub struct LayoutQuery {
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub is_translation_enabled: Option<bool>,
 }
+
+shape! { LayoutQuery {
+    "isTranslationEnabled": is_translation_enabled as written; page by LayoutQuery::ORDERS
+} }
 
 impl Layout {
     /// The longest name, in characters.

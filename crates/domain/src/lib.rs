@@ -32,7 +32,7 @@ pub mod notification;
 pub mod page;
 pub mod patch;
 pub mod preference;
-mod query;
+pub mod query;
 #[cfg(test)]
 mod sample;
 pub mod schedule;

@@ -9,7 +9,7 @@ use crate::ids::{
     EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId, TemplateId,
     TransactionId, WorkflowId, WorkflowIdentifier,
 };
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::notification::Notification;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
@@ -191,6 +191,12 @@ pub struct MessageQuery {
     pub page: PageQuery,
 }
 
+shape! { MessageQuery {
+    "channel": channel, "transactionId": transaction_id, "read": read as written,
+    "seen": seen as written;
+    page by MessageQuery::ORDERS
+} }
+
 /// Messages to mark, as a request names them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -201,6 +207,8 @@ pub struct MarkMessages {
     /// What they are marked as.
     pub mark_as: MarkAs,
 }
+
+shape! { MarkMessages { "messageId": message_id as many, "markAs": mark_as } }
 
 /// How many messages in an inbox wait for their reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

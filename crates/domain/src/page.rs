@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::error::{Invalid, Reason};
 use crate::ids::EnvironmentId;
+use crate::json::shape;
 use crate::query;
 use crate::vocabulary::vocabulary;
 
@@ -37,6 +38,11 @@ pub struct PageQuery {
     #[serde(deserialize_with = "include_cursor")]
     pub include_cursor: bool,
 }
+
+shape! { PageQuery {
+    "after": after, "before": before, "limit": limit as written, "orderBy": order_by,
+    "orderDirection": order_direction, "includeCursor": include_cursor as written,
+} }
 
 vocabulary! {
     /// A field that a list can be sorted by. Where two items have the same value, the one that was

@@ -29,7 +29,7 @@ use crate::condition::Rule;
 use crate::context::{ContextPayload, ContextSet};
 use crate::error::{Invalid, Reason};
 use crate::ids::{WorkflowId, WorkflowIdentifier};
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::patch::Patch;
 use crate::schedule::Schedule;
 use crate::time::Timestamp;
@@ -55,6 +55,8 @@ pub struct Preference {
     pub condition: Option<Rule>,
 }
 
+shape! { Preference { "enabled": enabled, "condition": condition; channels } }
+
 /// A word for each channel that there is something to say about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -71,6 +73,10 @@ pub struct PreferenceChannels {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push: Option<bool>,
 }
+
+shape! { PreferenceChannels {
+    "email": email, "sms": sms, "in_app": in_app, "chat": chat, "push": push
+} }
 
 impl Preference {
     /// The same preference with a word for `channel`.
@@ -161,6 +167,8 @@ pub struct PreferencesQuery {
     /// The contexts they are read for.
     pub context_keys: ContextSet,
 }
+
+shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
 
 vocabulary! {
     /// Which workflows are shown.
@@ -296,6 +304,8 @@ pub struct BulkPreferences {
     pub context: Option<ContextPayload>,
 }
 
+shape! { BulkPreferences { "preferences": preferences, "context": context } }
+
 /// New words of a subscriber for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -308,6 +318,10 @@ pub struct BulkPreference {
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub condition: Patch<Rule>,
 }
+
+shape! { BulkPreference {
+    "workflowId": workflow_id, "channels": channels, "condition": condition
+} }
 
 /// New words of a subscriber for every workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,6 +342,11 @@ pub struct GlobalPreferenceUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
+
+shape! { GlobalPreferenceUpdate {
+    "enabled": enabled, "channels": channels, "condition": condition, "schedule": schedule,
+    "context": context,
+} }
 
 /// What holds for a workflow, or for all of them, after an update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

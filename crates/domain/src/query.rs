@@ -1,7 +1,10 @@
 //! Queries: what is asked of a list, as it is read from JSON or from the pairs of a query string.
 //!
 //! A query string knows nothing but text. So a number may be given in digits, a flag as `true` or
-//! `false`, and a list of one item as the item.
+//! `false`, and a list of one item as the item. An empty text says nothing, as a field of a form
+//! that was left empty; only a context filter takes it for the empty set.
+
+mod read;
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,6 +12,8 @@ use std::str::FromStr;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+pub use read::{read, read_lenient};
 
 /// Reads a number or a flag, also one that is written out. `null` says nothing.
 pub(crate) fn value<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
@@ -36,6 +41,15 @@ pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
         item => T::deserialize(item).map(|item| vec![item]),
     }
     .map_err(D::Error::custom)
+}
+
+/// Reads a list, also one that is a single item. `null` says nothing, and so does an empty text.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    let items: Vec<Value> = one_or_many(from)?;
+    let items = items.into_iter().filter(|item| item.as_str().is_none_or(|text| !text.is_empty()));
+    items.map(T::deserialize).collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
 /// Takes an object, where a text was not given instead.

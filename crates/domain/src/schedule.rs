@@ -8,6 +8,7 @@ use chrono::{NaiveTime, Timelike};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Invalid, Reason};
+use crate::json::shape;
 use crate::vocabulary::Weekday;
 
 /// When a subscriber may be reached on channels that disturb.
@@ -21,6 +22,8 @@ pub struct Schedule {
     pub weekly_schedule: Option<BTreeMap<Weekday, DaySchedule>>,
 }
 
+shape! { Schedule { "isEnabled": is_enabled, "weeklySchedule": weekly_schedule } }
+
 /// The hours of one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,6 +35,8 @@ pub struct DaySchedule {
     pub hours: Option<Vec<Hours>>,
 }
 
+shape! { DaySchedule { "isEnabled": is_enabled, "hours": hours } }
+
 /// A span of open hours. It goes past midnight where the end comes before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hours {
@@ -40,6 +45,8 @@ pub struct Hours {
     /// When it is over.
     pub end: ClockTime,
 }
+
+shape! { Hours { "start": start, "end": end } }
 
 /// A time of day to the minute, written as on a 12-hour clock: `09:30 AM`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

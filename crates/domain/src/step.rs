@@ -5,11 +5,13 @@ mod metadata;
 mod templates;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
 use crate::error::{Invalid, Reason};
 use crate::filter::{self, Filter};
 use crate::ids::{StepId, TemplateId};
+use crate::json::{Shape, Shaped, shape};
 use crate::template::{Facts, Format, RenderError, Template};
 use crate::vocabulary::{Channel, JobType};
 
@@ -68,6 +70,12 @@ pub struct StepDefinition {
     pub reply_callback: Option<ReplyCallback>,
 }
 
+shape! { StepDefinition {
+    "uuid": uuid, "name": name, "active": active, "shouldStopOnFail": should_stop_on_fail,
+    "filters": filters, "variants": variants, "replyCallback": reply_callback;
+    kind
+} }
+
 /// A step that a workflow is created or updated with.
 ///
 /// ```
@@ -96,6 +104,8 @@ pub struct Step {
     pub definition: StepDefinition,
 }
 
+shape! { Step { "_id": id; definition } }
+
 /// Another content of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -114,6 +124,8 @@ pub struct Variant {
     pub kind: StepKind,
 }
 
+shape! { Variant { "name": name, "active": active, "filters": filters; kind } }
+
 /// Where replies to a message go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -126,6 +138,8 @@ pub struct ReplyCallback {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
+
+shape! { ReplyCallback { "active": active, "url": url } }
 
 /// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,6 +190,18 @@ pub enum StepKind {
     Custom {},
 }
 
+shape! { StepKind by "type" {
+    "in_app": { "template": InAppTemplate },
+    "email": { "template": EmailTemplate },
+    "sms": { "template": TextTemplate },
+    "chat": { "template": TextTemplate },
+    "push": { "template": PushTemplate },
+    "digest": { "metadata": DigestMetadata },
+    "delay": { "metadata": DelayMetadata },
+    "throttle": { "metadata": ThrottleMetadata },
+    "custom": {},
+} }
+
 /// Content of a message in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -193,6 +219,8 @@ pub struct InAppTemplate {
     pub buttons: Vec<ButtonTemplate>,
 }
 
+shape! { InAppTemplate { "subject": subject, "body": body, "url": url, "buttons": buttons } }
+
 /// A button below a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -204,6 +232,8 @@ pub struct ButtonTemplate {
     pub content: Template,
 }
 
+shape! { ButtonTemplate { "type": kind, "content": content } }
+
 /// Content of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -213,6 +243,8 @@ pub struct EmailTemplate {
     /// The text: HTML, or blocks.
     pub body: EmailBody,
 }
+
+shape! { EmailTemplate { "subject": subject, "body": body } }
 
 /// The text of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,6 +256,19 @@ pub enum EmailBody {
     Blocks(Vec<EmailBlock<Template>>),
 }
 
+impl Shaped for EmailBody {
+    fn shape() -> Shape {
+        Shape::choice(|body| match body {
+            Value::Array(_) => Vec::<EmailBlock<Template>>::shape(),
+            Value::String(_) => Template::shape(),
+            _ => Shape::leaf(|_| {
+                let expected = "a text or a list of blocks";
+                Err(Invalid::new("body", Reason::malformed(expected)))
+            }),
+        })
+    }
+}
+
 /// Content of a text message or a chat message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -231,6 +276,8 @@ pub struct TextTemplate {
     /// The text.
     pub body: Template,
 }
+
+shape! { TextTemplate { "body": body } }
 
 /// Content of a push message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,6 +288,8 @@ pub struct PushTemplate {
     /// The text.
     pub body: Template,
 }
+
+shape! { PushTemplate { "title": title, "body": body } }
 
 /// What a step says, with the placeholders filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
     SubscriberId,
 };
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::secret::Secret;
@@ -91,6 +91,11 @@ pub struct Profile {
     pub data: Option<Object>,
 }
 
+shape! { Profile {
+    "firstName": first_name, "lastName": last_name, "email": email, "phone": phone,
+    "avatar": avatar, "locale": locale, "timezone": timezone, "channels": channels, "data": data,
+} }
+
 /// A new subscriber.
 ///
 /// ```
@@ -112,6 +117,8 @@ pub struct SubscriberCreate {
     #[serde(flatten)]
     pub profile: Profile,
 }
+
+shape! { SubscriberCreate { "subscriberId": subscriber_id; profile } }
 
 /// A partial update of a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +144,11 @@ pub struct SubscriberUpdate {
     pub data: Patch<Object>,
 }
 
+shape! { SubscriberUpdate {
+    "firstName": first_name, "lastName": last_name, "email": email, "phone": phone,
+    "avatar": avatar, "locale": locale, "timezone": timezone, "data": data,
+} }
+
 /// Which subscribers are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -156,6 +168,10 @@ pub struct SubscriberQuery {
     pub name: Option<String>,
 }
 
+shape! { SubscriberQuery {
+    "email": email, "phone": phone, "name": name; page by SubscriberQuery::ORDERS
+} }
+
 /// Destination of a subscriber at one chat or push integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -172,6 +188,11 @@ pub struct ChannelSettings {
     #[serde(rename = "_integrationId")]
     pub integration_id: IntegrationId,
 }
+
+shape! { ChannelSettings {
+    "providerId": provider_id, "integrationIdentifier": integration_identifier,
+    "credentials": credentials, "_integrationId": integration_id,
+} }
 
 /// Destination of the messages of a chat or push integration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +224,12 @@ pub struct ChannelCredentials {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_url: Option<String>,
 }
+
+shape! { ChannelCredentials {
+    "webhookUrl": webhook_url, "channel": channel, "deviceTokens": device_tokens,
+    "alertUid": alert_uid, "title": title, "imageUrl": image_url, "state": state,
+    "externalUrl": external_url,
+} }
 
 impl Subscriber {
     /// Returns a new subscriber.

@@ -4,14 +4,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDate, NaiveTime, ParseError, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Invalid, Reason};
 
 /// An instant in milliseconds since the Unix epoch, within the years 0 to 9999.
 ///
-/// On the wire it is written as in `2026-11-20T12:00:00.000Z`, and read from any RFC 3339 text.
+/// On the wire it is written as in `2026-11-20T12:00:00.000Z`. It is read from ISO 8601: a date, or
+/// a date and a time with an offset, with or without seconds and signs in between. A time without
+/// an offset is refused, because it could be anywhere; a date alone starts in UTC.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -76,15 +78,23 @@ impl FromStr for Timestamp {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc());
-        // A date alone is the start of that day.
-        let day = || Ok(text.parse::<NaiveDate>()?.and_time(NaiveTime::MIN).and_utc());
-        time.or_else(|_| day()).map(Self::from).map_err(|_: ParseError| {
+        let time = DateTime::parse_from_rfc3339(text).ok();
+        let time = time
+            .or_else(|| TIMES.iter().find_map(|form| DateTime::parse_from_str(text, form).ok()));
+        let day = || DAYS.iter().find_map(|form| NaiveDate::parse_from_str(text, form).ok());
+        let start = || Some(day()?.and_time(NaiveTime::MIN).and_utc());
+        time.map(|time| time.to_utc()).or_else(start).map(Self::from).ok_or_else(|| {
             let expected = "an ISO 8601 timestamp";
             Invalid::new("timestamp", Reason::malformed(expected))
         })
     }
 }
+
+// What of ISO 8601 is not in RFC 3339, in the terms of `chrono`. The offset may be `Z`, `+01:00`,
+// `+0100` or `+01`.
+const TIMES: &[&str] =
+    &["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z", "%Y%m%dT%H%M%S%.f%#z", "%Y%m%dT%H%M%#z"];
+const DAYS: &[&str] = &["%Y-%m-%d", "%Y%m%d"];
 
 impl TryFrom<String> for Timestamp {
     type Error = Invalid;
@@ -113,15 +123,43 @@ mod tests {
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
     }
 
+    /// One row per form of ISO 8601.
     #[test]
     fn is_read_in_any_offset_and_precision() {
         let noon = Timestamp::from_millis(1_795_176_000_000);
-        for text in ["2026-11-20T12:00:00Z", "2026-11-20T13:00:00.0004+01:00", &noon.to_string()] {
+        for text in [
+            "2026-11-20T12:00:00Z",
+            "2026-11-20T12:00Z",
+            "2026-11-20t12:00:00z",
+            "2026-11-20 12:00:00Z",
+            "2026-11-20T13:00:00.0004+01:00",
+            "2026-11-20T13:00+01:00",
+            "2026-11-20T13:00:00+0100",
+            "2026-11-20T13:00+01",
+            "2026-11-20T06:30-05:30",
+            "20261120T120000Z",
+            "20261120T1200Z",
+            "20261120T130000.000+0100",
+            &noon.to_string(),
+        ] {
             assert_eq!(text.parse(), Ok(noon), "{text}");
         }
         let midnight = Timestamp::from_millis(1_795_132_800_000);
-        assert_eq!("2026-11-20".parse(), Ok(midnight));
-        for text in ["", "yesterday", "2026-11", "2026-13-01", "2026-13-01T00:00:00Z"] {
+        for text in ["2026-11-20", "20261120"] {
+            assert_eq!(text.parse(), Ok(midnight), "{text}");
+        }
+        for text in [
+            "",
+            "yesterday",
+            "2026-11",
+            "2026-13-01",
+            "2026-13-01T00:00:00Z",
+            "2026-11-20T12:00",
+            "2026-11-20T12:00:00",
+            "2026-11-20T25:00Z",
+            "2026-11-20T12Z",
+            "1795176000000",
+        ] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
         }
     }

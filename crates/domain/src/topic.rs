@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
 use crate::ids::{EnvironmentId, OrganizationId, TopicId, TopicKey, plain};
+use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::time::Timestamp;
@@ -44,6 +45,8 @@ pub struct TopicCreate {
     pub name: Option<String>,
 }
 
+shape! { TopicCreate { "key": key, "name": name } }
+
 /// A partial update of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -52,6 +55,8 @@ pub struct TopicUpdate {
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
 }
+
+shape! { TopicUpdate { "name": name } }
 
 /// Which topics are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +72,8 @@ pub struct TopicQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
+
+shape! { TopicQuery { "key": key, "name": name; page by TopicQuery::ORDERS } }
 
 /// What a topic is found by: its key and its name, [folded](fold).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{
     EnvironmentId, LayoutIdentifier, OrganizationId, TranslationId, WorkflowIdentifier,
 };
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::time::Timestamp;
 use crate::vocabulary::vocabulary;
@@ -53,6 +53,8 @@ pub struct Resource {
     pub resource_type: ResourceType,
 }
 
+shape! { Resource { "resourceId": resource_id, "resourceType": resource_type } }
+
 vocabulary! {
     /// What a translation can be for.
     ResourceType, "resourceType":
@@ -89,6 +91,8 @@ pub struct TranslationUpsert {
     pub content: Object,
 }
 
+shape! { TranslationUpsert { "locale": locale, "content": content; resource } }
+
 /// Translations of many resources into one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,6 +102,8 @@ pub struct TranslationImport {
     /// The texts.
     pub master_json: MasterJson,
 }
+
+shape! { TranslationImport { "locale": locale, "masterJson": master_json } }
 
 /// The texts of many resources, by the names of the resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +115,8 @@ pub struct MasterJson {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub layouts: BTreeMap<String, Value>,
 }
+
+shape! { MasterJson { "workflows": workflows, "layouts": layouts } }
 
 /// What came of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +150,11 @@ pub struct TranslationQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
 }
+
+shape! { TranslationQuery {
+    "resourceType": resource_type, "resourceId": resource_id, "locale": locale;
+    page by TranslationQuery::ORDERS
+} }
 
 impl Resource {
     /// The workflow of that identifier.

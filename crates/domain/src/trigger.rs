@@ -13,7 +13,7 @@ use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{
     EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId, WorkflowIdentifier,
 };
-use crate::json::Object;
+use crate::json::{Object, Shape, Shaped, shape, text_or_object};
 use crate::subscriber::{Profile, SubscriberCreate};
 use crate::time::Timestamp;
 use crate::vocabulary::vocabulary;
@@ -59,6 +59,11 @@ pub struct Trigger {
     pub context: Option<ContextPayload>,
 }
 
+shape! { Trigger {
+    "name": workflow, "to": to, "payload": payload, "overrides": overrides,
+    "transactionId": transaction_id, "context": context,
+} }
+
 /// Recipients of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -90,6 +95,29 @@ pub enum SubscriberRecipient {
     Inline(SubscriberCreate),
 }
 
+impl Shaped for Recipients {
+    fn shape() -> Shape {
+        Shape::choice(|value| match value {
+            Value::Array(_) => Vec::<Recipient>::shape(),
+            _ => Recipient::shape(),
+        })
+    }
+}
+
+impl Shaped for Recipient {
+    fn shape() -> Shape {
+        Shape::choice(|value| match value {
+            Value::Object(topic)
+                if ["type", "topicKey"].iter().any(|name| topic.contains_key(*name)) =>
+            {
+                TopicRecipient::shape()
+            }
+            Value::Object(_) => SubscriberCreate::shape(),
+            _ => text_or_object::<SubscriberId>(),
+        })
+    }
+}
+
 /// The subscribers in a topic whose subscriptions let the event through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -104,6 +132,8 @@ pub struct TopicRecipient {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<SubscriberId>,
 }
+
+shape! { TopicRecipient { "type": kind, "topicKey": topic_key, "exclude": exclude, } }
 
 vocabulary! {
     /// What a recipient can be besides a subscriber.

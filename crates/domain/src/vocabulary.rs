@@ -59,6 +59,12 @@ macro_rules! vocabulary {
             }
         }
 
+        impl $crate::json::Shaped for $name {
+            fn shape() -> $crate::json::Shape {
+                $crate::json::word::<Self>()
+            }
+        }
+
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 from.deserialize_str($crate::vocabulary::Word::default())

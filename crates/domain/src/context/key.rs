@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason};
+use crate::json::{self, Shape, Shaped, shape};
 use crate::query;
 
 /// The name of a context: its type and its id, written `type:id`.
@@ -21,6 +22,8 @@ pub struct ContextKey {
     /// Which one of them it is.
     id: ContextPart,
 }
+
+shape! { ContextKey { "type": kind, "id": id } }
 
 // What a key is read from, so that what is refused is named after its half.
 #[derive(Deserialize)]
@@ -49,6 +52,18 @@ pub enum ContextFilter {
     Any,
     /// Exactly these. The empty set asks for what has no context.
     Exact(ContextSet),
+}
+
+impl Shaped for ContextSet {
+    fn shape() -> Shape {
+        Shape::set(json::context_key)
+    }
+}
+
+impl Shaped for ContextFilter {
+    fn shape() -> Shape {
+        ContextSet::shape()
+    }
 }
 
 impl TryFrom<ContextKeyFields> for ContextKey {

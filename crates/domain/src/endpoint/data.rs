@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::convert::{secret_conversions, text_conversions};
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::PlatformId;
-use crate::json::Object;
+use crate::json::{Member, Object, Shape, Shaped};
 use crate::secret::Secret;
 use crate::vocabulary::vocabulary;
 
@@ -82,6 +83,33 @@ struct EndpointFields {
     #[serde(rename = "type")]
     kind: EndpointType,
     endpoint: Value,
+}
+
+macro_rules! places {
+    ($($kind:literal: { $($name:literal: $type:ty),+ },)+) => {
+        impl Shaped for Endpoint {
+            fn shape() -> Shape {
+                Shape::tagged::<Self>("type", &[$(
+                    ($kind, || {
+                        const PLACE: Member = Member::inside(&["endpoint"], || {
+                            const FIELDS: &[Member] = &[$(Member::typed::<$type>(&[$name])),+];
+                            Shape::members::<IgnoredAny>(FIELDS, &[])
+                        });
+                        Shape::members::<IgnoredAny>(&[PLACE], &[])
+                    }),
+                )+])
+            }
+        }
+    };
+}
+
+places! {
+    "slack_channel": { "channelId": PlatformId },
+    "slack_user": { "userId": PlatformId },
+    "webhook": { "url": Secret, "channel": Option<PlatformId> },
+    "phone": { "phoneNumber": PhoneNumber },
+    "ms_teams_channel": { "teamId": PlatformId, "channelId": PlatformId },
+    "ms_teams_user": { "userId": PlatformId, "tenantId": Option<PlatformId> },
 }
 
 impl Endpoint {

@@ -6,6 +6,7 @@ use super::{Notification, NotificationTopic};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
+use crate::json::shape;
 use crate::page;
 use crate::query;
 use crate::time::Timestamp;
@@ -18,23 +19,22 @@ use crate::vocabulary::{JobType, Severity};
 #[serde(rename_all = "camelCase", default)]
 pub struct NotificationQuery {
     /// Those whose workflow does one of these.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
     /// Those of one of these workflows, by id or identifier.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,
     /// Those for a subscriber with exactly one of these addresses.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,
-    /// Those for a subscriber of this id, or with this in the address. An empty text says nothing.
-    /// Deprecated.
+    /// Those for a subscriber of this id, or with this in the address. Deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
     /// Those for one of these subscribers.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub subscriber_ids: Vec<SubscriberId>,
     /// Those that matter so much. `none` includes those that do not say.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub severity: Vec<Severity>,
     /// Which page of them, counting from 0.
     #[serde(deserialize_with = "query::value")]
@@ -61,6 +61,14 @@ pub struct NotificationQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Timestamp>,
 }
+
+shape! { NotificationQuery {
+    "channels": channels as list, "templates": templates as list, "emails": emails as list,
+    "search": search, "subscriberIds": subscriber_ids as list, "severity": severity as list,
+    "page": page as written, "limit": limit as written, "transactionId": transaction_id,
+    "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
+    "after": after, "before": before,
+} }
 
 /// A page of the activity list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::json::shape;
 use crate::setters::setters;
 use crate::vocabulary::{TimeUnit, Weekday, vocabulary};
 
@@ -17,6 +18,12 @@ pub enum DigestMetadata {
     /// Until the next occurrence of a time.
     Timed(TimedWindow),
 }
+
+shape! { DigestMetadata by "type" {
+    "regular": {; Window },
+    "backoff": {; Window },
+    "timed": {; TimedWindow },
+} }
 
 /// A span of time that starts with an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +47,11 @@ pub struct Window {
     pub update_mode: Option<bool>,
 }
 
+shape! { Window {
+    "amount": amount, "unit": unit, "digestKey": digest_key, "backoff": backoff,
+    "backoffAmount": backoff_amount, "backoffUnit": backoff_unit, "updateMode": update_mode,
+} }
+
 /// A span of time that ends at a time of the calendar.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -55,6 +67,8 @@ pub struct TimedWindow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<TimedConfig>,
 }
+
+shape! { TimedWindow { "amount": amount, "unit": unit, "digestKey": digest_key, "timed": timed } }
 
 /// The times of the calendar at which a window ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +89,11 @@ pub struct TimedConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monthly_type: Option<MonthlyType>,
 }
+
+shape! { TimedConfig {
+    "atTime": at_time, "weekDays": week_days, "monthDays": month_days, "ordinal": ordinal,
+    "ordinalValue": ordinal_value, "monthlyType": monthly_type,
+} }
 
 vocabulary! {
     /// Which one of a month's days of a kind.
@@ -131,6 +150,11 @@ pub enum DelayMetadata {
     },
 }
 
+shape! { DelayMetadata by "type" {
+    "regular": { "amount": Option<u32>, "unit": Option<TimeUnit> },
+    "scheduled": { "delayPath": String },
+} }
+
 /// How often a throttle lets pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -147,6 +171,10 @@ pub struct ThrottleMetadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttle_key: Option<String>,
 }
+
+shape! { ThrottleMetadata {
+    "amount": amount, "unit": unit, "threshold": threshold, "throttleKey": throttle_key,
+} }
 
 impl Window {
     /// Returns a window of `amount` units.

@@ -9,6 +9,7 @@ use crate::condition::Rule;
 use crate::context::{ContextFilter, ContextPayload};
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowId, plain};
+use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::vocabulary::vocabulary;
@@ -32,6 +33,11 @@ pub struct Subscribe {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub preferences: Vec<WorkflowWord>,
 }
+
+shape! { Subscribe {
+    "subscriptions" | "subscriberIds": subscriptions, "name": name, "context": context,
+    "preferences": preferences,
+} }
 
 /// A subscriber to put into a topic. On the wire it may be just the id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +106,8 @@ pub struct WorkflowFilter {
     pub tags: Vec<String>,
 }
 
+shape! { WorkflowFilter { "workflowIds": workflow_ids, "tags": tags } }
+
 /// Subscriptions to take out of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -108,6 +116,8 @@ pub struct Unsubscribe {
     #[serde(alias = "subscriberIds")]
     pub subscriptions: Vec<UnsubscribeItem>,
 }
+
+shape! { Unsubscribe { "subscriptions" | "subscriberIds": subscriptions } }
 
 /// Subscriptions of a topic. On the wire the id of a subscriber may stand alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -137,6 +147,8 @@ pub struct SubscriptionUpdate {
     pub preferences: Option<Vec<WorkflowWord>>,
 }
 
+shape! { SubscriptionUpdate { "name": name, "preferences": preferences } }
+
 /// Which subscriptions of a topic are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -151,6 +163,11 @@ pub struct SubscriptionQuery {
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
 }
+
+shape! { SubscriptionQuery {
+    "subscriberId": subscriber_id, "contextKeys": context_keys;
+    page by SubscriptionQuery::ORDERS
+} }
 
 /// What came of putting subscribers into a topic, or of taking them out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

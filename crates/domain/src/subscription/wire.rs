@@ -8,23 +8,72 @@ use super::{SubscribeItem, UnsubscribeItem, WorkflowChoice, WorkflowFilter, Work
 use crate::condition::Rule;
 use crate::error::{Invalid, Reason};
 use crate::ids::{SubscriberId, SubscriptionIdentifier};
+use crate::json::{Shape, Shaped, shape, text_or_object};
 use crate::query;
 
 // What serde derives for untagged enums does not say what is wrong with an item. So an item that
 // is no text is read as an object, and its fields are looked at.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SubscribeFields {
+    subscriber_id: SubscriberId,
+    identifier: Option<SubscriptionIdentifier>,
+    name: Option<String>,
+}
+
+shape! { SubscribeFields {
+    "subscriberId": subscriber_id, "identifier": identifier, "name": name,
+} }
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UnsubscribeFields {
+    subscriber_id: Option<SubscriberId>,
+    identifier: Option<SubscriptionIdentifier>,
+}
+
+shape! { UnsubscribeFields { "subscriberId": subscriber_id, "identifier": identifier } }
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WordFields {
+    workflow_id: Option<String>,
+    filter: Option<WorkflowFilter>,
+    enabled: Option<bool>,
+    condition: Option<Rule>,
+}
+
+shape! { WordFields {
+    "workflowId": workflow_id, "filter": filter, "enabled": enabled, "condition": condition,
+} }
+
+macro_rules! short_forms {
+    ($($item:ty: $text:ty, $fields:ty;)+) => {
+        $(
+            impl Shaped for $item {
+                fn shape() -> Shape {
+                    Shape::choice(|value| match value {
+                        Value::Object(_) => <$fields>::shape().read_as::<$item>(),
+                        _ => text_or_object::<$text>(),
+                    })
+                }
+            }
+        )+
+    };
+}
+
+short_forms! {
+    SubscribeItem: SubscriberId, SubscribeFields;
+    UnsubscribeItem: SubscriberId, UnsubscribeFields;
+    WorkflowWord: String, WordFields;
+}
+
 impl<'de> Deserialize<'de> for SubscribeItem {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Fields {
-            subscriber_id: SubscriberId,
-            identifier: Option<SubscriptionIdentifier>,
-            name: Option<String>,
-        }
         match Value::deserialize(from)? {
             Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
             item => {
-                let Fields { subscriber_id, identifier, name } = query::fields(item)?;
+                let SubscribeFields { subscriber_id, identifier, name } = query::fields(item)?;
                 Ok(Self { subscriber_id, identifier, name })
             }
         }
@@ -33,25 +82,21 @@ impl<'de> Deserialize<'de> for SubscribeItem {
 
 impl<'de> Deserialize<'de> for UnsubscribeItem {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Fields {
-            subscriber_id: Option<SubscriberId>,
-            identifier: Option<SubscriptionIdentifier>,
-        }
         let fields = match Value::deserialize(from)? {
             Value::String(id) => {
                 let subscriber_id = Some(SubscriberId::new(id).map_err(D::Error::custom)?);
-                Fields { subscriber_id, identifier: None }
+                UnsubscribeFields { subscriber_id, identifier: None }
             }
             item => query::fields(item)?,
         };
         match fields {
-            Fields { identifier: Some(identifier), .. } => Ok(Self::Subscription { identifier }),
-            Fields { subscriber_id: Some(subscriber_id), .. } => {
+            UnsubscribeFields { identifier: Some(identifier), .. } => {
+                Ok(Self::Subscription { identifier })
+            }
+            UnsubscribeFields { subscriber_id: Some(subscriber_id), .. } => {
                 Ok(Self::Subscriber { subscriber_id })
             }
-            Fields { subscriber_id: None, identifier: None } => {
+            UnsubscribeFields { subscriber_id: None, identifier: None } => {
                 let reason = Reason::MissingUnless { other: "identifier".into() };
                 Err(D::Error::custom(Invalid::new("subscriberId", reason)))
             }
@@ -61,16 +106,8 @@ impl<'de> Deserialize<'de> for UnsubscribeItem {
 
 impl<'de> Deserialize<'de> for WorkflowWord {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        struct Fields {
-            workflow_id: Option<String>,
-            filter: Option<WorkflowFilter>,
-            enabled: Option<bool>,
-            condition: Option<Rule>,
-        }
         let fields = match Value::deserialize(from)? {
-            Value::String(id) => Fields { workflow_id: Some(id), ..Fields::default() },
+            Value::String(id) => WordFields { workflow_id: Some(id), ..WordFields::default() },
             word => query::fields(word)?,
         };
         let workflows = match (fields.workflow_id, fields.filter) {

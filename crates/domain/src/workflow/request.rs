@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Workflow;
 use crate::ids::WorkflowIdentifier;
-use crate::json::Object;
+use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::preference::Preference;
@@ -66,6 +66,12 @@ pub struct WorkflowCreate {
     pub data: Option<Object>,
 }
 
+shape! { WorkflowCreate {
+    "workflowId": workflow_id, "name": name, "description": description, "active": active,
+    "critical": critical, "isTranslationEnabled": is_translation_enabled, "severity": severity,
+    "tags": tags, "preferenceSettings": preference_settings, "steps": steps, "data": data,
+} }
+
 /// A partial update of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -96,6 +102,13 @@ pub struct WorkflowUpdate {
     pub data: Patch<Object>,
 }
 
+shape! { WorkflowUpdate {
+    "name": name, "description": description, "active": active, "critical": critical,
+    "isTranslationEnabled": is_translation_enabled, "severity": severity, "tags": tags,
+    "preferenceSettings": preference_settings, "preferences": preferences, "steps": steps,
+    "data": data,
+} }
+
 /// Which workflows are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -111,6 +124,8 @@ pub struct WorkflowQuery {
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
+
+shape! { WorkflowQuery { "tag": tag, "active": active as written; page by WorkflowQuery::ORDERS } }
 
 impl WorkflowQuery {
     /// What the list can be sorted by.

@@ -1,0 +1,142 @@
+//! Comparing a value with a shape.
+
+use serde_json::{Map, Value};
+
+use super::refusal;
+use super::shape::{EmptyText, Kind, Shape};
+use super::way::Way;
+use crate::error::{Invalid, Reason};
+use crate::suggest::nearest;
+
+/// What becomes of members that are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// They are refused.
+    Refused,
+    /// They are passed over.
+    Ignored,
+}
+
+/// What is looked at on a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// What objects and lists there are, and what the members are called.
+    Form(Unknown),
+    /// What the values are. For those who know that one of them cannot be read.
+    Values,
+}
+
+impl Look {
+    /// Refuses the first thing in `value` that is not of its shape.
+    pub(super) fn at(self, shape: Shape, value: &Value, way: &Way<'_>) -> Result<(), Invalid> {
+        let refused = |expected| Err(Invalid::new(way.named(), Reason::malformed(expected)));
+        match (shape.0, value) {
+            (Kind::Leaf(check), value) => self.leaf(way, || check(value)),
+            (Kind::Orders(orders), value) => self.leaf(way, || refusal::order(orders, value)),
+            (Kind::Nullable(_) | Kind::Many(..), Value::Null) => Ok(()),
+            (Kind::Nullable(inner), value) => self.at(inner(), value, way),
+            (Kind::Choice(choose), value) => self.at(choose(value), value, way),
+            (Kind::Items(item), Value::Array(items)) => self.items(item(), items, way),
+            (Kind::Items(_), _) => refused("a list"),
+            (Kind::Many(item, empty), value) => {
+                let is_item = |item: &&Value| {
+                    empty == EmptyText::IsItem || item.as_str().is_none_or(|text| !text.is_empty())
+                };
+                match value {
+                    Value::Array(items) => {
+                        items.iter().enumerate().filter(|(_, item)| is_item(item)).try_for_each(
+                            |(index, value)| self.at(item(), value, &Way::Item(way, index)),
+                        )
+                    }
+                    value if is_item(&value) => self.at(item(), value, way),
+                    _ => Ok(()),
+                }
+            }
+            (Kind::Entries(name, entry), Value::Object(members)) => {
+                members.iter().try_for_each(|(key, value)| {
+                    let way = Way::Member(way, key);
+                    self.name(&way, key, name)?;
+                    self.at(entry(), value, &way)
+                })
+            }
+            (Kind::Members { read, .. } | Kind::Tagged { read, .. }, Value::Object(members)) => {
+                self.members(shape, members, way)?;
+                match self {
+                    Look::Form(_) => Ok(()),
+                    Look::Values => read(value).map_err(|error| refusal::of(way, &error)),
+                }
+            }
+            (Kind::Entries(..) | Kind::Members { .. } | Kind::Tagged { .. }, _) => {
+                refused("an object")
+            }
+        }
+    }
+
+    fn leaf(self, way: &Way<'_>, check: impl Fn() -> Result<(), Invalid>) -> Result<(), Invalid> {
+        match self {
+            Look::Form(_) => Ok(()),
+            Look::Values => check().map_err(|invalid| way.of(invalid)),
+        }
+    }
+
+    fn name(
+        self,
+        way: &Way<'_>,
+        name: &str,
+        check: fn(&str) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
+        if self == Look::Form(Unknown::Ignored) {
+            return Ok(());
+        }
+        check(name).map_err(|invalid| {
+            if let Reason::NotOneOf { words } = &invalid.reason
+                && let Some(word) = nearest(name, words.iter().map(String::as_str))
+            {
+                let suggestion = Some(word.to_owned());
+                return Invalid::new(way.named(), Reason::Unknown { suggestion });
+            }
+            way.of(invalid)
+        })
+    }
+
+    fn items(self, item: Shape, items: &[Value], way: &Way<'_>) -> Result<(), Invalid> {
+        let mut items = items.iter().enumerate();
+        items.try_for_each(|(index, value)| self.at(item, value, &Way::Item(way, index)))
+    }
+
+    // The names come first, then the words that decide which others there are, then what is inside.
+    fn members(
+        self,
+        shape: Shape,
+        members: &Map<String, Value>,
+        way: &Way<'_>,
+    ) -> Result<(), Invalid> {
+        if self == Look::Form(Unknown::Refused)
+            && let Some(name) = members.keys().find(|name| shape.member(members, name).is_none())
+        {
+            return Err(unknown(&Way::Member(way, name), name, shape.names(members)));
+        }
+        if self != Look::Form(Unknown::Ignored) {
+            tags(shape, members, way)?;
+        }
+        members.iter().try_for_each(|(name, value)| match shape.member(members, name) {
+            Some(member) => self.at(member, value, &Way::Member(way, name)),
+            None => Ok(()),
+        })
+    }
+}
+
+fn tags(shape: Shape, members: &Map<String, Value>, way: &Way<'_>) -> Result<(), Invalid> {
+    shape.tags().into_iter().try_for_each(|(tag, words)| {
+        let way = Way::Member(way, tag);
+        let missing = || Invalid::new(way.named(), Reason::Missing);
+        let value = members.get(tag).ok_or_else(missing)?;
+        refusal::word(&words, value).map_err(|invalid| way.of(invalid))
+    })
+}
+
+/// Refuses a member that is not one of `known`.
+pub(crate) fn unknown(way: &Way<'_>, name: &str, known: Vec<&'static str>) -> Invalid {
+    let suggestion = nearest(name, known).map(str::to_owned);
+    Invalid::new(way.named(), Reason::Unknown { suggestion })
+}

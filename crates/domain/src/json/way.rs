@@ -1,0 +1,96 @@
+//! The way to a value inside of a request.
+
+use std::fmt;
+
+use crate::error::Invalid;
+
+/// What a request is called as a whole.
+pub(crate) const BODY: &str = "body";
+
+/// The way to a value: names of members, and places in lists. Costs nothing until it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way<'w> {
+    Whole,
+    Member(&'w Way<'w>, &'w str),
+    Item(&'w Way<'w>, usize),
+}
+
+impl Way<'_> {
+    /// What the value is called.
+    pub(crate) fn named(&self) -> String {
+        match self {
+            Way::Whole => BODY.to_owned(),
+            Way::Member(..) | Way::Item(..) => self.to_string(),
+        }
+    }
+
+    /// The refusal of the value, which calls itself something, such as `timestamp`. What is inside
+    /// of it keeps its own way.
+    pub(crate) fn of(&self, invalid: Invalid) -> Invalid {
+        match self {
+            Way::Whole => invalid,
+            Way::Member(..) | Way::Item(..) => {
+                let inside = invalid.field.find(['.', '[']);
+                let inside = inside.and_then(|at| invalid.field.get(at..)).unwrap_or_default();
+                let field = format!("{self}{inside}");
+                invalid.named(field)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Way<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Whole => Ok(()),
+            Way::Member(Way::Whole, name) => shown(name, f),
+            Way::Member(outer, name) => {
+                write!(f, "{outer}.")?;
+                shown(name, f)
+            }
+            Way::Item(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
+}
+
+// A name may be anything that a client has sent.
+fn shown(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const MAX: usize = 64;
+    let letters = name.chars().take(MAX);
+    letters.into_iter().try_for_each(|letter| match letter {
+        letter if letter.is_control() => write!(f, "{}", letter.escape_default()),
+        letter => write!(f, "{letter}"),
+    })?;
+    if name.chars().nth(MAX).is_some() { f.write_str("...") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Reason;
+
+    #[test]
+    fn a_way_is_written_as_in_javascript() {
+        let to = Way::Member(&Way::Whole, "to");
+        let first = Way::Item(&to, 0);
+        assert_eq!(Way::Member(&first, "data").named(), "to[0].data");
+        assert_eq!(Way::Whole.named(), "body");
+        assert_eq!(Way::Item(&Way::Whole, 3).named(), "[3]");
+    }
+
+    #[test]
+    fn a_value_is_called_what_it_is_called_where_it_was_given() {
+        let way = Way::Member(&Way::Whole, "if");
+        let of = |field| way.of(Invalid::new(field, Reason::Empty)).field;
+        assert_eq!(of("condition"), "if");
+        assert_eq!(of("condition.and[0]"), "if.and[0]");
+        assert_eq!(Way::Whole.of(Invalid::new("limit", Reason::Empty)).field, "limit");
+    }
+
+    #[test]
+    fn a_name_from_outside_is_shown_in_short() {
+        let long = "x".repeat(1_000);
+        assert_eq!(Way::Member(&Way::Whole, &long).named(), format!("{}...", "x".repeat(64)));
+        assert_eq!(Way::Member(&Way::Whole, "a\nb").named(), "a\\nb");
+    }
+}
