@@ -21,7 +21,7 @@ use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::workflow::Workflow;
 
-use crate::records::decode;
+use crate::record::decode;
 use crate::{Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, layout};
 
 /// The result of comparing the indexes of a store with its records.
@@ -220,7 +220,7 @@ fn each(
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut result = Ok(());
-    snapshot.scan(table, &EVERYTHING, Order::Ascending, &mut |key, value| {
+    snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
         result = visit(key, value);
         if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
