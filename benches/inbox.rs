@@ -27,10 +27,10 @@ fn inboxes(criterion: &mut Criterion) {
 
 fn inbox(criterion: &mut Criterion, backend: &str, store: impl Store) {
     let engine = Engine::builder().build(store);
-    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
+    let env = engine.organization("acme").unwrap().development().unwrap();
     let subscriber: SubscriberId = "ada".try_into().unwrap();
     fill(&env, &subscriber);
-    let inbox = env.inbox(&subscriber);
+    let inbox = env.inbox(&subscriber).unwrap();
     let newest: Vec<MessageId> = list(&inbox, json!({})).iter().map(|one| one.id).collect();
 
     let mut group = criterion.benchmark_group(format!("inbox of 10,000, {backend}"));
@@ -64,8 +64,8 @@ fn fill(env: &Scope, subscriber: &SubscriberId) {
         "active": true,
         "steps": [{ "type": "in_app", "template": { "body": "Order {{ payload.order }}" } }],
     });
-    env.workflows().create(from_value(workflow).unwrap()).unwrap();
-    let inbox = env.inbox(subscriber);
+    env.workflows().create(&from_value(workflow).unwrap()).unwrap();
+    let inbox = env.inbox(subscriber).unwrap();
     for start in (0..MESSAGES).step_by(AT_A_TIME) {
         let triggers = (start..start + AT_A_TIME).map(|order| {
             let trigger = Trigger::new("order-shipped", subscriber).unwrap();

@@ -155,7 +155,7 @@ fn median<T>(mut run: impl FnMut() -> T) -> Duration {
 fn world(store: impl Store) -> Scope {
     let store = Arc::new(store);
     let engine = Engine::builder().build(Arc::clone(&store));
-    let env = engine.organization("bench".try_into().unwrap()).development().unwrap();
+    let env = engine.organization("bench").unwrap().development().unwrap();
     let home =
         Home { organization_id: "bench".try_into().unwrap(), environment_id: env.environment_id() };
     let integrations: Vec<Integration> = (0..INTEGRATIONS).map(|n| integration(&env, n)).collect();
@@ -178,7 +178,7 @@ fn integration(env: &Scope, n: u64) -> Integration {
     let (channel, provider) = if n.is_multiple_of(2) { ("chat", "slack") } else { ("push", "fcm") };
     let identifier = format!("i{n}");
     let create = json!({ "channel": channel, "providerId": provider, "identifier": identifier });
-    env.integrations().create(from_value(create).unwrap()).unwrap()
+    env.integrations().create(&from_value(create).unwrap()).unwrap()
 }
 
 // Every second one is for a context, so that there are some of each on every integration.

@@ -75,10 +75,10 @@ fn reading(
     store: impl Store,
 ) {
     let engine = Engine::builder().build(store);
-    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
+    let env = engine.organization("acme").unwrap().development().unwrap();
     let ada = SubscriberId::new("ada").unwrap();
     env.subscribers()
-        .create(serde_json::from_value(json!({ "subscriberId": "ada" })).unwrap())
+        .create(&serde_json::from_value(json!({ "subscriberId": "ada" })).unwrap())
         .unwrap();
     let off = PreferenceChannels { email: Some(false), ..PreferenceChannels::default() };
     let mut update = BulkPreferences::default();
@@ -89,7 +89,7 @@ fn reading(
             "active": true,
             "steps": [{ "type": "email", "template": { "subject": "Hello", "body": "Hello" } }],
         });
-        env.workflows().create(serde_json::from_value(workflow).unwrap()).unwrap();
+        env.workflows().create(&serde_json::from_value(workflow).unwrap()).unwrap();
         if number % 4 == 0 {
             let workflow_id = format!("workflow-{number}");
             update.preferences.push(BulkPreference {
@@ -99,9 +99,9 @@ fn reading(
             });
         }
     }
-    env.preferences(&ada).update_bulk(&update).unwrap();
+    env.preferences(&ada).unwrap().update_bulk(&update).unwrap();
     group.bench_function(name, |bencher| {
-        bencher.iter(|| env.preferences(&ada).get(&PreferencesQuery::default()).unwrap());
+        bencher.iter(|| env.preferences(&ada).unwrap().get(&PreferencesQuery::default()).unwrap());
     });
 }
 

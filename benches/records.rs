@@ -59,7 +59,7 @@ fn main() {
 
 fn fill(path: &Path) {
     let engine = Engine::builder().default_provider(Sent).build(RedbStore::open(path).unwrap());
-    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
+    let env = engine.organization("acme").unwrap().development().unwrap();
     prepare(&env);
     for batch in 0..NOTIFICATIONS / AT_A_TIME {
         let orders = batch * AT_A_TIME..(batch + 1) * AT_A_TIME;
@@ -98,7 +98,7 @@ fn prepare(env: &Scope) {
             "identifier": provider, "name": provider, "providerId": provider,
             "channel": channel, "active": true,
         });
-        env.integrations().create(from_value(integration).unwrap()).unwrap();
+        env.integrations().create(&from_value(integration).unwrap()).unwrap();
     }
     let body = "Your order {{ payload.order }} is on its way to {{ payload.city }}.";
     let workflow = json!({
@@ -112,7 +112,7 @@ fn prepare(env: &Scope) {
             { "type": "sms", "name": "text", "template": { "body": body } },
         ],
     });
-    env.workflows().create(from_value(workflow).unwrap()).unwrap();
+    env.workflows().create(&from_value(workflow).unwrap()).unwrap();
 }
 
 /// A provider that sends everything at once.

@@ -40,7 +40,7 @@ fn trigger(criterion: &mut Criterion, name: &str, store: impl Store) {
 
 fn environment(store: impl Store) -> Scope {
     let engine = Engine::builder().build(store);
-    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
+    let env = engine.organization("acme").unwrap().development().unwrap();
     let workflow = json!({
         "workflowId": "order-shipped",
         "name": "Order shipped",
@@ -53,7 +53,7 @@ fn environment(store: impl Store) -> Scope {
             },
         }],
     });
-    env.workflows().create(serde_json::from_value(workflow).unwrap()).unwrap();
+    env.workflows().create(&serde_json::from_value(workflow).unwrap()).unwrap();
     env
 }
 

@@ -6,9 +6,9 @@ use tidings::message::MessageQuery;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
-    let env = engine.organization("shop".try_into()?).development()?;
+    let env = engine.organization("shop")?.development()?;
 
-    env.workflows().create(from_value(json!({
+    env.workflows().create(&from_value(json!({
         "workflowId": "order-shipped",
         "name": "Order shipped",
         "active": true,
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "payload": { "order": "A-1001" },
     }))?)?;
 
-    for message in env.inbox(&"ada".try_into()?).list(&MessageQuery::default())?.data {
+    for message in env.inbox("ada")?.list(&MessageQuery::default())?.data {
         println!("{}", message.text().unwrap_or_default()); // Ada, order A-1001 is on its way.
     }
     Ok(())

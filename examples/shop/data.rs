@@ -68,14 +68,14 @@ impl Shop {
     /// Creates everything but the events.
     pub fn open(&self, env: &Scope) -> Result<(), Box<dyn Error>> {
         for workflow in &self.workflows {
-            env.workflows().create(workflow.clone())?;
+            env.workflows().create(&workflow.clone())?;
         }
         for integration in &self.integrations {
-            env.integrations().create(integration.clone())?;
+            env.integrations().create(&integration.clone())?;
         }
         let integrations = env.integrations().list_active()?;
         for customer in &self.customers {
-            env.subscribers().create(customer.reached_through(&integrations)?)?;
+            env.subscribers().create(&customer.reached_through(&integrations)?)?;
         }
         self.preferences.iter().try_for_each(|word| word.say(env))
     }
@@ -107,7 +107,7 @@ impl Customer {
 
 impl Word {
     fn say(&self, env: &Scope) -> Result<(), Box<dyn Error>> {
-        let preferences = env.preferences(&self.subscriber_id);
+        let preferences = env.preferences(&self.subscriber_id)?;
         if let Some(global) = &self.global {
             preferences.update_global(global)?;
         }

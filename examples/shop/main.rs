@@ -66,7 +66,7 @@ fn builder(clock: &ManualClock) -> Builder {
 }
 
 fn production(engine: &Engine) -> Result<Scope, Box<dyn Error>> {
-    Ok(engine.organization("larkspur".try_into()?).production()?)
+    Ok(engine.organization("larkspur")?.production()?)
 }
 
 fn progress_bar(events: usize) -> Result<ProgressBar, Box<dyn Error>> {
@@ -79,10 +79,10 @@ fn progress_bar(events: usize) -> Result<ProgressBar, Box<dyn Error>> {
 /// Reads an inbox, except for the newest messages.
 fn read(env: &Scope, reader: &SubscriberId) -> tidings::Result<()> {
     let page = PageQuery { limit: Some(100), ..PageQuery::default() };
-    let inbox = env.inbox(reader).list(&MessageQuery { page, ..MessageQuery::default() })?;
+    let inbox = env.inbox(reader)?.list(&MessageQuery { page, ..MessageQuery::default() })?;
     let older: Vec<_> = inbox.data.iter().skip(5).map(|message| message.id).collect();
     if !older.is_empty() {
-        env.inbox(reader).mark_as(&older, MarkAs::Read)?;
+        env.inbox(reader)?.mark_as(&older, MarkAs::Read)?;
     }
     Ok(())
 }

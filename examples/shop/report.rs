@@ -46,7 +46,7 @@ pub fn totals(env: &Scope, replay: &Replay) -> Result<()> {
 /// The newest messages in an inbox, at the local time of its reader.
 pub fn inbox(env: &Scope, reader: &SubscriberId) -> Result<()> {
     let reader = env.subscribers().get(reader)?;
-    let inbox = env.inbox(&reader.subscriber_id);
+    let inbox = env.inbox(&reader.subscriber_id)?;
     let counts = inbox.counts()?;
 
     heading(format!("THE INBOX OF {}", name(&reader).to_uppercase()));
@@ -82,7 +82,7 @@ fn message_row(message: &Message, reader: &Subscriber) -> [String; 4] {
 /// Which channels a subscriber gets, and on whose word.
 pub fn preferences(env: &Scope, subscriber: &SubscriberId) -> Result<()> {
     let query = PreferencesQuery { criticality: Criticality::All, ..PreferencesQuery::default() };
-    let preferences = env.preferences(subscriber).get(&query)?;
+    let preferences = env.preferences(subscriber)?.get(&query)?;
     let subscriber = env.subscribers().get(subscriber)?;
 
     heading(format!("THE PREFERENCES OF {}", name(&subscriber).to_uppercase()));

@@ -36,10 +36,10 @@ pub fn queries(env: &Scope, replay: &Replay) -> Result<()> {
     let of: Vec<&SubscriberId> = replay.notifications.values().take(200).collect();
     let mut table = table(["", "median", "slowest"]);
     for (what, [median, slowest]) in [
-        ("a page of an inbox", measure(&of, |id| env.inbox(id).list(&newest(10)))?),
+        ("a page of an inbox", measure(&of, |id| env.inbox(id)?.list(&newest(10)))?),
         (
             "all preferences of a subscriber",
-            measure(&of, |id| env.preferences(id).get(&PreferencesQuery::default()))?,
+            measure(&of, |id| env.preferences(id)?.get(&PreferencesQuery::default()))?,
         ),
         (
             "a page of all notifications",

@@ -111,7 +111,12 @@ fn of_rules() {
 
 #[test]
 fn of_keys() {
-    check(&json!("unauthorized"), "the API key is missing or not known", 401);
+    let form = "the `Authorization` header must be `ApiKey`, a space and the key";
+    check(&json!({ "unauthorized": "noKey" }), form, 401);
+    let scheme =
+        "the `Authorization` header has the scheme `Bearer`: send `ApiKey`, a space and the key";
+    check(&json!({ "unauthorized": "bearer" }), scheme, 401);
+    check(&json!({ "unauthorized": "unknownKey" }), "the API key is not known", 401);
 }
 
 /// A failure of the store is told, and not read again: it is not an answer, the call may be made

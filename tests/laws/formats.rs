@@ -92,7 +92,7 @@ fn check_reads(store: &Interposed) {
 fn check_reads_back(engine: &Engine, store: &dyn Store) {
     let entries = dump(store);
     let there = |table| entries.iter().filter(|(other, ..)| *other == table).count();
-    let organization = engine.organization("acme".try_into().unwrap());
+    let organization = engine.organization("acme").unwrap();
     let environments = organization.environments().list().unwrap();
     assert_eq!(environments.len(), there(Table::Environments));
     let env = engine.environment(environments[0].id).unwrap();
@@ -128,7 +128,7 @@ fn check_reads_back(engine: &Engine, store: &dyn Store) {
     let translations = env.translations().list(&parsed(page)).unwrap().data;
     assert_eq!(translations.len(), there(Table::Translations));
 
-    let preferences = env.preferences(&ada()).get(&PreferencesQuery::default()).unwrap();
+    let preferences = env.preferences(&ada()).unwrap().get(&PreferencesQuery::default()).unwrap();
     assert!(preferences.global.schedule.is_some());
     assert!(preferences.workflows.iter().any(|workflow| workflow.updated_at.is_some()));
     let mut again = trigger("inbox", json!("ada"));

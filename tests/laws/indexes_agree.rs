@@ -83,7 +83,11 @@ fn check_counts(world: &World) {
             unread: stages.iter().filter(|stage| !stage.is_read()).count(),
         };
         let who = subscriber.subscriber_id;
-        assert_eq!(world.env.inbox(&who).counts().unwrap(), expected, "{who} has {stages:?}");
+        assert_eq!(
+            world.env.inbox(&who).unwrap().counts().unwrap(),
+            expected,
+            "{who} has {stages:?}"
+        );
     }
 }
 

@@ -116,14 +116,14 @@ fn child() {
 }
 
 fn prepared(engine: &Engine) -> Scope {
-    let organization = engine.organization("acme".try_into().unwrap());
+    let organization = engine.organization("acme").unwrap();
     let env = engine.environment(organization.environments().development().unwrap().id).unwrap();
     if env.workflows().get("both").is_err() {
         let both = json!({ "workflowId": "both", "name": "Both", "active": true,
             "steps": [inbox(), email()] });
-        env.workflows().create(parsed(both)).unwrap();
+        env.workflows().create(&parsed(both)).unwrap();
         let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
-        env.integrations().create(parsed(sends)).unwrap();
+        env.integrations().create(&parsed(sends)).unwrap();
     }
     env
 }
@@ -134,7 +134,7 @@ fn event() -> Trigger {
 }
 
 fn mark_all(env: &Scope, who: &SubscriberId) {
-    let Ok(page) = env.inbox(who).list(&MessageQuery::default()) else { return };
+    let Ok(page) = env.inbox(who).unwrap().list(&MessageQuery::default()) else { return };
     let ids: Vec<_> = page.data.iter().map(|message| message.id).collect();
     if !ids.is_empty() {
         env.messages().mark_as(who, &ids, MarkAs::Read).unwrap();

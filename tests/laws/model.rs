@@ -62,10 +62,10 @@ fn start(hesitant: bool) -> World {
             "workflowId": name, "name": name, "active": true, "critical": critical,
             "severity": severity, "steps": vec![step; *steps],
         });
-        world.env.workflows().create(parsed(create)).unwrap();
+        world.env.workflows().create(&parsed(create)).unwrap();
     }
     let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
-    world.env.integrations().create(parsed(sends)).unwrap();
+    world.env.integrations().create(&parsed(sends)).unwrap();
     world
 }
 
@@ -78,7 +78,7 @@ fn run(world: &World, model: &Model, step: &Step) {
             if let Some(email) = email {
                 profile["email"] = json!(email);
             }
-            env.subscribers().upsert(parsed(profile)).unwrap();
+            env.subscribers().upsert(&parsed(profile)).unwrap();
         }
         Step::Leave(name) => {
             assert_eq!(env.subscribers().delete(&id(name)).is_ok(), is_there(name));
@@ -89,7 +89,7 @@ fn run(world: &World, model: &Model, step: &Step) {
             let Flow { name: workflow, channel, critical, .. } = &WORKFLOWS[*workflow];
             let said = json!({ "workflowId": workflow, "channels": { channel.as_str(): is_on } });
             let bulk = parsed(json!({ "preferences": [said] }));
-            let said = env.preferences(&id(name)).update_bulk(&bulk);
+            let said = env.preferences(&id(name)).unwrap().update_bulk(&bulk);
             assert_eq!(said.is_ok(), is_there(name) && !critical);
         }
         Step::Deliver => {

@@ -25,7 +25,7 @@ fn every_shape_finds_what_there_is() {
 fn check(store: impl Store) {
     let store = Arc::new(store);
     let engine = Engine::builder().build(Arc::clone(&store));
-    let env = engine.organization("acme".try_into().unwrap()).development().unwrap();
+    let env = engine.organization("acme").unwrap().development().unwrap();
     let (index, activity, made) = fill(&*store, &env);
     let newest_first: Vec<&Notification> = made.iter().rev().collect();
 

@@ -32,12 +32,12 @@ const DELETIONS: &[Deletion] = &[
     Deletion {
         kind: "subscriber",
         create: |env, name, count| {
-            env.subscribers().create(parsed(json!({ "subscriberId": name }))).unwrap();
+            env.subscribers().create(&parsed(json!({ "subscriberId": name }))).unwrap();
             let request = json!({ "subscriptions": [name] });
             env.topics().subscribe(&key("crowd"), &parsed::<Subscribe>(request)).unwrap();
             let word = json!({ "workflowId": "hi", "channels": { "sms": false } });
             let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
-            env.preferences(&id(name)).update_bulk(&update).unwrap();
+            env.preferences(&id(name)).unwrap().update_bulk(&update).unwrap();
             endpoints(env, "slack", name, 1);
             // So many, with the three of above.
             let event = json!({ "name": "hi", "to": name });
@@ -75,12 +75,12 @@ const DELETIONS: &[Deletion] = &[
         kind: "workflow",
         create: |env, name, count| {
             let create = workflow_of(name, &[in_app()]);
-            env.workflows().create(parsed(create)).unwrap();
+            env.workflows().create(&parsed(create)).unwrap();
             // Some of them are words of subscribers.
             for n in 0..2 {
                 let word = json!({ "workflowId": name, "channels": { "sms": false } });
                 let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
-                env.preferences(&id(&format!("s{n}"))).update_bulk(&update).unwrap();
+                env.preferences(&id(&format!("s{n}"))).unwrap().update_bulk(&update).unwrap();
             }
             translations(env, "workflow", name, count - 2);
         },
@@ -92,7 +92,7 @@ const DELETIONS: &[Deletion] = &[
         kind: "layout",
         create: |env, name, count| {
             let upsert = json!({ "layoutId": name, "name": name });
-            env.layouts().upsert(parsed(upsert)).unwrap();
+            env.layouts().upsert(&parsed(upsert)).unwrap();
             translations(env, "layout", name, count);
         },
         delete: |env, name| env.layouts().delete(name),
@@ -103,7 +103,7 @@ const DELETIONS: &[Deletion] = &[
         kind: "integration",
         create: |env, name, count| {
             let create = active_integration("chat", name);
-            env.integrations().create(parsed(create)).unwrap();
+            env.integrations().create(&parsed(create)).unwrap();
             let connection = json!({
                 "integrationIdentifier": name,
                 "subscriberId": "s0",
@@ -115,7 +115,7 @@ const DELETIONS: &[Deletion] = &[
         },
         delete: |env, name| {
             let integration = integration(env, name).unwrap();
-            env.integrations().delete(integration.id, IntegrationDelete::default()).map(drop)
+            env.integrations().delete(integration.id, &IntegrationDelete::default()).map(drop)
         },
         is_there: |env, name| integration(env, name).is_some(),
         // It is not shown any more, and that it was there can be seen.
@@ -173,7 +173,7 @@ fn a_group_of_many_translations_is_deleted_as_a_whole() {
         in_memory(|world| {
             let translated = json!({ "isTranslationEnabled": true });
             let create = with(workflow_of("hi", &[in_app()]), translated);
-            world.env.workflows().create(parsed(create)).unwrap();
+            world.env.workflows().create(&parsed(create)).unwrap();
             translations(&world.env, "workflow", "hi", count);
             let delete = || world.env.translations().delete_group(&resource("workflow", "hi"));
 
@@ -197,7 +197,7 @@ fn the_deletion_of_a_group_goes_on_after_it_was_interrupted() {
             world
                 .env
                 .layouts()
-                .upsert(parsed(json!({
+                .upsert(&parsed(json!({
                     "layoutId": "frame", "name": "Frame", "isTranslationEnabled": true,
                 })))
                 .unwrap();
@@ -256,8 +256,8 @@ fn check(world: &World, deletion: &Deletion, name: &str, count: usize, interrupt
 // many subscribers as a topic needs for so many subscriptions.
 fn furnish(env: &Scope, subscriptions: usize) {
     env.topics().create(&parsed(json!({ "key": "crowd" }))).unwrap();
-    env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
-    env.integrations().create(parsed(active_integration("chat", "slack"))).unwrap();
+    env.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    env.integrations().create(&parsed(active_integration("chat", "slack"))).unwrap();
     let everybody: Vec<_> = (0..=subscriptions / 10 + 1).map(|n| format!("s{n}")).collect();
     let events: Vec<_> =
         everybody.chunks(100).map(|some| json!({ "name": "hi", "to": some })).collect();

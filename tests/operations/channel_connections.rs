@@ -119,8 +119,8 @@ fn what_cannot_be_created_is_refused() {
         prepare(&world.env);
         for foreign in [world.production(), world.elsewhere()] {
             prepare(&foreign);
-            foreign.integrations().create(parsed(active_integration("chat", "far"))).unwrap();
-            foreign.subscribers().create(parsed(json!({ "subscriberId": "eve" }))).unwrap();
+            foreign.integrations().create(&parsed(active_integration("chat", "far"))).unwrap();
+            foreign.subscribers().create(&parsed(json!({ "subscriberId": "eve" }))).unwrap();
         }
         create(&world, json!({ "identifier": "work", "subscriberId": "bob" }));
         // A context that is named is not created by a call that is refused.
@@ -318,15 +318,13 @@ fn what_belongs_to_an_integration_goes_with_it() {
         create(&world, json!({ "subscriberId": "bob" }));
         endpoint(&world, "lobby", json!({ "connectionIdentifier": "work" }));
 
-        let slack = slack.parse().unwrap();
-        world.env.integrations().delete(slack, IntegrationDelete::default()).unwrap();
+        world.env.integrations().delete(&slack, &IntegrationDelete::default()).unwrap();
 
         // 7.4, 13.6
         let refusal = "404 channel connection `work` is not there";
         world.refuses(refusal, || world.env.channel_connections().get(&named("work")));
         let refusal = "404 channel endpoint `lobby` is not there";
-        let lobby = "lobby".parse().unwrap();
-        world.refuses(refusal, || world.env.channel_endpoints().get(&lobby));
+        world.refuses(refusal, || world.env.channel_endpoints().get("lobby"));
         let of_channels = |dump: &crate::world::Dump| -> Vec<_> {
             let about = |table: &str| table.contains("endpoint") || table.contains("connection");
             dump.clone().into_iter().filter(|((table, _), _)| about(table)).collect()
@@ -372,7 +370,7 @@ fn a_connection_shows_what_its_integration_is_called_now() {
         let slack = prepare(&world.env);
         let made = create(&world, json!({ "identifier": "work", "subscriberId": "ada" }));
         let rename = parsed(json!({ "identifier": "slack-2" }));
-        world.env.integrations().update(slack.parse().unwrap(), rename).unwrap();
+        world.env.integrations().update(&slack, &rename).unwrap();
 
         let renamed = with(wire(made), json!({ "integrationIdentifier": "slack-2" }));
         assert_eq!(wire(get(&world, "work")), renamed);
@@ -481,10 +479,10 @@ fn all_at_once(
 // Two integrations and two subscribers; the id of the first integration.
 fn prepare(env: &Scope) -> String {
     for name in ["ada", "bob"] {
-        env.subscribers().create(parsed(json!({ "subscriberId": name }))).unwrap();
+        env.subscribers().create(&parsed(json!({ "subscriberId": name }))).unwrap();
     }
-    let slack = env.integrations().create(parsed(active_integration("chat", "slack"))).unwrap();
-    env.integrations().create(parsed(active_integration("push", "fcm"))).unwrap();
+    let slack = env.integrations().create(&parsed(active_integration("chat", "slack"))).unwrap();
+    env.integrations().create(&parsed(active_integration("push", "fcm"))).unwrap();
     slack.id.to_string()
 }
 

@@ -108,7 +108,7 @@ fn contexts_that_are_named_are_there_afterwards() {
         let rich = json!({ "id": "new", "data": { "plan": "paid" } });
         create(&world, json!({ "context": { "tenant": rich, "app": "shop" } }));
 
-        let context = |key: &str| world.env.contexts().get(&key.parse().unwrap()).unwrap();
+        let context = |key: &str| world.env.contexts().get(key).unwrap();
         assert_eq!(context("tenant:old"), existing);
         assert_eq!(wire(context("tenant:new"))["data"], json!({ "plan": "paid" }));
         assert_eq!(wire(context("app:shop"))["data"], json!({}));
@@ -152,8 +152,8 @@ fn what_cannot_be_created_is_refused() {
         prepare(&world.env);
         for foreign in [world.production(), world.elsewhere()] {
             prepare(&foreign);
-            foreign.integrations().create(parsed(active_integration("chat", "far"))).unwrap();
-            foreign.subscribers().create(parsed(json!({ "subscriberId": "eve" }))).unwrap();
+            foreign.integrations().create(&parsed(active_integration("chat", "far"))).unwrap();
+            foreign.subscribers().create(&parsed(json!({ "subscriberId": "eve" }))).unwrap();
             connect(&foreign, "slack", "theirs");
         }
         connect(&world.env, "twilio", "other");
@@ -311,7 +311,7 @@ fn an_endpoint_that_is_deleted_is_gone() {
         let refusal = "404 channel endpoint `lobby` is not there";
         world.refuses(refusal, || world.env.channel_endpoints().delete(&named("lobby")));
         // Its connection may go without it.
-        world.env.channel_connections().delete(&"work".parse().unwrap()).unwrap();
+        world.env.channel_connections().delete("work").unwrap();
         assert_eq!(get(&world, "kept"), kept);
     });
 }
@@ -322,7 +322,7 @@ fn an_endpoint_shows_what_its_integration_is_called_now() {
         let slack = prepare(&world.env);
         let made = create(&world, json!({ "identifier": "lobby" }));
         let rename = parsed(json!({ "identifier": "slack-2" }));
-        world.env.integrations().update(slack.parse().unwrap(), rename).unwrap();
+        world.env.integrations().update(&slack, &rename).unwrap();
 
         let renamed = with(wire(made), json!({ "integrationIdentifier": "slack-2" }));
         assert_eq!(wire(get(&world, "lobby")), renamed);
@@ -444,9 +444,9 @@ fn misshapen() -> Vec<(&'static str, Value, &'static str)> {
 
 // A chat integration, a text message integration and a subscriber; the id of the first.
 fn prepare(env: &Scope) -> String {
-    env.subscribers().create(parsed(json!({ "subscriberId": "ada" }))).unwrap();
-    env.integrations().create(parsed(active_integration("sms", "twilio"))).unwrap();
-    let slack = env.integrations().create(parsed(active_integration("chat", "slack"))).unwrap();
+    env.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
+    env.integrations().create(&parsed(active_integration("sms", "twilio"))).unwrap();
+    let slack = env.integrations().create(&parsed(active_integration("chat", "slack"))).unwrap();
     slack.id.to_string()
 }
 

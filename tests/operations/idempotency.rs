@@ -57,7 +57,7 @@ fn answers_that_mean_nothing_any_more_are_removed() {
         };
         (0..20).for_each(call);
         // Those of somebody else are not ours to remove.
-        let there = world.production().idempotent("k".parse().unwrap());
+        let there = world.production().idempotent("k").unwrap();
         there.topics().create(&parsed(json!({ "key": "topic" }))).unwrap();
         assert_eq!(stored(&world), (21, 21));
 
@@ -112,14 +112,14 @@ fn a_key_means_something_in_its_environment_alone() {
         once(&world, "k").topics().create(&create).unwrap();
 
         for (there, create) in [(world.production(), &create), (world.elsewhere(), &other)] {
-            let there = there.idempotent("k".parse().unwrap());
+            let there = there.idempotent("k").unwrap();
             let first = there.topics().create(create).unwrap();
             assert_eq!(there.topics().create(create).unwrap(), first);
         }
         // Whoever comes with the key of the environment is in it as well.
         let api_key = world.organization.environments().development().unwrap().api_keys;
         let header = format!("ApiKey {}", api_key[0].key.expose());
-        let scope = world.engine.authenticate(&header).unwrap().idempotent("k".parse().unwrap());
+        let scope = world.engine.authenticate(&header).unwrap().idempotent("k").unwrap();
         world.unchanged(|| scope.topics().create(&create).unwrap());
     });
 }
@@ -167,7 +167,7 @@ fn a_key_has_at_most_255_characters() {
         let first = once.topics().create(&create).unwrap();
         assert_eq!(world.unchanged(|| once.topics().create(&create).unwrap()), first);
         // One that begins the same is another one.
-        let shorter = world.env.idempotent("ü".repeat(254).parse().unwrap());
+        let shorter = world.env.idempotent("ü".repeat(254)).unwrap();
         assert_eq!(shorter.topics().create(&create).unwrap_err().status(), 409);
     });
     let long = "ü".repeat(256);
@@ -182,7 +182,7 @@ fn a_key_has_at_most_255_characters() {
 
 // The environment of the world, for one call that has a name.
 fn once(world: &World, key: &str) -> Scope {
-    world.env.idempotent(key.parse().unwrap())
+    world.env.idempotent(key).unwrap()
 }
 
 // How many answers are stored, and in how many places of the index.

@@ -95,7 +95,8 @@ fn only_in_app_messages_are_in_the_inbox() {
         world.notify("both", "ada");
         world.run_due();
 
-        let list = |query: Value| world.env.inbox(&id("ada")).list(&parsed(query)).unwrap();
+        let list =
+            |query: Value| world.env.inbox(&id("ada")).unwrap().list(&parsed(query)).unwrap();
 
         for query in [json!({}), json!({ "channel": "email" }), json!({ "channel": "in_app" })] {
             assert_eq!(names(&list(query).data, |message| message.channel), ["in_app"]);
@@ -118,7 +119,7 @@ fn an_inbox_is_walked_page_by_page() {
         let query = PageQuery { limit: Some(2), ..PageQuery::default() };
         let pages = pages(&query, |page| {
             let query = MessageQuery { page, ..MessageQuery::default() };
-            world.env.inbox(&id("ada")).list(&query).unwrap()
+            world.env.inbox(&id("ada")).unwrap().list(&query).unwrap()
         });
 
         let lengths: Vec<_> = pages.iter().map(Vec::len).collect();
@@ -158,8 +159,8 @@ fn an_inbox_belongs_to_one_subscriber_in_one_environment() {
     on_both(|world| {
         world.in_app_workflow("hi");
         let production = world.production();
-        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
-        production.subscribers().create(parsed(json!({ "subscriberId": "ada" }))).unwrap();
+        production.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        production.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
         world.bare_subscriber("bob");
 
         world.notify("hi", "ada");
@@ -167,8 +168,7 @@ fn an_inbox_belongs_to_one_subscriber_in_one_environment() {
         let none = InboxCounts::default();
         assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
         assert_eq!((counts(&world, "bob"), world.inbox("bob")), (none, vec![]));
-        let ada = id("ada");
-        let elsewhere = production.inbox(&ada);
+        let elsewhere = production.inbox("ada").unwrap();
         assert_eq!(elsewhere.counts().unwrap(), none);
         assert_eq!(elsewhere.list(&MessageQuery::default()).unwrap().data, []);
         let own = world.inbox("ada")[0].id;
@@ -200,7 +200,7 @@ fn what_is_not_wanted_does_not_come_in() {
 fn the_inbox_of_nobody_is_not_there() {
     on_both(|world| {
         let eve = id("eve");
-        let inbox = world.env.inbox(&eve);
+        let inbox = world.env.inbox(&eve).unwrap();
         let refusal = "404 subscriber `eve` is not there";
 
         world.refuses(refusal, || inbox.list(&MessageQuery::default()));
@@ -217,11 +217,11 @@ fn reachable(world: &World) {
 }
 
 fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
-    world.env.inbox(&id(subscriber)).mark_as(ids, mark_as).unwrap()
+    world.env.inbox(&id(subscriber)).unwrap().mark_as(ids, mark_as).unwrap()
 }
 
 fn counts(world: &World, subscriber: &str) -> InboxCounts {
-    world.env.inbox(&id(subscriber)).counts().unwrap()
+    world.env.inbox(&id(subscriber)).unwrap().counts().unwrap()
 }
 
 // What the counts ought to be.
@@ -245,8 +245,8 @@ fn an_inbox_is_listed_by_what_was_seen_and_read() {
             world.inbox("ada")[0].id
         });
         let ada = id("ada");
-        world.env.inbox(&ada).mark_as(&[seen], MarkAs::Seen).unwrap();
-        world.env.inbox(&ada).mark_as(&[read], MarkAs::Read).unwrap();
+        world.env.inbox(&ada).unwrap().mark_as(&[seen], MarkAs::Seen).unwrap();
+        world.env.inbox(&ada).unwrap().mark_as(&[read], MarkAs::Read).unwrap();
 
         for (query, shown) in [
             (json!({}), vec![read, seen, unseen]),
@@ -258,7 +258,7 @@ fn an_inbox_is_listed_by_what_was_seen_and_read() {
             (json!({ "read": false, "seen": false }), vec![unseen]),
             (json!({ "read": true, "seen": false }), vec![]),
         ] {
-            let page = world.env.inbox(&ada).list(&parsed(query.clone())).unwrap();
+            let page = world.env.inbox(&ada).unwrap().list(&parsed(query.clone())).unwrap();
             let ids: Vec<_> = page.data.iter().map(|message| message.id).collect();
             assert_eq!((ids, page.total), (shown.clone(), Total::Exactly(shown.len())), "{query}");
         }

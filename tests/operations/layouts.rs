@@ -63,7 +63,7 @@ fn layouts_are_listed_newest_first() {
                 "layoutId": name, "name": name, "isTranslationEnabled": translated,
             });
             upsert(&world, fields.clone());
-            world.production().layouts().upsert(parsed(fields)).unwrap();
+            world.production().layouts().upsert(&parsed(fields)).unwrap();
         }
         world.production().layouts().delete("b").unwrap();
         for (query, expected) in [
@@ -111,7 +111,7 @@ fn a_layout_that_no_rule_allows_is_refused() {
                 (&long, "422 `name` must be at most 128 characters long"),
             ] {
                 let fields: LayoutUpsert = parsed(json!({ "layoutId": layout, "name": name }));
-                world.refuses(refusal, || world.env.layouts().upsert(fields));
+                world.refuses(refusal, || world.env.layouts().upsert(&fields));
             }
         }
     });
@@ -129,5 +129,5 @@ fn a_layout_that_no_rule_allows_is_refused() {
 
 /// Creates or changes the layout that `fields` describe.
 pub fn upsert(world: &World, fields: Value) -> Layout {
-    world.env.layouts().upsert(parsed(fields)).unwrap()
+    world.env.layouts().upsert(&parsed(fields)).unwrap()
 }

@@ -93,9 +93,9 @@ fn somebody_elses_messages_are_passed_over() {
         let own = delivered(&world, "ada");
         let foreign = delivered(&world, "bob");
         let production = world.production();
-        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        production.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
         production.events().trigger(&parsed(json!({ "name": "hi", "to": "ada" }))).unwrap();
-        let list = || production.inbox(&id("ada")).list(&MessageQuery::default()).unwrap();
+        let list = || production.inbox("ada").unwrap().list(&MessageQuery::default()).unwrap();
         let elsewhere = only(list().data);
 
         // 8.8, 8.9

@@ -163,7 +163,7 @@ fn a_group_is_there_as_soon_as_the_resource_is_to_be_translated() {
         }
 
         world.workflow(with(workflow_of("from-start", &[in_app()]), translated.clone()));
-        world.env.workflows().update("plain", parsed(translated.clone())).unwrap();
+        world.env.workflows().update("plain", &parsed(translated.clone())).unwrap();
         for workflow in ["from-start", "plain"] {
             delete_group("workflow", workflow).unwrap();
             let workflow = world.env.workflows().get(workflow).unwrap();

@@ -11,14 +11,14 @@ use store::{Decoded, Store};
 
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
-use crate::entropy::{Entropy, Ids, OsEntropy};
+use crate::entropy::{Entropy, OsEntropy, Seeds};
 use crate::pipeline::delivery::Provider;
 
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]
 pub struct Builder {
     clock: Box<dyn Clock>,
-    ids: Ids,
+    seeds: Seeds,
     providers: Providers,
     retry: RetryPolicy,
     lease: Duration,
@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     pub(crate) activity: ActivityIndex,
     pub(crate) workflows: Decoded<Workflow>,
     pub(crate) clock: Box<dyn Clock>,
-    pub(crate) ids: Ids,
+    pub(crate) seeds: Seeds,
     pub(crate) providers: Providers,
     pub(crate) retry: RetryPolicy,
     pub(crate) lease: Duration,
@@ -51,7 +51,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             clock: Box::new(SystemClock),
-            ids: Ids::new(OsEntropy),
+            seeds: Seeds::new(OsEntropy),
             providers: Providers::default(),
             retry: RetryPolicy::default(),
             lease: Duration::from_secs(300),
@@ -70,7 +70,7 @@ impl Builder {
     /// Makes ids and keys from `entropy`.
     #[must_use]
     pub fn entropy(self, entropy: impl Entropy) -> Self {
-        Self { ids: Ids::new(entropy), ..self }
+        Self { seeds: Seeds::new(entropy), ..self }
     }
 
     /// Sends through `provider` what goes through integrations of `provider_id`.
@@ -112,10 +112,10 @@ impl Builder {
 
     /// An engine of these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
-        let Self { clock, ids, providers, retry, lease, activity } = self;
+        let Self { clock, seeds, providers, retry, lease, activity } = self;
         let store = Box::new(store);
         let workflows = Decoded::default();
-        let parts = Parts { store, activity, workflows, clock, ids, providers, retry, lease };
+        let parts = Parts { store, activity, workflows, clock, seeds, providers, retry, lease };
         Engine { parts: Arc::new(parts) }
     }
 

@@ -1,5 +1,6 @@
-//! Where the engine gets its names from.
+//! Randomness, and the ids, names and keys that are made of it.
 
+use std::cell::Cell;
 use std::fmt;
 
 use domain::ids::v7;
@@ -8,7 +9,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// Where randomness comes from.
+/// A source of random bytes. The engine calls it before a transaction, and never in one.
 pub trait Entropy: fmt::Debug + Send + Sync + 'static {
     /// Overwrites `bytes` with random ones.
     fn fill(&self, bytes: &mut [u8]);
@@ -25,19 +26,39 @@ pub struct SeededEntropy {
     blocks: Mutex<u64>,
 }
 
-/// Makes ids that sort by creation.
+/// Draws seeds whose ids sort by the order of the draws.
 #[derive(Debug)]
-pub(crate) struct Ids {
+pub(crate) struct Seeds {
     entropy: Box<dyn Entropy>,
-    last: Mutex<Last>,
+    last: Mutex<Span>,
 }
 
-// The instant of the last id, and how many were made in it before.
-#[derive(Debug, Default)]
-struct Last {
-    millis: u64,
-    count: u32,
+/// The start of all that is random in one transaction. Each run of the transaction's body starts
+/// from it again, and makes the same ids.
+pub(crate) struct Seed {
+    secret: [u8; 32],
+    span: Span,
 }
+
+/// The ids and random bytes of one run, in order.
+pub(crate) struct Made<'s> {
+    seed: &'s Seed,
+    ids: Cell<u32>,
+    blocks: Cell<u64>,
+}
+
+// The tails of one millisecond that belong to a seed: `SPAN` of them from `start` on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    millis: u64,
+    start: u128,
+}
+
+// A seed has 2^24 ids, each with 16 random bits.
+const SPAN: u128 = 1 << 40;
+
+// A UUID of version 7 has 74 bits besides its time.
+const TAILS: u128 = 1 << 74;
 
 impl Entropy for OsEntropy {
     fn fill(&self, bytes: &mut [u8]) {
@@ -65,50 +86,94 @@ impl Entropy for SeededEntropy {
     }
 }
 
-impl Ids {
+impl Seeds {
     pub(crate) fn new(entropy: impl Entropy) -> Self {
         Self { entropy: Box::new(entropy), last: Mutex::default() }
     }
 
-    /// A UUID of version 7 that sorts behind every one before it, also when the clock goes back.
-    pub(crate) fn next<Id: From<Uuid>>(&self, now: Timestamp) -> Id {
-        let (millis, count) = self.tick(u64::try_from(now.as_millis()).unwrap_or_default());
-        // 74 bits besides the time: the count, and random ones.
-        let tail = u128::from(count) << 42 | u128::from(self.random() >> 22);
-        v7(millis, tail).into()
-    }
-
-    fn tick(&self, now: u64) -> (u64, u32) {
+    /// Draws a seed. Its ids sort behind those of every seed before it, also if the clock goes
+    /// back.
+    pub(crate) fn draw(&self, now: Timestamp) -> Seed {
+        let (mut secret, mut tail) = ([0; 32], [0; 16]);
+        self.entropy.fill(&mut secret);
+        self.entropy.fill(&mut tail);
+        let millis = u64::try_from(now.as_millis()).unwrap_or_default();
         let mut last = self.last.lock();
-        if now > last.millis {
-            *last = Last { millis: now, count: 0 };
-        } else {
-            last.count = last.count.saturating_add(1);
+        *last = last.next(millis, u128::from_be_bytes(tail));
+        Seed { secret, span: *last }
+    }
+}
+
+impl Span {
+    // The span behind this one. The first of a millisecond starts at random in the lower half.
+    fn next(self, now: u64, random: u128) -> Self {
+        let start = random % (TAILS / 2);
+        if now > self.millis {
+            return Self { millis: now, start };
         }
-        (last.millis, last.count)
+        match self.start + SPAN {
+            behind if behind <= TAILS - SPAN => Self { start: behind, ..self },
+            _ => Self { millis: self.millis + 1, start },
+        }
+    }
+}
+
+impl Seed {
+    /// Starts a run.
+    pub(crate) fn start(&self) -> Made<'_> {
+        Made { seed: self, ids: Cell::new(0), blocks: Cell::new(0) }
+    }
+}
+
+impl Made<'_> {
+    /// The next id: a UUID of version 7 that sorts behind the ids before it.
+    pub(crate) fn id<Id: From<Uuid>>(&self) -> Id {
+        let count = self.ids.get();
+        self.ids.set(count.saturating_add(1));
+        let Span { millis, start } = self.seed.span;
+        let step = ((u128::from(count) << 16) % SPAN) | u128::from(self.jitter());
+        v7(millis, start + step).into()
     }
 
     /// A random number.
     pub(crate) fn random(&self) -> u64 {
         let mut random = [0; 8];
-        self.entropy.fill(&mut random);
+        self.fill(&mut random);
         u64::from_be_bytes(random)
+    }
+
+    /// A random number of 16 bits.
+    pub(crate) fn jitter(&self) -> u16 {
+        let mut random = [0; 2];
+        self.fill(&mut random);
+        u16::from_be_bytes(random)
     }
 
     /// `length` random letters and digits.
     pub(crate) fn text(&self, length: usize) -> String {
         const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let mut random = vec![0; length];
-        self.entropy.fill(&mut random);
+        self.fill(&mut random);
         let letter = |byte: u8| ALPHABET.get(usize::from(byte % 32)).copied().map(char::from);
         random.into_iter().filter_map(letter).collect()
     }
 
-    /// A random number.
-    pub(crate) fn jitter(&self) -> u16 {
-        let mut random = [0; 2];
-        self.entropy.fill(&mut random);
-        u16::from_be_bytes(random)
+    // The hash is one-way, so ids that are shown say nothing about keys of the same run.
+    fn fill(&self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(32) {
+            let count = self.blocks.get();
+            self.blocks.set(count + 1);
+            let block = Sha256::new().chain_update(self.seed.secret);
+            let block = block.chain_update(count.to_be_bytes()).finalize();
+            chunk.iter_mut().zip(block).for_each(|(byte, random)| *byte = random);
+        }
+    }
+}
+
+// It leads to keys.
+impl fmt::Debug for Made<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Made").finish_non_exhaustive()
     }
 }
 
@@ -118,18 +183,41 @@ mod tests {
 
     #[test]
     fn ids_sort_by_creation_even_when_the_clock_goes_back() {
-        let ids = Ids::new(OsEntropy);
+        let seeds = Seeds::new(OsEntropy);
         let times = [5, 5, 5, 6, 4, 7].map(Timestamp::from_millis);
-        let made: Vec<Uuid> = times.iter().map(|now| ids.next(*now)).collect();
+        let made: Vec<Uuid> = times.iter().flat_map(|now| three(&seeds.draw(*now))).collect();
         assert!(made.is_sorted());
         assert!(made.iter().all(|id| id.get_version_num() == 7));
         assert!(made.iter().all(|id| id.get_variant() == uuid::Variant::RFC4122));
     }
 
     #[test]
+    fn ids_go_on_into_the_next_millisecond_when_one_is_full() {
+        let full = Span { millis: 5, start: TAILS - SPAN };
+        let behind = full.next(5, u128::MAX);
+        assert_eq!((behind.millis, behind.start), (6, TAILS / 2 - 1));
+        assert_eq!(behind.next(6, 0).start, behind.start + SPAN);
+    }
+
+    #[test]
     fn a_seed_gives_the_same_ids_again() {
-        let make = |seed| -> Uuid { Ids::new(SeededEntropy::new(seed)).next(Timestamp::MAX) };
-        assert_eq!(make(1), make(1));
-        assert_ne!(make(1), make(2));
+        let draw = |seed| Seeds::new(SeededEntropy::new(seed)).draw(Timestamp::MAX);
+        assert_eq!(three(&draw(1)), three(&draw(1)));
+        assert_ne!(three(&draw(1)), three(&draw(2)));
+    }
+
+    #[test]
+    fn a_run_that_starts_again_makes_the_same() {
+        let seed = Seeds::new(OsEntropy).draw(Timestamp::MAX);
+        let run = || {
+            let made = seed.start();
+            (made.id::<Uuid>(), made.text(40), made.random(), made.jitter(), made.id::<Uuid>())
+        };
+        assert_eq!(run(), run());
+    }
+
+    fn three(seed: &Seed) -> [Uuid; 3] {
+        let made = seed.start();
+        [(); 3].map(|()| made.id())
     }
 }

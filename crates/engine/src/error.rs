@@ -44,14 +44,32 @@ pub enum Error {
     #[error(transparent)]
     Rejected(#[from] Rule),
 
-    /// The caller did not show a key that opens anything.
-    #[error("the API key is missing or not known")]
-    Unauthorized,
+    /// The caller showed no key that opens an environment.
+    #[error(transparent)]
+    Unauthorized(Unauthorized),
 
     /// The store failed. Trying again may help; changing the arguments will not.
     #[error(transparent)]
     #[serde(serialize_with = "as_text", skip_deserializing)]
     Store(#[from] store::Error),
+}
+
+/// Why an `Authorization` header opens no environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Unauthorized {
+    /// The scheme is `Bearer`, whose tokens other services take.
+    #[error(
+        "the `Authorization` header has the scheme `Bearer`: send `ApiKey`, a space and the key"
+    )]
+    Bearer,
+    /// The header has another scheme, or none.
+    #[error("the `Authorization` header must be `ApiKey`, a space and the key")]
+    NoKey,
+    /// The scheme is right, and no environment has the key.
+    #[error("the API key is not known")]
+    UnknownKey,
 }
 
 /// The kinds of things that an operation can name.
@@ -111,13 +129,37 @@ pub enum Rule {
     OneInbox,
 }
 
+/// Errors that a host makes itself, such as a service in front of the engine.
+///
+/// ```
+/// use tidings::error::{Reason, Rule};
+/// use tidings::{Entity, Error};
+///
+/// let malformed = Error::invalid("page", Reason::malformed("a number"));
+/// assert_eq!(malformed.to_string(), "`page` must be a number");
+/// assert_eq!(Error::not_found(Entity::Topic, "orders").status(), 404);
+/// assert_eq!(Error::conflict(Entity::Topic, "orders").status(), 409);
+/// assert_eq!(Error::rejected(Rule::OneInbox).status(), 400);
+/// ```
 impl Error {
-    pub(crate) fn not_found(entity: Entity, id: impl fmt::Display) -> Self {
+    /// Refuses the value of `field`, for `reason`.
+    pub fn invalid(field: impl Into<String>, reason: Reason) -> Self {
+        Invalid::new(field, reason).into()
+    }
+
+    /// Says that there is no `entity` called `id`.
+    pub fn not_found(entity: Entity, id: impl fmt::Display) -> Self {
         Error::NotFound { entity, ids: vec![id.to_string()] }
     }
 
-    pub(crate) fn conflict(entity: Entity, id: impl fmt::Display) -> Self {
+    /// Says that there is an `entity` called `id` already.
+    pub fn conflict(entity: Entity, id: impl fmt::Display) -> Self {
         Error::Conflict { entity, id: id.to_string() }
+    }
+
+    /// Refuses what `rule` forbids.
+    pub const fn rejected(rule: Rule) -> Self {
+        Error::Rejected(rule)
     }
 
     /// The HTTP status that a service in front of the engine would answer with.
@@ -127,8 +169,22 @@ impl Error {
             Error::NotFound { .. } => 404,
             Error::Conflict { .. } => 409,
             Error::Rejected(_) => 400,
-            Error::Unauthorized => 401,
+            Error::Unauthorized(_) => 401,
             Error::Store(_) => 500,
+        }
+    }
+}
+
+impl Unauthorized {
+    // The key in the value of an `Authorization` header.
+    pub(crate) fn key_in(authorization: &str) -> Result<&str> {
+        let scheme = authorization.split_once(' ');
+        match scheme {
+            Some(("ApiKey", key)) => Ok(key),
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("bearer") => {
+                Err(Error::Unauthorized(Unauthorized::Bearer))
+            }
+            Some(_) | None => Err(Error::Unauthorized(Unauthorized::NoKey)),
         }
     }
 }

@@ -6,9 +6,10 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::{Order, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{Order, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::environments::hash;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// What came of a transaction of an operation that may take several.
@@ -20,7 +21,7 @@ pub(crate) enum Step<S, T> {
     Done(T),
 }
 
-// One call of an operation, and the key that its caller gave it.
+// A call of an operation, with the key that its caller gave it.
 struct Call<'s> {
     scope: &'s Scope,
     key: &'s IdempotencyKey,
@@ -36,7 +37,7 @@ enum Outcome<S, T> {
 }
 
 impl Scope {
-    /// Runs `body` in a transaction. It is told the time, and is refused or done as a whole.
+    /// Runs `body` in a transaction: it is done as a whole, or refused as a whole.
     ///
     /// In an idempotent scope the answer is stored with the changes, or the refusal instead of
     /// them; when the same call was made before, its answer comes back and `body` is not run.
@@ -44,9 +45,9 @@ impl Scope {
         &self,
         operation: &'static str,
         arguments: impl Serialize,
-        mut body: impl FnMut(&mut dyn Transaction, Timestamp) -> Result<T>,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.write_in_steps(operation, arguments, (), |txn, now, ()| body(txn, now).map(Step::Done))
+        self.write_in_steps(operation, arguments, (), |tx, ()| body(tx).map(Step::Done))
     }
 
     /// The same for an operation that takes as many transactions as it has steps, starting at
@@ -56,27 +57,20 @@ impl Scope {
         operation: &'static str,
         arguments: impl Serialize,
         start: S,
-        mut body: impl FnMut(&mut dyn Transaction, Timestamp, &S) -> Result<Step<S, T>>,
+        mut body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
         let now = self.engine.now();
         let call = self.call(operation, arguments, now)?;
         let mut state = start;
         loop {
-            let outcome = self.engine.write(|txn| {
-                if let Some(call) = &call
-                    && let Some(answer) = call.replay(&*txn)?
-                {
+            let outcome = self.engine.write(now, |draft| {
+                let mut tx = draft.within(&self.home);
+                if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(&tx))? {
                     return Ok(Outcome::Replayed(answer));
                 }
-                let step = body(txn, now, &state)?;
+                let step = body(&mut tx, &state)?;
                 if let Some(call) = &call {
-                    call.keep(
-                        txn,
-                        match &step {
-                            Step::More(_) => Answer::Begun,
-                            Step::Done(answer) => Answer::Done(json(answer)?),
-                        },
-                    )?;
+                    call.keep(&mut tx, step.answer()?)?;
                 }
                 Ok(Outcome::Ran(step))
             });
@@ -102,10 +96,20 @@ impl Scope {
     }
 }
 
+impl<S, T: Serialize> Step<S, T> {
+    // What is kept of it.
+    fn answer(&self) -> Result<Answer> {
+        Ok(match self {
+            Step::More(_) => Answer::Begun,
+            Step::Done(answer) => Answer::Done(json(answer)?),
+        })
+    }
+}
+
 impl Call<'_> {
     // What came of the call when it was made before; a refusal, if its key is that of another one.
-    fn replay<T: DeserializeOwned>(&self, snapshot: &dyn Snapshot) -> Result<Option<Result<T>>> {
-        let Some(stored) = self.find(snapshot)? else { return Ok(None) };
+    fn replay<T: DeserializeOwned>(&self, view: &dyn View) -> Result<Option<Result<T>>> {
+        let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
             // What was begun goes on.
             Replay::Expired | Replay::Same(Answer::Begun) => Ok(None),
@@ -116,21 +120,20 @@ impl Call<'_> {
     }
 
     // Keeps what came of the call, in place of what means nothing any more.
-    fn keep(&self, txn: &mut dyn Transaction, answer: Answer) -> Result<()> {
+    fn keep(&self, tx: &mut Tx<'_>, answer: Answer) -> Result<()> {
         // More than are kept at a time, so that they get fewer.
         const AT_A_TIME: usize = 4;
-        let environment = self.scope.environment_id();
-        let range = layout::expired_answers(environment, self.now);
+        let environment_id = tx.environment_id();
+        let range = layout::expired_answers(environment_id, self.now);
         let mut expired: Vec<StoredAnswer> =
-            txn.first(Table::ExpiringAnswers, &range, Order::Ascending, AT_A_TIME)?;
-        expired.extend(self.find(&*txn)?);
+            tx.first(Table::ExpiringAnswers, &range, Order::Ascending, AT_A_TIME)?;
+        expired.extend(self.find(tx)?);
         for answer in expired {
-            txn.remove(&answer)?;
+            tx.remove(&answer)?;
         }
         let (key, call) = (self.key.clone(), self.hash.clone());
         let created_at = self.now;
-        let environment_id = environment;
-        Ok(txn.insert(&StoredAnswer { environment_id, key, call, created_at, answer })?)
+        Ok(tx.insert(&StoredAnswer { environment_id, key, call, created_at, answer })?)
     }
 
     // Keeps the refusal of the call, whose own transaction has left nothing behind.
@@ -138,19 +141,20 @@ impl Call<'_> {
         if let Error::Store(_) = refusal {
             return Err(refusal);
         }
-        let replayed = self.scope.engine.write(|txn| {
-            // Somebody else may have been quicker.
-            let replayed = self.replay(&*txn)?;
+        let replayed = self.scope.engine.write(self.now, |draft| {
+            let mut tx = draft.within(&self.scope.home);
+            // Another thread may have been quicker.
+            let replayed = self.replay(&tx)?;
             if replayed.is_none() {
-                self.keep(txn, Answer::Refused(json(&refusal)?))?;
+                self.keep(&mut tx, Answer::Refused(json(&refusal)?))?;
             }
             Ok(replayed)
         })?;
         replayed.unwrap_or(Err(refusal))
     }
 
-    fn find(&self, snapshot: &dyn Snapshot) -> Result<Option<StoredAnswer>> {
-        Ok(snapshot.find(&layout::stored_answer(self.scope.environment_id(), self.key))?)
+    fn find(&self, view: &dyn View) -> Result<Option<StoredAnswer>> {
+        Ok(view.find(&layout::stored_answer(view.environment_id(), self.key))?)
     }
 }
 

@@ -13,13 +13,13 @@
 //! use tidings::workflow::WorkflowCreate;
 //!
 //! let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
-//! let env = engine.organization("acme".try_into()?).development()?;
+//! let env = engine.organization("acme")?.development()?;
 //!
 //! let step = Step::in_app("Hello {{ payload.name }}!")?;
-//! env.workflows().create(WorkflowCreate::new("greeting", "Greeting")?.step(step))?;
+//! env.workflows().create(&WorkflowCreate::new("greeting", "Greeting")?.step(step))?;
 //! env.events().trigger(&Trigger::new("greeting", "ada")?.payload(json!({ "name": "Ada" }))?)?;
 //!
-//! let inbox = env.inbox(&"ada".try_into()?).list(&MessageQuery::default())?;
+//! let inbox = env.inbox("ada")?.list(&MessageQuery::default())?;
 //! assert_eq!(inbox.data.len(), 1);
 //! # Ok(())
 //! # }
@@ -42,15 +42,16 @@ mod idempotency;
 mod pipeline;
 mod resources;
 mod scope;
+mod tx;
 
 use std::sync::Arc;
 
 use ::activity::ActivityIndex;
+use ::domain::convert::IntoChecked;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{ReadRecords, Snapshot, Store, Table, Transaction};
-use uuid::Uuid;
+use ::store::{ReadRecords, Snapshot, Store, Table};
 
 pub use ::{activity, store};
 /// Realistic activity, for benches of a host application.
@@ -62,10 +63,12 @@ pub use ::domain::{
     preference, schedule, secret, step, subscriber, subscription, template, time, topic,
     translation, trigger, turn, vocabulary, workflow,
 };
+use tx::Draft;
+
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
-pub use error::{Entity, Error, Result, Rule};
+pub use error::{Entity, Error, Result, Rule, Unauthorized};
 pub use pipeline::delivery::{
     Delivery, DeliveryQueue, DeliveryReport, Outbox, Provider, ProviderReceipt, SendError,
 };
@@ -115,16 +118,24 @@ impl Engine {
     }
 
     /// Everything that belongs to an organization, for the host application's own use.
-    pub fn organization(&self, id: OrganizationId) -> Organization {
-        Organization::new(self.clone(), id)
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if the id is empty, longer than 255 bytes, or has control characters.
+    pub fn organization(&self, id: impl IntoChecked<OrganizationId>) -> Result<Organization> {
+        Ok(Organization::new(self.clone(), id.into_checked()?))
     }
 
     /// Everything inside an environment, for the host application's own use.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such environment.
-    pub fn environment(&self, id: EnvironmentId) -> Result<Scope> {
+    /// [`Error::NotFound`] if there is no such environment.
+    pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
+        self.scope_of(id.into_checked()?)
+    }
+
+    fn scope_of(&self, id: EnvironmentId) -> Result<Scope> {
         self.read(|snapshot| {
             let key = ::store::layout::environment_id(id);
             let environment = snapshot.find_by(Table::EnvironmentIds, &key)?;
@@ -138,14 +149,15 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Unauthorized`], if the header holds anything else.
+    /// [`Error::Unauthorized`] with the reason if the header is anything else. The reason never
+    /// holds a part of the header.
     pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
-        let key = authorization.strip_prefix("ApiKey ").ok_or(Error::Unauthorized)?;
+        let key = Unauthorized::key_in(authorization)?;
         // Looking up the hash takes a time that tells nothing about the key.
         let hash = resources::environments::hash(key);
         self.read(|snapshot| {
             let environment = snapshot.find_by(Table::ApiKeys, &::store::layout::api_key(&hash))?;
-            environment.ok_or(Error::Unauthorized)
+            environment.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
         })
         .map(|environment| Scope::new(self.clone(), &environment))
     }
@@ -159,16 +171,21 @@ impl Engine {
         self.parts.clock.now()
     }
 
-    fn id<Id: From<Uuid>>(&self, now: Timestamp) -> Id {
-        self.parts.ids.next(now)
-    }
-
     fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
         ::store::read(self.store(), body)
     }
 
-    fn write<T>(&self, body: impl FnMut(&mut dyn Transaction) -> Result<T>) -> Result<T> {
-        ::store::write(self.store(), body)
+    // The seed is drawn before the transaction, so that no foreign code runs in it, and so that a
+    // body that the store runs again makes the same ids.
+    fn write<T>(
+        &self,
+        now: Timestamp,
+        mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let seed = self.parts.seeds.draw(now);
+        ::store::write(self.store(), |writer| {
+            body(&mut Draft { engine: self, now, made: &seed.start(), writer })
+        })
     }
 
     fn activity(&self) -> &ActivityIndex {

@@ -1,13 +1,13 @@
 //! What a caller can reach: an organization, or the inside of an environment.
 
+use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::page::ListId;
-use domain::time::Timestamp;
-use store::{Snapshot, Table};
-use uuid::Uuid;
+use store::Table;
 
 use crate::resources::environments::Viewer;
+use crate::tx::Reading;
 use crate::{
     ChannelConnections, ChannelEndpoints, Contexts, Engine, Environments, Events, Inbox,
     Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences, Subscribers,
@@ -73,18 +73,22 @@ impl Scope {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let engine = tidings::Engine::in_memory();
-    /// # let env = engine.organization("acme".try_into()?).development()?;
-    /// let once = env.idempotent("order-4711".try_into()?);
-    /// let create = || serde_json::from_str(r#"{ "subscriberId": "ada" }"#);
-    /// let first = once.subscribers().create(create()?)?;
-    /// let again = once.subscribers().create(create()?)?;
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let once = env.idempotent("order-4711")?;
+    /// let ada = serde_json::from_str(r#"{ "subscriberId": "ada" }"#)?;
+    /// let first = once.subscribers().create(&ada)?;
+    /// let again = once.subscribers().create(&ada)?;
     /// assert_eq!(again, first);
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
-    pub fn idempotent(&self, key: IdempotencyKey) -> Self {
-        Self { idempotency_key: Some(key), ..self.clone() }
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if the key is empty, longer than 255 characters,
+    /// or has control characters.
+    pub fn idempotent(&self, key: impl IntoChecked<IdempotencyKey>) -> Result<Self> {
+        Ok(Self { idempotency_key: Some(key.into_checked()?), ..self.clone() })
     }
 
     /// The environment.
@@ -118,8 +122,13 @@ impl Scope {
     }
 
     /// The inbox of a subscriber.
-    pub fn inbox<'s>(&'s self, subscriber: &'s SubscriberId) -> Inbox<'s> {
-        Inbox { scope: self, subscriber }
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if the id is none. That there is such a subscriber
+    /// is not checked before the first operation.
+    pub fn inbox(&self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Inbox<'_>> {
+        Ok(Inbox { scope: self, subscriber: subscriber.into_checked()? })
     }
 
     /// Integrations.
@@ -143,8 +152,16 @@ impl Scope {
     }
 
     /// The preferences of a subscriber.
-    pub fn preferences<'s>(&'s self, subscriber: &'s SubscriberId) -> SubscriberPreferences<'s> {
-        SubscriberPreferences { scope: self, subscriber }
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if the id is none. That there is such a subscriber
+    /// is not checked before the first operation.
+    pub fn preferences(
+        &self,
+        subscriber: impl IntoChecked<SubscriberId>,
+    ) -> Result<SubscriberPreferences<'_>> {
+        Ok(SubscriberPreferences { scope: self, subscriber: subscriber.into_checked()? })
     }
 
     /// Subscribers.
@@ -167,21 +184,13 @@ impl Scope {
         Workflows { scope: self }
     }
 
-    pub(crate) fn id<Id: From<Uuid>>(&self, now: Timestamp) -> Id {
-        self.engine.id(now)
-    }
-
-    /// The random part of a name that is made for somebody.
-    pub(crate) fn made_name(&self) -> String {
-        self.engine.parts.ids.text(12)
-    }
-
     /// Tells the list of the records in `table` from others.
     pub(crate) fn list_id(&self, table: Table) -> ListId {
         ListId::new(self.environment_id(), table as u8)
     }
 
-    pub(crate) fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
-        self.engine.read(body)
+    /// Runs `body` on one view of the environment.
+    pub(crate) fn read<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
+        self.engine.read(|snapshot| body(&Reading { home: &self.home, snapshot }))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use domain::context::RichContext;
-use domain::ids::{IdempotencyKey, IntegrationId, MessageId, NotificationId, SubscriberId};
+use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
 use domain::trigger::Trigger;
@@ -63,7 +63,7 @@ pub fn made_in(store: Interposed) -> World {
     world
         .organization
         .environments()
-        .create(parsed(json!({ "name": "Old", "color": "#000" })))
+        .create(&parsed(json!({ "name": "Old", "color": "#000" })))
         .unwrap();
     world
 }
@@ -75,7 +75,7 @@ fn add_integrations(world: &World) {
             "providerId": name, "channel": channel, "identifier": name, "active": true,
             "conditions": conditions, "credentials": { "apiKey": "secret", "from": "us" },
         });
-        integrations.create(parsed(create)).unwrap().id
+        integrations.create(&parsed(create)).unwrap().id
     };
     create("email", "sendgrid", json!([]));
     create("email", "of-the-host", json!([]));
@@ -85,7 +85,7 @@ fn add_integrations(world: &World) {
     create("in_app", "inbox", json!([]));
     create("chat", "slack", json!([]));
     let deleted = create("chat", "discord", json!([]));
-    world.env.integrations().delete(deleted, IntegrationDelete::default()).unwrap();
+    world.env.integrations().delete(deleted, &IntegrationDelete::default()).unwrap();
 }
 
 fn add_subscribers(world: &World) {
@@ -102,15 +102,15 @@ fn add_subscribers(world: &World) {
         json!({ "subscriberId": "bob", "email": "bob@example.org" }),
         json!({ "subscriberId": "cyd" }),
     ] {
-        world.env.subscribers().create(parsed(create)).unwrap();
+        world.env.subscribers().create(&parsed(create)).unwrap();
     }
 }
 
 // Leaves behind an answer that means nothing any more, one that does, and a refusal that does.
 fn call_once(world: &World) {
     let subscribe = |key: &str, id: &str| {
-        let env = world.env.idempotent(IdempotencyKey::new(key).unwrap());
-        env.subscribers().create(parsed(json!({ "subscriberId": id }))).is_ok()
+        let env = world.env.idempotent(key).unwrap();
+        env.subscribers().create(&parsed(json!({ "subscriberId": id }))).is_ok()
     };
     let half_a_day = Duration::from_secs(12 * 60 * 60);
     assert!(subscribe("long ago", "dan"));
@@ -133,7 +133,7 @@ fn add_workflows(world: &World) {
             "tags": ["tag"], "severity": "high", "steps": steps, "data": { "owner": "us" },
             "isTranslationEnabled": critical,
         });
-        world.env.workflows().create(parsed(create)).unwrap();
+        world.env.workflows().create(&parsed(create)).unwrap();
     }
 }
 
@@ -149,7 +149,7 @@ fn add_contexts(world: &World) {
 
 fn add_preferences(world: &World) {
     let ada = ada();
-    let preferences = world.env.preferences(&ada);
+    let preferences = world.env.preferences(&ada).unwrap();
     let hours = json!([{ "start": "09:00 AM", "end": "05:00 PM" }]);
     let day = json!({ "isEnabled": true, "hours": hours });
     let schedule = json!({ "isEnabled": true, "weeklySchedule": { "monday": day } });
@@ -203,12 +203,11 @@ fn add_channels(world: &World) {
         world.clock.advance(Duration::from_millis(1));
     }
     let moved = json!({ "endpoint": { "channelId": "C0456" } });
-    world.env.channel_endpoints().update(&parsed(json!("channel")), &parsed(moved)).unwrap();
+    world.env.channel_endpoints().update("channel", &parsed(moved)).unwrap();
 }
 
 fn add_topics(world: &World) {
     let topics = world.env.topics();
-    let topic = |key: &str| parsed(json!(key));
     topics.create(&parsed(json!({ "key": "empty", "name": "Nobody" }))).unwrap();
     world.clock.advance(Duration::from_millis(1));
     let condition = json!({ ">": [{ "var": "payload.n" }, 0] });
@@ -234,12 +233,11 @@ fn add_topics(world: &World) {
             }),
         ),
     ] {
-        topics.subscribe(&topic(key), &parsed(subscribe)).unwrap();
+        topics.subscribe(key, &parsed(subscribe)).unwrap();
     }
-    topics.update(&topic("news"), &parsed(json!({ "name": "All the News" }))).unwrap();
+    topics.update("news", &parsed(json!({ "name": "All the News" }))).unwrap();
     let wish = json!({ "name": "Mine", "preferences": [{ "workflowId": "both" }] });
-    let of_acme = parsed(json!("of-acme"));
-    topics.update_subscription(&topic("prices"), &of_acme, &parsed(wish)).unwrap();
+    topics.update_subscription("prices", "of-acme", &parsed(wish)).unwrap();
 }
 
 fn add_translations(world: &World) {
@@ -247,7 +245,7 @@ fn add_translations(world: &World) {
         let upsert = json!({
             "layoutId": id, "name": id, "isTranslationEnabled": is_translated,
         });
-        world.env.layouts().upsert(parsed(upsert)).unwrap();
+        world.env.layouts().upsert(&parsed(upsert)).unwrap();
     }
     let german = json!({
         "resourceId": "both", "resourceType": "workflow", "locale": "de_DE",
@@ -322,7 +320,7 @@ pub fn ada() -> SubscriberId {
 
 /// The messages in the inbox of ada, newest first.
 pub fn inbox_of(env: &Scope) -> Result<Vec<MessageId>> {
-    let page = env.inbox(&ada()).list(&MessageQuery::default())?;
+    let page = env.inbox(&ada())?.list(&MessageQuery::default())?;
     Ok(page.data.iter().map(|message| message.id).collect())
 }
 

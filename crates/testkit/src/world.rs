@@ -136,7 +136,7 @@ impl World {
 
     /// The environment `Development` of another organization.
     pub fn elsewhere(&self) -> Scope {
-        let other = self.engine.organization("other".try_into().unwrap());
+        let other = self.engine.organization("other").unwrap();
         self.engine.environment(other.environments().development().unwrap().id).unwrap()
     }
 
@@ -203,12 +203,12 @@ impl World {
 
     /// Creates the workflow that `create` describes.
     pub fn workflow(&self, create: Value) -> Workflow {
-        self.env.workflows().create(parsed(create)).unwrap()
+        self.env.workflows().create(&parsed(create)).unwrap()
     }
 
     /// Creates the subscriber that `create` describes.
     pub fn subscriber(&self, create: Value) -> Subscriber {
-        self.env.subscribers().create(parsed(create)).unwrap()
+        self.env.subscribers().create(&parsed(create)).unwrap()
     }
 
     /// Creates a subscriber of that id and nothing else.
@@ -218,7 +218,7 @@ impl World {
 
     /// Creates the integration that `create` describes.
     pub fn integration(&self, create: Value) -> Integration {
-        self.env.integrations().create(parsed(create)).unwrap()
+        self.env.integrations().create(&parsed(create)).unwrap()
     }
 
     /// Creates an active integration of that identifier, which is the provider's name as well.
@@ -250,7 +250,7 @@ impl World {
 
     /// The messages in the inbox of the subscriber of that id, newest first.
     pub fn inbox(&self, subscriber: &str) -> Vec<Message> {
-        self.env.inbox(&id(subscriber)).list(&MessageQuery::default()).unwrap().data
+        self.env.inbox(&id(subscriber)).unwrap().list(&MessageQuery::default()).unwrap().data
     }
 
     /// The messages of the subscriber of that id on every channel, newest first.
@@ -313,7 +313,7 @@ fn builder(clock: &ManualClock, seed: u64) -> Builder {
 }
 
 fn homes(engine: &Engine) -> (Organization, Scope) {
-    let organization = engine.organization("acme".try_into().expect("a name"));
+    let organization = engine.organization("acme").expect("a name");
     let env = organization.development().expect("the environment is always there");
     (organization, env)
 }

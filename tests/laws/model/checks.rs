@@ -38,7 +38,7 @@ pub fn check_letters(world: &World, model: &Model, limit: u32) {
     let began = began(world, model);
     for person in &model.people {
         let who = id(person.name);
-        assert_eq!(world.env.inbox(&who).counts().unwrap(), person.counts(), "of {who}");
+        assert_eq!(world.env.inbox(&who).unwrap().counts().unwrap(), person.counts(), "of {who}");
         for read in [None, Some(true), Some(false)] {
             let found = walk(limit, |page| {
                 let query = MessageQuery { page, read, ..MessageQuery::default() };

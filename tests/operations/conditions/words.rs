@@ -112,7 +112,7 @@ fn the_conditions_of_a_workflow_are_kept_with_it() {
 
         let update = |fields: Value| {
             let update = parsed(json!({ "preferences": fields }));
-            wire(world.env.workflows().update("hi", update).unwrap())
+            wire(world.env.workflows().update("hi", &update).unwrap())
         };
         let dashboard = json!({ "condition": no() });
         let updated = update(dashboard.clone());
@@ -167,5 +167,5 @@ fn a_bad_rule_is_refused_with_the_way_to_it() {
 // What is read for those contexts.
 fn shown(world: &World, keys: Value) -> Value {
     let query: PreferencesQuery = parsed(Value::from_iter([("contextKeys", keys)]));
-    wire(world.env.preferences(&id("ada")).get(&query).unwrap())
+    wire(world.env.preferences(&id("ada")).unwrap().get(&query).unwrap())
 }

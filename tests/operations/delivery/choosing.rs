@@ -22,14 +22,14 @@ fn the_primary_integration_sends() {
         assert_eq!(sender(&world, json!({})), "second");
 
         // Without a primary one, the only one that is left sends.
-        world.env.integrations().delete(second.id, IntegrationDelete::default()).unwrap();
+        world.env.integrations().delete(second.id, &IntegrationDelete::default()).unwrap();
         assert_eq!(sender(&world, json!({})), "first");
 
         // Of several, none does.
         let third = world.active_integration("email", "third");
         world.env.integrations().set_primary(first.id).unwrap();
         world.active_integration("email", "fourth");
-        world.env.integrations().delete(first.id, IntegrationDelete::default()).unwrap();
+        world.env.integrations().delete(first.id, &IntegrationDelete::default()).unwrap();
         assert_eq!(sender(&world, json!({})), "no_active_integration");
 
         world.env.integrations().set_primary(third.id).unwrap();

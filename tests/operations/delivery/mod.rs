@@ -267,7 +267,7 @@ fn environments_are_delivered_for_alone() {
     on_both(|world| {
         ada(&world);
         let production = world.production();
-        production.workflows().create(parsed(workflow_of("mail", &[email()]))).unwrap();
+        production.workflows().create(&parsed(workflow_of("mail", &[email()]))).unwrap();
         world.workflow_of("mail", &[email()]);
         world.active_integration("email", "sendgrid");
         let there = json!({ "name": "mail", "to": {

@@ -82,7 +82,7 @@ fn a_preference_holds_for_its_own_contexts() {
         world.workflow_of("mail", &[email()]);
         let ada = id("ada");
         let off = json!({ "channels": { "email": false }, "context": { "tenant": "acme" } });
-        world.env.preferences(&ada).update_global(&parsed(off)).unwrap();
+        world.env.preferences(&ada).unwrap().update_global(&parsed(off)).unwrap();
         let report = |fields: Value| {
             let event = with(json!({ "name": "mail", "to": "ada" }), fields);
             world.trigger(event);
@@ -177,7 +177,7 @@ fn settings_of_another_integration_are_no_address() {
         }] }));
         world.workflow_of("push", &[push()]);
         let retire = json!({ "active": false });
-        world.env.integrations().update(old.id, parsed(retire)).unwrap();
+        world.env.integrations().update(old.id, &parsed(retire)).unwrap();
         world.active_integration("push", "new");
 
         let id = world.notify("push", "ada");
@@ -206,7 +206,7 @@ fn what_is_deleted_is_not_sent() {
         world.workflow_of("mail", &[email()]);
         let gone = world.notify("mail", "ada");
         let update = json!({ "steps": [sms()] });
-        world.env.workflows().update("mail", parsed(update)).unwrap();
+        world.env.workflows().update("mail", &parsed(update)).unwrap();
         assert_eq!(world.run_due(), SKIPPED);
         assert_eq!(log(&world.notification(gone), 0), ["step_queued", "step_deleted"]);
         assert_eq!(world.outbox.sent().len(), 0);
@@ -220,7 +220,7 @@ fn a_message_says_what_its_workflow_says_when_it_is_sent() {
         let step = world.env.workflows().get("mail").unwrap().steps[0].id;
         let template = json!({ "subject": "New", "body": "<p>New</p>" });
         let changed = with(email(), json!({ "_id": step, "template": template }));
-        world.env.workflows().update("mail", parsed(json!({ "steps": [changed] }))).unwrap();
+        world.env.workflows().update("mail", &parsed(json!({ "steps": [changed] }))).unwrap();
 
         world.run_due();
 
@@ -365,7 +365,7 @@ pub fn push() -> Value {
 // Writes down what `ada` says about everything, and about `mail`.
 fn say(world: &World, said: &Value) {
     let ada = id("ada");
-    let preferences = world.env.preferences(&ada);
+    let preferences = world.env.preferences(&ada).unwrap();
     if let Some(channels) = said.get("global") {
         preferences.update_global(&parsed(json!({ "channels": channels }))).unwrap();
     }

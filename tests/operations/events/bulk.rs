@@ -13,7 +13,7 @@ use crate::world::{
 fn an_event_that_is_not_well_formed_is_refused() {
     on_both(|world| {
         let workflow = world.in_app_workflow("hi");
-        world.production().workflows().create(parsed(workflow_of("there", &[in_app()]))).unwrap();
+        world.production().workflows().create(&parsed(workflow_of("there", &[in_app()]))).unwrap();
         let check = |refusal: &str, fields: Value| {
             let event = json!({ "name": "hi", "to": "ada", "context": { "tenant": "acme" } });
             let event: Trigger = parsed(with(event, fields));
@@ -134,7 +134,7 @@ fn a_bulk_has_1_to_100_events() {
         let transactions: std::collections::BTreeSet<TransactionId> =
             answers.into_iter().map(|answer| answer.unwrap().transaction_id).collect();
         assert_eq!(transactions.len(), 100);
-        assert_eq!(world.env.inbox(&id("ada")).counts().unwrap().unseen, 100);
+        assert_eq!(world.env.inbox(&id("ada")).unwrap().counts().unwrap().unseen, 100);
     });
 }
 

@@ -123,8 +123,7 @@ fn contexts_are_created_and_their_data_replaced() {
             let said = wire(&world.inbox("ada")[0])["content"].clone();
             (at, said, wire(world.notification(created))["contextKeys"].clone())
         };
-        let tenant =
-            || -> Context { world.env.contexts().get(&"tenant:acme".parse().unwrap()).unwrap() };
+        let tenant = || -> Context { world.env.contexts().get("tenant:acme").unwrap() };
 
         let (first, said, keys) = about(json!({ "tenant": "acme", "app": "shop" }));
         assert_eq!(said, "acme ");
@@ -211,7 +210,7 @@ fn a_transaction_belongs_to_one_environment() {
     on_both(|world| {
         world.in_app_workflow("hi");
         let production = world.production();
-        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        production.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
         let event: Trigger = parsed(json!({ "name": "hi", "to": "ada", "transactionId": "t1" }));
 
         let here = world.env.events().trigger(&event).unwrap();

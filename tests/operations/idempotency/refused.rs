@@ -14,7 +14,7 @@ type Refused = (fn(&Scope) -> Result<()>, &'static str, fn(&World));
 const REFUSED: &[Refused] = &[
     (
         |scope| {
-            scope.subscribers().update(&id("eve"), parsed(json!({ "firstName": "Eve" }))).map(drop)
+            scope.subscribers().update(&id("eve"), &parsed(json!({ "firstName": "Eve" }))).map(drop)
         },
         "404 subscriber `eve` is not there",
         |world| drop(world.bare_subscriber("eve")),
@@ -23,7 +23,7 @@ const REFUSED: &[Refused] = &[
         |scope| {
             let word = |name: &str| json!({ "workflowId": name, "channels": {} });
             let update = json!({ "preferences": [word("one"), word("two")] });
-            scope.preferences(&id("ada")).update_bulk(&parsed(update)).map(drop)
+            scope.preferences(&id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
         "404 workflow `one`, `two` are not there",
         |world| ["one", "two"].into_iter().for_each(|name| drop(world.in_app_workflow(name))),
@@ -45,23 +45,23 @@ const REFUSED: &[Refused] = &[
         |scope| {
             let word = json!({ "workflowId": "alarm", "channels": {} });
             let update = json!({ "preferences": [word] });
-            scope.preferences(&id("ada")).update_bulk(&parsed(update)).map(drop)
+            scope.preferences(&id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
         "400 critical workflows take no preferences: alarm",
         |world| {
             let update = parsed(json!({ "critical": false }));
-            world.env.workflows().update("alarm", update).unwrap();
+            world.env.workflows().update("alarm", &update).unwrap();
         },
     ),
     (
         |scope| {
             let create = json!({ "providerId": "host", "channel": "in_app" });
-            scope.integrations().create(parsed(create)).map(drop)
+            scope.integrations().create(&parsed(create)).map(drop)
         },
         "400 an environment has at most one in_app integration",
         |world| {
             let inbox = world.env.integrations().list().unwrap().remove(0).id;
-            world.env.integrations().delete(inbox, parsed(json!({}))).unwrap();
+            world.env.integrations().delete(inbox, &parsed(json!({}))).unwrap();
         },
     ),
     (
@@ -102,11 +102,11 @@ fn what_no_rule_allows_is_refused_the_same_way_with_a_key() {
         |scope| scope.topics().create(&parsed(json!({ "key": "x", "name": "" }))).map(drop),
         |scope| {
             let update = json!({ "preferences": [] });
-            scope.preferences(&id("ada")).update_bulk(&parsed(update)).map(drop)
+            scope.preferences(&id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
         |scope| {
             let create = json!({ "name": "Production", "color": "#fff" });
-            scope.environments().create(parsed(create)).map(drop)
+            scope.environments().create(&parsed(create)).map(drop)
         },
         |scope| {
             let inbox = scope.integrations().list()?.remove(0).id;
@@ -114,7 +114,7 @@ fn what_no_rule_allows_is_refused_the_same_way_with_a_key() {
         },
         |scope| {
             let step = json!({ "type": "in_app", "template": { "body": "{{ open" } });
-            scope.workflows().create(parsed(workflow_of("new", &[step]))).map(drop)
+            scope.workflows().create(&parsed(workflow_of("new", &[step]))).map(drop)
         },
         |scope| {
             let upsert = json!({

@@ -14,7 +14,7 @@ use crate::world::{World, in_app, parsed, wire, workflow_of};
 #[test]
 fn a_call_that_the_store_failed_was_not_made() {
     on_both(|world| {
-        let once = world.env.idempotent("k".parse().unwrap());
+        let once = world.env.idempotent("k").unwrap();
         let create: TopicCreate = parsed(json!({ "key": "news" }));
 
         let error = world.interrupted(0, || once.topics().create(&create)).unwrap_err();
@@ -29,7 +29,7 @@ fn a_call_that_the_store_failed_was_not_made() {
 #[test]
 fn a_refusal_that_could_not_be_kept_is_no_answer() {
     on_both(|world| {
-        let once = world.env.idempotent("k".parse().unwrap());
+        let once = world.env.idempotent("k").unwrap();
         let delete = || once.topics().delete(&key("news"));
 
         // The call itself goes through, and keeping what came of it does not.
@@ -45,7 +45,7 @@ fn a_refusal_that_could_not_be_kept_is_no_answer() {
 #[test]
 fn a_deletion_in_several_transactions_happens_once() {
     on_both(|world| {
-        let once = world.env.idempotent("k".parse().unwrap());
+        let once = world.env.idempotent("k").unwrap();
         let crowd = || crowd(&world, 2_001);
         let delete = || once.topics().delete(&key("crowd"));
         crowd();
@@ -74,13 +74,13 @@ fn a_deletion_in_several_transactions_happens_once() {
 fn an_import_that_is_interrupted_is_made_as_a_whole() {
     on_both(|world| {
         for name in ["a", "b", "d", "e"] {
-            world.env.workflows().create(parsed(workflow_of(name, &[in_app()]))).unwrap();
+            world.env.workflows().create(&parsed(workflow_of(name, &[in_app()]))).unwrap();
         }
         let texts = json!({ "t": "T" });
         let master =
             json!({ "workflows": { "a": texts, "b": texts, "c": texts, "d": texts, "e": 1 } });
         let import: TranslationImport = parsed(json!({ "locale": "de", "masterJson": master }));
-        let once = world.env.idempotent("k".parse().unwrap());
+        let once = world.env.idempotent("k").unwrap();
         let call = || once.translations().import(&import);
         let imported = || {
             let list = world.env.translations().list(&parsed(json!({ "orderDirection": "ASC" })));
@@ -104,7 +104,7 @@ fn an_import_that_is_interrupted_is_made_as_a_whole() {
         );
         assert_eq!(imported(), "a b d");
         // What was not there then is not imported by the same call.
-        world.env.workflows().create(parsed(workflow_of("c", &[in_app()]))).unwrap();
+        world.env.workflows().create(&parsed(workflow_of("c", &[in_app()]))).unwrap();
         let before = world.dump_without(&[]);
         assert_eq!(call().unwrap(), answer);
         assert!(world.dump_without(&[]) == before, "it is imported once more");
@@ -114,7 +114,7 @@ fn an_import_that_is_interrupted_is_made_as_a_whole() {
 // Makes a topic with so many subscriptions.
 fn crowd(world: &World, count: usize) {
     let env = &world.env;
-    env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    env.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
     let everybody: Vec<_> = (0..=count / 10).map(|n| format!("s{n}")).collect();
     for some in everybody.chunks(100) {
         let trigger: Trigger = parsed(json!({ "name": "hi", "to": some }));

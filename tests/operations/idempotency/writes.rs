@@ -93,11 +93,11 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("channel_connections.update", |scope, _, args| {
         let update = json!({ "workspace": { "id": args.pick("new", "newer") } });
-        shown(scope.channel_connections().update(&"conn".parse().unwrap(), &parsed(update)))
+        shown(scope.channel_connections().update("conn", &parsed(update)))
     }),
     ("channel_connections.delete", |scope, _, args| {
         let name = args.pick("conn", "unknown");
-        shown(scope.channel_connections().delete(&name.parse().unwrap()))
+        shown(scope.channel_connections().delete(name))
     }),
     ("channel_endpoints.create", |scope, _, args| {
         shown(scope.channel_endpoints().create(&parsed(json!({
@@ -109,11 +109,11 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("channel_endpoints.update", |scope, _, args| {
         let update = json!({ "endpoint": { "channelId": args.pick("new", "newer") } });
-        shown(scope.channel_endpoints().update(&"end".parse().unwrap(), &parsed(update)))
+        shown(scope.channel_endpoints().update("end", &parsed(update)))
     }),
     ("channel_endpoints.delete", |scope, _, args| {
         let name = args.pick("end", "unknown");
-        shown(scope.channel_endpoints().delete(&name.parse().unwrap()))
+        shown(scope.channel_endpoints().delete(name))
     }),
     ("contexts.create", |scope, _, args| {
         let data = json!({ "plan": args.pick("free", "pro") });
@@ -121,15 +121,15 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("contexts.update", |scope, _, args| {
         let update = json!({ "data": { "plan": args.pick("free", "pro") } });
-        shown(scope.contexts().update(&"tenant:acme".parse().unwrap(), &parsed(update)))
+        shown(scope.contexts().update("tenant:acme", &parsed(update)))
     }),
     ("contexts.delete", |scope, _, args| {
         let key = args.pick("tenant:acme", "tenant:unknown");
-        shown(scope.contexts().delete(&key.parse().unwrap()))
+        shown(scope.contexts().delete(key))
     }),
     ("environments.create", |scope, _, args| {
         let create = json!({ "name": "QA", "color": args.pick("#fff", "#000") });
-        shown(scope.environments().create(parsed(create)))
+        shown(scope.environments().create(&parsed(create)))
     }),
     ("events.trigger", |scope, _, args| {
         let trigger = event(args.pick("ada", "new"));
@@ -149,10 +149,10 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("inbox.mark_as", |scope, known, args| {
         let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
-        shown(scope.inbox(&known.ada).mark_as(&known.messages, mark))
+        shown(scope.inbox(&known.ada).unwrap().mark_as(&known.messages, mark))
     }),
     ("integrations.create", |scope, _, args| {
-        shown(scope.integrations().create(parsed(json!({
+        shown(scope.integrations().create(&parsed(json!({
             "providerId": "ses",
             "channel": "email",
             "active": true,
@@ -161,7 +161,7 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("integrations.update", |scope, known, args| {
         let update = json!({ "credentials": { "apiKey": args.pick("one", "two") } });
-        shown(scope.integrations().update(known.primary, parsed(update)))
+        shown(scope.integrations().update(known.primary, &parsed(update)))
     }),
     ("integrations.set_primary", |scope, known, args| {
         let id = if args == Args::These { known.second } else { known.primary };
@@ -169,11 +169,11 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("integrations.delete", |scope, known, args| {
         let delete = IntegrationDelete { promote: args == Args::These };
-        shown(scope.integrations().delete(known.primary, delete))
+        shown(scope.integrations().delete(known.primary, &delete))
     }),
     ("layouts.upsert", |scope, _, args| {
         let upsert = json!({ "layoutId": "new", "name": args.pick("New", "Newer") });
-        shown(scope.layouts().upsert(parsed(upsert)))
+        shown(scope.layouts().upsert(&parsed(upsert)))
     }),
     ("layouts.delete", |scope, _, args| {
         shown(scope.layouts().delete(args.pick("frame", "unknown")))
@@ -192,19 +192,19 @@ const WRITES: &[(&str, Write)] = &[
     ("preferences.update_bulk", |scope, known, args| {
         let word = json!({ "workflowId": "hi", "channels": { "sms": args == Args::These } });
         let update = json!({ "preferences": [word] });
-        shown(scope.preferences(&known.ada).update_bulk(&parsed(update)))
+        shown(scope.preferences(&known.ada).unwrap().update_bulk(&parsed(update)))
     }),
     ("preferences.update_global", |scope, known, args| {
         let update = json!({ "enabled": args == Args::These });
-        shown(scope.preferences(&known.ada).update_global(&parsed(update)))
+        shown(scope.preferences(&known.ada).unwrap().update_global(&parsed(update)))
     }),
     ("subscribers.create", |scope, _, args| {
         let create = json!({ "subscriberId": "new", "firstName": args.pick("A", "B") });
-        shown(scope.subscribers().create(parsed(create)))
+        shown(scope.subscribers().create(&parsed(create)))
     }),
     ("subscribers.upsert", |scope, _, args| {
         let create = json!({ "subscriberId": "ada", "firstName": args.pick("A", "B") });
-        shown(scope.subscribers().upsert(parsed(create)))
+        shown(scope.subscribers().upsert(&parsed(create)))
     }),
     // What is cleared is not what is kept.
     ("subscribers.update", |scope, known, args| {
@@ -212,10 +212,10 @@ const WRITES: &[(&str, Write)] = &[
             Args::These => json!({ "lastName": null }),
             Args::Others => json!({}),
         };
-        shown(scope.subscribers().update(&known.ada, parsed(update)))
+        shown(scope.subscribers().update(&known.ada, &parsed(update)))
     }),
     ("subscribers.delete", |scope, _, args| {
-        shown(scope.subscribers().delete(&args.pick("ada", "bob").parse().unwrap()))
+        shown(scope.subscribers().delete(args.pick("ada", "bob")))
     }),
     ("topics.create", |scope, _, args| {
         let create = json!({ "key": "new", "name": args.pick("A", "B") });
@@ -242,8 +242,8 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("topics.update_subscription", |scope, _, args| {
         let update = json!({ "name": args.pick("A", "B") });
-        let identifier = "tk_news:si_ada".parse().unwrap();
-        shown(scope.topics().update_subscription(&key("news"), &identifier, &parsed(update)))
+        let identifier = "tk_news:si_ada";
+        shown(scope.topics().update_subscription("news", identifier, &parsed(update)))
     }),
     ("translations.upsert", |scope, _, args| {
         let content = json!({ "a": args.pick("A", "B") });
@@ -268,11 +268,11 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("workflows.create", |scope, _, args| {
         let step = if args == Args::These { in_app() } else { email() };
-        shown(scope.workflows().create(parsed(workflow_of("new", &[step]))))
+        shown(scope.workflows().create(&parsed(workflow_of("new", &[step]))))
     }),
     ("workflows.update", |scope, _, args| {
         let update = json!({ "name": args.pick("A", "B") });
-        shown(scope.workflows().update("hi", parsed(update)))
+        shown(scope.workflows().update("hi", &parsed(update)))
     }),
     ("workflows.delete", |scope, _, args| shown(scope.workflows().delete(args.pick("hi", "mail")))),
 ];

@@ -105,7 +105,7 @@ fn what_cannot_be_created_is_refused() {
         let like = json!({ "type": "GROUP", "value": "AND", "children": [pattern] });
         let check = |fields: Value, refusal: &str| {
             let create = with(active_integration("email", "new"), fields);
-            world.refuses(refusal, || world.env.integrations().create(parsed(create)));
+            world.refuses(refusal, || world.env.integrations().create(&parsed(create)));
         };
 
         check(json!({ "identifier": "taken" }), "409 integration `taken` is there already");
@@ -151,8 +151,8 @@ fn a_list_has_what_is_there_and_its_own() {
         let gone = world.active_integration("push", "gone");
         delete(&world, gone.id, false);
         let create = active_integration("email", "there");
-        world.production().integrations().create(parsed(create)).unwrap();
-        world.elsewhere().integrations().create(parsed(active_integration("sms", "far"))).unwrap();
+        world.production().integrations().create(&parsed(create)).unwrap();
+        world.elsewhere().integrations().create(&parsed(active_integration("sms", "far"))).unwrap();
 
         // 15.1, 15.4, 15.5, 15.6
         let name = |integration: &Integration| integration.identifier.clone();
@@ -190,7 +190,7 @@ fn credentials_go_with_their_integration() {
         };
         assert_eq!(kept(), 1);
 
-        world.env.integrations().delete(mail.id, IntegrationDelete::default()).unwrap();
+        world.env.integrations().delete(mail.id, &IntegrationDelete::default()).unwrap();
 
         assert_eq!(kept(), 0);
     });
@@ -232,7 +232,7 @@ fn what_cannot_be_changed_is_refused() {
         let id = world.active_integration("email", "mail").id;
         let check = |id: IntegrationId, fields: Value, refusal: &str| {
             let fields: IntegrationUpdate = parsed(fields);
-            world.refuses(refusal, || world.env.integrations().update(id, fields));
+            world.refuses(refusal, || world.env.integrations().update(id, &fields));
         };
 
         check(id, json!({ "identifier": "taken" }), "409 integration `taken` is there already");
@@ -270,7 +270,7 @@ fn what_is_deleted_stays_for_the_record_only() {
         // 13.7
         let refusal = format!("404 integration `{}` is not there", before.id);
         world.refuses(&refusal, || {
-            world.env.integrations().delete(before.id, IntegrationDelete::default())
+            world.env.integrations().delete(before.id, &IntegrationDelete::default())
         });
         world.refuses(&refusal, || world.env.integrations().get(before.id));
         world.refuses(&refusal, || world.env.integrations().set_primary(before.id));
@@ -297,7 +297,7 @@ fn what_is_not_there_neither_leads_nor_goes() {
             world.refuses(&refusal, || world.env.integrations().get(id));
             world.refuses(&refusal, || world.env.integrations().set_primary(id));
             let delete = IntegrationDelete::default();
-            world.refuses(&refusal, || world.env.integrations().delete(id, delete));
+            world.refuses(&refusal, || world.env.integrations().delete(id, &delete));
         }
     });
     assert_eq!(
@@ -309,23 +309,23 @@ fn what_is_not_there_neither_leads_nor_goes() {
 // Integrations that are nowhere, in another environment and in another organization.
 fn foreign(world: &World) -> [(IntegrationId, String); 3] {
     let create = || parsed(active_integration("email", "foreign"));
-    let sibling = world.production().integrations().create(create()).unwrap();
-    let stranger = world.elsewhere().integrations().create(create()).unwrap();
+    let sibling = world.production().integrations().create(&create()).unwrap();
+    let stranger = world.elsewhere().integrations().create(&create()).unwrap();
     let nowhere = "01999999-0000-7000-8000-000000000000".parse().unwrap();
     [nowhere, sibling.id, stranger.id]
         .map(|id| (id, format!("404 integration `{id}` is not there")))
 }
 
 fn update(world: &World, id: IntegrationId, fields: Value) -> Integration {
-    world.env.integrations().update(id, parsed(fields)).unwrap()
+    world.env.integrations().update(id, &parsed(fields)).unwrap()
 }
 
 fn delete(world: &World, id: IntegrationId, promote: bool) -> Vec<Integration> {
-    world.env.integrations().delete(id, IntegrationDelete { promote }).unwrap()
+    world.env.integrations().delete(id, &IntegrationDelete { promote }).unwrap()
 }
 
 fn refusal_of(world: &World, fields: Value) -> String {
     let create = with(active_integration("email", "new"), fields);
-    let error = world.env.integrations().create(parsed(create)).unwrap_err();
+    let error = world.env.integrations().create(&parsed(create)).unwrap_err();
     format!("{} {error}", error.status())
 }

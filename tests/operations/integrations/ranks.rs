@@ -124,7 +124,7 @@ fn an_integration_is_made_primary() {
             let others = world.integration(active_integration("sms", "sms"));
             let production = world.production();
             let create = parsed(active_integration("email", "there"));
-            let there = production.integrations().create(create).unwrap();
+            let there = production.integrations().create(&create).unwrap();
             let target = world.env.integrations().list().unwrap();
             let target = target.iter().find(|one| one.identifier.as_str() == "target").unwrap();
 

@@ -171,7 +171,7 @@ fn a_renamed_topic_is_found_by_its_new_name_only() {
 
 #[test]
 fn a_total_is_counted_up_to_its_cap() {
-    let env = Engine::in_memory().organization("acme".try_into().unwrap()).development().unwrap();
+    let env = Engine::in_memory().organization("acme").unwrap().development().unwrap();
     let create = |n: usize| {
         env.topics().create(&parsed(json!({ "key": n.to_string() }))).unwrap();
     };

@@ -182,7 +182,7 @@ fn a_deletion_that_is_made_once_is_made_once() {
         let first = happen(&world, "hi", "ada", json!({}));
         happen(&world, "hi", "ada", json!({}));
         let time = world.tick();
-        let once = |key: &str| world.env.idempotent(key.try_into().unwrap());
+        let once = |key: &str| world.env.idempotent(key).unwrap();
 
         once("one").notifications().delete(first).unwrap();
         world.unchanged(|| once("one").notifications().delete(first).unwrap());
@@ -195,7 +195,7 @@ fn a_deletion_that_is_made_once_is_made_once() {
 
 // So many that the thousandth is the first of a pair, whose ids are returned.
 fn crowd(env: &Scope) -> [String; 2] {
-    env.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    env.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
     fill(env, 999);
     let pair = env.events().trigger(&parsed(pair())).unwrap().notifications;
     fill(env, 1_003);

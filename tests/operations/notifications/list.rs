@@ -165,7 +165,7 @@ fn a_subscriber_is_found_by_the_address_of_today() {
         world.subscriber(json!({ "subscriberId": "ada", "email": "old@example.org" }));
         happen(&world, "hi", "ada", json!({}));
         let update = |email: Value| {
-            world.env.subscribers().update(&id("ada"), parsed(json!({ "email": email }))).unwrap()
+            world.env.subscribers().update(&id("ada"), &parsed(json!({ "email": email }))).unwrap()
         };
         let found = |email: &str| list(&world, json!({ "emails": [email] })).data.len();
 
@@ -257,7 +257,7 @@ fn equal_times_are_paged_in_a_fixed_order() {
 fn other_environments_are_not_listed() {
     on_both(|world| {
         let production = world.production();
-        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        production.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
         let event = json!({
             "name": "hi",
             "to": { "subscriberId": "ada", "email": "ada@example.org" },

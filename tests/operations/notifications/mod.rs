@@ -107,9 +107,9 @@ fn a_notification_shows_its_subscriber_as_it_is_now() {
         world.in_app_workflow("hi");
         let created = world.notify("hi", "ada");
         let update = json!({ "firstName": "Ada", "phone": "1", "email": "ada@example.org" });
-        let ada = world.env.subscribers().update(&id("ada"), parsed(update)).unwrap();
+        let ada = world.env.subscribers().update(&id("ada"), &parsed(update)).unwrap();
         let name = json!({ "name": "Greeting" });
-        let workflow = world.env.workflows().update("hi", parsed(name)).unwrap();
+        let workflow = world.env.workflows().update("hi", &parsed(name)).unwrap();
 
         let notification = world.notification(created);
 
@@ -135,7 +135,7 @@ fn what_is_not_there_is_not_shown() {
     on_both(|world| {
         let production = world.production();
         let create = parsed(workflow_of("hi", &[in_app()]));
-        production.workflows().create(create).unwrap();
+        production.workflows().create(&create).unwrap();
         let event = parsed(json!({ "name": "hi", "to": "ada" }));
         let there = production.events().trigger(&event).unwrap().notifications[0].notification_id;
         let nowhere: NotificationId = "01999999-0000-7000-8000-000000000000".parse().unwrap();

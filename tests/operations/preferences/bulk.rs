@@ -165,7 +165,7 @@ fn words_for_a_context_are_heard_in_it_alone() {
             let word = json!({ "workflowId": "hi", "channels": { "email": enabled } });
             let update: BulkPreferences =
                 parsed(json!({ "preferences": [word], "context": context }));
-            world.env.preferences(&id("ada")).update_bulk(&update).unwrap();
+            world.env.preferences(&id("ada")).unwrap().update_bulk(&update).unwrap();
         };
         let heard = |keys: Value| {
             let shown = get(&world, json!({ "contextKeys": keys })).workflows;
@@ -180,9 +180,7 @@ fn words_for_a_context_are_heard_in_it_alone() {
         assert_eq!(heard(json!(["tenant:acme"])), (json!(false), true));
         assert_eq!(heard(json!(["tenant:globex"])), (json!(true), true));
         // A context that is there keeps its data; one that is new has what is said about it.
-        let data = |key: &str| {
-            wire(world.env.contexts().get(&key.parse().unwrap()).unwrap())["data"].clone()
-        };
+        let data = |key: &str| wire(world.env.contexts().get(key).unwrap())["data"].clone();
         assert_eq!(data("tenant:globex"), json!({ "plan": "pro" }));
         say(json!({ "tenant": { "id": "globex", "data": { "plan": "free" } } }), true);
         assert_eq!(data("tenant:globex"), json!({ "plan": "pro" }));
@@ -199,12 +197,13 @@ fn an_update_holds_as_a_whole_or_not_at_all() {
             world.workflow(with(workflow_of(name, &[in_app()]), critical.clone()));
         }
         let there = parsed(workflow_of("there", &[in_app()]));
-        let there = world.production().workflows().create(there).unwrap();
+        let there = world.production().workflows().create(&there).unwrap();
         let check = |who: &str, workflows: &[&str], refusal: &str| {
             let word = |name: &&str| json!({ "workflowId": name, "channels": { "email": false } });
             let words: Vec<_> = workflows.iter().map(word).collect();
             let update = parsed(json!({ "preferences": words, "context": { "tenant": "acme" } }));
-            world.refuses(refusal, || world.env.preferences(&id(who)).update_bulk(&update));
+            world
+                .refuses(refusal, || world.env.preferences(&id(who)).unwrap().update_bulk(&update));
         };
 
         // 6.5
@@ -246,7 +245,7 @@ fn a_hundred_words_are_not_too_many() {
 
 pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
     let update = BulkPreferences { preferences: parsed(words), context: None };
-    world.env.preferences(&id("ada")).update_bulk(&update).unwrap()
+    world.env.preferences(&id("ada")).unwrap().update_bulk(&update).unwrap()
 }
 
 #[test]

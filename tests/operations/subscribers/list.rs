@@ -36,7 +36,7 @@ fn every_condition_of_a_list_must_hold() {
             world.subscriber(create);
         }
         let there = parsed(json!({ "subscriberId": "eve", "email": "a@x.org" }));
-        world.production().subscribers().create(there).unwrap();
+        world.production().subscribers().create(&there).unwrap();
         let check = |query: Value, expected: &[&str]| {
             let page = world.env.subscribers().list(&parsed(query)).unwrap();
             assert_eq!(names(&page.data, |one| one.subscriber_id.clone()), expected);

@@ -88,10 +88,10 @@ fn what_cannot_be_created_is_refused() {
 
         let again = parsed::<SubscriberCreate>(json!({ "subscriberId": "ada" }));
         world.refuses("409 subscriber `ada` is there already", || {
-            world.env.subscribers().create(again)
+            world.env.subscribers().create(&again)
         });
-        world.refuses(refusal, || world.env.subscribers().create(crowded("bob")));
-        world.refuses(refusal, || world.env.subscribers().upsert(crowded("ada")));
+        world.refuses(refusal, || world.env.subscribers().create(&crowded("bob")));
+        world.refuses(refusal, || world.env.subscribers().upsert(&crowded("ada")));
     });
 }
 
@@ -186,11 +186,11 @@ fn an_update_of_nobody_is_refused() {
 
         // 3.2
         let refusal = "404 subscriber `eve` is not there";
-        world.refuses(refusal, || world.env.subscribers().update(&id("eve"), update()));
+        world.refuses(refusal, || world.env.subscribers().update(&id("eve"), &update()));
         world.refuses(refusal, || world.env.subscribers().get(&id("eve")));
         world.refuses(refusal, || world.env.subscribers().delete(&id("eve")));
         let refusal = "404 subscriber `ada` is not there";
-        world.refuses(refusal, || production.subscribers().update(&id("ada"), update()));
+        world.refuses(refusal, || production.subscribers().update(&id("ada"), &update()));
         world.refuses(refusal, || production.subscribers().get(&id("ada")));
         world.refuses(refusal, || production.subscribers().delete(&id("ada")));
     });
@@ -232,10 +232,10 @@ fn what_is_deleted_is_gone_with_everything_it_had() {
         world.notify("hi", "ada");
         let ada = id("ada");
         let preferences = json!({ "channels": { "email": false } });
-        world.env.preferences(&ada).update_global(&parsed(preferences)).unwrap();
+        world.env.preferences(&ada).unwrap().update_global(&parsed(preferences)).unwrap();
         let word = json!([{ "workflowId": "hi", "channels": { "email": false } }]);
         let words = parsed(json!({ "preferences": word, "context": { "tenant": "acme" } }));
-        world.env.preferences(&ada).update_bulk(&words).unwrap();
+        world.env.preferences(&ada).unwrap().update_bulk(&words).unwrap();
         let internal = get(&world, "ada").id;
 
         world.env.subscribers().delete(&ada).unwrap();
@@ -264,7 +264,9 @@ fn what_is_deleted_is_gone_with_everything_it_had() {
         let next = world.bare_subscriber("ada");
         assert_ne!(next.id, internal);
         assert_eq!(world.inbox("ada"), []);
-        assert!(world.env.preferences(&ada).get(&parsed(json!({}))).unwrap().global.enabled);
+        assert!(
+            world.env.preferences(&ada).unwrap().get(&parsed(json!({}))).unwrap().global.enabled
+        );
     });
 }
 
@@ -273,15 +275,15 @@ fn environments_have_subscribers_of_their_own() {
     on_both(|world| {
         let production = world.production();
         let here = world.subscriber(full());
-        let there = production.subscribers().create(parsed(full())).unwrap();
-        production.workflows().create(parsed(workflow_of("hi", &[in_app()]))).unwrap();
+        let there = production.subscribers().create(&parsed(full())).unwrap();
+        production.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
         let event = parsed(json!({ "name": "hi", "to": "ada" }));
         production.events().trigger(&event).unwrap();
 
         world.env.subscribers().delete(&here.subscriber_id).unwrap();
 
         assert_eq!(production.subscribers().get(&id("ada")).unwrap(), there);
-        assert_eq!(production.inbox(&id("ada")).counts().unwrap().unseen, 1);
+        assert_eq!(production.inbox("ada").unwrap().counts().unwrap().unseen, 1);
     });
 }
 
@@ -320,11 +322,11 @@ fn get(world: &World, name: &str) -> Subscriber {
 }
 
 fn upsert(world: &World, create: Value) -> Subscriber {
-    world.env.subscribers().upsert(parsed(create)).unwrap()
+    world.env.subscribers().upsert(&parsed(create)).unwrap()
 }
 
 fn change(world: &World, name: &str, update: Value) -> Subscriber {
-    world.env.subscribers().update(&id(name), parsed(update)).unwrap()
+    world.env.subscribers().update(&id(name), &parsed(update)).unwrap()
 }
 
 // A subscriber on the wire, on which what there is nothing to say about may be left out.

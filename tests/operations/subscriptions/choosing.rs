@@ -43,7 +43,7 @@ fn a_subscription_shows_the_workflows_that_it_says_something_about() {
         assert_eq!(get(&world, "news", "tk_news:si_ada").unwrap(), made);
         // A workflow is shown as it is, not as it was.
         let renamed = serde_json::from_value(json!({ "name": "Renamed" })).unwrap();
-        world.env.workflows().update("hi", renamed).unwrap();
+        world.env.workflows().update("hi", &renamed).unwrap();
         let shown = get(&world, "news", "tk_news:si_ada").unwrap();
         assert_eq!(only(shown.preferences).workflow.unwrap().name, "Renamed");
     });
@@ -63,7 +63,7 @@ fn workflows_are_named_or_chosen_by_what_they_are_filed_under() {
         tagged("four", json!([]));
         let elsewhere = with(workflow_of("there", &[in_app()]), json!({ "tags": ["red"] }));
         let elsewhere = serde_json::from_value(elsewhere).unwrap();
-        world.production().workflows().create(elsewhere).unwrap();
+        world.production().workflows().create(&elsewhere).unwrap();
 
         for (words, expected) in [
             (json!([]), ""),
@@ -100,7 +100,7 @@ fn workflows_are_named_or_chosen_by_what_they_are_filed_under() {
             let updated = world
                 .env
                 .topics()
-                .update_subscription(&key("news"), &"tk_news:si_ada".parse().unwrap(), &update)
+                .update_subscription(&key("news"), "tk_news:si_ada", &update)
                 .unwrap();
             assert_eq!(shown(&updated), expected, "{words}");
             world.env.topics().delete(&key("news")).unwrap();
@@ -115,7 +115,7 @@ fn workflows_that_are_not_there_are_all_listed() {
         world.bare_subscriber("ada");
         let hi = world.in_app_workflow("hi");
         let there = serde_json::from_value(workflow_of("there", &[in_app()])).unwrap();
-        let there = world.production().workflows().create(there).unwrap();
+        let there = world.production().workflows().create(&there).unwrap();
         let words = json!([
             "unknown",
             { "workflowId": hi.id },

@@ -13,7 +13,7 @@ use crate::world::{on_both, parsed, unreadable};
 fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
     on_both(|world| {
         let there = parsed(json!({ "subscriberId": "there" }));
-        world.production().subscribers().create(there).unwrap();
+        world.production().subscribers().create(&there).unwrap();
         let nobody: Subscribe = parsed(json!({
             "subscriptions": ["eve", "there"],
             "name": "News",
@@ -153,9 +153,7 @@ fn a_change_or_a_removal_that_no_rule_allows_is_refused() {
             ("unknown", "one", json!({}), nowhere),
         ] {
             let update: SubscriptionUpdate = parsed(fields);
-            world.refuses(refusal, || {
-                topics.update_subscription(&key(topic), &identifier.parse().unwrap(), &update)
-            });
+            world.refuses(refusal, || topics.update_subscription(&key(topic), identifier, &update));
         }
         let none = "422 `subscriptions` must not be empty";
         let many = "422 `subscriptions` must have at most 100 items";

@@ -52,7 +52,7 @@ fn what_cannot_be_imported_is_listed() {
             world.in_app_workflow(name);
         }
         let there = parsed(workflow_of("there", &[in_app()]));
-        world.production().workflows().create(there).unwrap();
+        world.production().workflows().create(&there).unwrap();
         let before = upsert(&world, "workflow", "bad-content", "de", json!({ "a": "A" }));
         world.tick();
 

@@ -120,7 +120,7 @@ fn a_workflow_is_found_by_each_of_its_names() {
         }
         // A name that was changed leaves the slugs of old good: the id in them counts.
         let renamed = json!({ "name": "Renamed" });
-        let renamed = world.env.workflows().update(&slug, parsed(renamed)).unwrap();
+        let renamed = world.env.workflows().update(&slug, &parsed(renamed)).unwrap();
         assert_eq!(world.env.workflows().get(&slug).unwrap(), renamed);
         // 69: an identifier that looks like a slug or an id is an identifier first.
         for name in [renamed.slug(), first.id.to_string()] {
@@ -214,7 +214,7 @@ fn every_condition_of_a_list_must_hold() {
             world.workflow(with(workflow_of(name, &[in_app()]), fields));
         }
         let there = parsed(workflow_of("there", &[]));
-        world.production().workflows().create(there).unwrap();
+        world.production().workflows().create(&there).unwrap();
         let check = |query: Value, expected: &[&str]| {
             let page = world.env.workflows().list(&parsed(query)).unwrap();
             assert_eq!(names(&page.data, |one| one.identifier().clone()), expected);
@@ -264,7 +264,7 @@ fn what_was_said_about_a_workflow_goes_with_it() {
         let word = |name| json!({ "workflowId": name, "channels": { "email": false } });
         for context in [json!(null), json!({ "tenant": "acme" })] {
             let words = json!({ "preferences": [word("gone"), word("kept")], "context": context });
-            world.env.preferences(&id("ada")).update_bulk(&parsed(words)).unwrap();
+            world.env.preferences(&id("ada")).unwrap().update_bulk(&parsed(words)).unwrap();
         }
 
         world.env.workflows().delete("gone").unwrap();
@@ -281,11 +281,12 @@ fn what_was_said_about_a_workflow_goes_with_it() {
         // The workflow itself, and two words.
         assert_eq!(about(kept.id), 3);
         world.refuses("404 workflow `gone` is not there", || world.env.workflows().get("gone"));
-        let shown = world.env.preferences(&id("ada")).get(&parsed(json!({}))).unwrap().workflows;
+        let shown =
+            world.env.preferences(&id("ada")).unwrap().get(&parsed(json!({}))).unwrap().workflows;
         assert_eq!(only(shown).workflow.identifier.as_str(), "kept");
     });
 }
 
 fn change(world: &World, name: &str, update: Value) -> Workflow {
-    world.env.workflows().update(name, parsed(update)).unwrap()
+    world.env.workflows().update(name, &parsed(update)).unwrap()
 }

@@ -9,7 +9,7 @@ use crate::world::{in_app, on_both, parsed, payload_is, sms, unreadable, with, w
 fn what_is_not_there_is_not_found() {
     on_both(|world| {
         let there = parsed(workflow_of("there", &[in_app()]));
-        let there = world.production().workflows().create(there).unwrap();
+        let there = world.production().workflows().create(&there).unwrap();
         let nowhere = "01999999-0000-7000-8000-000000000000";
 
         for name in ["", "unknown", "a b", nowhere, "there", &there.slug(), &there.id.to_string()] {
@@ -17,7 +17,7 @@ fn what_is_not_there_is_not_found() {
             world.refuses(&refusal, || world.env.workflows().get(name));
             world.refuses(&refusal, || world.env.workflows().delete(name));
             let update = WorkflowUpdate::default().active(true);
-            world.refuses(&refusal, || world.env.workflows().update(name, update));
+            world.refuses(&refusal, || world.env.workflows().update(name, &update));
         }
     });
 }
@@ -30,8 +30,8 @@ fn what_cannot_be_run_is_refused() {
         world.in_app_workflow("taken");
         let check = |fields: Value, refusal: &str| {
             let create = with(workflow_of("new", &[in_app()]), fields.clone());
-            world.refuses(refusal, || world.env.workflows().create(parsed(create)));
-            world.refuses(refusal, || world.env.workflows().update("taken", parsed(fields)));
+            world.refuses(refusal, || world.env.workflows().create(&parsed(create)));
+            world.refuses(refusal, || world.env.workflows().update("taken", &parsed(fields)));
         };
         let steps = |step: Value| json!({ "steps": [in_app(), step] });
 
@@ -96,8 +96,8 @@ fn what_cannot_be_filled_in_is_refused() {
             let changed = || parsed(json!({ "steps": [in_app(), step.clone()] }));
             let problem = "is not a valid template: a tag ends too early in line 1";
             let refusal = format!("422 `steps[1].{field}` {problem}");
-            world.refuses(&refusal, || world.env.workflows().create(create()));
-            world.refuses(&refusal, || world.env.workflows().update("taken", changed()));
+            world.refuses(&refusal, || world.env.workflows().create(&create()));
+            world.refuses(&refusal, || world.env.workflows().update("taken", &changed()));
         };
         let bad = "{% if %}";
         let step = |kind: &str, template: Value| json!({ "type": kind, "template": template });
@@ -131,12 +131,12 @@ fn an_identifier_is_taken_once() {
         let create = || parsed::<WorkflowCreate>(workflow_of("taken", &[sms()]));
 
         world.refuses("409 workflow `taken` is there already", || {
-            world.env.workflows().create(create())
+            world.env.workflows().create(&create())
         });
-        world.production().workflows().create(create()).unwrap();
+        world.production().workflows().create(&create()).unwrap();
 
         world.env.workflows().delete("taken").unwrap();
-        let next = world.env.workflows().create(create()).unwrap();
+        let next = world.env.workflows().create(&create()).unwrap();
         assert_eq!(world.env.workflows().get("taken").unwrap(), next);
     });
 }
@@ -169,7 +169,7 @@ fn steps_can_only_keep_ids_that_are_theirs() {
         let check = |ids: &[&str], refusal: &str| {
             let steps: Vec<_> = ids.iter().map(|id| with(in_app(), json!({ "_id": id }))).collect();
             let update = json!({ "steps": steps, "name": "Changed" });
-            world.refuses(refusal, || world.env.workflows().update("w", parsed(update)));
+            world.refuses(refusal, || world.env.workflows().update("w", &parsed(update)));
         };
 
         let (own, foreign) = (own.to_string(), foreign.to_string());
@@ -189,6 +189,6 @@ fn a_step_that_is_kept_does_what_it_did() {
         let update: WorkflowUpdate = parsed(update);
 
         let refusal = "422 `steps[0].type` must be the type that the step has";
-        world.refuses(refusal, || world.env.workflows().update("hello", update.clone()));
+        world.refuses(refusal, || world.env.workflows().update("hello", &update.clone()));
     });
 }

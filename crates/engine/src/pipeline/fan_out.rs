@@ -8,10 +8,11 @@ use domain::notification::{Event, NotificationTopic};
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::trigger::Audience;
-use store::{ReadRecords, Snapshot, Table, layout};
+use store::{ReadRecords, Table, layout};
 
+use crate::Result;
 use crate::resources::{subscribers, topics};
-use crate::{Result, Scope};
+use crate::tx::View;
 
 /// Who is told through the topics of a trigger, each once, and who is not.
 #[derive(Debug, Default)]
@@ -28,26 +29,21 @@ pub(crate) struct FanOut {
 impl FanOut {
     /// Who is told of `event`, in the order of its topics, and within a topic in that in which the
     /// subscribers were created.
-    pub(crate) fn of(
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
-        event: &Event<'_>,
-        audience: &Audience<'_>,
-    ) -> Result<Self> {
+    pub(crate) fn of(view: &dyn View, event: &Event<'_>, audience: &Audience<'_>) -> Result<Self> {
         let mut fan_out = Self::default();
         for key in audience.topic_keys() {
-            let Some(topic) = topics::find(scope, snapshot, key)? else {
+            let Some(topic) = topics::find(view, key)? else {
                 fan_out.missing.push(key.clone());
                 continue;
             };
             let prefix = layout::subscriptions(topic.environment_id, topic.id);
-            let all: Vec<Subscription> = snapshot.all(Table::TopicSubscribers, &prefix)?;
+            let all: Vec<Subscription> = view.all(Table::TopicSubscribers, &prefix)?;
             for of_one in all.chunk_by(Subscription::is_of_same_subscriber) {
                 let Some(first) = of_one.first() else { continue };
                 if audience.excludes(&first.subscriber_id) {
                     continue;
                 }
-                let subscriber = subscribers::get(scope, snapshot, &first.subscriber_id)?;
+                let subscriber = subscribers::get(view, &first.subscriber_id)?;
                 fan_out.add(event, subscriber, of_one);
             }
         }

@@ -4,17 +4,17 @@ use activity::{Appender, Facets};
 use domain::ids::TransactionId;
 use domain::notification::{Event, Notification, NotificationTopic};
 use domain::subscriber::Subscriber;
-use domain::time::Timestamp;
 use domain::trigger::{
     AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,
     TriggerStatus,
 };
-use store::{ReadRecords, Transaction, WriteRecords, layout};
+use store::{ReadRecords, WriteRecords, layout};
 
 use crate::pipeline::delivery::{Gathered, Run};
 use crate::pipeline::fan_out::FanOut;
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, workflows};
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// Triggering the workflows of an environment.
@@ -23,8 +23,8 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
@@ -56,9 +56,7 @@ impl Events<'_> {
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
     /// recipient, or there are more than 100, or if a context is not well formed.
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        let receipt = self
-            .scope
-            .write("events.trigger", trigger, |txn, now| self.accept(txn, trigger, now))?;
+        let receipt = self.scope.write("events.trigger", trigger, |tx| accept(tx, trigger))?;
         self.tend_activity();
         Ok(receipt)
     }
@@ -71,11 +69,11 @@ impl Events<'_> {
     /// [`Error::Invalid`], if there is no event, or there are more than 100; [`Error::Store`], and
     /// then none of them has happened.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
-        let receipts = self.scope.write("events.trigger_bulk", triggers, |txn, now| {
+        let receipts = self.scope.write("events.trigger_bulk", triggers, |tx| {
             Trigger::check_bulk(triggers)?;
             let mut receipts = Vec::with_capacity(triggers.len());
             for trigger in triggers {
-                receipts.push(match self.accept(txn, trigger, now) {
+                receipts.push(match accept(tx, trigger) {
                     Err(Error::Store(error)) => return Err(error.into()),
                     receipt => receipt,
                 });
@@ -94,110 +92,93 @@ impl Events<'_> {
             && engine.activity().is_behind(environment)
         {}
     }
+}
 
-    // Refuses before it writes anything.
-    fn accept(
-        &self,
-        txn: &mut dyn Transaction,
-        trigger: &Trigger,
-        now: Timestamp,
-    ) -> Result<TriggerReceipt> {
-        if let Some(id) = &trigger.transaction_id
-            && let Some(receipt) = self.receipt(&*txn, id)?
-        {
-            return Ok(receipt);
-        }
-        let audience = trigger.audience()?;
-        let named = contexts::named(trigger.context.as_ref())?;
-        let found = workflows::find_by_identifier(self.scope, &*txn, &trigger.workflow)?;
-        let workflow =
-            found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
-        let receipt = TriggerReceipt::of(&workflow, self.transaction_id(trigger)?);
-        if receipt.status != TriggerStatus::Processed {
-            return Ok(receipt);
-        }
-        let contexts = contexts::ensure(self.scope, txn, &named, NamedData::Replaces, now)?;
-        let event = Event {
-            home: &self.scope.home,
-            trigger,
-            transaction_id: &receipt.transaction_id,
-            workflow: &workflow,
-            contexts: &contexts,
-            context_keys: &contexts::keys(&named),
-            now,
-        };
-        let receipt = self.tell(txn, &event, &audience, receipt.clone())?;
-        txn.insert(&AcceptedTrigger {
-            environment_id: self.scope.environment_id(),
-            created_at: now,
-            receipt: receipt.clone(),
-        })?;
-        Ok(receipt)
+// Refuses before it writes anything.
+fn accept(tx: &mut Tx<'_>, trigger: &Trigger) -> Result<TriggerReceipt> {
+    if let Some(id) = &trigger.transaction_id
+        && let Some(receipt) = find_receipt(tx, id)?
+    {
+        return Ok(receipt);
     }
+    let audience = trigger.audience()?;
+    let named = contexts::named(trigger.context.as_ref())?;
+    let found = workflows::find_by_identifier(tx, &trigger.workflow)?;
+    let workflow = found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
+    let made = || TransactionId::new(format!("txn_{}", tx.text(24)));
+    let transaction_id = trigger.transaction_id.clone().map_or_else(made, Ok)?;
+    let receipt = TriggerReceipt::of(&workflow, transaction_id);
+    if receipt.status != TriggerStatus::Processed {
+        return Ok(receipt);
+    }
+    let contexts = contexts::ensure(tx, &named, NamedData::Replaces)?;
+    let event = Event {
+        home: tx.home,
+        trigger,
+        transaction_id: &receipt.transaction_id,
+        workflow: &workflow,
+        contexts: &contexts,
+        context_keys: &contexts::keys(&named),
+        now: tx.now(),
+    };
+    let receipt = notify_all(tx, &event, &audience, receipt.clone())?;
+    tx.insert(&AcceptedTrigger {
+        environment_id: tx.environment_id(),
+        created_at: tx.now(),
+        receipt: receipt.clone(),
+    })?;
+    Ok(receipt)
+}
 
-    // Creates the notifications, and writes into the receipt who has one and who has none.
-    fn tell(
-        &self,
-        txn: &mut dyn Transaction,
-        event: &Event<'_>,
-        audience: &Audience<'_>,
-        mut receipt: TriggerReceipt,
-    ) -> Result<TriggerReceipt> {
-        let fan_out = FanOut::of(self.scope, &*txn, event, audience)?;
-        receipt.filtered = fan_out.filtered;
-        receipt.missing_topics = fan_out.missing;
-        let mut log = self.scope.engine.activity().append(&*txn, self.scope.environment_id())?;
-        for recipient in &audience.subscribers {
-            let subscriber =
-                subscribers::upsert(self.scope, txn, recipient.to_create(), event.now)?;
-            let created = self.notify(txn, &mut log, event, subscriber, (recipient, Vec::new()))?;
-            receipt.notifications.push(created);
-        }
-        for (subscriber, topics) in fan_out.told {
-            let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
-            let created = self.notify(txn, &mut log, event, subscriber, (&recipient, topics))?;
-            receipt.notifications.push(created);
-        }
-        log.finish(txn, event.transaction_id)?;
-        Ok(receipt)
-    }
+fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
+    let key = layout::transaction(view.environment_id(), id);
+    Ok(view.find::<AcceptedTrigger>(&key)?.map(|accepted| accepted.receipt))
+}
 
-    // The name that the trigger has, or else a new one.
-    fn transaction_id(&self, trigger: &Trigger) -> Result<TransactionId> {
-        let made = || TransactionId::new(format!("txn_{}", self.scope.engine.parts.ids.text(24)));
-        Ok(trigger.transaction_id.clone().map_or_else(made, Ok)?)
+// Creates the notifications, and names them in the receipt, with the subscribers who get none.
+fn notify_all(
+    tx: &mut Tx<'_>,
+    event: &Event<'_>,
+    audience: &Audience<'_>,
+    mut receipt: TriggerReceipt,
+) -> Result<TriggerReceipt> {
+    let fan_out = FanOut::of(tx, event, audience)?;
+    receipt.filtered = fan_out.filtered;
+    receipt.missing_topics = fan_out.missing;
+    let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
+    for recipient in &audience.subscribers {
+        let subscriber = subscribers::upsert(tx, &recipient.to_create())?;
+        let created = notify(tx, &mut log, event, subscriber, recipient, Vec::new())?;
+        receipt.notifications.push(created);
     }
+    for (subscriber, topics) in fan_out.told {
+        let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
+        let created = notify(tx, &mut log, event, subscriber, &recipient, topics)?;
+        receipt.notifications.push(created);
+    }
+    log.finish(tx, event.transaction_id)?;
+    Ok(receipt)
+}
 
-    fn receipt(
-        &self,
-        snapshot: &(impl ReadRecords + ?Sized),
-        id: &TransactionId,
-    ) -> Result<Option<TriggerReceipt>> {
-        let key = layout::transaction(self.scope.environment_id(), id);
-        Ok(snapshot.find::<AcceptedTrigger>(&key)?.map(|accepted| accepted.receipt))
-    }
-
-    fn notify(
-        &self,
-        txn: &mut dyn Transaction,
-        log: &mut Appender,
-        event: &Event<'_>,
-        subscriber: Subscriber,
-        (recipient, topics): (&SubscriberRecipient, Vec<NotificationTopic>),
-    ) -> Result<CreatedNotification> {
-        let (scope, now) = (self.scope, event.now);
-        let subscriber_id = subscriber.subscriber_id.clone();
-        let created_at = log.created_at(now);
-        let id = log.next_id(created_at, scope.engine.parts.ids.random());
-        let new_job = || scope.id(now);
-        let created = (id, created_at);
-        let notification =
-            Notification::new(created, event, &subscriber, recipient, topics, new_job);
-        log.add(Facets::from(&notification));
-        let gathered = Gathered::for_trigger(scope, &*txn, event, &notification, subscriber)?;
-        let mut run = Run { scope, now, notification, gathered };
-        run.advance(txn)?;
-        txn.insert(&run.notification)?;
-        Ok(CreatedNotification::new(subscriber_id, id))
-    }
+fn notify(
+    tx: &mut Tx<'_>,
+    log: &mut Appender,
+    event: &Event<'_>,
+    subscriber: Subscriber,
+    recipient: &SubscriberRecipient,
+    topics: Vec<NotificationTopic>,
+) -> Result<CreatedNotification> {
+    let subscriber_id = subscriber.subscriber_id.clone();
+    let created_at = log.created_at(tx.now());
+    let id = log.next_id(created_at, tx.random());
+    let created = (id, created_at);
+    let notification =
+        Notification::new(created, event, &subscriber, recipient, topics, || tx.id());
+    log.add(Facets::from(&notification));
+    let gathered = Gathered::for_trigger(tx, event, &notification, subscriber)?;
+    let mut run = Run { tx, notification, gathered };
+    run.advance()?;
+    let notification = run.notification;
+    tx.insert(&notification)?;
+    Ok(CreatedNotification::new(subscriber_id, id))
 }

@@ -1,26 +1,27 @@
 //! Removing what depends on something that is being deleted.
 
-use store::{Order, Prefix, ReadRecords, Record, Table, Transaction, WriteRecords};
+use store::{Order, Prefix, ReadRecords, Record, Table, WriteRecords};
 
 use crate::Result;
 use crate::idempotency::Step;
+use crate::tx::Tx;
 
 /// The dependents that one transaction removes.
 ///
 /// A few go together with what they depend on. More than that go before it, in transactions of
 /// their own: a deletion that is interrupted leaves fewer of them behind, and goes on when it is
 /// called again.
-pub(crate) struct Cascade<'t> {
-    txn: &'t mut dyn Transaction,
+pub(crate) struct Cascade<'c, 't> {
+    tx: &'c mut Tx<'t>,
     left: usize,
 }
 
-impl<'t> Cascade<'t> {
+impl<'c, 't> Cascade<'c, 't> {
     /// How many dependents one transaction removes.
     const AT_A_TIME: usize = 1_000;
 
-    pub(crate) fn new(txn: &'t mut dyn Transaction) -> Self {
-        Self { txn, left: Self::AT_A_TIME }
+    pub(crate) fn new(tx: &'c mut Tx<'t>) -> Self {
+        Self { tx, left: Self::AT_A_TIME }
     }
 
     /// Removes the records whose entries in `table` share `prefix`, as long as there is room.
@@ -29,17 +30,17 @@ impl<'t> Cascade<'t> {
             return Ok(());
         }
         let range = prefix.range();
-        let dependents: Vec<R> = self.txn.first(table, &range, Order::Ascending, self.left)?;
+        let dependents: Vec<R> = self.tx.first(table, &range, Order::Ascending, self.left)?;
         self.left -= dependents.len();
-        dependents.iter().try_for_each(|dependent| Ok(self.txn.remove(dependent)?))
+        dependents.iter().try_for_each(|dependent| Ok(self.tx.remove(dependent)?))
     }
 
-    /// Ends the deletion as `last` says if nothing depends on it any more, or else says that there
-    /// is more to do.
+    /// Ends the deletion with `last` if nothing depends on it any more. Otherwise there is more to
+    /// do.
     pub(crate) fn then<T>(
         self,
-        last: impl FnOnce(&mut dyn Transaction) -> Result<T>,
+        last: impl FnOnce(&mut Tx<'t>) -> Result<T>,
     ) -> Result<Step<(), T>> {
-        if self.left == 0 { Ok(Step::More(())) } else { last(self.txn).map(Step::Done) }
+        if self.left == 0 { Ok(Step::More(())) } else { last(self.tx).map(Step::Done) }
     }
 }

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 
 use domain::channel::ChannelFilter;
 use domain::context::{ContextFilter, ContextSet};
-use domain::environment::Home;
 use domain::ids::{IntegrationId, IntegrationIdentifier};
 use domain::integration::Integration;
 use domain::page::OrderBy;
-use store::{Prefix, Snapshot, layout};
+use store::{Prefix, layout};
 
 use crate::Result;
 use crate::resources::integrations;
+use crate::tx::View;
 
 /// Where the connections or endpoints that a filter lets through are: one list for each integration
 /// that they may belong to.
 pub(crate) fn lists(
-    home: &Home,
-    snapshot: &dyn Snapshot,
+    view: &dyn View,
     filter: &ChannelFilter,
     order_by: OrderBy,
 ) -> Result<Vec<Prefix>> {
@@ -25,10 +24,10 @@ pub(crate) fn lists(
         ContextFilter::Any => None,
         ContextFilter::Exact(contexts) => Some(contexts),
     };
-    let mut integrations = integrations::all(home, snapshot)?;
+    let mut integrations = integrations::all(view)?;
     integrations.retain(|integration| filter.allows(integration));
     let list = |integration: Integration| {
-        let (environment, subscriber) = (home.environment_id, filter.subscriber_id.as_ref());
+        let (environment, subscriber) = (view.environment_id(), filter.subscriber_id.as_ref());
         layout::channel_list(environment, order_by, integration.id, subscriber, contexts)
     };
     Ok(integrations.into_iter().map(list).collect())
@@ -36,14 +35,13 @@ pub(crate) fn lists(
 
 /// The names of integrations, each looked up once.
 pub(crate) struct IntegrationNames<'s> {
-    home: &'s Home,
-    snapshot: &'s dyn Snapshot,
+    view: &'s dyn View,
     known: HashMap<IntegrationId, IntegrationIdentifier>,
 }
 
 impl<'s> IntegrationNames<'s> {
-    pub(crate) fn new(home: &'s Home, snapshot: &'s dyn Snapshot) -> Self {
-        Self { home, snapshot, known: HashMap::new() }
+    pub(crate) fn new(view: &'s dyn View) -> Self {
+        Self { view, known: HashMap::new() }
     }
 
     /// The name of the integration of that id, which is there.
@@ -51,7 +49,7 @@ impl<'s> IntegrationNames<'s> {
         if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
-        let name = integrations::get(self.home, self.snapshot, id)?.identifier;
+        let name = integrations::get(self.view, id)?.identifier;
         self.known.insert(id, name.clone());
         Ok(name)
     }

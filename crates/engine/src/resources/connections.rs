@@ -4,13 +4,15 @@ use domain::channel::ChannelFilter;
 use domain::connection::{
     ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
+use domain::convert::IntoChecked;
 use domain::ids::ConnectionIdentifier;
 use domain::page::Page;
-use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::channels::{self, IntegrationNames};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{integrations, subscribers};
+use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
 /// The channel connections of an environment.
@@ -19,9 +21,9 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;
-/// # env.integrations().create(from_value(
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
+/// # env.integrations().create(&from_value(
 /// #     json!({ "providerId": "slack", "channel": "chat", "identifier": "slack" }))?)?;
 /// let create = from_value(json!({
 ///     "subscriberId": "ada",
@@ -52,24 +54,23 @@ impl ChannelConnections<'_> {
     /// with the connection that is there already, or whose identifier it is; [`Error::Invalid`],
     /// if it is for neither a subscriber nor a context, or opens no workspace.
     pub fn create(&self, create: &ChannelConnectionCreate) -> Result<ChannelConnection> {
-        let home = &self.scope.home;
-        self.scope.write("channel_connections.create", create, |txn, now| {
+        self.scope.write("channel_connections.create", create, |tx| {
             create.check()?;
             let named = contexts::named(create.context.as_ref())?;
-            let integration =
-                integrations::get_by_identifier(home, &*txn, &create.integration_identifier)?;
+            let integration = integrations::get_by_identifier(tx, &create.integration_identifier)?;
             if let Some(subscriber) = &create.subscriber_id {
-                subscribers::get(self.scope, &*txn, subscriber)?;
+                subscribers::get(tx, subscriber)?;
             }
-            let made = || ConnectionIdentifier::new(format!("chconn_{}", self.scope.made_name()));
+            let made = || ConnectionIdentifier::new(format!("chconn_{}", tx.text(12)));
             let identifier = create.identifier.clone().map_or_else(made, Ok)?;
-            let (ids, keys) = ((self.scope.id(now), identifier), contexts::keys(&named));
+            let (ids, keys) = ((tx.id(), identifier), contexts::keys(&named));
+            let (home, now) = (tx.home(), tx.now());
             let connection =
                 ChannelConnection::new(ids, home, create.clone(), &integration, keys, now);
-            self.check_is_free(&*txn, &connection)?;
-            contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
-            txn.insert(&connection)?;
-            self.shown(&*txn, connection)
+            check_is_free(tx, &connection)?;
+            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            tx.insert(&connection)?;
+            shown(tx, connection)
         })
     }
 
@@ -77,26 +78,43 @@ impl ChannelConnections<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, identifier: &ConnectionIdentifier) -> Result<ChannelConnection> {
-        self.scope.read(|snapshot| self.shown(snapshot, get(self.scope, snapshot, identifier)?))
+    /// [`Error::NotFound`] if there is none.
+    pub fn get(
+        &self,
+        identifier: impl IntoChecked<ConnectionIdentifier>,
+    ) -> Result<ChannelConnection> {
+        let identifier = identifier.into_checked()?;
+        self.look_up(&identifier)?.ok_or_else(|| missing(&identifier))
+    }
+
+    /// The connection of that identifier. Returns `None` if there is none.
+    pub fn find(
+        &self,
+        identifier: impl IntoChecked<ConnectionIdentifier>,
+    ) -> Result<Option<ChannelConnection>> {
+        self.look_up(&identifier.into_checked()?)
+    }
+
+    fn look_up(&self, identifier: &ConnectionIdentifier) -> Result<Option<ChannelConnection>> {
+        self.scope.read(|view| {
+            find(view, identifier)?.map(|connection| shown(view, connection)).transpose()
+        })
     }
 
     /// A page of the connections, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
         let request = query
             .page
             .check(self.scope.list_id(Table::ChannelConnections), ChannelFilter::ORDERS)?;
-        let home = &self.scope.home;
-        self.scope.read(|snapshot| {
-            let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;
+        self.scope.read(|view| {
+            let lists = channels::lists(view, &query.filter, request.order_by)?;
             let list = List::new(Table::ConnectionLists, lists);
-            let mut page: Page<ChannelConnection> = snapshot.page(&list, &request)?;
-            let mut names = IntegrationNames::new(home, snapshot);
+            let mut page: Page<ChannelConnection> = view.page(&list, &request)?;
+            let mut names = IntegrationNames::new(view);
             for connection in &mut page.data {
                 connection.integration_identifier = Some(names.of(connection.integration_id)?);
             }
@@ -112,15 +130,22 @@ impl ChannelConnections<'_> {
     /// no workspace.
     pub fn update(
         &self,
+        identifier: impl IntoChecked<ConnectionIdentifier>,
+        update: &ChannelConnectionUpdate,
+    ) -> Result<ChannelConnection> {
+        self.change(&identifier.into_checked()?, update)
+    }
+
+    fn change(
+        &self,
         identifier: &ConnectionIdentifier,
         update: &ChannelConnectionUpdate,
     ) -> Result<ChannelConnection> {
-        let arguments = (identifier, update);
-        self.scope.write("channel_connections.update", arguments, |txn, now| {
-            let before = get(self.scope, &*txn, identifier)?;
-            let after = before.updated(update.clone(), now)?;
-            txn.replace(&before, &after)?;
-            self.shown(&*txn, after)
+        self.scope.write("channel_connections.update", (identifier, update), |tx| {
+            let before = get(tx, identifier)?;
+            let after = before.updated(update.clone(), tx.now())?;
+            tx.replace(&before, &after)?;
+            shown(tx, after)
         })
     }
 
@@ -128,50 +153,50 @@ impl ChannelConnections<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such connection.
-    pub fn delete(&self, identifier: &ConnectionIdentifier) -> Result<()> {
-        self.scope.write("channel_connections.delete", identifier, |txn, _| {
-            let connection = get(self.scope, &*txn, identifier)?;
-            Ok(txn.remove(&connection)?)
+    /// [`Error::NotFound`] if there is no such connection.
+    pub fn delete(&self, identifier: impl IntoChecked<ConnectionIdentifier>) -> Result<()> {
+        self.remove(&identifier.into_checked()?)
+    }
+
+    fn remove(&self, identifier: &ConnectionIdentifier) -> Result<()> {
+        self.scope.write("channel_connections.delete", identifier, |tx| {
+            let connection = get(tx, identifier)?;
+            Ok(tx.remove(&connection)?)
         })
-    }
-
-    // Refuses a connection whose identifier another one has, or whose place.
-    fn check_is_free(&self, snapshot: &dyn Snapshot, new: &ChannelConnection) -> Result<()> {
-        let environment = self.scope.environment_id();
-        let conflict = |other| Err(Error::conflict(Entity::ChannelConnection, other));
-        if snapshot.contains(
-            Table::ChannelConnections,
-            &layout::connection(environment, &new.identifier),
-        )? {
-            return conflict(&new.identifier);
-        }
-        let (integration, subscriber) = (new.integration_id, new.subscriber_id.as_ref());
-        let owner =
-            layout::connection_owner(environment, integration, subscriber, &new.context_keys);
-        match snapshot.find_by::<ChannelConnection>(Table::ConnectionOwners, &owner)? {
-            Some(other) => conflict(&other.identifier),
-            None => Ok(()),
-        }
-    }
-
-    fn shown(
-        &self,
-        snapshot: &dyn Snapshot,
-        mut connection: ChannelConnection,
-    ) -> Result<ChannelConnection> {
-        let mut names = IntegrationNames::new(&self.scope.home, snapshot);
-        connection.integration_identifier = Some(names.of(connection.integration_id)?);
-        Ok(connection)
     }
 }
 
 /// The connection of that identifier.
-pub(crate) fn get(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    identifier: &ConnectionIdentifier,
-) -> Result<ChannelConnection> {
-    let found = snapshot.find(&layout::connection(scope.environment_id(), identifier))?;
-    found.ok_or_else(|| Error::not_found(Entity::ChannelConnection, identifier))
+pub(crate) fn get(view: &dyn View, identifier: &ConnectionIdentifier) -> Result<ChannelConnection> {
+    find(view, identifier)?.ok_or_else(|| missing(identifier))
+}
+
+fn find(view: &dyn View, identifier: &ConnectionIdentifier) -> Result<Option<ChannelConnection>> {
+    Ok(view.find(&layout::connection(view.environment_id(), identifier))?)
+}
+
+// Refuses a connection whose identifier or whose place another one has.
+fn check_is_free(view: &dyn View, new: &ChannelConnection) -> Result<()> {
+    let environment = view.environment_id();
+    let conflict = |other| Err(Error::conflict(Entity::ChannelConnection, other));
+    let key = layout::connection(environment, &new.identifier);
+    if view.contains(Table::ChannelConnections, &key)? {
+        return conflict(&new.identifier);
+    }
+    let (integration, subscriber) = (new.integration_id, new.subscriber_id.as_ref());
+    let owner = layout::connection_owner(environment, integration, subscriber, &new.context_keys);
+    match view.find_by::<ChannelConnection>(Table::ConnectionOwners, &owner)? {
+        Some(other) => conflict(&other.identifier),
+        None => Ok(()),
+    }
+}
+
+fn shown(view: &dyn View, mut connection: ChannelConnection) -> Result<ChannelConnection> {
+    let name = IntegrationNames::new(view).of(connection.integration_id)?;
+    connection.integration_identifier = Some(name);
+    Ok(connection)
+}
+
+fn missing(identifier: &ConnectionIdentifier) -> Error {
+    Error::not_found(Entity::ChannelConnection, identifier)
 }

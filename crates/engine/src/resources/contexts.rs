@@ -4,10 +4,12 @@ use domain::context::{
     Context, ContextCreate, ContextKey, ContextPart, ContextPayload, ContextQuery, ContextSet,
     ContextUpdate, NamedContext,
 };
+use domain::convert::IntoChecked;
+use domain::json::Object;
 use domain::page::Page;
-use domain::time::Timestamp;
-use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The contexts of an environment.
@@ -16,12 +18,12 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_str, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # let env = engine.organization("acme")?.development()?;
 /// let create = r#"{ "type": "tenant", "id": "acme", "data": { "plan": "free" } }"#;
-/// let acme = env.contexts().create(&from_str(create)?)?;
+/// env.contexts().create(&from_str(create)?)?;
 ///
 /// let update = from_str(r#"{ "data": { "seats": 5 } }"#)?;
-/// let acme = env.contexts().update(&acme.key, &update)?;
+/// let acme = env.contexts().update("tenant:acme", &update)?;
 /// assert_eq!(acme.data, json!({ "seats": 5 }).try_into()?);
 /// # Ok(())
 /// # }
@@ -39,32 +41,39 @@ impl Contexts<'_> {
     /// [`Error::Conflict`], if there is one of that key; [`Error::Invalid`], if its data takes
     /// more than 64 KiB.
     pub fn create(&self, create: &ContextCreate) -> Result<Context> {
-        self.scope.write("contexts.create", create, |txn, now| {
+        self.scope.write("contexts.create", create, |tx| {
             Context::check_data(&create.data)?;
-            let ContextCreate { key, data } = create.clone();
-            if find(self.scope, &*txn, &key)?.is_some() {
-                return Err(Error::conflict(Entity::Context, key));
+            if find(tx, &create.key)?.is_some() {
+                return Err(Error::conflict(Entity::Context, &create.key));
             }
-            let context = Context::new(self.scope.id(now), &self.scope.home, key, data, now);
-            txn.insert(&context)?;
-            Ok(context)
+            insert(tx, &create.key, create.data.clone())
         })
     }
 
-    /// The context of that key.
+    /// The context of that key, `type:id`.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, key: &ContextKey) -> Result<Context> {
-        self.scope.read(|snapshot| get(self.scope, snapshot, key))
+    /// [`Error::NotFound`] if there is none.
+    pub fn get(&self, key: impl IntoChecked<ContextKey>) -> Result<Context> {
+        let key = key.into_checked()?;
+        self.look_up(&key)?.ok_or_else(|| missing(&key))
+    }
+
+    /// The context of that key, `type:id`. Returns `None` if there is none.
+    pub fn find(&self, key: impl IntoChecked<ContextKey>) -> Result<Option<Context>> {
+        self.look_up(&key.into_checked()?)
+    }
+
+    fn look_up(&self, key: &ContextKey) -> Result<Option<Context>> {
+        self.scope.read(|view| find(view, key))
     }
 
     /// A page of the contexts, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ContextQuery) -> Result<Page<Context>> {
         let request =
             query.page.check(self.scope.list_id(Table::Contexts), ContextQuery::ORDERS)?;
@@ -72,34 +81,44 @@ impl Contexts<'_> {
         let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
         let shows = |context: &Context| query.shows(context);
         let list = List::new(Table::ContextLists, [prefix]).of_records(query.is_narrow(), &shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+        self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
-    /// Replaces the data of a context. Nothing else about it changes.
+    /// Replaces the data of a context. Its other fields stay.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such context; [`Error::Invalid`], if the data takes
+    /// [`Error::NotFound`] if there is no such context; [`Error::Invalid`] if the data takes
     /// more than 64 KiB.
-    pub fn update(&self, key: &ContextKey, update: &ContextUpdate) -> Result<Context> {
-        self.scope.write("contexts.update", (key, update), |txn, now| {
+    pub fn update(
+        &self,
+        key: impl IntoChecked<ContextKey>,
+        update: &ContextUpdate,
+    ) -> Result<Context> {
+        self.change(&key.into_checked()?, update)
+    }
+
+    fn change(&self, key: &ContextKey, update: &ContextUpdate) -> Result<Context> {
+        self.scope.write("contexts.update", (key, update), |tx| {
             Context::check_data(&update.data)?;
-            let before = get(self.scope, &*txn, key)?;
-            let after = before.with_data(update.data.clone(), now);
-            txn.replace(&before, &after)?;
-            Ok(after)
+            let before = get(tx, key)?;
+            replace(tx, &before, update.data.clone())
         })
     }
 
-    /// Deletes a context. What carries its key keeps it.
+    /// Deletes a context. Records that carry its key keep it.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such context.
-    pub fn delete(&self, key: &ContextKey) -> Result<()> {
-        self.scope.write("contexts.delete", key, |txn, _| {
-            let context = get(self.scope, &*txn, key)?;
-            Ok(txn.remove(&context)?)
+    /// [`Error::NotFound`] if there is no such context.
+    pub fn delete(&self, key: impl IntoChecked<ContextKey>) -> Result<()> {
+        self.remove(&key.into_checked()?)
+    }
+
+    fn remove(&self, key: &ContextKey) -> Result<()> {
+        self.scope.write("contexts.delete", key, |tx| {
+            let context = get(tx, key)?;
+            Ok(tx.remove(&context)?)
         })
     }
 }
@@ -124,53 +143,50 @@ pub(crate) fn keys(named: &[NamedContext]) -> ContextSet {
 }
 
 /// The contexts of a set that are there.
-pub(crate) fn known(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    set: &ContextSet,
-) -> Result<Vec<Context>> {
-    let found = set.keys().map(|key| find(scope, snapshot, key));
+pub(crate) fn known(view: &dyn View, set: &ContextSet) -> Result<Vec<Context>> {
+    let found = set.keys().map(|key| find(view, key));
     Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The contexts that a call names, created if need be.
+/// The contexts that a call names. Those that are not there are created.
 pub(crate) fn ensure(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
+    tx: &mut Tx<'_>,
     named: &[NamedContext],
     data: NamedData,
-    now: Timestamp,
 ) -> Result<Vec<Context>> {
-    named.iter().map(|context| ensure_one(scope, txn, context, data, now)).collect()
+    named.iter().map(|context| ensure_one(tx, context, data)).collect()
 }
 
-fn ensure_one(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    named: &NamedContext,
-    named_data: NamedData,
-    now: Timestamp,
-) -> Result<Context> {
-    let Some(before) = find(scope, &*txn, &named.key)? else {
-        let (key, data) = (named.key.clone(), named.data.clone().unwrap_or_default());
-        let context = Context::new(scope.id(now), &scope.home, key, data, now);
-        txn.insert(&context)?;
-        return Ok(context);
+fn ensure_one(tx: &mut Tx<'_>, named: &NamedContext, named_data: NamedData) -> Result<Context> {
+    let Some(before) = find(tx, &named.key)? else {
+        return insert(tx, &named.key, named.data.clone().unwrap_or_default());
     };
     match (named_data, &named.data) {
-        (NamedData::Replaces, Some(data)) => {
-            let after = before.with_data(data.clone(), now);
-            txn.replace(&before, &after)?;
-            Ok(after)
-        }
+        (NamedData::Replaces, Some(data)) => replace(tx, &before, data.clone()),
         (NamedData::Replaces, None) | (NamedData::IsIgnored, _) => Ok(before),
     }
 }
 
-fn get(scope: &Scope, snapshot: &dyn Snapshot, key: &ContextKey) -> Result<Context> {
-    find(scope, snapshot, key)?.ok_or_else(|| Error::not_found(Entity::Context, key))
+fn get(view: &dyn View, key: &ContextKey) -> Result<Context> {
+    find(view, key)?.ok_or_else(|| missing(key))
 }
 
-fn find(scope: &Scope, snapshot: &dyn Snapshot, key: &ContextKey) -> Result<Option<Context>> {
-    Ok(snapshot.find(&layout::context(scope.environment_id(), key))?)
+fn find(view: &dyn View, key: &ContextKey) -> Result<Option<Context>> {
+    Ok(view.find(&layout::context(view.environment_id(), key))?)
+}
+
+fn insert(tx: &mut Tx<'_>, key: &ContextKey, data: Object) -> Result<Context> {
+    let context = Context::new(tx.id(), tx.home(), key.clone(), data, tx.now());
+    tx.insert(&context)?;
+    Ok(context)
+}
+
+fn replace(tx: &mut Tx<'_>, before: &Context, data: Object) -> Result<Context> {
+    let after = before.with_data(data, tx.now());
+    tx.replace(before, &after)?;
+    Ok(after)
+}
+
+fn missing(key: &ContextKey) -> Error {
+    Error::not_found(Entity::Context, key)
 }

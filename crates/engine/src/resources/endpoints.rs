@@ -1,17 +1,19 @@
 //! Operations on channel endpoints.
 
 use domain::channel::ChannelFilter;
+use domain::convert::IntoChecked;
 use domain::endpoint::{
     ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
 };
 use domain::ids::EndpointIdentifier;
 use domain::integration::Integration;
 use domain::page::Page;
-use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::channels::{self, IntegrationNames};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{connections, integrations, subscribers};
+use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
 /// The channel endpoints of an environment.
@@ -20,9 +22,9 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;
-/// # env.integrations().create(from_value(
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
+/// # env.integrations().create(&from_value(
 /// #     json!({ "providerId": "slack", "channel": "chat", "identifier": "slack" }))?)?;
 /// let create = from_value(json!({
 ///     "subscriberId": "ada",
@@ -52,24 +54,23 @@ impl ChannelEndpoints<'_> {
     /// of the same integration; [`Error::Conflict`], if the identifier is taken;
     /// [`Error::Invalid`], if a context is not well formed.
     pub fn create(&self, create: &ChannelEndpointCreate) -> Result<ChannelEndpoint> {
-        let home = &self.scope.home;
-        self.scope.write("channel_endpoints.create", create, |txn, now| {
+        self.scope.write("channel_endpoints.create", create, |tx| {
             let named = contexts::named(create.context.as_ref())?;
-            let integration =
-                integrations::get_by_identifier(home, &*txn, &create.integration_identifier)?;
-            subscribers::get(self.scope, &*txn, &create.subscriber_id)?;
-            let made = || EndpointIdentifier::new(format!("chendp_{}", self.scope.made_name()));
+            let integration = integrations::get_by_identifier(tx, &create.integration_identifier)?;
+            subscribers::get(tx, &create.subscriber_id)?;
+            let made = || EndpointIdentifier::new(format!("chendp_{}", tx.text(12)));
             let identifier = create.identifier.clone().map_or_else(made, Ok)?;
-            let key = layout::endpoint(home.environment_id, &identifier);
-            if txn.contains(Table::ChannelEndpoints, &key)? {
+            let key = layout::endpoint(tx.environment_id(), &identifier);
+            if tx.contains(Table::ChannelEndpoints, &key)? {
                 return Err(Error::conflict(Entity::ChannelEndpoint, identifier));
             }
-            self.check_connection(&*txn, create, &integration)?;
-            contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
-            let (ids, keys) = ((self.scope.id(now), identifier), contexts::keys(&named));
+            check_connection(tx, create, &integration)?;
+            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            let (ids, keys) = ((tx.id(), identifier), contexts::keys(&named));
+            let (home, now) = (tx.home(), tx.now());
             let endpoint = ChannelEndpoint::new(ids, home, create.clone(), &integration, keys, now);
-            txn.insert(&endpoint)?;
-            self.shown(&*txn, endpoint)
+            tx.insert(&endpoint)?;
+            shown(tx, endpoint)
         })
     }
 
@@ -77,27 +78,40 @@ impl ChannelEndpoints<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, identifier: &EndpointIdentifier) -> Result<ChannelEndpoint> {
-        self.scope.read(|snapshot| self.shown(snapshot, self.find(snapshot, identifier)?))
+    /// [`Error::NotFound`] if there is none.
+    pub fn get(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<ChannelEndpoint> {
+        let identifier = identifier.into_checked()?;
+        self.look_up(&identifier)?.ok_or_else(|| missing(&identifier))
+    }
+
+    /// The endpoint of that identifier. Returns `None` if there is none.
+    pub fn find(
+        &self,
+        identifier: impl IntoChecked<EndpointIdentifier>,
+    ) -> Result<Option<ChannelEndpoint>> {
+        self.look_up(&identifier.into_checked()?)
+    }
+
+    fn look_up(&self, identifier: &EndpointIdentifier) -> Result<Option<ChannelEndpoint>> {
+        self.scope
+            .read(|view| find(view, identifier)?.map(|endpoint| shown(view, endpoint)).transpose())
     }
 
     /// A page of the endpoints, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
         let request =
             query.page.check(self.scope.list_id(Table::ChannelEndpoints), ChannelFilter::ORDERS)?;
         let wanted = query.connection_identifier.as_ref();
         let shows = |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
-        let home = &self.scope.home;
-        self.scope.read(|snapshot| {
-            let lists = channels::lists(home, snapshot, &query.filter, request.order_by)?;
+        self.scope.read(|view| {
+            let lists = channels::lists(view, &query.filter, request.order_by)?;
             let list = List::new(Table::EndpointLists, lists).of_records(wanted.is_some(), &shows);
-            let mut page = snapshot.page(&list, &request)?;
-            let mut names = IntegrationNames::new(home, snapshot);
+            let mut page = view.page(&list, &request)?;
+            let mut names = IntegrationNames::new(view);
             for endpoint in &mut page.data {
                 endpoint.integration_identifier = Some(names.of(endpoint.integration_id)?);
             }
@@ -113,14 +127,22 @@ impl ChannelEndpoints<'_> {
     /// that of a place of its type.
     pub fn update(
         &self,
+        identifier: impl IntoChecked<EndpointIdentifier>,
+        update: &ChannelEndpointUpdate,
+    ) -> Result<ChannelEndpoint> {
+        self.change(&identifier.into_checked()?, update)
+    }
+
+    fn change(
+        &self,
         identifier: &EndpointIdentifier,
         update: &ChannelEndpointUpdate,
     ) -> Result<ChannelEndpoint> {
-        self.scope.write("channel_endpoints.update", (identifier, update), |txn, now| {
-            let before = self.find(&*txn, identifier)?;
-            let after = before.updated(update, now)?;
-            txn.replace(&before, &after)?;
-            self.shown(&*txn, after)
+        self.scope.write("channel_endpoints.update", (identifier, update), |tx| {
+            let before = get(tx, identifier)?;
+            let after = before.updated(update, tx.now())?;
+            tx.replace(&before, &after)?;
+            shown(tx, after)
         })
     }
 
@@ -128,45 +150,47 @@ impl ChannelEndpoints<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such endpoint.
-    pub fn delete(&self, identifier: &EndpointIdentifier) -> Result<()> {
-        self.scope.write("channel_endpoints.delete", identifier, |txn, _| {
-            let endpoint = self.find(&*txn, identifier)?;
-            Ok(txn.remove(&endpoint)?)
+    /// [`Error::NotFound`] if there is no such endpoint.
+    pub fn delete(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<()> {
+        self.remove(&identifier.into_checked()?)
+    }
+
+    fn remove(&self, identifier: &EndpointIdentifier) -> Result<()> {
+        self.scope.write("channel_endpoints.delete", identifier, |tx| {
+            let endpoint = get(tx, identifier)?;
+            Ok(tx.remove(&endpoint)?)
         })
     }
+}
 
-    // Refuses a connection that the integration does not have.
-    fn check_connection(
-        &self,
-        snapshot: &dyn Snapshot,
-        create: &ChannelEndpointCreate,
-        integration: &Integration,
-    ) -> Result<()> {
-        let Some(identifier) = &create.connection_identifier else { return Ok(()) };
-        let connection = connections::get(self.scope, snapshot, identifier)?;
-        if connection.integration_id != integration.id {
-            return Err(Error::not_found(Entity::ChannelConnection, identifier));
-        }
-        Ok(())
-    }
+fn get(view: &dyn View, identifier: &EndpointIdentifier) -> Result<ChannelEndpoint> {
+    find(view, identifier)?.ok_or_else(|| missing(identifier))
+}
 
-    fn find(
-        &self,
-        snapshot: &dyn Snapshot,
-        identifier: &EndpointIdentifier,
-    ) -> Result<ChannelEndpoint> {
-        let found = snapshot.find(&layout::endpoint(self.scope.environment_id(), identifier))?;
-        found.ok_or_else(|| Error::not_found(Entity::ChannelEndpoint, identifier))
-    }
+fn find(view: &dyn View, identifier: &EndpointIdentifier) -> Result<Option<ChannelEndpoint>> {
+    Ok(view.find(&layout::endpoint(view.environment_id(), identifier))?)
+}
 
-    fn shown(
-        &self,
-        snapshot: &dyn Snapshot,
-        mut endpoint: ChannelEndpoint,
-    ) -> Result<ChannelEndpoint> {
-        let mut names = IntegrationNames::new(&self.scope.home, snapshot);
-        endpoint.integration_identifier = Some(names.of(endpoint.integration_id)?);
-        Ok(endpoint)
+// Refuses a connection that the integration does not have.
+fn check_connection(
+    view: &dyn View,
+    create: &ChannelEndpointCreate,
+    integration: &Integration,
+) -> Result<()> {
+    let Some(identifier) = &create.connection_identifier else { return Ok(()) };
+    let connection = connections::get(view, identifier)?;
+    if connection.integration_id != integration.id {
+        return Err(Error::not_found(Entity::ChannelConnection, identifier));
     }
+    Ok(())
+}
+
+fn shown(view: &dyn View, mut endpoint: ChannelEndpoint) -> Result<ChannelEndpoint> {
+    let name = IntegrationNames::new(view).of(endpoint.integration_id)?;
+    endpoint.integration_identifier = Some(name);
+    Ok(endpoint)
+}
+
+fn missing(identifier: &EndpointIdentifier) -> Error {
+    Error::not_found(Entity::ChannelEndpoint, identifier)
 }

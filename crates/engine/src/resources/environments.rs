@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use domain::convert::IntoChecked;
 use domain::environment::{ApiKey, Color, Environment, EnvironmentCreate, EnvironmentName};
-use domain::ids::{OrganizationId, UserId};
+use domain::ids::{EnvironmentId, OrganizationId, UserId};
 use domain::secret::Secret;
-use domain::time::Timestamp;
 use sha2::{Digest, Sha256};
-use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
 
+use crate::tx::Draft;
 use crate::{Engine, Entity, Error, Result, Rule, Scope};
 
 /// The environments of an organization.
@@ -17,8 +18,8 @@ use crate::{Engine, Entity, Error, Result, Rule, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// let acme = engine.organization("acme".try_into()?);
-/// let qa = acme.environments().create(from_value(json!({ "name": "QA", "color": "#f80" }))?)?;
+/// let acme = engine.organization("acme")?;
+/// let qa = acme.environments().create(&from_value(json!({ "name": "QA", "color": "#f80" }))?)?;
 ///
 /// let header = format!("ApiKey {}", qa.api_keys[0].key.expose());
 /// assert_eq!(engine.authenticate(&header)?.environment_id(), qa.id);
@@ -54,32 +55,24 @@ impl<'e> Environments<'e> {
     ///
     /// # Errors
     ///
-    /// [`Rule::ReservedName`] for `Development` and `Production`; [`Error::Conflict`], if the name
-    /// is taken; [`Error::NotFound`], if the parent is not there.
-    pub fn create(&self, create: EnvironmentCreate) -> Result<Environment> {
+    /// [`Rule::ReservedName`] for `Development` and `Production`; [`Error::Conflict`] if the name
+    /// is taken; [`Error::NotFound`] if the parent is not there.
+    pub fn create(&self, create: &EnvironmentCreate) -> Result<Environment> {
         match self.viewer {
             Viewer::Host => {
-                let now = self.engine.now();
-                self.engine.write(|txn| self.insert(txn, &create, now))
+                self.engine.write(self.engine.now(), |draft| self.insert(draft, create))
             }
             Viewer::Environment(scope) => {
-                scope.write("environments.create", &create, |txn, now| {
-                    self.insert(txn, &create, now)
-                })
+                scope.write("environments.create", create, |tx| self.insert(&mut tx.draft, create))
             }
         }
     }
 
-    fn insert(
-        &self,
-        txn: &mut dyn Transaction,
-        create: &EnvironmentCreate,
-        now: Timestamp,
-    ) -> Result<Environment> {
+    fn insert(&self, draft: &mut Draft<'_>, create: &EnvironmentCreate) -> Result<Environment> {
         if create.name.is_reserved() {
             return Err(Rule::ReservedName { name: create.name.to_string() }.into());
         }
-        let siblings = self.all(&*txn)?;
+        let siblings = self.all(draft.writer)?;
         if siblings.iter().any(|sibling| sibling.name == create.name) {
             return Err(Error::conflict(Entity::Environment, &create.name));
         }
@@ -88,21 +81,40 @@ impl<'e> Environments<'e> {
         {
             return Err(Error::not_found(Entity::Environment, parent));
         }
-        let environment = self.new_environment(create.clone(), now);
-        txn.insert(&environment)?;
+        let environment = self.new_environment(draft, create.clone());
+        draft.writer.insert(&environment)?;
         Ok(self.shown(environment))
     }
 
-    /// The environment `Development`, which every organization has: it is created when it is
-    /// first asked for.
+    /// The environment `Development`. Every organization has it: it is created when it is first
+    /// asked for.
     pub fn development(&self) -> Result<Environment> {
         self.provided("Development", "#7e52f4")
     }
 
-    /// The environment `Production`, which every organization has: it is created when it is first
+    /// The environment `Production`. Every organization has it: it is created when it is first
     /// asked for.
     pub fn production(&self) -> Result<Environment> {
         self.provided("Production", "#15a5a2")
+    }
+
+    /// The environment of that id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the organization has none.
+    pub fn get(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Environment> {
+        let id = id.into_checked()?;
+        self.look_up(id)?.ok_or_else(|| Error::not_found(Entity::Environment, id))
+    }
+
+    /// The environment of that id. Returns `None` if the organization has none.
+    pub fn find(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Option<Environment>> {
+        self.look_up(id.into_checked()?)
+    }
+
+    fn look_up(&self, id: EnvironmentId) -> Result<Option<Environment>> {
+        Ok(self.list()?.into_iter().find(|environment| environment.id == id))
     }
 
     /// The environments of the organization, oldest first.
@@ -120,28 +132,28 @@ impl<'e> Environments<'e> {
         if let Some(environment) = found(self.engine.read(|snapshot| self.all(snapshot))?) {
             return Ok(self.shown(environment));
         }
-        let fresh = self.new_environment(create.clone(), self.engine.now());
-        let environment = self.engine.write(|txn| {
-            // Somebody else may have been quicker.
-            if let Some(environment) = found(self.all(&*txn)?) {
+        let environment = self.engine.write(self.engine.now(), |draft| {
+            // Another thread may have been quicker.
+            if let Some(environment) = found(self.all(draft.writer)?) {
                 return Ok(environment);
             }
-            txn.insert(&fresh)?;
-            Ok(fresh.clone())
+            let fresh = self.new_environment(draft, create.clone());
+            draft.writer.insert(&fresh)?;
+            Ok(fresh)
         })?;
         Ok(self.shown(environment))
     }
 
-    fn new_environment(&self, create: EnvironmentCreate, now: Timestamp) -> Environment {
-        let id = self.engine.id(now);
-        let key = self.engine.parts.ids.text(52);
+    fn new_environment(&self, draft: &Draft<'_>, create: EnvironmentCreate) -> Environment {
+        let Draft { made, now, .. } = draft;
+        let (id, key) = (made.id(), made.text(52));
         Environment {
             id,
             kind: Some(create.name.kind()),
             slug: Some(create.name.slug(id)),
             name: create.name,
             organization_id: self.organization.clone(),
-            identifier: self.engine.parts.ids.text(12),
+            identifier: made.text(12),
             api_keys: vec![ApiKey {
                 hash: Some(hash(&key)),
                 key: Secret::new(key),
@@ -149,7 +161,7 @@ impl<'e> Environments<'e> {
             }],
             parent_id: create.parent_id,
             color: create.color,
-            created_at: now,
+            created_at: *now,
         }
     }
 

@@ -8,6 +8,7 @@ use store::{ReadRecords, Table, layout};
 
 use crate::resources::messages::{self, Messages};
 use crate::resources::subscribers;
+use crate::tx::View;
 use crate::{Result, Scope};
 
 /// The inbox of a subscriber.
@@ -17,14 +18,13 @@ use crate::{Result, Scope};
 /// # use serde_json::{from_value, json};
 /// # use tidings::message::{MarkAs, MessageQuery};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
-/// # let ada = tidings::ids::SubscriberId::new("ada")?;
 /// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
-/// let inbox = env.inbox(&ada);
+/// let inbox = env.inbox("ada")?;
 /// assert_eq!(inbox.counts()?.unread, 1);
 ///
 /// let message = &inbox.list(&MessageQuery::default())?.data[0];
@@ -36,7 +36,7 @@ use crate::{Result, Scope};
 #[derive(Debug)]
 pub struct Inbox<'s> {
     pub(crate) scope: &'s Scope,
-    pub(crate) subscriber: &'s SubscriberId,
+    pub(crate) subscriber: SubscriberId,
 }
 
 impl Inbox<'_> {
@@ -45,12 +45,13 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
         let query = MessageQuery { channel: Some(Channel::InApp), ..query.clone() };
-        self.scope.read(|snapshot| {
-            let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
-            messages::page(self.scope, snapshot, &subscriber, &query)
+        let list = self.scope.list_id(Table::Messages);
+        self.scope.read(|view| {
+            let subscriber = subscribers::get(view, &self.subscriber)?;
+            messages::page(view, list, &subscriber, &query)
         })
     }
 
@@ -58,14 +59,14 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
     pub fn counts(&self) -> Result<InboxCounts> {
-        self.scope.read(|snapshot| {
-            let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
-            let prefix = layout::messages(self.scope.environment_id(), subscriber.id);
+        self.scope.read(|view| {
+            let subscriber = subscribers::get(view, &self.subscriber)?;
+            let prefix = layout::messages(view.environment_id(), subscriber.id);
             Ok(InboxCounts {
-                unseen: snapshot.count(Table::UnseenMessages, &prefix, None)?,
-                unread: snapshot.count(Table::UnreadMessages, &prefix, None)?,
+                unseen: view.count(Table::UnseenMessages, &prefix, None)?,
+                unread: view.count(Table::UnreadMessages, &prefix, None)?,
             })
         })
     }
@@ -76,6 +77,6 @@ impl Inbox<'_> {
     ///
     /// As [`Messages::mark_as`].
     pub fn mark_as(&self, ids: &[MessageId], mark_as: MarkAs) -> Result<Vec<Message>> {
-        Messages { scope: self.scope }.mark_as(self.subscriber, ids, mark_as)
+        Messages { scope: self.scope }.mark_as(&self.subscriber, ids, mark_as)
     }
 }

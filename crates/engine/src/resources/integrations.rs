@@ -1,17 +1,18 @@
 //! Operations on integrations.
 
 use domain::connection::ChannelConnection;
+use domain::convert::IntoChecked;
 use domain::endpoint::ChannelEndpoint;
-use domain::environment::Home;
 use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
 };
 use domain::page::OrderBy;
 use domain::vocabulary::Channel;
-use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Rule, Scope};
 
 /// The integrations of an environment.
@@ -20,10 +21,10 @@ use crate::{Entity, Error, Result, Rule, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # let env = engine.organization("acme")?.development()?;
 /// let create = |provider| json!({ "providerId": provider, "channel": "email", "active": true });
-/// let first = env.integrations().create(from_value(create("sendgrid"))?)?;
-/// let second = env.integrations().create(from_value(create("ses"))?)?;
+/// let first = env.integrations().create(&from_value(create("sendgrid"))?)?;
+/// let second = env.integrations().create(&from_value(create("ses"))?)?;
 /// assert!(first.is_primary() && !second.is_primary());
 ///
 /// assert!(env.integrations().set_primary(second.id)?.is_primary());
@@ -43,29 +44,24 @@ impl Integrations<'_> {
     ///
     /// [`Error::Conflict`], if the identifier is taken; [`Rule::OneInbox`] for a second in-app
     /// integration.
-    pub fn create(&self, create: IntegrationCreate) -> Result<Integration> {
-        let active = create.active.unwrap_or(true);
-        self.scope.write("integrations.create", &create, |txn, now| {
-            let identifier = match create.identifier.clone() {
-                Some(identifier) => identifier,
-                None => self.made_identifier(&create)?,
-            };
-            let home = &self.scope.home;
-            let integration =
-                Integration::new(self.scope.id(now), home, identifier, create.clone())?;
-            claim_identifier(&*txn, &integration)?;
-            let mut peers = self.peers(&*txn, integration.channel)?;
+    pub fn create(&self, create: &IntegrationCreate) -> Result<Integration> {
+        self.scope.write("integrations.create", create, |tx| {
+            let made = || Integration::made_identifier(create, &tx.text(8));
+            let identifier = create.identifier.clone().map_or_else(made, Ok)?;
+            let integration = Integration::new(tx.id(), tx.home(), identifier, create.clone())?;
+            claim_identifier(tx, &integration)?;
+            let mut peers = peers(tx, integration.channel)?;
             if integration.channel == Channel::InApp && !peers.0.is_empty() {
                 return Err(Rule::OneInbox.into());
             }
-            txn.insert(&integration)?;
+            tx.insert(&integration)?;
             peers.0.push(integration.clone());
             let before = peers.0.clone();
-            if active {
+            if create.active.unwrap_or(true) {
                 peers.activate_new(integration.id);
             }
-            store(txn, &before, &peers.0)?;
-            find(peers.0, integration.id)
+            store(tx, &before, &peers.0)?;
+            get(tx, integration.id)
         })
     }
 
@@ -73,14 +69,24 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, id: IntegrationId) -> Result<Integration> {
-        self.scope.read(|snapshot| get(&self.scope.home, snapshot, id))
+    /// [`Error::NotFound`] if there is none.
+    pub fn get(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
+        let id = id.into_checked()?;
+        self.look_up(id)?.ok_or_else(|| missing(id))
+    }
+
+    /// The integration of that id. Returns `None` if there is none.
+    pub fn find(&self, id: impl IntoChecked<IntegrationId>) -> Result<Option<Integration>> {
+        self.look_up(id.into_checked()?)
+    }
+
+    fn look_up(&self, id: IntegrationId) -> Result<Option<Integration>> {
+        self.scope.read(|view| find(view, id))
     }
 
     /// Every integration, oldest first.
     pub fn list(&self) -> Result<Vec<Integration>> {
-        self.scope.read(|snapshot| all(&self.scope.home, snapshot))
+        self.scope.read(|view| all(view))
     }
 
     /// Every integration that is active, oldest first.
@@ -97,14 +103,22 @@ impl Integrations<'_> {
     ///
     /// [`Error::NotFound`], if there is no such integration; [`Error::Conflict`], if the
     /// identifier is taken.
-    pub fn update(&self, id: IntegrationId, update: IntegrationUpdate) -> Result<Integration> {
-        self.scope.write("integrations.update", (id, &update), |txn, _| {
-            let before = get(&self.scope.home, &*txn, id)?;
+    pub fn update(
+        &self,
+        id: impl IntoChecked<IntegrationId>,
+        update: &IntegrationUpdate,
+    ) -> Result<Integration> {
+        self.change(id.into_checked()?, update)
+    }
+
+    fn change(&self, id: IntegrationId, update: &IntegrationUpdate) -> Result<Integration> {
+        self.scope.write("integrations.update", (id, update), |tx| {
+            let before = get(tx, id)?;
             let after = before.updated(update.clone())?;
             if after.identifier != before.identifier {
-                claim_identifier(&*txn, &after)?;
+                claim_identifier(tx, &after)?;
             }
-            self.change(txn, id, |peers| {
+            rank(tx, before.channel, |peers| {
                 for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
                     peer.clone_from(&after);
                 }
@@ -114,7 +128,7 @@ impl Integrations<'_> {
                     Some(true) | None => peers.follow_conditions(id),
                 }
             })?;
-            get(&self.scope.home, &*txn, id)
+            get(tx, id)
         })
     }
 
@@ -123,98 +137,81 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such integration; [`Rule::NoPrimary`], if it is for
+    /// [`Error::NotFound`] if there is no such integration; [`Rule::NoPrimary`] if it is for
     /// neither e-mail nor text messages.
-    pub fn set_primary(&self, id: IntegrationId) -> Result<Integration> {
-        self.scope.write("integrations.set_primary", id, |txn, _| {
-            let before = get(&self.scope.home, &*txn, id)?;
+    pub fn set_primary(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
+        self.lead(id.into_checked()?)
+    }
+
+    fn lead(&self, id: IntegrationId) -> Result<Integration> {
+        self.scope.write("integrations.set_primary", id, |tx| {
+            let before = get(tx, id)?;
             if !before.channel.has_primary() {
                 return Err(Rule::NoPrimary { channel: before.channel }.into());
             }
             if before.is_primary() {
                 return Ok(before);
             }
-            self.change(txn, id, |peers| peers.lead(id))?;
-            get(&self.scope.home, &*txn, id)
+            rank(tx, before.channel, |peers| peers.lead(id))?;
+            get(tx, id)
         })
     }
 
     /// Deletes an integration for good, with its channel connections and its channel endpoints,
-    /// and returns those that are left. If it was primary, its
-    /// channel has no primary one until one is set, unless `delete` says to promote the next one.
+    /// and returns those that are left. If it was primary, its channel has no primary one until
+    /// one is set, unless `delete` says to promote the next one.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such integration.
-    pub fn delete(&self, id: IntegrationId, delete: IntegrationDelete) -> Result<Vec<Integration>> {
-        self.scope.write_in_steps("integrations.delete", (id, delete), (), |txn, now, ()| {
-            let integration = get(&self.scope.home, &*txn, id)?;
-            let mut cascade = Cascade::new(txn);
+    /// [`Error::NotFound`] if there is no such integration.
+    pub fn delete(
+        &self,
+        id: impl IntoChecked<IntegrationId>,
+        delete: &IntegrationDelete,
+    ) -> Result<Vec<Integration>> {
+        self.remove(id.into_checked()?, delete)
+    }
+
+    fn remove(&self, id: IntegrationId, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
+        self.scope.write_in_steps("integrations.delete", (id, delete), (), |tx, ()| {
+            let integration = get(tx, id)?;
+            let mut cascade = Cascade::new(tx);
             remove_dependents(&mut cascade, &integration, None)?;
-            cascade.then(|txn| {
-                let by = UserId::host();
-                self.change(txn, id, |peers| peers.delete(id, delete.promote, by, now))?;
-                all(&self.scope.home, &*txn)
+            cascade.then(|tx| {
+                let (by, now) = (UserId::host(), tx.now());
+                rank(tx, integration.channel, |peers| peers.delete(id, delete.promote, by, now))?;
+                all(tx)
             })
         })
-    }
-
-    // Changes the integrations of a channel together, for their ranks depend on one another.
-    fn change(
-        &self,
-        txn: &mut dyn Transaction,
-        id: IntegrationId,
-        change: impl FnOnce(&mut Peers),
-    ) -> Result<()> {
-        let channel = get(&self.scope.home, &*txn, id)?.channel;
-        let mut peers = self.peers(&*txn, channel)?;
-        let before = peers.0.clone();
-        change(&mut peers);
-        store(txn, &before, &peers.0)
-    }
-
-    fn peers(&self, snapshot: &dyn Snapshot, channel: Channel) -> Result<Peers> {
-        let mut integrations = all(&self.scope.home, snapshot)?;
-        integrations.retain(|integration| integration.channel == channel);
-        Ok(Peers(integrations))
-    }
-
-    fn made_identifier(&self, create: &IntegrationCreate) -> Result<IntegrationIdentifier> {
-        let suffix = self.scope.engine.parts.ids.text(8);
-        Ok(Integration::made_identifier(create, &suffix)?)
     }
 }
 
 /// Every integration of an environment that is not deleted, oldest first.
-pub(crate) fn all(home: &Home, snapshot: &dyn Snapshot) -> Result<Vec<Integration>> {
-    let prefix = layout::integrations(home.environment_id);
-    let mut integrations: Vec<Integration> = snapshot.all(Table::Integrations, &prefix)?;
+pub(crate) fn all(view: &dyn View) -> Result<Vec<Integration>> {
+    let prefix = layout::integrations(view.environment_id());
+    let mut integrations: Vec<Integration> = view.all(Table::Integrations, &prefix)?;
     integrations.retain(|integration| !integration.is_deleted());
     Ok(integrations)
 }
 
 /// The integration of that id, unless it is deleted.
-pub(crate) fn get(home: &Home, snapshot: &dyn Snapshot, id: IntegrationId) -> Result<Integration> {
-    let integration = snapshot.find(&layout::integration(home.environment_id, id))?;
-    integration
-        .filter(|integration: &Integration| !integration.is_deleted())
-        .ok_or_else(|| Error::not_found(Entity::Integration, id))
+pub(crate) fn get(view: &dyn View, id: IntegrationId) -> Result<Integration> {
+    find(view, id)?.ok_or_else(|| missing(id))
 }
 
 /// The integration that the environment knows by that name.
 pub(crate) fn get_by_identifier(
-    home: &Home,
-    snapshot: &dyn Snapshot,
+    view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Integration> {
-    let key = layout::integration_identifier(home.environment_id, identifier);
-    let found = snapshot.find_by(Table::IntegrationIdentifiers, &key)?;
+    let key = layout::integration_identifier(view.environment_id(), identifier);
+    let found = view.find_by(Table::IntegrationIdentifiers, &key)?;
     found.ok_or_else(|| Error::not_found(Entity::Integration, identifier))
 }
 
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
 pub(crate) fn remove_dependents(
-    cascade: &mut Cascade<'_>,
+    cascade: &mut Cascade<'_, '_>,
     integration: &Integration,
     subscriber: Option<&SubscriberId>,
 ) -> Result<()> {
@@ -224,25 +221,42 @@ pub(crate) fn remove_dependents(
     cascade.remove::<ChannelEndpoint>(Table::EndpointLists, &list)
 }
 
+fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integration>> {
+    let found: Option<Integration> = view.find(&layout::integration(view.environment_id(), id))?;
+    Ok(found.filter(|integration| !integration.is_deleted()))
+}
+
 // Refuses an identifier that another integration has.
-fn claim_identifier(snapshot: &dyn Snapshot, integration: &Integration) -> Result<()> {
+fn claim_identifier(view: &dyn View, integration: &Integration) -> Result<()> {
     let identifier = &integration.identifier;
     let key = layout::integration_identifier(integration.environment_id, identifier);
-    if snapshot.contains(Table::IntegrationIdentifiers, &key)? {
+    if view.contains(Table::IntegrationIdentifiers, &key)? {
         return Err(Error::conflict(Entity::Integration, identifier));
     }
     Ok(())
 }
 
-fn store(txn: &mut dyn Transaction, before: &[Integration], after: &[Integration]) -> Result<()> {
+// Changes the integrations of a channel together, because their ranks depend on one another.
+fn rank(tx: &mut Tx<'_>, channel: Channel, change: impl FnOnce(&mut Peers)) -> Result<()> {
+    let mut peers = peers(tx, channel)?;
+    let before = peers.0.clone();
+    change(&mut peers);
+    store(tx, &before, &peers.0)
+}
+
+fn peers(view: &dyn View, channel: Channel) -> Result<Peers> {
+    let mut integrations = all(view)?;
+    integrations.retain(|integration| integration.channel == channel);
+    Ok(Peers(integrations))
+}
+
+fn store(tx: &mut Tx<'_>, before: &[Integration], after: &[Integration]) -> Result<()> {
     for (before, after) in before.iter().zip(after).filter(|(before, after)| before != after) {
-        txn.replace(before, after)?;
+        tx.replace(before, after)?;
     }
     Ok(())
 }
 
-fn find(integrations: Vec<Integration>, id: IntegrationId) -> Result<Integration> {
-    let mut integrations = integrations.into_iter();
-    let found = integrations.find(|integration| integration.id == id);
-    found.ok_or_else(|| Error::not_found(Entity::Integration, id))
+fn missing(id: IntegrationId) -> Error {
+    Error::not_found(Entity::Integration, id)
 }

@@ -3,12 +3,12 @@
 use domain::ids::LayoutIdentifier;
 use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
 use domain::page::Page;
-use domain::time::Timestamp;
 use domain::translation::Resource;
-use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::resources::translations;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The layouts of an environment. A layout is named by its identifier or its id.
@@ -17,9 +17,9 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # let env = engine.organization("acme")?.development()?;
 /// let plain = json!({ "layoutId": "plain", "name": "Plain", "isTranslationEnabled": true });
-/// let plain = env.layouts().upsert(from_value(plain)?)?;
+/// let plain = env.layouts().upsert(&from_value(plain)?)?;
 /// assert_eq!(env.layouts().get("plain")?, plain);
 /// # Ok(())
 /// # }
@@ -30,27 +30,17 @@ pub struct Layouts<'s> {
 }
 
 impl Layouts<'_> {
-    /// Creates a layout, or gives the one of that identifier what is said here.
+    /// Creates a layout, or changes the one of that identifier.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the name is empty or longer than 128 characters.
-    pub fn upsert(&self, upsert: LayoutUpsert) -> Result<Layout> {
-        self.scope.write("layouts.upsert", &upsert, |txn, now| {
+    /// [`Error::Invalid`] if the name is empty or longer than 128 characters.
+    pub fn upsert(&self, upsert: &LayoutUpsert) -> Result<Layout> {
+        self.scope.write("layouts.upsert", upsert, |tx| {
             upsert.check()?;
-            let (id, home) = (&upsert.layout_id, &self.scope.home);
-            let layout = if let Some(before) = find_by_identifier(self.scope, &*txn, id)? {
-                let after = before.updated(upsert.clone(), now);
-                txn.replace(&before, &after)?;
-                after
-            } else {
-                let layout = Layout::new(self.scope.id(now), home, upsert.clone(), now);
-                txn.insert(&layout)?;
-                layout
-            };
+            let layout = put(tx, upsert)?;
             if layout.is_translation_enabled {
-                let resource = Resource::layout(&layout.layout_id);
-                translations::ensure_group(&self.scope.home, txn, resource, now)?;
+                translations::ensure_group(tx, Resource::layout(&layout.layout_id))?;
             }
             Ok(layout)
         })
@@ -60,72 +50,80 @@ impl Layouts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
+    /// [`Error::NotFound`] if there is none.
     pub fn get(&self, name: &str) -> Result<Layout> {
-        self.scope.read(|snapshot| get(self.scope, snapshot, name))
+        self.scope.read(|view| get(view, name))
+    }
+
+    /// The layout of that name. Returns `None` if there is none.
+    pub fn find(&self, name: &str) -> Result<Option<Layout>> {
+        self.scope.read(|view| find(view, name))
     }
 
     /// A page of the layouts, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &LayoutQuery) -> Result<Page<Layout>> {
         let request = query.page.check(self.scope.list_id(Table::Layouts), LayoutQuery::ORDERS)?;
         let prefix = layout::layout_ids(self.scope.environment_id());
         let shows = |layout: &Layout| query.shows(layout);
         let list = List::new(Table::LayoutIds, [prefix]).of_records(query.is_narrow(), &shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+        self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
     /// Deletes a layout, with its translations.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such layout.
+    /// [`Error::NotFound`] if there is no such layout.
     pub fn delete(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("layouts.delete", name, (), |txn, _, ()| {
-            let layout = get(self.scope, &*txn, name)?;
-            let mut cascade = Cascade::new(txn);
+        self.scope.write_in_steps("layouts.delete", name, (), |tx, ()| {
+            let layout = get(tx, name)?;
+            let mut cascade = Cascade::new(tx);
             let resource = Resource::layout(&layout.layout_id);
             translations::remove_group(&mut cascade, layout.environment_id, &resource)?;
-            cascade.then(|txn| Ok(txn.remove(&layout)?))
+            cascade.then(|tx| Ok(tx.remove(&layout)?))
         })
     }
 }
 
 /// The layout of that name.
-pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Layout> {
-    find(scope, snapshot, name)?.ok_or_else(|| Error::not_found(Entity::Layout, name))
+pub(crate) fn get(view: &dyn View, name: &str) -> Result<Layout> {
+    find(view, name)?.ok_or_else(|| Error::not_found(Entity::Layout, name))
 }
 
-/// Notes that a layout is not translated any more.
-pub(crate) fn stop_translating(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    name: &str,
-    now: Timestamp,
-) -> Result<()> {
-    let before = get(scope, &*txn, name)?;
-    Ok(txn.replace(&before, &before.untranslated(now))?)
+/// Marks a layout as not translated.
+pub(crate) fn stop_translating(tx: &mut Tx<'_>, name: &str) -> Result<()> {
+    let before = get(tx, name)?;
+    Ok(tx.replace(&before, &before.untranslated(tx.now()))?)
 }
 
-// An identifier that looks like an id is an identifier first.
-fn find(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Option<Layout>> {
+/// The layout of that name. Returns `None` if there is none. An identifier that looks like an id is
+/// an identifier first.
+pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Layout>> {
     if let Ok(identifier) = LayoutIdentifier::new(name)
-        && let Some(layout) = find_by_identifier(scope, snapshot, &identifier)?
+        && let Some(layout) = find_by_identifier(view, &identifier)?
     {
         return Ok(Some(layout));
     }
     let Ok(id) = name.parse() else { return Ok(None) };
-    let key = layout::layout_id(scope.environment_id(), id);
-    Ok(snapshot.find_by(Table::LayoutIds, &key)?)
+    let key = layout::layout_id(view.environment_id(), id);
+    Ok(view.find_by(Table::LayoutIds, &key)?)
 }
 
-fn find_by_identifier(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    identifier: &LayoutIdentifier,
-) -> Result<Option<Layout>> {
-    Ok(snapshot.find(&layout::layout(scope.environment_id(), identifier))?)
+fn find_by_identifier(view: &dyn View, identifier: &LayoutIdentifier) -> Result<Option<Layout>> {
+    Ok(view.find(&layout::layout(view.environment_id(), identifier))?)
+}
+
+fn put(tx: &mut Tx<'_>, upsert: &LayoutUpsert) -> Result<Layout> {
+    let Some(before) = find_by_identifier(tx, &upsert.layout_id)? else {
+        let layout = Layout::new(tx.id(), tx.home(), upsert.clone(), tx.now());
+        tx.insert(&layout)?;
+        return Ok(layout);
+    };
+    let after = before.updated(upsert.clone(), tx.now());
+    tx.replace(&before, &after)?;
+    Ok(after)
 }

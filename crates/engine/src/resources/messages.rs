@@ -3,15 +3,17 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId, WorkflowId};
-use domain::message::{MarkAs, Message, MessageQuery};
-use domain::page::Page;
+use domain::message::{MarkAs, MarkMessages, Message, MessageQuery};
+use domain::page::{ListId, Page};
 use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{List, ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::{subscribers, workflows};
+use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
 /// The messages of an environment.
@@ -19,22 +21,21 @@ use crate::{Entity, Error, Result, Scope};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
-/// # use tidings::message::{MarkMessages, MessageQuery};
+/// # use tidings::message::{MarkAs, MessageQuery};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
-/// # let ada = tidings::ids::SubscriberId::new("ada")?;
 /// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
-/// let message = &env.messages().list(&ada, &MessageQuery::default())?.data[0];
+/// let message = &env.messages().list("ada", &MessageQuery::default())?.data[0];
 /// assert_eq!(message.text(), Some("Hello!"));
 ///
-/// // As a request says it.
-/// let mark = json!({ "messageId": message.id, "markAs": "seen" });
-/// let MarkMessages { message_id, mark_as } = from_value(mark)?;
-/// assert_eq!(env.messages().mark_as(&ada, &message_id, mark_as)?.len(), 1);
+/// env.messages().mark_as("ada", &[message.id], MarkAs::Seen)?;
+/// // The same as a request.
+/// let mark = from_value(json!({ "messageId": message.id, "markAs": "seen" }))?;
+/// assert_eq!(env.messages().mark("ada", &mark)?.len(), 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -45,19 +46,28 @@ pub struct Messages<'s> {
 
 impl Messages<'_> {
     /// A page of the messages of a subscriber on every channel, newest first unless the query says
-    /// otherwise, each with its subscriber and, as long as it exists, its workflow.
+    /// otherwise. Each has its subscriber and, as long as it exists, its workflow.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber.
-    pub fn list(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
-        self.scope.read(|snapshot| {
-            let subscriber = subscribers::get(self.scope, snapshot, subscriber)?;
-            let mut page = page(self.scope, snapshot, &subscriber, query)?;
+    /// [`Error::NotFound`] if there is no such subscriber.
+    pub fn list(
+        &self,
+        subscriber: impl IntoChecked<SubscriberId>,
+        query: &MessageQuery,
+    ) -> Result<Page<Message>> {
+        self.listed(&subscriber.into_checked()?, query)
+    }
+
+    fn listed(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
+        let list = self.scope.list_id(Table::Messages);
+        self.scope.read(|view| {
+            let subscriber = subscribers::get(view, subscriber)?;
+            let mut page = page(view, list, &subscriber, query)?;
             let mut known = Templates::default();
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
-                message.template = known.of(self.scope, snapshot, message)?;
+                message.template = known.of(view, message)?;
             }
             Ok(page)
         })
@@ -67,42 +77,88 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber, or if it has no such message.
-    pub fn get(&self, subscriber: &SubscriberId, id: MessageId) -> Result<Message> {
-        self.scope.read(|snapshot| {
-            let subscriber = subscribers::get(self.scope, snapshot, subscriber)?;
-            let key = layout::message(self.scope.environment_id(), subscriber.id, id);
-            let found: Option<Message> = snapshot.find(&key)?;
-            let mut message = found.ok_or_else(|| Error::not_found(Entity::Message, id))?;
-            message.template = Templates::default().of(self.scope, snapshot, &message)?;
-            message.subscriber = Some(subscriber);
-            Ok(message)
-        })
+    /// [`Error::NotFound`] if there is no such subscriber, or if it has no such message.
+    pub fn get(
+        &self,
+        subscriber: impl IntoChecked<SubscriberId>,
+        id: impl IntoChecked<MessageId>,
+    ) -> Result<Message> {
+        let (subscriber, id) = (subscriber.into_checked()?, id.into_checked()?);
+        let found = self.look_up(&subscriber, id)?;
+        found.ok_or_else(|| Error::not_found(Entity::Message, id))
     }
 
-    /// Marks messages of a subscriber, and returns them as they are now, each once, in the order
-    /// of `ids`. Ids of messages that are not the subscriber's are passed over.
+    /// The message of that id, with its subscriber and, as long as it exists, its workflow.
+    /// Returns `None` if the subscriber has no such message.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber;
-    /// [`Error::Invalid`], if there are no ids, or more than 1,000.
+    /// [`Error::NotFound`] if there is no such subscriber.
+    pub fn find(
+        &self,
+        subscriber: impl IntoChecked<SubscriberId>,
+        id: impl IntoChecked<MessageId>,
+    ) -> Result<Option<Message>> {
+        self.look_up(&subscriber.into_checked()?, id.into_checked()?)
+    }
+
+    fn look_up(&self, subscriber: &SubscriberId, id: MessageId) -> Result<Option<Message>> {
+        self.scope.read(|view| {
+            let subscriber = subscribers::get(view, subscriber)?;
+            let key = layout::message(view.environment_id(), subscriber.id, id);
+            let Some(mut message) = view.find::<Message>(&key)? else { return Ok(None) };
+            message.template = Templates::default().of(view, &message)?;
+            message.subscriber = Some(subscriber);
+            Ok(Some(message))
+        })
+    }
+
+    /// Marks messages of a subscriber, and returns them as they are then: each once, in the order
+    /// of the request. Ids of messages that are not the subscriber's are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no such subscriber; [`Error::Invalid`] if there are no ids,
+    /// or more than 1,000.
+    pub fn mark(
+        &self,
+        subscriber: impl IntoChecked<SubscriberId>,
+        mark: &MarkMessages,
+    ) -> Result<Vec<Message>> {
+        self.marked(&subscriber.into_checked()?, &mark.message_id, mark.mark_as)
+    }
+
+    /// The same as [`mark`](Self::mark), with the parts of the request.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark`](Self::mark).
     pub fn mark_as(
+        &self,
+        subscriber: impl IntoChecked<SubscriberId>,
+        ids: &[MessageId],
+        mark_as: MarkAs,
+    ) -> Result<Vec<Message>> {
+        self.marked(&subscriber.into_checked()?, ids, mark_as)
+    }
+
+    fn marked(
         &self,
         subscriber: &SubscriberId,
         ids: &[MessageId],
         mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
-        self.scope.write("messages.mark_as", (subscriber, ids, mark_as), |txn, now| {
+        self.scope.write("messages.mark_as", (subscriber, ids, mark_as), |tx| {
             Message::check_marked(ids)?;
-            let subscriber = subscribers::get(self.scope, &*txn, subscriber)?;
+            let subscriber = subscribers::get(tx, subscriber)?;
             let mut known = HashSet::new();
             let mut marked = Vec::with_capacity(ids.len());
             for id in ids.iter().filter(|id| known.insert(**id)) {
-                let key = layout::message(self.scope.environment_id(), subscriber.id, *id);
-                let Some(before) = txn.find::<Message>(&key)? else { continue };
-                let after = Message { stage: before.stage.mark(mark_as, now), ..before.clone() };
-                txn.replace(&before, &after)?;
+                let key = layout::message(tx.environment_id(), subscriber.id, *id);
+                let Some(before) = tx.find::<Message>(&key)? else { continue };
+                let stage = before.stage.mark(mark_as, tx.now());
+                let after = Message { stage, ..before.clone() };
+                tx.replace(&before, &after)?;
                 marked.push(after);
             }
             Ok(marked)
@@ -115,35 +171,28 @@ impl Messages<'_> {
 struct Templates(HashMap<WorkflowId, Option<Workflow>>);
 
 impl Templates {
-    fn of(
-        &mut self,
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
-        message: &Message,
-    ) -> Result<Option<Workflow>> {
+    fn of(&mut self, view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
         let Some(id) = message.workflow_id else { return Ok(None) };
         Ok(match self.0.entry(id) {
             Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => {
-                unknown.insert(workflows::find_by_id(scope, snapshot, id)?).clone()
-            }
+            Entry::Vacant(unknown) => unknown.insert(workflows::find_by_id(view, id)?).clone(),
         })
     }
 }
 
 /// A page of the messages of a subscriber.
 pub(crate) fn page(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
+    view: &dyn View,
+    list: ListId,
     subscriber: &Subscriber,
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
-    let request = query.page.check(scope.list_id(Table::Messages), MessageQuery::ORDERS)?;
-    let prefix = layout::messages(scope.environment_id(), subscriber.id);
+    let request = query.page.check(list, MessageQuery::ORDERS)?;
+    let prefix = layout::messages(view.environment_id(), subscriber.id);
     let (table, rest) = source(query);
     let shows = |message: &Message| rest.shows(message);
     let list = List::new(table, [prefix]).of_records(rest.is_narrow(), &shows);
-    Ok(snapshot.page(&list, &request)?)
+    Ok(view.page(&list, &request)?)
 }
 
 // The table that knows most of what the query asks for, and the rest of the query.

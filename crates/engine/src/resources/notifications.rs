@@ -6,6 +6,7 @@ use std::slice;
 
 use activity::{Check, Filter, Term};
 use domain::context::ContextFilter;
+use domain::convert::IntoChecked;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
 use domain::notification::{Notification, NotificationPage, NotificationQuery, Ordinal};
 use domain::subscriber::Subscriber;
@@ -13,10 +14,11 @@ use domain::time::Timestamp;
 use domain::topic::fold;
 use domain::workflow::Workflow;
 use serde_json::json;
-use store::{Key, Order, ReadRecords, Snapshot, Table, layout};
+use store::{Key, Order, ReadRecords, Table, layout};
 
 use crate::idempotency::Step;
 use crate::resources::workflows;
+use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
 /// The activity list of an environment.
@@ -25,8 +27,8 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
@@ -56,11 +58,21 @@ impl Notifications<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, id: NotificationId) -> Result<Notification> {
-        self.scope.read(|snapshot| {
-            let mut notification = get(self.scope, snapshot, id)?;
-            fill_in(self.scope, snapshot, slice::from_mut(&mut notification))?;
-            Ok(notification)
+    pub fn get(&self, id: impl IntoChecked<NotificationId>) -> Result<Notification> {
+        let id = id.into_checked()?;
+        self.look_up(id)?.ok_or_else(|| missing(id))
+    }
+
+    /// The notification of that id, with its jobs and their logs. Returns `None` if there is none.
+    pub fn find(&self, id: impl IntoChecked<NotificationId>) -> Result<Option<Notification>> {
+        self.look_up(id.into_checked()?)
+    }
+
+    fn look_up(&self, id: NotificationId) -> Result<Option<Notification>> {
+        self.scope.read(|view| {
+            let Some(mut notification) = find(view, id)? else { return Ok(None) };
+            fill_in(view, slice::from_mut(&mut notification))?;
+            Ok(Some(notification))
         })
     }
 
@@ -72,15 +84,14 @@ impl Notifications<'_> {
     pub fn list(&self, query: &NotificationQuery) -> Result<NotificationPage> {
         let limit = query.check()?;
         let skip = u64::from(query.page) * limit as u64;
-        self.scope.read(|snapshot| {
-            let filter = filter(self.scope, snapshot, query)?;
-            let environment = self.scope.environment_id();
+        self.scope.read(|view| {
+            let (filter, environment) = (filter(view, query)?, view.environment_id());
             let index = self.scope.engine.activity();
-            let found = index.find(snapshot, environment, &filter, skip, limit + 1)?;
+            let found = index.find(view, environment, &filter, skip, limit + 1)?;
             let key = |ordinal: &Ordinal| layout::notification(environment, *ordinal);
             let keys: Vec<Key> = found.iter().take(limit).map(key).collect();
-            let mut data = snapshot.targets(Table::ActivitySegments, &keys)?;
-            fill_in(self.scope, snapshot, &mut data)?;
+            let mut data = view.targets(Table::ActivitySegments, &keys)?;
+            fill_in(view, &mut data)?;
             let has_more = found.len() > limit;
             Ok(NotificationPage { has_more, data, page_size: limit, page: query.page })
         })
@@ -93,10 +104,10 @@ impl Notifications<'_> {
     /// As [`list`](Self::list).
     pub fn count(&self, query: &NotificationQuery) -> Result<u64> {
         query.check()?;
-        self.scope.read(|snapshot| {
-            let filter = filter(self.scope, snapshot, query)?;
+        self.scope.read(|view| {
+            let filter = filter(view, query)?;
             let index = self.scope.engine.activity();
-            Ok(index.count(snapshot, self.scope.environment_id(), &filter)?)
+            Ok(index.count(view, view.environment_id(), &filter)?)
         })
     }
 
@@ -107,10 +118,15 @@ impl Notifications<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is none.
-    pub fn delete(&self, id: NotificationId) -> Result<()> {
-        self.scope.write("notifications.delete", id, |txn, _| {
-            let notification = get(self.scope, &*txn, id)?;
-            Ok(self.scope.engine.activity().delete(txn, &notification)?)
+    pub fn delete(&self, id: impl IntoChecked<NotificationId>) -> Result<()> {
+        self.remove(id.into_checked()?)
+    }
+
+    fn remove(&self, id: NotificationId) -> Result<()> {
+        let index = self.scope.engine.activity();
+        self.scope.write("notifications.delete", id, |tx| {
+            let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
+            Ok(index.delete(tx, &notification)?)
         })
     }
 
@@ -128,8 +144,8 @@ impl Notifications<'_> {
             "notifications.delete_before",
             json!({ "time": time }),
             0,
-            |txn, _, before| {
-                let deleted = index.delete_before(txn, environment, time, AT_A_TIME)?;
+            |tx, before| {
+                let deleted = index.delete_before(tx, environment, time, AT_A_TIME)?;
                 let all = before + deleted as u64;
                 let is_last = deleted < AT_A_TIME;
                 Ok(if is_last { Step::Done(all) } else { Step::More(all) })
@@ -148,7 +164,7 @@ impl Notifications<'_> {
     /// first case [`rebuild_index`](Self::rebuild_index) helps.
     pub fn check_index(&self) -> Result<Check> {
         let environment = self.scope.environment_id();
-        self.scope.read(|snapshot| Ok(self.scope.engine.activity().check(snapshot, environment)?))
+        self.scope.read(|view| Ok(self.scope.engine.activity().check(view, environment)?))
     }
 
     /// Makes the index of the activity list anew from the notifications, whatever state it is in.
@@ -165,27 +181,19 @@ impl Notifications<'_> {
     }
 }
 
-/// The notification of that id, if there is one.
-pub(crate) fn find(
-    scope: &Scope,
-    snapshot: &(impl Snapshot + ?Sized),
-    id: NotificationId,
-) -> Result<Option<Notification>> {
-    let key = layout::notification(scope.environment_id(), id.ordinal());
-    let found = snapshot.find::<Notification>(&key)?;
+/// The notification of that id. Returns `None` if there is none.
+pub(crate) fn find(view: &dyn View, id: NotificationId) -> Result<Option<Notification>> {
+    let key = layout::notification(view.environment_id(), id.ordinal());
+    let found = view.find::<Notification>(&key)?;
     Ok(found.filter(|notification| notification.id == id))
 }
 
-fn get(
-    scope: &Scope,
-    snapshot: &(impl Snapshot + ?Sized),
-    id: NotificationId,
-) -> Result<Notification> {
-    find(scope, snapshot, id)?.ok_or_else(|| Error::not_found(Entity::Notification, id))
+fn missing(id: NotificationId) -> Error {
+    Error::not_found(Entity::Notification, id)
 }
 
 // What the query asks of the index, with the subscribers and workflows that it names looked up.
-fn filter(scope: &Scope, snapshot: &dyn Snapshot, query: &NotificationQuery) -> Result<Filter> {
+fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
     let transaction = query.transaction_id.clone();
     let mut filter = Filter::new(query.after, query.before, transaction);
     if !query.channels.is_empty() {
@@ -204,61 +212,50 @@ fn filter(scope: &Scope, snapshot: &dyn Snapshot, query: &NotificationQuery) -> 
         filter = filter.any_of([Term::contexts(contexts)]);
     }
     if query.names_subscribers() {
-        let named = named_subscribers(scope, snapshot, query)?;
+        let named = named_subscribers(view, query)?;
         filter = filter.any_of(named.into_iter().map(Term::subscriber));
     }
     if !query.templates.is_empty() {
-        let named = named_workflows(scope, snapshot, query)?;
+        let named = named_workflows(view, query)?;
         filter = filter.any_of(named.into_iter().map(Term::workflow));
     }
     Ok(filter)
 }
 
 fn named_subscribers(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
+    view: &dyn View,
     query: &NotificationQuery,
 ) -> Result<BTreeSet<InternalSubscriberId>> {
-    let environment = scope.environment_id();
+    let environment = view.environment_id();
     let mut found = BTreeSet::new();
     for id in &query.subscriber_ids {
-        let subscriber = snapshot.find::<Subscriber>(&layout::subscriber(environment, id))?;
+        let subscriber = view.find::<Subscriber>(&layout::subscriber(environment, id))?;
         found.extend(subscriber.map(|subscriber| subscriber.id));
     }
     for email in &query.emails {
         let prefix = layout::subscriber_emails(environment, email);
-        let subscribers = snapshot.all::<Subscriber>(Table::SubscriberEmails, &prefix)?;
+        let subscribers = view.all::<Subscriber>(Table::SubscriberEmails, &prefix)?;
         found.extend(subscribers.iter().map(|subscriber| subscriber.id));
     }
     if let Some(search) = query.searched() {
         let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
-        let called = called.map(|key| snapshot.find::<Subscriber>(&key)).ok().transpose()?;
+        let called = called.map(|key| view.find::<Subscriber>(&key)).ok().transpose()?;
         found.extend(called.flatten().map(|subscriber| subscriber.id));
         let (search, everybody) = (fold(search), layout::emails(environment).range());
-        snapshot.scan(
-            Table::SubscriberEmails,
-            &everybody,
-            Order::Ascending,
-            None,
-            &mut |key, _| {
-                let entry = layout::subscriber_of_email(key);
-                let has = |(email, id)| fold(email).contains(&search).then_some(id);
-                found.extend(entry.and_then(has));
-                ControlFlow::Continue(())
-            },
-        )?;
+        view.scan(Table::SubscriberEmails, &everybody, Order::Ascending, None, &mut |key, _| {
+            let entry = layout::subscriber_of_email(key);
+            let has = |(email, id)| fold(email).contains(&search).then_some(id);
+            found.extend(entry.and_then(has));
+            ControlFlow::Continue(())
+        })?;
     }
     Ok(found)
 }
 
-fn named_workflows(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    query: &NotificationQuery,
-) -> Result<BTreeSet<WorkflowId>> {
+fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSet<WorkflowId>> {
     let mut found = BTreeSet::new();
     for name in &query.templates {
-        match workflows::find(scope, snapshot, name)? {
+        match workflows::find(view, name)? {
             Some(workflow) => found.insert(workflow.id),
             // The notifications of a workflow that was deleted are still found by its id.
             None => name.parse().is_ok_and(|id| found.insert(id)),
@@ -268,20 +265,16 @@ fn named_workflows(
 }
 
 // Fills in the subscribers and the workflows of `notifications`, those that still exist.
-fn fill_in(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    notifications: &mut [Notification],
-) -> Result<()> {
-    let environment = scope.environment_id();
+fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
+    let environment = view.environment_id();
     let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();
-    let found = snapshot.find_many_by::<Subscriber>(Table::SubscriberIds, &keys)?;
+    let found = view.find_many_by::<Subscriber>(Table::SubscriberIds, &keys)?;
     let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
     let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
     let workflows: HashMap<_, _> =
-        ids.into_iter().zip(snapshot.find_many::<Workflow>(&keys)?).collect();
+        ids.into_iter().zip(view.find_many::<Workflow>(&keys)?).collect();
     for notification in notifications {
         let subscriber = subscribers.get(&notification.subscriber_id);
         notification.subscriber = subscriber.and_then(Option::as_ref).map(Into::into);

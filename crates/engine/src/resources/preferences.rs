@@ -12,10 +12,11 @@ use domain::preference::{
     resolve_unnamed,
 };
 use domain::workflow::Workflow;
-use store::{ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, workflows};
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Rule, Scope};
 
 /// The preferences of a subscriber.
@@ -25,18 +26,17 @@ use crate::{Entity, Error, Result, Rule, Scope};
 /// # use serde_json::{from_value, json};
 /// # use tidings::preference::PreferencesQuery;
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
 /// # }))?)?;
-/// # let ada = tidings::ids::SubscriberId::new("ada")?;
-/// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;
-/// env.preferences(&ada).update_bulk(&from_value(json!({
+/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
+/// env.preferences("ada")?.update_bulk(&from_value(json!({
 ///     "preferences": [{ "workflowId": "greeting", "channels": { "email": false } }],
 /// }))?)?;
 ///
-/// let preferences = env.preferences(&ada).get(&PreferencesQuery::default())?;
+/// let preferences = env.preferences("ada")?.get(&PreferencesQuery::default())?;
 /// assert_eq!(preferences.workflows[0].channels.email, Some(false));
 /// assert_eq!(preferences.workflows[0].channels.in_app, Some(true));
 /// # Ok(())
@@ -45,7 +45,7 @@ use crate::{Entity, Error, Result, Rule, Scope};
 #[derive(Debug)]
 pub struct SubscriberPreferences<'s> {
     pub(crate) scope: &'s Scope,
-    pub(crate) subscriber: &'s SubscriberId,
+    pub(crate) subscriber: SubscriberId,
 }
 
 impl SubscriberPreferences<'_> {
@@ -56,11 +56,11 @@ impl SubscriberPreferences<'_> {
     ///
     /// [`Error::NotFound`], if there is no such subscriber.
     pub fn get(&self, query: &PreferencesQuery) -> Result<Preferences> {
-        self.scope.read(|snapshot| {
-            let subscriber = subscribers::get(self.scope, snapshot, self.subscriber)?;
-            let said = Said::all(self.scope, snapshot, subscriber.id, &query.context_keys)?;
-            let prefix = layout::workflows(self.scope.environment_id());
-            let workflows = self.scope.engine.parts.workflows.all(snapshot, &prefix)?;
+        self.scope.read(|view| {
+            let subscriber = subscribers::get(view, &self.subscriber)?;
+            let said = Said::all(view, subscriber.id, &query.context_keys)?;
+            let prefix = layout::workflows(view.environment_id());
+            let workflows = self.scope.engine.parts.workflows.all(view, &prefix)?;
             let shown = workflows
                 .iter()
                 .filter(|workflow| workflow.active && query.criticality.shows(workflow.critical));
@@ -77,27 +77,20 @@ impl SubscriberPreferences<'_> {
     /// [`Rule::CriticalWorkflows`] with all that take no subscriber's word; [`Error::Invalid`], if
     /// there are no words, or more than 100, or if a context is not well formed.
     pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
-        self.scope.write("preferences.update_bulk", (self.subscriber, update), |txn, now| {
+        self.scope.write("preferences.update_bulk", (&self.subscriber, update), |tx| {
             update.check()?;
             let named = contexts::named(update.context.as_ref())?;
-            let set = contexts::keys(&named);
-            let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
-            let changes = self.named_workflows(&*txn, update)?;
-            contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
-            let environment = self.scope.environment_id();
-            let key = |workflow| layout::preference(environment, subscriber, &set, workflow);
-            let unsaid =
-                |scope| SubscriberPreference::new(environment, subscriber, set.clone(), scope, now);
-            let global = txn.find::<SubscriberPreference>(&key(None))?;
-            let global = global.map(|global| global.preference);
+            let subscriber = subscribers::get(tx, &self.subscriber)?.id;
+            let changes = named_workflows(tx, update)?;
+            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            let place = Place { subscriber, contexts: contexts::keys(&named) };
+            let global = place.find(tx, None)?.map(|global| global.preference);
             let mut updated = Vec::with_capacity(changes.len());
             for (workflow, said) in changes {
                 let workflow_id = workflow.id;
                 let scope = PreferenceScope::Workflow { workflow_id };
-                let found = txn.find(&key(Some(workflow_id)))?;
-                let before = found.clone().unwrap_or_else(|| unsaid(scope));
-                let after = before.saying(said, now);
-                put(txn, found.as_ref(), &before, &after)?;
+                let now = tx.now();
+                let after = place.change(tx, scope, |before| before.saying(said, now))?;
                 updated.push(answer(&workflow, global.as_ref(), &after.preference));
             }
             Ok(updated)
@@ -111,22 +104,17 @@ impl SubscriberPreferences<'_> {
     /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a schedule
     /// names no day or has a span without length.
     pub fn update_global(&self, update: &GlobalPreferenceUpdate) -> Result<UpdatedPreference> {
-        self.scope.write("preferences.update_global", (self.subscriber, update), |txn, now| {
+        self.scope.write("preferences.update_global", (&self.subscriber, update), |tx| {
             if let Patch::Set(schedule) = &update.schedule {
                 schedule.check()?;
             }
             let named = contexts::named(update.context.as_ref())?;
-            let set = contexts::keys(&named);
-            let subscriber = subscribers::get(self.scope, &*txn, self.subscriber)?.id;
-            contexts::ensure(self.scope, txn, &named, NamedData::IsIgnored, now)?;
-            let environment = self.scope.environment_id();
-            let found = txn.find(&layout::preference(environment, subscriber, &set, None))?;
-            let before = found.clone().unwrap_or_else(|| {
-                let scope = PreferenceScope::Global { schedule: None };
-                SubscriberPreference::new(environment, subscriber, set.clone(), scope, now)
-            });
-            let after = before.updated(update, now);
-            put(txn, found.as_ref(), &before, &after)?;
+            let subscriber = subscribers::get(tx, &self.subscriber)?.id;
+            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            let place = Place { subscriber, contexts: contexts::keys(&named) };
+            let scope = PreferenceScope::Global { schedule: None };
+            let now = tx.now();
+            let after = place.change(tx, scope, |before| before.updated(update, now))?;
             let global = general(Some(&after));
             Ok(UpdatedPreference {
                 level: PreferenceLevel::Global,
@@ -137,36 +125,79 @@ impl SubscriberPreferences<'_> {
             })
         })
     }
+}
 
-    // The workflows of an update, each once in the order of its first mention, with what was said
-    // last about it. Fails with all that are not there, or else all that are critical.
-    fn named_workflows<'u>(
+// The workflows of an update, each once in the order of its first mention, with the last of its
+// items. Fails with all workflows that are not there, or else with all that are critical.
+fn named_workflows<'u>(
+    view: &dyn View,
+    update: &'u BulkPreferences,
+) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
+    let mut changes: Vec<(Workflow, &'u BulkPreference)> = Vec::new();
+    let (mut missing, mut critical) = (Vec::new(), Vec::new());
+    for item in &update.preferences {
+        let Some(workflow) = workflows::find(view, &item.workflow_id)? else {
+            missing.push(item.workflow_id.clone());
+            continue;
+        };
+        if workflow.critical {
+            critical.push(item.workflow_id.clone());
+        }
+        match changes.iter_mut().find(|(known, _)| known.id == workflow.id) {
+            Some((_, said)) => *said = item,
+            None => changes.push((workflow, item)),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
+    }
+    if !critical.is_empty() {
+        return Err(Rule::CriticalWorkflows { workflows: critical }.into());
+    }
+    Ok(changes)
+}
+
+// Where the preferences of a subscriber for one context set are.
+struct Place {
+    subscriber: InternalSubscriberId,
+    contexts: ContextSet,
+}
+
+impl Place {
+    fn find(
         &self,
-        snapshot: &dyn Snapshot,
-        update: &'u BulkPreferences,
-    ) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
-        let mut changes: Vec<(Workflow, &'u BulkPreference)> = Vec::new();
-        let (mut missing, mut critical) = (Vec::new(), Vec::new());
-        for item in &update.preferences {
-            let Some(workflow) = workflows::find(self.scope, snapshot, &item.workflow_id)? else {
-                missing.push(item.workflow_id.clone());
-                continue;
-            };
-            if workflow.critical {
-                critical.push(item.workflow_id.clone());
-            }
-            match changes.iter_mut().find(|(known, _)| known.id == workflow.id) {
-                Some((_, said)) => *said = item,
-                None => changes.push((workflow, item)),
-            }
+        view: &dyn View,
+        workflow: Option<WorkflowId>,
+    ) -> Result<Option<SubscriberPreference>> {
+        let environment = view.environment_id();
+        let key = layout::preference(environment, self.subscriber, &self.contexts, workflow);
+        Ok(view.find(&key)?)
+    }
+
+    // Stores a preference that was changed. One that says nothing is not created.
+    fn change(
+        &self,
+        tx: &mut Tx<'_>,
+        scope: PreferenceScope,
+        change: impl FnOnce(&SubscriberPreference) -> SubscriberPreference,
+    ) -> Result<SubscriberPreference> {
+        let workflow = match scope {
+            PreferenceScope::Workflow { workflow_id } => Some(workflow_id),
+            PreferenceScope::Global { .. } => None,
+        };
+        if let Some(before) = self.find(tx, workflow)? {
+            let after = change(&before);
+            tx.replace(&before, &after)?;
+            return Ok(after);
         }
-        if !missing.is_empty() {
-            return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
+        let (environment, contexts) = (tx.environment_id(), self.contexts.clone());
+        let unsaid =
+            SubscriberPreference::new(environment, self.subscriber, contexts, scope, tx.now());
+        let after = change(&unsaid);
+        if after != unsaid {
+            tx.insert(&after)?;
         }
-        if !critical.is_empty() {
-            return Err(Rule::CriticalWorkflows { workflows: critical }.into());
-        }
-        Ok(changes)
+        Ok(after)
     }
 }
 
@@ -179,14 +210,13 @@ struct Said {
 
 impl Said {
     fn all(
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
+        view: &dyn View,
         subscriber: InternalSubscriberId,
         contexts: &ContextSet,
     ) -> Result<Self> {
-        let prefix = layout::preferences_for(scope.environment_id(), subscriber, contexts);
+        let prefix = layout::preferences_for(view.environment_id(), subscriber, contexts);
         let mut said = Self::default();
-        for preference in snapshot.all::<SubscriberPreference>(Table::Preferences, &prefix)? {
+        for preference in view.all::<SubscriberPreference>(Table::Preferences, &prefix)? {
             match preference.scope {
                 PreferenceScope::Global { .. } => said.global = Some(preference),
                 PreferenceScope::Workflow { workflow_id } => {
@@ -245,19 +275,5 @@ fn answer(
         enabled: resolve_unnamed(layers).enabled,
         channels: PreferenceChannels::resolved(layers),
         condition: specific.condition.clone(),
-    }
-}
-
-// Stores a word, unless nothing was said.
-fn put(
-    txn: &mut dyn Transaction,
-    found: Option<&SubscriberPreference>,
-    before: &SubscriberPreference,
-    after: &SubscriberPreference,
-) -> Result<()> {
-    match found {
-        Some(_) => Ok(txn.replace(before, after)?),
-        None if before == after => Ok(()),
-        None => Ok(txn.insert(after)?),
     }
 }

@@ -1,5 +1,6 @@
 //! Operations on subscribers.
 
+use domain::convert::IntoChecked;
 use domain::ids::SubscriberId;
 use domain::message::Message;
 use domain::page::Page;
@@ -8,11 +9,11 @@ use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::subscription::Subscription;
-use domain::time::Timestamp;
-use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::resources::integrations;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The subscribers of an environment.
@@ -21,13 +22,13 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
+/// # let env = engine.organization("acme")?.development()?;
 /// let ada = json!({ "subscriberId": "ada", "firstName": "Ada", "email": "ada@example.org" });
-/// let ada = env.subscribers().create(from_value(ada)?)?;
+/// let ada = env.subscribers().create(&from_value(ada)?)?;
 ///
 /// // What is left out stays, and null clears.
 /// let update = from_value(json!({ "email": null }))?;
-/// let ada = env.subscribers().update(&ada.subscriber_id, update)?;
+/// let ada = env.subscribers().update("ada", &update)?;
 /// assert_eq!(ada.profile.first_name.as_deref(), Some("Ada"));
 /// assert_eq!(ada.profile.email, None);
 /// # Ok(())
@@ -43,33 +44,28 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if there is one of that id; [`Error::Invalid`], if an integration has
+    /// [`Error::Conflict`] if there is one of that id; [`Error::Invalid`] if an integration has
     /// more than 100 device tokens.
-    pub fn create(&self, create: SubscriberCreate) -> Result<Subscriber> {
-        self.scope.write("subscribers.create", &create, |txn, now| {
+    pub fn create(&self, create: &SubscriberCreate) -> Result<Subscriber> {
+        self.scope.write("subscribers.create", create, |tx| {
             create.profile.check()?;
-            let id = &create.subscriber_id;
-            let key = layout::subscriber(self.scope.environment_id(), id);
-            if txn.contains(Table::Subscribers, &key)? {
-                return Err(Error::conflict(Entity::Subscriber, id));
+            let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
+            if tx.contains(Table::Subscribers, &key)? {
+                return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
             }
-            let id = self.scope.id(now);
-            let subscriber = Subscriber::new(id, &self.scope.home, create.clone(), now);
-            txn.insert(&subscriber)?;
-            Ok(subscriber)
+            insert(tx, create)
         })
     }
 
-    /// Creates a subscriber, or gives the one of that id what is said here. What is not said
-    /// stays.
+    /// Creates a subscriber, or changes the one of that id. A field that is absent stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if an integration has more than 100 device tokens.
-    pub fn upsert(&self, create: SubscriberCreate) -> Result<Subscriber> {
-        self.scope.write("subscribers.upsert", &create, |txn, now| {
+    /// [`Error::Invalid`] if an integration has more than 100 device tokens.
+    pub fn upsert(&self, create: &SubscriberCreate) -> Result<Subscriber> {
+        self.scope.write("subscribers.upsert", create, |tx| {
             create.profile.check()?;
-            upsert(self.scope, txn, create.clone(), now)
+            upsert(tx, create)
         })
     }
 
@@ -77,16 +73,26 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, id: &SubscriberId) -> Result<Subscriber> {
-        self.scope.read(|snapshot| get(self.scope, snapshot, id))
+    /// [`Error::NotFound`] if there is none.
+    pub fn get(&self, id: impl IntoChecked<SubscriberId>) -> Result<Subscriber> {
+        let id = id.into_checked()?;
+        self.look_up(&id)?.ok_or_else(|| missing(&id))
+    }
+
+    /// The subscriber of that id. Returns `None` if there is none.
+    pub fn find(&self, id: impl IntoChecked<SubscriberId>) -> Result<Option<Subscriber>> {
+        self.look_up(&id.into_checked()?)
+    }
+
+    fn look_up(&self, id: &SubscriberId) -> Result<Option<Subscriber>> {
+        self.scope.read(|view| find(view, id))
     }
 
     /// A page of the subscribers, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
         let request =
             query.page.check(self.scope.list_id(Table::Subscribers), SubscriberQuery::ORDERS)?;
@@ -98,37 +104,49 @@ impl Subscribers<'_> {
         };
         let shows = |subscriber: &Subscriber| query.shows(subscriber);
         let list = List::new(table, [prefix]).of_records(query.is_narrow(), &shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+        self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
-    /// Changes what is said about a subscriber. A field that is kept stays, one that is cleared is
-    /// gone, and custom data is replaced as a whole.
+    /// Changes a subscriber. A field that is kept stays, one that is cleared is removed, and custom
+    /// data is replaced as a whole.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber.
-    pub fn update(&self, id: &SubscriberId, update: SubscriberUpdate) -> Result<Subscriber> {
-        self.scope.write("subscribers.update", (id, &update), |txn, now| {
-            let before = get(self.scope, &*txn, id)?;
-            let after = before.with_profile(before.profile.updated(update.clone()), now);
-            txn.replace(&before, &after)?;
+    /// [`Error::NotFound`] if there is no such subscriber.
+    pub fn update(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        update: &SubscriberUpdate,
+    ) -> Result<Subscriber> {
+        self.change(&id.into_checked()?, update)
+    }
+
+    fn change(&self, id: &SubscriberId, update: &SubscriberUpdate) -> Result<Subscriber> {
+        self.scope.write("subscribers.update", (id, update), |tx| {
+            let before = get(tx, id)?;
+            let after = before.with_profile(before.profile.updated(update.clone()), tx.now());
+            tx.replace(&before, &after)?;
             Ok(after)
         })
     }
 
     /// Deletes a subscriber, with its messages, its preferences, its subscriptions, its channel
-    /// connections and its channel endpoints. What is on its way to it is not sent any more; the
-    /// activity list keeps what has happened.
+    /// connections and its channel endpoints. Messages on their way to it are not sent any more.
+    /// The activity list keeps its notifications.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber.
-    pub fn delete(&self, id: &SubscriberId) -> Result<()> {
-        let environment = self.scope.environment_id();
-        self.scope.write_in_steps("subscribers.delete", id, (), |txn, _, ()| {
-            let subscriber = get(self.scope, &*txn, id)?;
-            let integrations = integrations::all(&self.scope.home, &*txn)?;
-            let mut cascade = Cascade::new(txn);
+    /// [`Error::NotFound`] if there is no such subscriber.
+    pub fn delete(&self, id: impl IntoChecked<SubscriberId>) -> Result<()> {
+        self.remove(&id.into_checked()?)
+    }
+
+    fn remove(&self, id: &SubscriberId) -> Result<()> {
+        self.scope.write_in_steps("subscribers.delete", id, (), |tx, ()| {
+            let environment = tx.environment_id();
+            let subscriber = get(tx, id)?;
+            let integrations = integrations::all(tx)?;
+            let mut cascade = Cascade::new(tx);
             let messages = layout::messages(environment, subscriber.id);
             cascade.remove::<Message>(Table::Messages, &messages)?;
             let preferences = layout::preferences(environment, subscriber.id);
@@ -138,43 +156,39 @@ impl Subscribers<'_> {
             for integration in integrations {
                 integrations::remove_dependents(&mut cascade, &integration, Some(id))?;
             }
-            cascade.then(|txn| Ok(txn.remove(&subscriber)?))
+            cascade.then(|tx| Ok(tx.remove(&subscriber)?))
         })
     }
 }
 
 /// The subscriber of that id.
-pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, id: &SubscriberId) -> Result<Subscriber> {
-    find(scope, snapshot, id)?.ok_or_else(|| Error::not_found(Entity::Subscriber, id))
+pub(crate) fn get(view: &dyn View, id: &SubscriberId) -> Result<Subscriber> {
+    find(view, id)?.ok_or_else(|| missing(id))
 }
 
-/// The subscriber of that id, if there is one.
-pub(crate) fn find(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    id: &SubscriberId,
-) -> Result<Option<Subscriber>> {
-    Ok(snapshot.find(&layout::subscriber(scope.environment_id(), id))?)
+/// The subscriber of that id. Returns `None` if there is none.
+pub(crate) fn find(view: &dyn View, id: &SubscriberId) -> Result<Option<Subscriber>> {
+    Ok(view.find(&layout::subscriber(view.environment_id(), id))?)
 }
 
-/// The subscriber of that id, created or given what is said here.
-pub(crate) fn upsert(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    create: SubscriberCreate,
-    now: Timestamp,
-) -> Result<Subscriber> {
-    let key = layout::subscriber(scope.environment_id(), &create.subscriber_id);
-    let Some(before) = txn.find::<Subscriber>(&key)? else {
-        let subscriber = Subscriber::new(scope.id(now), &scope.home, create, now);
-        txn.insert(&subscriber)?;
-        return Ok(subscriber);
-    };
+/// Creates a subscriber, or changes the one of that id.
+pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
+    let Some(before) = find(tx, &create.subscriber_id)? else { return insert(tx, create) };
     if create.profile == Profile::default() {
         return Ok(before);
     }
-    let profile = before.profile.clone().superseded_by(create.profile);
-    let after = before.with_profile(profile, now);
-    txn.replace(&before, &after)?;
+    let profile = before.profile.clone().superseded_by(create.profile.clone());
+    let after = before.with_profile(profile, tx.now());
+    tx.replace(&before, &after)?;
     Ok(after)
+}
+
+fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
+    let subscriber = Subscriber::new(tx.id(), tx.home(), create.clone(), tx.now());
+    tx.insert(&subscriber)?;
+    Ok(subscriber)
+}
+
+fn missing(id: &SubscriberId) -> Error {
+    Error::not_found(Entity::Subscriber, id)
 }

@@ -1,13 +1,14 @@
 //! Operations on topics.
 
+use domain::convert::IntoChecked;
 use domain::ids::TopicKey;
 use domain::page::Page;
 use domain::subscription::Subscription;
-use domain::time::Timestamp;
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
-use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The topics of an environment, and the subscriptions in them.
@@ -17,14 +18,13 @@ use crate::{Entity, Error, Result, Scope};
 /// # use serde_json::{from_value, json};
 /// # use tidings::topic::TopicQuery;
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.subscribers().create(from_value(json!({ "subscriberId": "ada" }))?)?;
-/// # env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "price-drop", "name": "Price drop", "active": true,
 /// #     "steps": [{ "type": "in_app", "template": { "body": "{{ payload.price }}" } }],
 /// # }))?)?;
-/// let watchers = "product:4711".try_into()?;
-/// env.topics().subscribe(&watchers, &from_value(json!({
+/// env.topics().subscribe("product:4711", &from_value(json!({
 ///     "subscriptions": ["ada"],
 ///     "preferences": [{
 ///         "workflowId": "price-drop",
@@ -40,7 +40,7 @@ use crate::{Entity, Error, Result, Scope};
 ///     }))?)?;
 ///     assert_eq!(receipt.notifications.len(), recipients);
 /// }
-/// assert_eq!(env.topics().list(&TopicQuery::default())?.data[0].key, watchers);
+/// assert_eq!(env.topics().list(&TopicQuery::default())?.data[0].key.as_str(), "product:4711");
 /// # Ok(())
 /// # }
 /// ```
@@ -54,29 +54,29 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if there is one of that key; [`Error::Invalid`], if the name is empty,
+    /// [`Error::Conflict`] if there is one of that key; [`Error::Invalid`] if the name is empty,
     /// longer than 100 characters or not readable.
     pub fn create(&self, create: &TopicCreate) -> Result<Topic> {
-        self.scope.write("topics.create", create, |txn, now| {
+        self.scope.write("topics.create", create, |tx| {
             create.check()?;
-            if find(self.scope, &*txn, &create.key)?.is_some() {
+            if find(tx, &create.key)?.is_some() {
                 return Err(Error::conflict(Entity::Topic, &create.key));
             }
-            insert(self.scope, txn, create.clone(), now)
+            insert(tx, create.clone())
         })
     }
 
-    /// Creates a topic, or gives the one of that key what is said here. What is not said stays.
+    /// Creates a topic, or changes the one of that key. A field that is absent stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the name is empty, longer than 100 characters or not readable.
+    /// [`Error::Invalid`] if the name is empty, longer than 100 characters or not readable.
     pub fn upsert(&self, create: &TopicCreate) -> Result<Topic> {
-        self.scope.write("topics.upsert", create, |txn, now| {
+        self.scope.write("topics.upsert", create, |tx| {
             create.check()?;
-            match find(self.scope, &*txn, &create.key)? {
-                Some(before) => replace(txn, &before, create.to_update(), now),
-                None => insert(self.scope, txn, create.clone(), now),
+            match find(tx, &create.key)? {
+                Some(before) => replace(tx, &before, create.to_update()),
+                None => insert(tx, create.clone()),
             }
         })
     }
@@ -85,16 +85,26 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, key: &TopicKey) -> Result<Topic> {
-        self.scope.read(|snapshot| get(self.scope, snapshot, key))
+    /// [`Error::NotFound`] if there is none.
+    pub fn get(&self, key: impl IntoChecked<TopicKey>) -> Result<Topic> {
+        let key = key.into_checked()?;
+        self.look_up(&key)?.ok_or_else(|| missing(&key))
+    }
+
+    /// The topic of that key. Returns `None` if there is none.
+    pub fn find(&self, key: impl IntoChecked<TopicKey>) -> Result<Option<Topic>> {
+        self.look_up(&key.into_checked()?)
+    }
+
+    fn look_up(&self, key: &TopicKey) -> Result<Option<Topic>> {
+        self.scope.read(|view| find(view, key))
     }
 
     /// A page of the topics, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &TopicQuery) -> Result<Page<Topic>> {
         let request = query.page.check(self.scope.list_id(Table::Topics), TopicQuery::ORDERS)?;
         let prefix = layout::topic_list(self.scope.environment_id(), request.order_by);
@@ -104,20 +114,24 @@ impl Topics<'_> {
             search.as_ref().zip(topic).is_some_and(|(search, topic)| search.finds(topic))
         };
         let list = List::new(Table::TopicLists, [prefix]).of_texts(search.is_some(), &finds);
-        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+        self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
     /// Renames a topic. Its key stays.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic; [`Error::Invalid`], if the name is empty,
+    /// [`Error::NotFound`] if there is no such topic; [`Error::Invalid`] if the name is empty,
     /// longer than 100 characters or not readable.
-    pub fn update(&self, key: &TopicKey, update: &TopicUpdate) -> Result<Topic> {
-        self.scope.write("topics.update", (key, update), |txn, now| {
+    pub fn update(&self, key: impl IntoChecked<TopicKey>, update: &TopicUpdate) -> Result<Topic> {
+        self.rename(&key.into_checked()?, update)
+    }
+
+    fn rename(&self, key: &TopicKey, update: &TopicUpdate) -> Result<Topic> {
+        self.scope.write("topics.update", (key, update), |tx| {
             update.check()?;
-            let before = get(self.scope, &*txn, key)?;
-            replace(txn, &before, update.clone(), now)
+            let before = get(tx, key)?;
+            replace(tx, &before, update.clone())
         })
     }
 
@@ -125,51 +139,45 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic.
-    pub fn delete(&self, key: &TopicKey) -> Result<()> {
-        self.scope.write_in_steps("topics.delete", key, (), |txn, _, ()| {
-            let topic = get(self.scope, &*txn, key)?;
-            let mut cascade = Cascade::new(txn);
+    /// [`Error::NotFound`] if there is no such topic.
+    pub fn delete(&self, key: impl IntoChecked<TopicKey>) -> Result<()> {
+        self.remove(&key.into_checked()?)
+    }
+
+    fn remove(&self, key: &TopicKey) -> Result<()> {
+        self.scope.write_in_steps("topics.delete", key, (), |tx, ()| {
+            let topic = get(tx, key)?;
+            let mut cascade = Cascade::new(tx);
             let subscriptions = layout::subscriptions(topic.environment_id, topic.id);
             cascade.remove::<Subscription>(Table::Subscriptions, &subscriptions)?;
-            cascade.then(|txn| Ok(txn.remove(&topic)?))
+            cascade.then(|tx| Ok(tx.remove(&topic)?))
         })
     }
 }
 
 /// The topic of that key.
-pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, key: &TopicKey) -> Result<Topic> {
-    find(scope, snapshot, key)?.ok_or_else(|| Error::not_found(Entity::Topic, key))
+pub(crate) fn get(view: &dyn View, key: &TopicKey) -> Result<Topic> {
+    find(view, key)?.ok_or_else(|| missing(key))
 }
 
-/// The topic of that key, if there is one.
-pub(crate) fn find(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    key: &TopicKey,
-) -> Result<Option<Topic>> {
-    Ok(snapshot.find(&layout::topic(scope.environment_id(), key))?)
+/// The topic of that key. Returns `None` if there is none.
+pub(crate) fn find(view: &dyn View, key: &TopicKey) -> Result<Option<Topic>> {
+    Ok(view.find(&layout::topic(view.environment_id(), key))?)
 }
 
-/// A new topic under a key that is free.
-pub(crate) fn insert(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    create: TopicCreate,
-    now: Timestamp,
-) -> Result<Topic> {
-    let topic = Topic::new(scope.id(now), &scope.home, create, now);
-    txn.insert(&topic)?;
+/// Creates a topic under a key that is free.
+pub(crate) fn insert(tx: &mut Tx<'_>, create: TopicCreate) -> Result<Topic> {
+    let topic = Topic::new(tx.id(), tx.home(), create, tx.now());
+    tx.insert(&topic)?;
     Ok(topic)
 }
 
-fn replace(
-    txn: &mut dyn Transaction,
-    before: &Topic,
-    update: TopicUpdate,
-    now: Timestamp,
-) -> Result<Topic> {
-    let after = before.updated(update, now);
-    txn.replace(before, &after)?;
+fn replace(tx: &mut Tx<'_>, before: &Topic, update: TopicUpdate) -> Result<Topic> {
+    let after = before.updated(update, tx.now());
+    tx.replace(before, &after)?;
     Ok(after)
+}
+
+fn missing(key: &TopicKey) -> Error {
+    Error::not_found(Entity::Topic, key)
 }

@@ -1,21 +1,21 @@
 //! Operations on translations.
 
 use domain::contact::Locale;
-use domain::environment::Home;
+use domain::convert::IntoChecked;
 use domain::ids::EnvironmentId;
 use domain::json::Object;
 use domain::page::Page;
-use domain::time::Timestamp;
 use domain::translation::{
     ImportResult, Resource, ResourceType, Translation, TranslationGroup, TranslationImport,
     TranslationQuery, TranslationUpsert,
 };
 use serde_json::Value;
-use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
 use crate::resources::{layouts, workflows};
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The translations of an environment.
@@ -25,11 +25,10 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use tidings::contact::Locale;
 /// # use tidings::translation::{Resource, ResourceType};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.workflows().create(serde_json::from_str(
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.workflows().create(&serde_json::from_str(
 /// #     r#"{ "workflowId": "greeting", "name": "Greeting", "steps": [] }"#)?)?;
 /// let imported = env.translations().import(&serde_json::from_str(
 ///     r#"{ "locale": "de-DE", "masterJson": { "workflows": {
@@ -39,7 +38,7 @@ use crate::{Entity, Error, Result, Scope};
 /// assert_eq!(imported.failed, ["farewell"]);
 ///
 /// let greeting = Resource::workflow(&"greeting".try_into()?);
-/// let german = env.translations().get(&greeting, &Locale::new("de_DE")?)?;
+/// let german = env.translations().get(&greeting, "de_DE")?;
 /// assert_eq!(german.content["hello"], "Hallo {{ payload.name }}!");
 /// # Ok(())
 /// # }
@@ -54,31 +53,28 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such resource; [`Error::Invalid`] with the way to it, if
+    /// [`Error::NotFound`] if there is no such resource; [`Error::Invalid`] with the way to it if
     /// the content holds anything but texts by their names, or is larger than 1 MiB.
     pub fn upsert(&self, upsert: &TranslationUpsert) -> Result<Translation> {
-        self.scope.write("translations.upsert", upsert, |txn, now| {
-            put(self.scope, txn, upsert.clone(), now)
-        })
+        self.scope.write("translations.upsert", upsert, |tx| put(tx, upsert.clone()))
     }
 
-    /// Stores the texts of many resources in one language, each in a transaction of its own, and
-    /// says for which of them that worked.
+    /// Stores the texts of many resources in one language, each in a transaction of its own. The
+    /// result names the resources that were stored, and those that were refused.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if there are more than 1,000 resources.
+    /// [`Error::Invalid`] if there are more than 1,000 resources.
     pub fn import(&self, import: &TranslationImport) -> Result<ImportResult> {
         let start = Import::default();
-        self.scope.write_in_steps("translations.import", import, start, |txn, now, done| {
+        self.scope.write_in_steps("translations.import", import, start, |tx, done| {
             import.check()?;
             let mut resources = import.resources().skip(done.count());
             let Some((resource, content)) = resources.next() else {
                 return Ok(Step::Done(done.clone().result()));
             };
             let id = resource.resource_id.clone();
-            let locale = import.locale.clone();
-            let done = match import_one(self.scope, txn, (resource, locale), content, now) {
+            let done = match import_one(tx, resource, &import.locale, content) {
                 Ok(()) => done.clone().with(id),
                 Err(Error::Store(error)) => return Err(error.into()),
                 Err(_) => done.clone().without(id),
@@ -92,34 +88,57 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such resource, or no such translation of it.
-    pub fn get(&self, resource: &Resource, locale: &Locale) -> Result<Translation> {
-        self.scope.read(|snapshot| find(self.scope, snapshot, resource, locale))
+    /// [`Error::NotFound`] if there is no such resource, or no such translation of it.
+    pub fn get(
+        &self,
+        resource: &Resource,
+        locale: impl IntoChecked<Locale>,
+    ) -> Result<Translation> {
+        let locale = locale.into_checked()?;
+        self.scope.read(|view| get(view, &known(view, resource)?, &locale))
+    }
+
+    /// The texts of a resource in one language. Returns `None` if there are none, or no such
+    /// resource.
+    pub fn find(
+        &self,
+        resource: &Resource,
+        locale: impl IntoChecked<Locale>,
+    ) -> Result<Option<Translation>> {
+        let locale = locale.into_checked()?;
+        self.scope.read(|view| match find_known(view, resource)? {
+            Some(resource) => find(view, &resource, &locale),
+            None => Ok(None),
+        })
     }
 
     /// A page of the translations, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &TranslationQuery) -> Result<Page<Translation>> {
         let request =
             query.page.check(self.scope.list_id(Table::Translations), TranslationQuery::ORDERS)?;
         let prefix = layout::translation_ids(self.scope.environment_id());
         let shows = |translation: &Translation| query.shows(translation);
         let list = List::new(Table::TranslationIds, [prefix]).of_records(query.is_narrow(), &shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+        self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
-    /// Deletes the texts of a resource in one language. Its group stays, also without any.
+    /// Deletes the texts of a resource in one language. Its group stays, even if it is empty.
     ///
     /// # Errors
     ///
     /// As [`get`](Self::get).
-    pub fn delete(&self, resource: &Resource, locale: &Locale) -> Result<()> {
-        self.scope.write("translations.delete", (resource, locale), |txn, _| {
-            let translation = find(self.scope, &*txn, resource, locale)?;
-            Ok(txn.remove(&translation)?)
+    pub fn delete(&self, resource: &Resource, locale: impl IntoChecked<Locale>) -> Result<()> {
+        self.remove(resource, &locale.into_checked()?)
+    }
+
+    fn remove(&self, resource: &Resource, locale: &Locale) -> Result<()> {
+        self.scope.write("translations.delete", (resource, locale), |tx| {
+            let translation = get(tx, &known(tx, resource)?, locale)?;
+            Ok(tx.remove(&translation)?)
         })
     }
 
@@ -127,25 +146,25 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such resource, or if it is not translated.
+    /// [`Error::NotFound`] if there is no such resource, or if it is not translated.
     pub fn delete_group(&self, resource: &Resource) -> Result<()> {
-        let environment = self.scope.environment_id();
-        self.scope.write_in_steps("translations.delete_group", resource, (), |txn, now, ()| {
-            let resource = known(self.scope, &*txn, resource)?;
+        self.scope.write_in_steps("translations.delete_group", resource, (), |tx, ()| {
+            let environment = tx.environment_id();
+            let resource = known(tx, resource)?;
             let key = layout::translation_group(environment, &resource);
-            let group: Option<TranslationGroup> = txn.find(&key)?;
+            let group: Option<TranslationGroup> = tx.find(&key)?;
             let missing = || Error::not_found(Entity::TranslationGroup, name(&resource));
             let group = group.ok_or_else(missing)?;
-            let mut cascade = Cascade::new(txn);
+            let mut cascade = Cascade::new(tx);
             let translations = layout::translations(environment, &resource);
             cascade.remove::<Translation>(Table::Translations, &translations)?;
-            // The group goes last, for without it there would be nothing to go on with.
-            cascade.then(|txn| {
-                txn.remove(&group)?;
+            // The group goes last, because a deletion that was interrupted goes on from it.
+            cascade.then(|tx| {
+                tx.remove(&group)?;
                 let id = &resource.resource_id;
                 match resource.resource_type {
-                    ResourceType::Workflow => workflows::stop_translating(self.scope, txn, id, now),
-                    ResourceType::Layout => layouts::stop_translating(self.scope, txn, id, now),
+                    ResourceType::Workflow => workflows::stop_translating(tx, id),
+                    ResourceType::Layout => layouts::stop_translating(tx, id),
                 }
             })
         })
@@ -179,24 +198,19 @@ impl Import {
     }
 }
 
-/// The group of a resource that is to be translated, created if need be.
-pub(crate) fn ensure_group(
-    home: &Home,
-    txn: &mut dyn Transaction,
-    resource: Resource,
-    now: Timestamp,
-) -> Result<()> {
-    let key = layout::translation_group(home.environment_id, &resource);
-    if txn.contains(Table::TranslationGroups, &key)? {
+/// Creates the group of a resource that is to be translated, unless it is there.
+pub(crate) fn ensure_group(tx: &mut Tx<'_>, resource: Resource) -> Result<()> {
+    let environment_id = tx.environment_id();
+    let key = layout::translation_group(environment_id, &resource);
+    if tx.contains(Table::TranslationGroups, &key)? {
         return Ok(());
     }
-    let environment_id = home.environment_id;
-    Ok(txn.insert(&TranslationGroup { environment_id, resource, created_at: now })?)
+    Ok(tx.insert(&TranslationGroup { environment_id, resource, created_at: tx.now() })?)
 }
 
 /// Removes the group of a resource, with its translations.
 pub(crate) fn remove_group(
-    cascade: &mut Cascade<'_>,
+    cascade: &mut Cascade<'_, '_>,
     environment: EnvironmentId,
     resource: &Resource,
 ) -> Result<()> {
@@ -205,61 +219,57 @@ pub(crate) fn remove_group(
     cascade.remove::<TranslationGroup>(Table::TranslationGroups, &prefix)
 }
 
-fn import_one(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    (resource, locale): (Resource, Locale),
-    content: &Value,
-    now: Timestamp,
-) -> Result<()> {
+fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Value) -> Result<()> {
     let content = Object::try_from(content.clone())?;
-    put(scope, txn, TranslationUpsert { resource, locale, content }, now).map(drop)
+    put(tx, TranslationUpsert { resource, locale: locale.clone(), content }).map(drop)
 }
 
-fn put(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    upsert: TranslationUpsert,
-    now: Timestamp,
-) -> Result<Translation> {
+fn put(tx: &mut Tx<'_>, upsert: TranslationUpsert) -> Result<Translation> {
     Translation::check_content(&upsert.content)?;
-    let upsert = TranslationUpsert { resource: known(scope, &*txn, &upsert.resource)?, ..upsert };
-    ensure_group(&scope.home, txn, upsert.resource.clone(), now)?;
-    let key = layout::translation(scope.environment_id(), &upsert.resource, &upsert.locale);
-    let Some(before) = txn.find::<Translation>(&key)? else {
-        let translation = Translation::new(scope.id(now), &scope.home, upsert, now);
-        txn.insert(&translation)?;
+    let upsert = TranslationUpsert { resource: known(tx, &upsert.resource)?, ..upsert };
+    ensure_group(tx, upsert.resource.clone())?;
+    let Some(before) = find(tx, &upsert.resource, &upsert.locale)? else {
+        let translation = Translation::new(tx.id(), tx.home(), upsert, tx.now());
+        tx.insert(&translation)?;
         return Ok(translation);
     };
-    let after = before.with_content(upsert.content, now);
-    txn.replace(&before, &after)?;
+    let after = before.with_content(upsert.content, tx.now());
+    tx.replace(&before, &after)?;
     Ok(after)
 }
 
-// The resource, by its identifier.
-fn known(scope: &Scope, snapshot: &dyn Snapshot, resource: &Resource) -> Result<Resource> {
-    let id = &resource.resource_id;
-    match resource.resource_type {
-        ResourceType::Workflow => {
-            Ok(Resource::workflow(workflows::get(scope, snapshot, id)?.identifier()))
-        }
-        ResourceType::Layout => Ok(Resource::layout(&layouts::get(scope, snapshot, id)?.layout_id)),
-    }
+// The resource by its identifier.
+fn known(view: &dyn View, resource: &Resource) -> Result<Resource> {
+    let entity = match resource.resource_type {
+        ResourceType::Workflow => Entity::Workflow,
+        ResourceType::Layout => Entity::Layout,
+    };
+    let missing = || Error::not_found(entity, &resource.resource_id);
+    find_known(view, resource)?.ok_or_else(missing)
 }
 
-fn find(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    resource: &Resource,
-    locale: &Locale,
-) -> Result<Translation> {
-    let resource = known(scope, snapshot, resource)?;
-    let key = layout::translation(scope.environment_id(), &resource, locale);
+fn find_known(view: &dyn View, resource: &Resource) -> Result<Option<Resource>> {
+    let id = &resource.resource_id;
+    Ok(match resource.resource_type {
+        ResourceType::Workflow => {
+            workflows::find(view, id)?.map(|workflow| Resource::workflow(workflow.identifier()))
+        }
+        ResourceType::Layout => {
+            layouts::find(view, id)?.map(|layout| Resource::layout(&layout.layout_id))
+        }
+    })
+}
+
+fn get(view: &dyn View, resource: &Resource, locale: &Locale) -> Result<Translation> {
     let missing = || {
-        let name = format!("{}/{}", name(&resource), locale.as_str());
+        let name = format!("{}/{}", name(resource), locale.as_str());
         Error::not_found(Entity::Translation, name)
     };
-    snapshot.find(&key)?.ok_or_else(missing)
+    find(view, resource, locale)?.ok_or_else(missing)
+}
+
+fn find(view: &dyn View, resource: &Resource, locale: &Locale) -> Result<Option<Translation>> {
+    Ok(view.find(&layout::translation(view.environment_id(), resource, locale))?)
 }
 
 fn name(resource: &Resource) -> String {

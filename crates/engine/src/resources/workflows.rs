@@ -3,13 +3,13 @@
 use domain::ids::{WorkflowId, WorkflowIdentifier};
 use domain::page::Page;
 use domain::preference::SubscriberPreference;
-use domain::time::Timestamp;
 use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{List, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{List, ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::resources::translations;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The workflows of an environment. A workflow is named by its identifier, its id or its slug.
@@ -18,8 +18,8 @@ use crate::{Entity, Error, Result, Scope};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{from_value, json};
 /// # let engine = tidings::Engine::in_memory();
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// let greeting = env.workflows().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// let greeting = env.workflows().create(&from_value(json!({
 ///     "workflowId": "greeting",
 ///     "name": "Greeting",
 ///     "active": true,
@@ -41,18 +41,17 @@ impl Workflows<'_> {
     ///
     /// [`Error::Invalid`] with the way to the field, if a step cannot be run or a template does
     /// not compile; [`Error::Conflict`], if the identifier is taken.
-    pub fn create(&self, create: WorkflowCreate) -> Result<Workflow> {
-        let home = &self.scope.home;
-        self.scope.write("workflows.create", &create, |txn, now| {
-            let (id, step_ids) = (self.scope.id(now), || self.step_ids(now));
-            let workflow = Workflow::new(id, home, create.clone(), step_ids, now)?;
+    pub fn create(&self, create: &WorkflowCreate) -> Result<Workflow> {
+        self.scope.write("workflows.create", create, |tx| {
+            let step_ids = || step_ids(tx);
+            let workflow = Workflow::new(tx.id(), tx.home(), create.clone(), step_ids, tx.now())?;
             let identifier = workflow.identifier();
-            let key = layout::workflow_identifier(home.environment_id, identifier);
-            if txn.contains(Table::WorkflowIdentifiers, &key)? {
+            let key = layout::workflow_identifier(tx.environment_id(), identifier);
+            if tx.contains(Table::WorkflowIdentifiers, &key)? {
                 return Err(Error::conflict(Entity::Workflow, identifier));
             }
-            txn.insert(&workflow)?;
-            self.translate(txn, &workflow, now)?;
+            tx.insert(&workflow)?;
+            translate(tx, &workflow)?;
             Ok(workflow)
         })
     }
@@ -61,23 +60,28 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
+    /// [`Error::NotFound`] if there is none.
     pub fn get(&self, name: &str) -> Result<Workflow> {
-        self.scope.read(|snapshot| get(self.scope, snapshot, name))
+        self.scope.read(|view| get(view, name))
+    }
+
+    /// The workflow of that name. Returns `None` if there is none.
+    pub fn find(&self, name: &str) -> Result<Option<Workflow>> {
+        self.scope.read(|view| find(view, name))
     }
 
     /// A page of the workflows, newest first unless the query says otherwise.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the page that the query asks for cannot be one.
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
         let request =
             query.page.check(self.scope.list_id(Table::Workflows), WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
         let shows = |workflow: &Workflow| query.shows(workflow);
         let list = List::new(Table::Workflows, [prefix]).of_records(query.is_narrow(), &shows);
-        self.scope.read(|snapshot| Ok(snapshot.page(&list, &request)?))
+        self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
     /// Changes a workflow. Its steps are replaced as a whole; those that name their id stay the
@@ -86,12 +90,12 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// As [`create`](Self::create), and [`Error::NotFound`], if there is no such workflow.
-    pub fn update(&self, name: &str, update: WorkflowUpdate) -> Result<Workflow> {
-        self.scope.write("workflows.update", (name, &update), |txn, now| {
-            let before = get(self.scope, &*txn, name)?;
-            let after = before.updated(update.clone(), || self.step_ids(now), now)?;
-            txn.replace(&before, &after)?;
-            self.translate(txn, &after, now)?;
+    pub fn update(&self, name: &str, update: &WorkflowUpdate) -> Result<Workflow> {
+        self.scope.write("workflows.update", (name, update), |tx| {
+            let before = get(tx, name)?;
+            let after = before.updated(update.clone(), || step_ids(tx), tx.now())?;
+            tx.replace(&before, &after)?;
+            translate(tx, &after)?;
             Ok(after)
         })
     }
@@ -103,78 +107,62 @@ impl Workflows<'_> {
     ///
     /// [`Error::NotFound`], if there is no such workflow.
     pub fn delete(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("workflows.delete", name, (), |txn, _, ()| {
-            let workflow = get(self.scope, &*txn, name)?;
-            let mut cascade = Cascade::new(txn);
+        self.scope.write_in_steps("workflows.delete", name, (), |tx, ()| {
+            let workflow = get(tx, name)?;
+            let mut cascade = Cascade::new(tx);
             let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
             cascade.remove::<SubscriberPreference>(Table::WorkflowPreferences, &preferences)?;
             let resource = Resource::workflow(workflow.identifier());
             translations::remove_group(&mut cascade, workflow.environment_id, &resource)?;
-            cascade.then(|txn| Ok(txn.remove(&workflow)?))
+            cascade.then(|tx| Ok(tx.remove(&workflow)?))
         })
-    }
-
-    fn translate(
-        &self,
-        txn: &mut dyn Transaction,
-        workflow: &Workflow,
-        now: Timestamp,
-    ) -> Result<()> {
-        if !workflow.is_translation_enabled {
-            return Ok(());
-        }
-        let resource = Resource::workflow(workflow.identifier());
-        translations::ensure_group(&self.scope.home, txn, resource, now)
-    }
-
-    fn step_ids(&self, now: Timestamp) -> StepIds {
-        (self.scope.id(now), self.scope.id(now))
     }
 }
 
 /// The workflow of that name.
-pub(crate) fn get(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Workflow> {
-    find(scope, snapshot, name)?.ok_or_else(|| Error::not_found(Entity::Workflow, name))
+pub(crate) fn get(view: &dyn View, name: &str) -> Result<Workflow> {
+    find(view, name)?.ok_or_else(|| Error::not_found(Entity::Workflow, name))
 }
 
-/// Notes that a workflow is not translated any more.
-pub(crate) fn stop_translating(
-    scope: &Scope,
-    txn: &mut dyn Transaction,
-    name: &str,
-    now: Timestamp,
-) -> Result<()> {
-    let before = get(scope, &*txn, name)?;
-    Ok(txn.replace(&before, &before.untranslated(now))?)
-}
-
-/// The workflow of that name, if there is one. An identifier that looks like an id or a slug is
-/// an identifier first.
-pub(crate) fn find(scope: &Scope, snapshot: &dyn Snapshot, name: &str) -> Result<Option<Workflow>> {
+/// The workflow of that name. Returns `None` if there is none. An identifier that looks like an id
+/// or a slug is an identifier first.
+pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Workflow>> {
     if let Ok(identifier) = WorkflowIdentifier::new(name)
-        && let Some(workflow) = find_by_identifier(scope, snapshot, &identifier)?
+        && let Some(workflow) = find_by_identifier(view, &identifier)?
     {
         return Ok(Some(workflow));
     }
     let id = name.parse().ok().or_else(|| Workflow::id_in_slug(name));
-    id.map_or(Ok(None), |id| find_by_id(scope, snapshot, id))
+    id.map_or(Ok(None), |id| find_by_id(view, id))
 }
 
-/// The workflow with that identifier, if there is one.
+/// The workflow with that identifier. Returns `None` if there is none.
 pub(crate) fn find_by_identifier(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
+    view: &dyn View,
     identifier: &WorkflowIdentifier,
 ) -> Result<Option<Workflow>> {
-    let key = layout::workflow_identifier(scope.environment_id(), identifier);
-    Ok(snapshot.find_by(Table::WorkflowIdentifiers, &key)?)
+    let key = layout::workflow_identifier(view.environment_id(), identifier);
+    Ok(view.find_by(Table::WorkflowIdentifiers, &key)?)
 }
 
-/// The workflow of that id, if there is one.
-pub(crate) fn find_by_id(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
-    id: WorkflowId,
-) -> Result<Option<Workflow>> {
-    Ok(snapshot.find(&layout::workflow(scope.environment_id(), id))?)
+/// The workflow of that id. Returns `None` if there is none.
+pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Workflow>> {
+    Ok(view.find(&layout::workflow(view.environment_id(), id))?)
+}
+
+/// Marks a workflow as not translated.
+pub(crate) fn stop_translating(tx: &mut Tx<'_>, name: &str) -> Result<()> {
+    let before = get(tx, name)?;
+    Ok(tx.replace(&before, &before.untranslated(tx.now()))?)
+}
+
+fn translate(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<()> {
+    if !workflow.is_translation_enabled {
+        return Ok(());
+    }
+    translations::ensure_group(tx, Resource::workflow(workflow.identifier()))
+}
+
+fn step_ids(tx: &Tx<'_>) -> StepIds {
+    (tx.id(), tx.id())
 }

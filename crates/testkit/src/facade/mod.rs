@@ -13,7 +13,7 @@ use domain::subscriber::SubscriberQuery;
 use domain::workflow::WorkflowQuery;
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
-use tidings::{Builder, Result, SeededEntropy};
+use tidings::{Builder, Result, SeededEntropy, SubscriberPreferences};
 
 use crate::interposed::Interposed;
 use crate::requests;
@@ -128,42 +128,42 @@ impl Process {
                 format!("{} {:?}", text(report), self.world.outbox.sent())
             }
             Op::CreateSubscriber(who, profile) => {
-                text(subscribers.create(profile.create(who, &self.integrations)))
+                text(subscribers.create(&profile.create(who, &self.integrations)))
             }
             Op::UpsertSubscriber(who, profile) => {
-                text(subscribers.upsert(profile.create(who, &self.integrations)))
+                text(subscribers.upsert(&profile.create(who, &self.integrations)))
             }
             Op::UpdateSubscriber(who, profile) => {
-                text(subscribers.update(&who.id(), profile.update()))
+                text(subscribers.update(&who.id(), &profile.update()))
             }
             Op::DeleteSubscriber(who) => text(subscribers.delete(&who.id())),
-            Op::CreateWorkflow(which, shape) => text(env.workflows().create(shape.create(which))),
+            Op::CreateWorkflow(which, shape) => text(env.workflows().create(&shape.create(which))),
             Op::UpdateWorkflow(which, shape) => {
-                text(env.workflows().update(which.name(), shape.update()))
+                text(env.workflows().update(which.name(), &shape.update()))
             }
             Op::DeleteWorkflow(which) => text(env.workflows().delete(which.name())),
             Op::CreateIntegration(account) => {
-                let created = env.integrations().create(account.create());
+                let created = env.integrations().create(&account.create());
                 self.integrations.extend(created.as_ref().map(|integration| integration.id));
                 text(created)
             }
             Op::UpdateIntegration(at, account) => {
-                self.on_integration(at, |id| text(env.integrations().update(id, account.update())))
+                self.on_integration(at, |id| text(env.integrations().update(id, &account.update())))
             }
             Op::SetPrimary(at) => {
                 self.on_integration(at, |id| text(env.integrations().set_primary(id)))
             }
             Op::DeleteIntegration(at, promote) => self.on_integration(at, |id| {
-                text(env.integrations().delete(id, IntegrationDelete { promote }))
+                text(env.integrations().delete(id, &IntegrationDelete { promote }))
             }),
-            Op::Prefer(who, one, two, word, about) => {
-                text(env.preferences(&who.id()).update_bulk(&word.bulk(&[one, two], about)))
-            }
+            Op::Prefer(who, one, two, word, about) => text(self.prefer(who, |preferences| {
+                preferences.update_bulk(&word.bulk(&[one, two], about))
+            })),
             Op::PreferGlobally(who, word, about) => {
-                text(env.preferences(&who.id()).update_global(&word.global(about)))
+                text(self.prefer(who, |preferences| preferences.update_global(&word.global(about))))
             }
             Op::CreateEnvironment(name) => {
-                text(self.world.organization.environments().create(inputs::environment(name)))
+                text(self.world.organization.environments().create(&inputs::environment(name)))
             }
             Op::Look(who) => self.look(who),
             Op::Refuse(refusal) => {
@@ -198,6 +198,14 @@ impl Process {
         text(messages.mark_as(&who.id(), &ids, mark))
     }
 
+    fn prefer<T>(
+        &self,
+        who: Who,
+        operation: impl FnOnce(&SubscriberPreferences<'_>) -> Result<T>,
+    ) -> Result<T> {
+        operation(&self.world.env.preferences(&who.id())?)
+    }
+
     fn on_integration(&self, at: u8, operation: impl FnOnce(IntegrationId) -> String) -> String {
         let known = usize::from(at).checked_rem(self.integrations.len());
         known.map_or_else(String::new, |at| operation(self.integrations[at]))
@@ -212,15 +220,16 @@ impl Process {
         };
         let subscribers = SubscriberQuery::default().page(page.clone());
         let workflows = WorkflowQuery::default().page(page);
+        let inbox = env.inbox(&id).expect("the id is one");
         [
             text(env.subscribers().get(&id)),
             text(env.subscribers().list(&subscribers)),
             text(env.workflows().list(&workflows)),
             text(env.integrations().list_active()),
             text(env.messages().list(&id, &MessageQuery::default())),
-            text(env.inbox(&id).list(&MessageQuery::default())),
-            text(env.inbox(&id).counts()),
-            text(env.preferences(&id).get(&PreferencesQuery::default())),
+            text(inbox.list(&MessageQuery::default())),
+            text(inbox.counts()),
+            text(self.prefer(who, |preferences| preferences.get(&PreferencesQuery::default()))),
             text(env.notifications().list(&NotificationQuery {
                 subscriber_ids: vec![id.clone()],
                 ..NotificationQuery::default()

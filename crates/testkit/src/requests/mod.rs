@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use arbitrary::{Result as Made, Unstructured};
-use domain::ids::{IdempotencyKey, SubscriberId};
+use domain::ids::IdempotencyKey;
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::Table;
-use tidings::{Engine, Entity, Error, Scope};
+use tidings::{Engine, Entity, Error, Inbox, Scope, SubscriberPreferences};
 
 use crate::json;
 use crate::seeded;
@@ -137,7 +137,7 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
     let (env, parts) = match parts {
         [Value::String(once), key, parts @ ..] if once == "idempotent" => {
             let key: IdempotencyKey = Arguments(std::slice::from_ref(key)).get(0)?;
-            (&env.idempotent(key), parts)
+            (&env.idempotent(key).map_err(Refusal::By)?, parts)
         }
         parts => (env, parts),
     };
@@ -169,7 +169,7 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
                 said(opened.map(|scope| scope.environment_id()))
             }
             "environment" => {
-                said(engine.environment(arguments.get(0)?).map(|scope| scope.environment_id()))
+                said(engine.environment(arguments.name(0)?).map(|scope| scope.environment_id()))
             }
             _ => unknown(),
         },
@@ -179,32 +179,32 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
 
 fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
     match (group, operation) {
-        ("environments", "create") => said(env.environments().create(given.get(0)?)),
+        ("environments", "create") => said(env.environments().create(&given.get(0)?)),
         ("environments", "list") => said(env.environments().list()),
-        ("subscribers", "create") => said(env.subscribers().create(given.get(0)?)),
-        ("subscribers", "upsert") => said(env.subscribers().upsert(given.get(0)?)),
-        ("subscribers", "get") => said(env.subscribers().get(&given.get(0)?)),
+        ("subscribers", "create") => said(env.subscribers().create(&given.get(0)?)),
+        ("subscribers", "upsert") => said(env.subscribers().upsert(&given.get(0)?)),
+        ("subscribers", "get") => said(env.subscribers().get(given.name(0)?)),
         ("subscribers", "list") => said(env.subscribers().list(&given.get(0)?)),
-        ("subscribers", "update") => said(env.subscribers().update(&given.get(0)?, given.get(1)?)),
-        ("subscribers", "delete") => said(env.subscribers().delete(&given.get(0)?)),
-        ("workflows", "create") => said(env.workflows().create(given.get(0)?)),
+        ("subscribers", "update") => said(env.subscribers().update(given.name(0)?, &given.get(1)?)),
+        ("subscribers", "delete") => said(env.subscribers().delete(given.name(0)?)),
+        ("workflows", "create") => said(env.workflows().create(&given.get(0)?)),
         ("workflows", "get") => said(env.workflows().get(&given.get::<String>(0)?)),
         ("workflows", "list") => said(env.workflows().list(&given.get(0)?)),
         ("workflows", "update") => {
-            said(env.workflows().update(&given.get::<String>(0)?, given.get(1)?))
+            said(env.workflows().update(&given.get::<String>(0)?, &given.get(1)?))
         }
         ("workflows", "delete") => said(env.workflows().delete(&given.get::<String>(0)?)),
         ("contexts", "create") => said(env.contexts().create(&given.get(0)?)),
-        ("contexts", "get") => said(env.contexts().get(&given.context(0)?)),
+        ("contexts", "get") => said(env.contexts().get(given.name(0)?)),
         ("contexts", "list") => said(env.contexts().list(&given.get(0)?)),
-        ("contexts", "update") => said(env.contexts().update(&given.context(0)?, &given.get(1)?)),
-        ("contexts", "delete") => said(env.contexts().delete(&given.context(0)?)),
-        ("preferences", "get") => said(env.preferences(&given.get(0)?).get(&given.get(1)?)),
+        ("contexts", "update") => said(env.contexts().update(given.name(0)?, &given.get(1)?)),
+        ("contexts", "delete") => said(env.contexts().delete(given.name(0)?)),
+        ("preferences", "get") => said(preferences(env, given)?.get(&given.get(1)?)),
         ("preferences", "update_bulk") => {
-            said(env.preferences(&given.get(0)?).update_bulk(&given.get(1)?))
+            said(preferences(env, given)?.update_bulk(&given.get(1)?))
         }
         ("preferences", "update_global") => {
-            said(env.preferences(&given.get(0)?).update_global(&given.get(1)?))
+            said(preferences(env, given)?.update_global(&given.get(1)?))
         }
         _ => unknown(),
     }
@@ -214,27 +214,27 @@ fn channels(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
     let (integrations, connections) = (env.integrations(), env.channel_connections());
     let endpoints = env.channel_endpoints();
     match (group, operation) {
-        ("integrations", "create") => said(integrations.create(given.get(0)?)),
-        ("integrations", "get") => said(integrations.get(given.get(0)?)),
+        ("integrations", "create") => said(integrations.create(&given.get(0)?)),
+        ("integrations", "get") => said(integrations.get(given.name(0)?)),
         ("integrations", "list") => said(integrations.list()),
         ("integrations", "list_active") => said(integrations.list_active()),
-        ("integrations", "update") => said(integrations.update(given.get(0)?, given.get(1)?)),
-        ("integrations", "set_primary") => said(integrations.set_primary(given.get(0)?)),
+        ("integrations", "update") => said(integrations.update(given.name(0)?, &given.get(1)?)),
+        ("integrations", "set_primary") => said(integrations.set_primary(given.name(0)?)),
         ("integrations", "delete") => {
-            said(integrations.delete(given.get(0)?, given.get::<IntegrationDelete>(1)?))
+            said(integrations.delete(given.name(0)?, &given.get::<IntegrationDelete>(1)?))
         }
         ("channel_connections", "create") => said(connections.create(&given.get(0)?)),
-        ("channel_connections", "get") => said(connections.get(&given.get(0)?)),
+        ("channel_connections", "get") => said(connections.get(given.name(0)?)),
         ("channel_connections", "list") => said(connections.list(&given.get(0)?)),
         ("channel_connections", "update") => {
-            said(connections.update(&given.get(0)?, &given.get(1)?))
+            said(connections.update(given.name(0)?, &given.get(1)?))
         }
-        ("channel_connections", "delete") => said(connections.delete(&given.get(0)?)),
+        ("channel_connections", "delete") => said(connections.delete(given.name(0)?)),
         ("channel_endpoints", "create") => said(endpoints.create(&given.get(0)?)),
-        ("channel_endpoints", "get") => said(endpoints.get(&given.get(0)?)),
+        ("channel_endpoints", "get") => said(endpoints.get(given.name(0)?)),
         ("channel_endpoints", "list") => said(endpoints.list(&given.get(0)?)),
-        ("channel_endpoints", "update") => said(endpoints.update(&given.get(0)?, &given.get(1)?)),
-        ("channel_endpoints", "delete") => said(endpoints.delete(&given.get(0)?)),
+        ("channel_endpoints", "update") => said(endpoints.update(given.name(0)?, &given.get(1)?)),
+        ("channel_endpoints", "delete") => said(endpoints.delete(given.name(0)?)),
         _ => unknown(),
     }
 }
@@ -244,16 +244,16 @@ fn topics(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
     match operation {
         "create" => said(topics.create(&given.get(0)?)),
         "upsert" => said(topics.upsert(&given.get(0)?)),
-        "get" => said(topics.get(&given.get(0)?)),
+        "get" => said(topics.get(given.name(0)?)),
         "list" => said(topics.list(&given.get(0)?)),
-        "update" => said(topics.update(&given.get(0)?, &given.get(1)?)),
-        "delete" => said(topics.delete(&given.get(0)?)),
-        "subscribe" => said(topics.subscribe(&given.get(0)?, &given.get(1)?)),
-        "unsubscribe" => said(topics.unsubscribe(&given.get(0)?, &given.get(1)?)),
-        "subscription" => said(topics.subscription(&given.get(0)?, &given.get(1)?)),
-        "subscriptions" => said(topics.subscriptions(&given.get(0)?, &given.get(1)?)),
+        "update" => said(topics.update(given.name(0)?, &given.get(1)?)),
+        "delete" => said(topics.delete(given.name(0)?)),
+        "subscribe" => said(topics.subscribe(given.name(0)?, &given.get(1)?)),
+        "unsubscribe" => said(topics.unsubscribe(given.name(0)?, &given.get(1)?)),
+        "subscription" => said(topics.find_subscription(given.name(0)?, given.name(1)?)),
+        "subscriptions" => said(topics.subscriptions(given.name(0)?, &given.get(1)?)),
         "update_subscription" => {
-            said(topics.update_subscription(&given.get(0)?, &given.get(1)?, &given.get(2)?))
+            said(topics.update_subscription(given.name(0)?, given.name(1)?, &given.get(2)?))
         }
         _ => unknown(),
     }
@@ -262,15 +262,15 @@ fn topics(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
 fn translations(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
     let (layouts, translations) = (env.layouts(), env.translations());
     match (group, operation) {
-        ("layouts", "upsert") => said(layouts.upsert(given.get(0)?)),
+        ("layouts", "upsert") => said(layouts.upsert(&given.get(0)?)),
         ("layouts", "get") => said(layouts.get(&given.get::<String>(0)?)),
         ("layouts", "list") => said(layouts.list(&given.get(0)?)),
         ("layouts", "delete") => said(layouts.delete(&given.get::<String>(0)?)),
         ("translations", "upsert") => said(translations.upsert(&given.get(0)?)),
         ("translations", "import") => said(translations.import(&given.get(0)?)),
-        ("translations", "get") => said(translations.get(&given.get(0)?, &given.get(1)?)),
+        ("translations", "get") => said(translations.get(&given.get(0)?, given.name(1)?)),
         ("translations", "list") => said(translations.list(&given.get(0)?)),
-        ("translations", "delete") => said(translations.delete(&given.get(0)?, &given.get(1)?)),
+        ("translations", "delete") => said(translations.delete(&given.get(0)?, given.name(1)?)),
         ("translations", "delete_group") => said(translations.delete_group(&given.get(0)?)),
         _ => unknown(),
     }
@@ -280,10 +280,10 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
     match (group, operation) {
         ("events", "trigger") => said(env.events().trigger(&given.get(0)?)),
         ("events", "trigger_bulk") => said(env.events().trigger_bulk(&given.get::<Vec<_>>(0)?)),
-        ("notifications", "get") => said(env.notifications().get(given.get(0)?)),
+        ("notifications", "get") => said(env.notifications().get(given.name(0)?)),
         ("notifications", "list") => said(env.notifications().list(&given.get(0)?)),
         ("notifications", "count") => said(env.notifications().count(&given.get(0)?)),
-        ("notifications", "delete") => said(env.notifications().delete(given.get(0)?)),
+        ("notifications", "delete") => said(env.notifications().delete(given.name(0)?)),
         ("notifications", "delete_before") => {
             said(env.notifications().delete_before(given.get(0)?))
         }
@@ -291,22 +291,33 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("notifications", "check_index") => {
             said(env.notifications().check_index().map(|check| format!("{check:?}")))
         }
-        ("messages", "list") => said(env.messages().list(&given.get(0)?, &given.get(1)?)),
+        ("messages", "list") => said(env.messages().list(given.name(0)?, &given.get(1)?)),
         ("messages", "mark_as") => {
-            let (who, ids): (SubscriberId, Vec<_>) = (given.get(0)?, given.get(1)?);
-            said(env.messages().mark_as(&who, &ids, given.get::<MarkAs>(2)?))
+            let ids: Vec<_> = given.get(1)?;
+            said(env.messages().mark_as(given.name(0)?, &ids, given.get::<MarkAs>(2)?))
         }
-        ("inbox", "list") => said(env.inbox(&given.get(0)?).list(&given.get(1)?)),
+        ("inbox", "list") => said(inbox(env, given)?.list(&given.get(1)?)),
         ("inbox", "counts") => {
-            let counts = env.inbox(&given.get(0)?).counts();
+            let counts = inbox(env, given)?.counts();
             said(counts.map(|counts| (counts.unseen, counts.unread)))
         }
         ("inbox", "mark_as") => {
-            let (who, ids): (SubscriberId, Vec<_>) = (given.get(0)?, given.get(1)?);
-            said(env.inbox(&who).mark_as(&ids, given.get::<MarkAs>(2)?))
+            let ids: Vec<_> = given.get(1)?;
+            said(inbox(env, given)?.mark_as(&ids, given.get::<MarkAs>(2)?))
         }
         _ => unknown(),
     }
+}
+
+fn inbox<'s>(env: &'s Scope, given: &Arguments<'_>) -> Result<Inbox<'s>, Refusal> {
+    env.inbox(given.name(0)?).map_err(Refusal::By)
+}
+
+fn preferences<'s>(
+    env: &'s Scope,
+    given: &Arguments<'_>,
+) -> Result<SubscriberPreferences<'s>, Refusal> {
+    env.preferences(given.name(0)?).map_err(Refusal::By)
 }
 
 fn said<T: Serialize + std::fmt::Debug>(answer: tidings::Result<T>) -> Answer {
@@ -328,9 +339,9 @@ impl Arguments<'_> {
         serde_json::from_value(given).map_err(|error| Refusal::Unreadable(error.to_string()))
     }
 
-    fn context(&self, at: usize) -> Result<domain::context::ContextKey, Refusal> {
-        let key = self.get::<String>(at)?.parse();
-        key.map_err(|invalid: domain::error::Invalid| Refusal::Unreadable(invalid.to_string()))
+    // An id, which the operation checks itself.
+    fn name(&self, at: usize) -> Result<String, Refusal> {
+        self.get(at)
     }
 }
 
@@ -338,8 +349,8 @@ impl Arguments<'_> {
 static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let env = &seeded::world().env;
     let integrations = env.integrations().list().expect("they are there");
-    let messages =
-        env.inbox(&seeded::ada()).list(&MessageQuery::default()).expect("they are there");
+    let messages = env.inbox(&seeded::ada()).and_then(|inbox| inbox.list(&MessageQuery::default()));
+    let messages = messages.expect("they are there");
     let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
     let notifications = env.notifications().list(&everything);
     let notifications = notifications.expect("they are there").data;

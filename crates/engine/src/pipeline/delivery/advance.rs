@@ -5,40 +5,38 @@ use domain::job::{Detail, ExecutionDetail, JobStatus};
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::step::Rendered;
-use domain::time::Timestamp;
 use domain::turn::{self, Refusal, RefusalKind};
 use domain::vocabulary::{Channel, JobType};
-use store::{Transaction, WriteRecords};
+use store::WriteRecords;
 
 use super::Gathered;
-use crate::{Result, Scope};
+use crate::Result;
+use crate::tx::Tx;
 
-/// A notification on the move.
-#[derive(Debug)]
-pub(crate) struct Run<'r> {
-    pub(crate) scope: &'r Scope,
-    pub(crate) now: Timestamp,
+/// A notification whose jobs are run in a transaction.
+pub(crate) struct Run<'r, 't> {
+    pub(crate) tx: &'r mut Tx<'t>,
     pub(crate) notification: Notification,
     pub(crate) gathered: Gathered<'r>,
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     /// Runs the jobs whose turn has come, and queues the first one that needs a provider.
-    pub(crate) fn advance(&mut self, txn: &mut dyn Transaction) -> Result<()> {
+    pub(crate) fn advance(&mut self) -> Result<()> {
         while let Some((job, kind)) = self.notification.next_job().map(|job| (job.id, job.kind)) {
             if kind != JobType::InApp {
-                let queued = JobStatus::Queued { due_at: self.now, attempts: 0 };
+                let queued = JobStatus::Queued { due_at: self.tx.now(), attempts: 0 };
                 self.log(job, Detail::StepQueued, None);
                 self.move_job(job, queued);
                 break;
             }
-            self.keep(txn, job)?;
+            self.keep(job)?;
         }
         Ok(())
     }
 
     // Puts the message of an in-app job into the inbox.
-    fn keep(&mut self, txn: &mut dyn Transaction, job: JobId) -> Result<()> {
+    fn keep(&mut self, job: JobId) -> Result<()> {
         let around = self.gathered.surroundings();
         let Some(found) = self.notification.job(job) else { return Ok(()) };
         let rendered = match turn::render(found, &self.notification, around) {
@@ -50,8 +48,8 @@ impl Run<'_> {
         };
         match self.message(job, Channel::InApp, rendered) {
             Some(mut message) => {
-                message.delivered_at.push(self.now);
-                txn.insert(&message)?;
+                message.delivered_at.push(self.tx.now());
+                self.tx.insert(&message)?;
                 self.name_message(job, message.id);
                 self.complete(job, Detail::MessageCreated, None);
             }
@@ -60,7 +58,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The message of `job` on `channel`; nothing, if the job or its workflow is gone.
+    /// The message of `job` on `channel`. Returns `None` if the job or its workflow is gone.
     pub(crate) fn message(
         &mut self,
         job: JobId,
@@ -72,8 +70,8 @@ impl Run<'_> {
         }
         let workflow = self.gathered.workflow.as_deref()?;
         let content = (self.notification.job(job)?.step.template_id, channel);
-        let id = self.scope.id(self.now);
-        Some(Message::new(id, &self.notification, workflow, content, rendered, self.now))
+        let (id, now) = (self.tx.id(), self.tx.now());
+        Some(Message::new(id, &self.notification, workflow, content, rendered, now))
     }
 
     /// Ends a job that is not done.
@@ -119,17 +117,18 @@ impl Run<'_> {
 
     /// Writes into the log of a job.
     pub(crate) fn log(&mut self, job: JobId, detail: Detail, raw: Option<String>) {
-        let id = self.scope.id(self.now);
+        let (id, now) = (self.tx.id(), self.tx.now());
         if let Some(job) = self.notification.job_mut(job) {
-            job.log(ExecutionDetail::new(id, detail, raw, self.now));
+            job.log(ExecutionDetail::new(id, detail, raw, now));
         }
     }
 
     /// Moves a job to `status`.
     pub(crate) fn move_job(&mut self, job: JobId, status: JobStatus) {
-        self.notification.updated_at = self.now;
+        let now = self.tx.now();
+        self.notification.updated_at = now;
         if let Some(job) = self.notification.job_mut(job) {
-            job.move_to(status, self.now);
+            job.move_to(status, now);
         }
     }
 }

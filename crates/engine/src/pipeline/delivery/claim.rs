@@ -7,11 +7,12 @@ use domain::notification::Notification;
 use domain::time::Timestamp;
 use domain::turn::{self, Dispatch, Refusal, RefusalKind};
 use domain::vocabulary::ProviderId;
-use store::{Order, ReadRecords, Snapshot, Table, Transaction, WriteRecords, layout};
+use store::{Order, ReadRecords, Snapshot, Table, WriteRecords, layout};
 
 use super::advance::Run;
 use super::{Delivery, Gathered};
-use crate::{Engine, Result, Scope};
+use crate::tx::Tx;
+use crate::{Engine, Result};
 
 /// What a claim found.
 #[derive(Debug, Default)]
@@ -28,12 +29,12 @@ pub(super) struct Claimed {
 
 /// Takes at most `limit` of the jobs that are due.
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
-    let now = engine.now();
-    engine.write(|txn| {
+    engine.write(engine.now(), |draft| {
         let mut claimed = Claimed::default();
-        for notification in due(&*txn, now, limit)? {
+        for notification in due(draft.writer, draft.now, limit)? {
             claimed.looked_at += 1;
-            claim_one(engine, txn, &notification, now, &mut claimed)?;
+            let home = Home::from(&notification);
+            claim_one(&mut draft.within(&home), &notification, &mut claimed)?;
         }
         Ok(claimed)
     })
@@ -49,47 +50,35 @@ fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Noti
     Ok(snapshot.first(Table::Due, &layout::due_until(now), Order::Ascending, limit)?)
 }
 
-fn claim_one(
-    engine: &Engine,
-    txn: &mut dyn Transaction,
-    before: &Notification,
-    now: Timestamp,
-    claimed: &mut Claimed,
-) -> Result<()> {
-    let policy = &engine.parts.retry;
+fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> Result<()> {
+    let (policy, now) = (&tx.engine().parts.retry, tx.now());
     let due = before.due_job(now).and_then(|job| Some((job.id, job.status.claim(policy, now)?)));
     let Some((job, claim)) = due else {
         // Passing it over would find it again, and again.
         let (table, source) = (Table::Due.name(), "an entry leads to nothing that is due".into());
         return Err(store::Error::Corrupt { table, source }.into());
     };
-    let scope = Scope::inside(engine.clone(), Home::from(before));
-    let gathered = Gathered::now(&scope, &*txn, before)?;
-    let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
+    let gathered = Gathered::now(tx, before)?;
+    let mut run = Run { tx, notification: before.clone(), gathered };
     match claim {
-        Claim::Attempt(attempt) => run.attempt(txn, job, attempt, claimed)?,
+        Claim::Attempt(attempt) => run.attempt(job, attempt, claimed)?,
         Claim::Repeat(attempt) => {
             run.log(job, Detail::LeaseExpired, None);
-            run.attempt(txn, job, attempt, claimed)?;
+            run.attempt(job, attempt, claimed)?;
         }
         Claim::GiveUp => {
             claimed.failed += 1;
             run.log(job, Detail::LeaseExpired, None);
             run.fail(job);
-            run.advance(txn)?;
+            run.advance()?;
         }
     }
-    Ok(txn.replace(before, &run.notification)?)
+    let after = run.notification;
+    Ok(tx.replace(before, &after)?)
 }
 
-impl Run<'_> {
-    fn attempt(
-        &mut self,
-        txn: &mut dyn Transaction,
-        job: JobId,
-        attempt: u32,
-        claimed: &mut Claimed,
-    ) -> Result<()> {
+impl Run<'_, '_> {
+    fn attempt(&mut self, job: JobId, attempt: u32, claimed: &mut Claimed) -> Result<()> {
         let refusal = match self.start(job, attempt) {
             Ok(delivery) => {
                 claimed.deliveries.push(delivery);
@@ -102,7 +91,7 @@ impl Run<'_> {
             RefusalKind::Fail => claimed.failed += 1,
         }
         self.refuse(job, refusal);
-        self.advance(txn)
+        self.advance()
     }
 
     fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
@@ -114,7 +103,7 @@ impl Run<'_> {
         let channel = integration.channel;
         let message = self.message(job, channel, rendered).ok_or(Refusal::gone())?;
         let message = message.addressed(&integration.provider_id, &address);
-        let lease_until = self.now.after(self.scope.engine.parts.lease);
+        let lease_until = self.tx.now().after(self.tx.engine().parts.lease);
         if let Some(job) = self.notification.job_mut(job) {
             let known = integration.provider_id.parse();
             job.provider_id = known.unwrap_or(ProviderId::built_in(channel));

@@ -9,10 +9,11 @@ use domain::subscriber::Subscriber;
 use domain::turn::Surroundings;
 use domain::workflow::Workflow;
 use std::borrow::Cow;
-use store::{ReadRecords, Snapshot, Table, layout};
+use store::{ReadRecords, Table, layout};
 
+use crate::Result;
 use crate::resources::{contexts, integrations, workflows};
-use crate::{Result, Scope};
+use crate::tx::View;
 
 /// What the turns of a notification's jobs depend on.
 #[derive(Debug)]
@@ -27,36 +28,31 @@ pub(crate) struct Gathered<'a> {
 
 impl<'a> Gathered<'a> {
     /// Everything, as it is now.
-    pub(crate) fn now(
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
-        notification: &Notification,
-    ) -> Result<Self> {
-        let key = layout::subscriber_id(scope.environment_id(), notification.subscriber_id);
+    pub(crate) fn now(view: &dyn View, notification: &Notification) -> Result<Self> {
+        let key = layout::subscriber_id(view.environment_id(), notification.subscriber_id);
         let workflow = match notification.workflow_id {
-            Some(id) => workflows::find_by_id(scope, snapshot, id)?,
+            Some(id) => workflows::find_by_id(view, id)?,
             None => None,
         };
-        let (global, specific) = preferences(scope, snapshot, notification)?;
+        let (global, specific) = preferences(view, notification)?;
         Ok(Self {
-            subscriber: snapshot.find_by(Table::SubscriberIds, &key)?,
+            subscriber: view.find_by(Table::SubscriberIds, &key)?,
             workflow: workflow.map(Cow::Owned),
-            contexts: contexts::known(scope, snapshot, &notification.context_keys)?.into(),
+            contexts: contexts::known(view, &notification.context_keys)?.into(),
             global,
             specific,
-            integrations: integrations::all(&scope.home, snapshot)?,
+            integrations: integrations::all(view)?,
         })
     }
 
     /// What a trigger does not know already. Jobs that need an integration are not run by it.
     pub(crate) fn for_trigger(
-        scope: &Scope,
-        snapshot: &dyn Snapshot,
+        view: &dyn View,
         event: &Event<'a>,
         notification: &Notification,
         subscriber: Subscriber,
     ) -> Result<Self> {
-        let (global, specific) = preferences(scope, snapshot, notification)?;
+        let (global, specific) = preferences(view, notification)?;
         Ok(Self {
             subscriber: Some(subscriber),
             workflow: Some(Cow::Borrowed(event.workflow)),
@@ -81,18 +77,17 @@ impl<'a> Gathered<'a> {
 
 // What the subscriber said about every workflow, and about this one.
 fn preferences(
-    scope: &Scope,
-    snapshot: &dyn Snapshot,
+    view: &dyn View,
     notification: &Notification,
 ) -> Result<(Option<Preference>, Option<Preference>)> {
     let find = |workflow: Option<WorkflowId>| {
         let key = layout::preference(
-            scope.environment_id(),
+            view.environment_id(),
             notification.subscriber_id,
             &notification.context_keys,
             workflow,
         );
-        let said = snapshot.find::<SubscriberPreference>(&key)?;
+        let said = view.find::<SubscriberPreference>(&key)?;
         Ok::<_, store::Error>(said.map(|said| said.preference))
     };
     let specific = match notification.workflow_id {

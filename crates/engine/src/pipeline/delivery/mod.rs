@@ -31,10 +31,10 @@ use provider::Outcome;
 /// let outbox = Outbox::default(); // or your own providers
 /// let builder = Engine::builder().default_provider(outbox.clone());
 /// let engine = builder.build(MemoryStore::default());
-/// # let env = engine.organization("acme".try_into()?).development()?;
-/// # env.integrations().create(from_value(json!({
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.integrations().create(&from_value(json!({
 /// #     "providerId": "ses", "channel": "email", "active": true }))?)?;
-/// # env.workflows().create(from_value(json!({
+/// # env.workflows().create(&from_value(json!({
 /// #     "workflowId": "greeting", "name": "Greeting", "active": true,
 /// #     "steps": [{ "type": "email", "template": { "subject": "Hello!", "body": "Hello!" } }],
 /// # }))?)?;

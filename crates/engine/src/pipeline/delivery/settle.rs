@@ -3,14 +3,14 @@
 use domain::environment::Home;
 use domain::job::{Answer, Detail, JobStatus};
 use domain::message::{Message, MessageStatus};
-use domain::time::Timestamp;
-use store::{Transaction, WriteRecords};
+use store::WriteRecords;
 
 use super::advance::Run;
 use super::provider::{Delivery, Outcome, SendError};
 use super::{DeliveryReport, Gathered};
 use crate::resources::notifications;
-use crate::{Engine, Result, Scope};
+use crate::tx::Tx;
+use crate::{Engine, Result};
 
 /// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(
@@ -21,11 +21,11 @@ pub(super) fn settle(
     if outcomes.is_empty() {
         return Ok(());
     }
-    let now = engine.now();
-    let settled = engine.write(|txn| {
-        let settled = outcomes
-            .iter()
-            .map(|(delivery, outcome)| settle_one(engine, txn, delivery, outcome, now));
+    let settled = engine.write(engine.now(), |draft| {
+        let settled = outcomes.iter().map(|(delivery, outcome)| {
+            let home = Home::from(&delivery.notification);
+            settle_one(&mut draft.within(&home), delivery, outcome)
+        });
         settled.collect::<Result<Vec<_>>>()
     })?;
     for settled in settled {
@@ -39,28 +39,21 @@ pub(super) fn settle(
     Ok(())
 }
 
-fn settle_one(
-    engine: &Engine,
-    txn: &mut dyn Transaction,
-    delivery: &Delivery,
-    outcome: &Outcome,
-    now: Timestamp,
-) -> Result<Settled> {
-    let scope = Scope::inside(engine.clone(), Home::from(&delivery.notification));
-    let Some(before) = notifications::find(&scope, &*txn, delivery.notification.id)? else {
+fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, outcome: &Outcome) -> Result<Settled> {
+    let Some(before) = notifications::find(tx, delivery.notification.id)? else {
         return Ok(Settled::Superseded);
     };
-    let gathered = Gathered::now(&scope, &*txn, &before)?;
-    let mut run = Run { scope: &scope, now, notification: before.clone(), gathered };
-    let retry = (&engine.parts.retry, || engine.parts.ids.jitter());
-    let status = run
-        .notification
-        .job(delivery.job)
-        .and_then(|job| job.status.answered(delivery.attempts, outcome.answer(), retry, now));
+    let (job, now) = (before.job(delivery.job), tx.now());
+    let retry = (&tx.engine().parts.retry, || tx.jitter());
+    let status =
+        job.and_then(|job| job.status.answered(delivery.attempts, outcome.answer(), retry, now));
     let Some(status) = status else { return Ok(Settled::Superseded) };
-    let settled = run.settle(txn, delivery, outcome, status)?;
-    run.advance(txn)?;
-    txn.replace(&before, &run.notification)?;
+    let gathered = Gathered::now(tx, &before)?;
+    let mut run = Run { tx, notification: before.clone(), gathered };
+    let settled = run.settle(delivery, outcome, status)?;
+    run.advance()?;
+    let after = run.notification;
+    tx.replace(&before, &after)?;
     Ok(settled)
 }
 
@@ -72,11 +65,10 @@ enum Settled {
     Superseded,
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     // Writes down that the job stands at `status` after `outcome`.
     fn settle(
         &mut self,
-        txn: &mut dyn Transaction,
         delivery: &Delivery,
         outcome: &Outcome,
         status: JobStatus,
@@ -85,8 +77,8 @@ impl Run<'_> {
         match status {
             JobStatus::Completed => {
                 let mut message = delivery.message.clone();
-                message.delivered_at.push(self.now);
-                self.store(txn, delivery, &message)?;
+                message.delivered_at.push(self.tx.now());
+                self.store(delivery, &message)?;
                 self.complete(delivery.job, Detail::MessageSent, said);
                 Ok(Settled::Sent)
             }
@@ -99,7 +91,7 @@ impl Run<'_> {
                 let error_id = outcome.failure().to_string();
                 let error_text = said.clone().unwrap_or_default();
                 let status = MessageStatus::Error { error_id, error_text };
-                self.store(txn, delivery, &Message { status, ..delivery.message.clone() })?;
+                self.store(delivery, &Message { status, ..delivery.message.clone() })?;
                 self.log(delivery.job, outcome.failure(), said);
                 self.fail(delivery.job);
                 Ok(Settled::Failed)
@@ -113,14 +105,9 @@ impl Run<'_> {
     }
 
     // A subscriber that was deleted while the provider worked has no messages any more.
-    fn store(
-        &mut self,
-        txn: &mut dyn Transaction,
-        delivery: &Delivery,
-        message: &Message,
-    ) -> Result<()> {
+    fn store(&mut self, delivery: &Delivery, message: &Message) -> Result<()> {
         if self.gathered.subscriber.is_some() {
-            txn.insert(message)?;
+            self.tx.insert(message)?;
             self.name_message(delivery.job, message.id);
         }
         Ok(())

@@ -1,0 +1,147 @@
+//! What an operation works on: one view of the records of an environment, or one transaction.
+
+use domain::environment::Home;
+use domain::ids::EnvironmentId;
+use domain::time::Timestamp;
+use store::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue};
+use uuid::Uuid;
+
+use crate::Engine;
+use crate::entropy::Made;
+
+/// Where an operation looks up records: a [`Reading`] or a [`Tx`]. Both are the only way to the
+/// bytes of a record, so that whatever is done to bytes on that way is done here.
+pub(crate) trait View: Snapshot {
+    /// The environment whose records are looked up, with its organization.
+    fn home(&self) -> &Home;
+
+    /// The environment whose records are looked up.
+    fn environment_id(&self) -> EnvironmentId {
+        self.home().environment_id
+    }
+}
+
+/// A snapshot of an environment.
+pub(crate) struct Reading<'r> {
+    pub(crate) home: &'r Home,
+    pub(crate) snapshot: &'r dyn Snapshot,
+}
+
+/// One run of the body of a transaction. A store may run the body again: then the time, the ids
+/// and all that is random are the same.
+pub(crate) struct Draft<'t> {
+    pub(crate) engine: &'t Engine,
+    pub(crate) now: Timestamp,
+    pub(crate) made: &'t Made<'t>,
+    pub(crate) writer: &'t mut dyn Transaction,
+}
+
+/// The same inside an environment.
+pub(crate) struct Tx<'t> {
+    pub(crate) draft: Draft<'t>,
+    pub(crate) home: &'t Home,
+}
+
+impl Draft<'_> {
+    /// The same run inside an environment.
+    pub(crate) fn within<'s>(&'s mut self, home: &'s Home) -> Tx<'s> {
+        let Self { engine, now, made, writer } = self;
+        Tx { draft: Draft { engine, now: *now, made, writer: &mut **writer }, home }
+    }
+}
+
+impl Tx<'_> {
+    /// When the operation happens. All of its transactions have the same time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.draft.now
+    }
+
+    /// A new id.
+    pub(crate) fn id<Id: From<Uuid>>(&self) -> Id {
+        self.draft.made.id()
+    }
+
+    /// `length` random letters and digits.
+    pub(crate) fn text(&self, length: usize) -> String {
+        self.draft.made.text(length)
+    }
+
+    /// A random number.
+    pub(crate) fn random(&self) -> u64 {
+        self.draft.made.random()
+    }
+
+    /// A random number of 16 bits.
+    pub(crate) fn jitter(&self) -> u16 {
+        self.draft.made.jitter()
+    }
+
+    /// The parts of the engine that run the operation.
+    pub(crate) fn engine(&self) -> &Engine {
+        self.draft.engine
+    }
+}
+
+impl View for Reading<'_> {
+    fn home(&self) -> &Home {
+        self.home
+    }
+}
+
+impl View for Tx<'_> {
+    fn home(&self) -> &Home {
+        self.home
+    }
+}
+
+impl Snapshot for Reading<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.snapshot.get(table, key, visit)
+    }
+
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.snapshot.get_many(table, keys, visit)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.snapshot.scan(table, range, order, limit, visit)
+    }
+}
+
+impl Snapshot for Tx<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.draft.writer.get(table, key, visit)
+    }
+
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.draft.writer.get_many(table, keys, visit)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.draft.writer.scan(table, range, order, limit, visit)
+    }
+}
+
+impl Transaction for Tx<'_> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.draft.writer.put(table, key, value)
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.draft.writer.delete(table, key)
+    }
+}
