@@ -60,7 +60,7 @@ pub use ::bench_data;
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
     environment, filter, ids, integration, job, json, layout, message, notification, page, patch,
-    preference, schedule, secret, step, subscriber, subscription, template, time, topic,
+    preference, query, schedule, secret, step, subscriber, subscription, template, time, topic,
     translation, trigger, turn, vocabulary, workflow,
 };
 use tx::Draft;
