@@ -102,6 +102,9 @@ fn capitalized(part: &str) -> String {
 }
 
 impl TimeZone {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(Tz::UTC);
+
     /// Looks `name` up among the zones of the IANA database.
     pub fn new(name: impl AsRef<str>) -> Result<Self, Invalid> {
         let name = name.as_ref();

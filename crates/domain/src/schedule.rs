@@ -1,5 +1,7 @@
 //! Schedules: the hours in which a subscriber wants to be disturbed.
 
+mod open;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;

@@ -1,0 +1,136 @@
+//! Whether a schedule is open at an instant, and when it opens next.
+
+use chrono::{
+    DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
+};
+use chrono::{TimeZone as _, Utc};
+use chrono_tz::Tz;
+
+use super::{DaySchedule, Schedule};
+use crate::contact::TimeZone;
+use crate::time::Timestamp;
+use crate::vocabulary::Weekday;
+
+// From when to when a span of open hours lasts, on the clocks of a zone.
+type Span = (NaiveDateTime, NaiveDateTime);
+
+impl Schedule {
+    /// Whether the schedule is open at an instant in a time zone.
+    ///
+    /// A schedule that is not enabled, or that names no day, is always open. A day that is not
+    /// named or not enabled is closed. A day without `hours` is open from midnight to midnight, and
+    /// a day with an empty list of hours is closed.
+    ///
+    /// A span of hours includes its start and excludes its end. A span whose end comes before its
+    /// start ends on the next day. A time that clocks show twice is the first of the two instants,
+    /// and a time that clocks skip is the instant at which they skip it.
+    ///
+    /// ```
+    /// use tidings_domain::contact::TimeZone;
+    /// use tidings_domain::schedule::Schedule;
+    ///
+    /// let schedule: Schedule = serde_json::from_str(
+    ///     r#"{ "isEnabled": true, "weeklySchedule": { "monday": {
+    ///          "isEnabled": true, "hours": [{ "start": "09:00 AM", "end": "05:00 PM" }] } } }"#,
+    /// )?;
+    /// let berlin = TimeZone::new("Europe/Berlin")?;
+    /// assert!(schedule.is_open("2026-11-23T08:00:00Z".parse()?, berlin));
+    /// assert!(!schedule.is_open("2026-11-23T16:00:00Z".parse()?, berlin));
+    ///
+    /// let next = schedule.next_opening("2026-11-23T16:00:00Z".parse()?, berlin);
+    /// assert_eq!(next, Some("2026-11-30T08:00:00Z".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_open(&self, at: Timestamp, zone: TimeZone) -> bool {
+        if self.is_always_open() {
+            return true;
+        }
+        let at = DateTime::<Utc>::from(at).with_timezone(&Tz::from(zone));
+        // Yesterday's hours may last until today, and clocks may go back over midnight.
+        days_around(at.date_naive(), 1, 1)
+            .flat_map(|day| self.spans(day))
+            .any(|(start, end)| has_come(start, &at) && !has_come(end, &at))
+    }
+
+    /// Returns the first instant from `at` on at which the schedule is open in a time zone, which
+    /// is `at` if it is open then. Returns `None` if it never opens.
+    pub fn next_opening(&self, at: Timestamp, zone: TimeZone) -> Option<Timestamp> {
+        // Clocks may skip a span of one week, and not that of the next one.
+        const DAYS_AHEAD: u64 = 15;
+        if self.is_open(at, zone) {
+            return Some(at);
+        }
+        let tz = Tz::from(zone);
+        let today = DateTime::<Utc>::from(at).with_timezone(&tz).date_naive();
+        let spans = days_around(today, 1, DAYS_AHEAD).flat_map(|day| self.spans(day));
+        let starts =
+            spans.filter_map(|(start, _)| Some(Timestamp::from(instant(start, tz)?.to_utc())));
+        starts.filter(|start| *start >= at && self.is_open(*start, zone)).min()
+    }
+
+    fn is_always_open(&self) -> bool {
+        !self.is_enabled || self.weekly_schedule.is_none()
+    }
+
+    fn spans(&self, date: NaiveDate) -> Vec<Span> {
+        let days = self.weekly_schedule.as_ref();
+        let day = days.and_then(|days| days.get(&Weekday::from(date.weekday())));
+        day.map(|day| day.spans(date)).unwrap_or_default()
+    }
+}
+
+impl DaySchedule {
+    fn spans(&self, date: NaiveDate) -> Vec<Span> {
+        let midnight = date.and_time(NaiveTime::MIN);
+        let (true, Some(tomorrow)) = (self.is_enabled, date.checked_add_days(Days::new(1))) else {
+            return Vec::new();
+        };
+        let Some(hours) = &self.hours else {
+            return vec![(midnight, tomorrow.and_time(NaiveTime::MIN))];
+        };
+        let span = |hours: &super::Hours| {
+            let last_day = if hours.end < hours.start { tomorrow } else { date };
+            (date.and_time(hours.start.0), last_day.and_time(hours.end.0))
+        };
+        hours.iter().map(span).collect()
+    }
+}
+
+fn days_around(date: NaiveDate, before: u64, after: u64) -> impl Iterator<Item = NaiveDate> {
+    let first = date.checked_sub_days(Days::new(before)).unwrap_or(date);
+    (0..=before + after).filter_map(move |days| first.checked_add_days(Days::new(days)))
+}
+
+// Whether clocks have come to `time` by the instant `at`.
+fn has_come(time: NaiveDateTime, at: &DateTime<Tz>) -> bool {
+    match at.timezone().from_local_datetime(&time) {
+        LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => instant <= *at,
+        LocalResult::None => time <= at.naive_local(),
+    }
+}
+
+// The instant at which clocks come to `time`.
+fn instant(time: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
+    // The longest time that clocks have skipped is a day.
+    (0..=24 * 60).find_map(|minutes| {
+        let time = time.checked_add_signed(TimeDelta::minutes(minutes))?;
+        zone.from_local_datetime(&time).earliest()
+    })
+}
+
+impl From<chrono::Weekday> for Weekday {
+    fn from(day: chrono::Weekday) -> Self {
+        match day {
+            chrono::Weekday::Mon => Weekday::Monday,
+            chrono::Weekday::Tue => Weekday::Tuesday,
+            chrono::Weekday::Wed => Weekday::Wednesday,
+            chrono::Weekday::Thu => Weekday::Thursday,
+            chrono::Weekday::Fri => Weekday::Friday,
+            chrono::Weekday::Sat => Weekday::Saturday,
+            chrono::Weekday::Sun => Weekday::Sunday,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
