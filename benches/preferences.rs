@@ -10,8 +10,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use domain::condition::Rule;
 use domain::patch::Patch;
 use domain::preference::{
-    BulkPreference, BulkPreferences, Layers, Preference, PreferenceChannels, PreferencesQuery,
-    resolve,
+    BulkPreference, BulkPreferences, ConditionData, Layers, Preference, PreferenceChannels,
+    PreferencesQuery, resolve,
 };
 use domain::vocabulary::Channel;
 use serde_json::json;
@@ -45,17 +45,21 @@ fn decisions(criterion: &mut Criterion) {
     group.bench_function("4 layers, 5 channels", |bencher| {
         bencher.iter(|| {
             let layers = black_box(layers);
-            Channel::ALL.iter().filter(|channel| resolve(layers, **channel).enabled).count()
+            Channel::ALL.iter().filter(|channel| resolve(layers, **channel).is_enabled()).count()
         });
     });
     let rule = Rule::new(json!({ ">": [{ "var": "payload.amount" }, 100] })).unwrap();
     let conditional = Preference::default().with_condition(rule);
     let data = json!({ "payload": { "amount": 250, "currency": "EUR" } });
-    let layers = Layers { subscriber_workflow: Some(&conditional), data: Some(&data), ..layers };
+    let layers = Layers {
+        subscriber_workflow: Some(&conditional),
+        data: ConditionData::Known(&data),
+        ..layers
+    };
     group.bench_function("4 layers, 5 channels, one condition", |bencher| {
         bencher.iter(|| {
             let layers = black_box(layers);
-            Channel::ALL.iter().filter(|channel| resolve(layers, **channel).enabled).count()
+            Channel::ALL.iter().filter(|channel| resolve(layers, **channel).is_enabled()).count()
         });
     });
     group.finish();

@@ -3,7 +3,7 @@
 //! The rule needs no store, so a host application can test its workflows' preferences offline:
 //!
 //! ```
-//! use tidings_domain::preference::{Layer, Layers, Preference, resolve};
+//! use tidings_domain::preference::{Layer, Layers, Preference, Verdict, resolve};
 //! use tidings_domain::vocabulary::Channel;
 //!
 //! let marketing = Preference::default().with(Channel::Email, false);
@@ -15,15 +15,14 @@
 //! };
 //!
 //! let email = resolve(layers, Channel::Email);
-//! assert!(email.enabled);
-//! assert_eq!(email.decided_by, Layer::SubscriberWorkflow);
+//! assert_eq!(email, Verdict::Enabled(Layer::SubscriberWorkflow));
 //! ```
 
+mod case;
 mod layers;
 mod record;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::condition::Rule;
 use crate::context::{ContextPayload, ContextSet};
@@ -35,7 +34,9 @@ use crate::schedule::Schedule;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity, vocabulary};
 
-pub use layers::{Layer, Layers, Verdict, resolve, resolve_unnamed};
+pub use case::{Decision, PreferenceCase};
+use layers::Word;
+pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 
 /// What one layer has to say: a word for all channels, and words for single ones.
@@ -98,22 +99,28 @@ impl Preference {
         Self { condition: Some(condition), ..self }
     }
 
-    fn say(&self, channel: Channel, data: Option<&Value>) -> Option<bool> {
+    fn say(&self, channel: Channel, data: ConditionData<'_>) -> Option<Word> {
         let word = self.channels.get(channel);
-        match self.holds(data) {
-            None => word.or(self.enabled),
-            Some(holds) => Some(holds && word.unwrap_or(true)),
+        match (self.condition_holds(data), word) {
+            (None, word) => word.or(self.enabled).map(Word::from),
+            // Whether the condition holds or not.
+            (Some(_), Some(false)) => Some(Word::No),
+            (Some(holds), Some(true) | None) => Some(holds),
         }
     }
 
-    fn say_unnamed(&self, data: Option<&Value>) -> Option<bool> {
-        self.holds(data).or(self.enabled)
+    fn say_unnamed(&self, data: ConditionData<'_>) -> Option<Word> {
+        self.condition_holds(data).or(self.enabled.map(Word::from))
     }
 
-    // Whether the condition holds, if there is one.
-    fn holds(&self, data: Option<&Value>) -> Option<bool> {
+    // Returns `None` if there is no condition.
+    fn condition_holds(&self, data: ConditionData<'_>) -> Option<Word> {
         let rule = self.condition.as_ref()?;
-        Some(data.is_none_or(|data| rule.holds(data)))
+        Some(match data {
+            ConditionData::Missing => Word::Open,
+            ConditionData::AssumedToHold => Word::Yes,
+            ConditionData::Known(data) => rule.holds(data).into(),
+        })
     }
 }
 
@@ -133,7 +140,7 @@ impl PreferenceChannels {
     pub fn resolved(layers: Layers<'_>) -> Self {
         let mut channels = Self::default();
         for channel in Channel::ALL {
-            *channels.word(*channel) = Some(resolve(layers, *channel).enabled);
+            *channels.word(*channel) = Some(resolve(layers, *channel).is_enabled());
         }
         channels
     }
@@ -272,7 +279,7 @@ impl PreferenceOverride {
     /// Who decided in `layers`, for each channel.
     pub fn all(layers: Layers<'_>) -> Vec<Self> {
         let decided = |channel: &Channel| {
-            let layer = resolve(layers, *channel).decided_by;
+            let layer = resolve(layers, *channel).decided_by();
             Self { channel: *channel, source: layer.into(), layer }
         };
         Channel::ALL.iter().map(decided).collect()

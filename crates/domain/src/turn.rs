@@ -12,7 +12,7 @@ use crate::job::{Detail, Job};
 use crate::json::Object;
 use crate::known::{Known, about};
 use crate::notification::Notification;
-use crate::preference::{Layer, Layers, Preference, resolve};
+use crate::preference::{ConditionData, Layer, Layers, Preference, resolve};
 use crate::secret::Secret;
 use crate::step::{Rendered, Variant, WorkflowStep};
 use crate::subscriber::{Profile, Subscriber};
@@ -171,19 +171,18 @@ impl<'a> Turn<'a> {
     fn prefer(&self) -> Result<(), Refusal> {
         let layers = self.workflow.layers(self.around.global, self.around.specific);
         let data = layers.have_conditions().then(|| self.known().data());
-        let verdict = resolve(Layers { data: data.as_ref(), ..layers }, self.channel);
-        match (verdict.enabled, verdict.decided_by) {
-            (true, _) => Ok(()),
-            (false, Layer::Default | Layer::Definition | Layer::Dashboard) => {
-                Err(skip(Detail::FilteredByWorkflowPreference))
-            }
-            (false, Layer::SubscriberGlobal) => {
-                Err(skip(Detail::FilteredBySubscriberGlobalPreference))
-            }
-            (false, Layer::SubscriberWorkflow) => {
-                Err(skip(Detail::FilteredBySubscriberWorkflowPreference))
-            }
+        let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
+        let verdict = resolve(Layers { data: known, ..layers }, self.channel);
+        if verdict.is_enabled() {
+            return Ok(());
         }
+        Err(skip(match verdict.decided_by() {
+            Layer::Default | Layer::Definition | Layer::Dashboard => {
+                Detail::FilteredByWorkflowPreference
+            }
+            Layer::SubscriberGlobal => Detail::FilteredBySubscriberGlobalPreference,
+            Layer::SubscriberWorkflow => Detail::FilteredBySubscriberWorkflowPreference,
+        }))
     }
 
     // The first variant whose conditions hold, and its place. One without conditions is never

@@ -19,7 +19,7 @@ use crate::ids::{
     WorkflowIdentifier,
 };
 use crate::json::Object;
-use crate::preference::{Layers, Preference, WorkflowInfo, WorkflowName};
+use crate::preference::{ConditionData, Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
 use crate::template::Template;
@@ -288,7 +288,7 @@ impl Workflow {
     }
 
     /// The layers that decide about its channels: its own, and the subscriber's `global` and
-    /// `specific` preferences.
+    /// `specific` preferences. Conditions are taken to hold.
     pub fn layers<'a>(
         &'a self,
         global: Option<&'a Preference>,
@@ -300,7 +300,7 @@ impl Workflow {
             subscriber_global: global,
             subscriber_workflow: specific,
             critical: self.critical,
-            data: None,
+            data: ConditionData::AssumedToHold,
         }
     }
 

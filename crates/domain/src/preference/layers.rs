@@ -18,17 +18,60 @@ pub struct Layers<'a> {
     pub subscriber_workflow: Option<&'a Preference>,
     /// Whether the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
-    /// What conditions are asked about. Without it they are taken to hold.
-    pub data: Option<&'a Value>,
+    /// What conditions are decided on.
+    pub data: ConditionData<'a>,
 }
 
-/// Whether a channel may be used, and on whose word.
+/// What the conditions of preferences are decided on.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum ConditionData<'a> {
+    /// No data: a layer whose word depends on its condition is undecided.
+    #[default]
+    Missing,
+    /// No data: each condition is taken to hold, as where preferences are shown.
+    AssumedToHold,
+    /// Data: `subscriber`, `payload`, `context` and `workflow`.
+    Known(&'a Value),
+}
+
+/// Whether a channel may be used, and which layer decides about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether the channel may be used.
-    pub enabled: bool,
-    /// The layer that decided.
-    pub decided_by: Layer,
+pub enum Verdict {
+    /// The channel may be used.
+    Enabled(Layer),
+    /// The channel may not be used.
+    Disabled(Layer),
+    /// The layer has a condition, and there is no data to decide it on.
+    Undecided(Layer),
+}
+
+impl Verdict {
+    /// Whether the channel may be used. False if that is undecided.
+    pub const fn is_enabled(self) -> bool {
+        matches!(self, Verdict::Enabled(_))
+    }
+
+    /// The layer that decides.
+    pub const fn decided_by(self) -> Layer {
+        match self {
+            Verdict::Enabled(layer) | Verdict::Disabled(layer) | Verdict::Undecided(layer) => layer,
+        }
+    }
+}
+
+// What one layer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Yes,
+    No,
+    // It depends on data that is missing.
+    Open,
+}
+
+impl From<bool> for Word {
+    fn from(enabled: bool) -> Self {
+        if enabled { Word::Yes } else { Word::No }
+    }
 }
 
 vocabulary! {
@@ -72,10 +115,14 @@ pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
     decide(layers, |preference| preference.say_unnamed(layers.data))
 }
 
-fn decide(layers: Layers<'_>, word: impl Fn(&Preference) -> Option<bool>) -> Verdict {
-    let decided = layers.heard().find_map(|(preference, decided_by)| {
-        Some(Verdict { enabled: word(preference)?, decided_by })
+fn decide(layers: Layers<'_>, word: impl Fn(&Preference) -> Option<Word>) -> Verdict {
+    let decided = layers.heard().find_map(|(preference, layer)| {
+        Some(match word(preference)? {
+            Word::Yes => Verdict::Enabled(layer),
+            Word::No => Verdict::Disabled(layer),
+            Word::Open => Verdict::Undecided(layer),
+        })
     });
-    // Nobody objected.
-    decided.unwrap_or(Verdict { enabled: true, decided_by: Layer::Default })
+    // No layer objects.
+    decided.unwrap_or(Verdict::Enabled(Layer::Default))
 }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::sample;
@@ -80,7 +80,7 @@ mod examples {
         let layers = of(&workflow, &global);
         check(layers, false, Layer::SubscriberGlobal);
         let sms = resolve(layers, Channel::Sms);
-        assert_eq!(sms, Verdict { enabled: true, decided_by: Layer::Definition });
+        assert_eq!(sms, Verdict::Enabled(Layer::Definition));
     }
 
     #[test]
@@ -175,11 +175,11 @@ fn last_word(layers: Layers<'_>, channel: Channel) -> Verdict {
         speakers.push((Layer::SubscriberGlobal, layers.subscriber_global));
         speakers.push((Layer::SubscriberWorkflow, layers.subscriber_workflow));
     }
-    let mut verdict = Verdict { enabled: true, decided_by: Layer::Default };
+    let mut verdict = Verdict::Enabled(Layer::Default);
     for (decided_by, preference) in speakers {
         let words = preference.map(|said| [said.enabled, said.channels.get(channel)]);
         for enabled in words.into_iter().flatten().flatten() {
-            verdict = Verdict { enabled, decided_by };
+            verdict = told(enabled, decided_by);
         }
     }
     verdict
@@ -213,14 +213,14 @@ proptest! {
             subscriber_global: global.as_ref(),
             subscriber_workflow: specific.as_ref(),
             critical,
-            data: None,
+            data: ConditionData::Missing,
         };
         let verdict = resolve(layers, channel);
         prop_assert_eq!(verdict, last_word(layers, channel));
-        prop_assert_eq!(PreferenceChannels::resolved(layers).get(channel), Some(verdict.enabled));
+        prop_assert_eq!(PreferenceChannels::resolved(layers).get(channel), Some(verdict.is_enabled()));
         let named = PreferenceOverride::all(layers);
         let named = named.iter().find(|entry| entry.channel == channel).unwrap();
-        prop_assert_eq!(named.layer, verdict.decided_by);
+        prop_assert_eq!(named.layer, verdict.decided_by());
     }
 
     #[test]
@@ -236,11 +236,11 @@ proptest! {
             subscriber_global: global.as_ref(),
             subscriber_workflow: specific.as_ref(),
             critical,
-            data: None,
+            data: ConditionData::Missing,
         };
         prop_assert!(!layers.have_conditions());
         let data = json!({ "payload": { "tier": "premium" } });
-        let informed = Layers { data: Some(&data), ..layers };
+        let informed = Layers { data: ConditionData::Known(&data), ..layers };
         prop_assert_eq!(resolve(informed, channel), resolve(layers, channel));
         prop_assert_eq!(resolve_unnamed(informed), resolve_unnamed(layers));
     }
@@ -259,14 +259,14 @@ proptest! {
         let layers = |global| Layers {
             subscriber_global: Some(global),
             definition: below.as_ref(),
-            data: Some(&data),
+            data: ConditionData::Known(&data),
             ..Layers::default()
         };
         let verdict = resolve(layers(&condition), channel);
-        prop_assert_eq!(verdict.decided_by, Layer::SubscriberGlobal);
-        let unconditional = resolve(layers(&word), channel).enabled;
-        prop_assert_eq!(verdict.enabled, holds && unconditional);
-        prop_assert_eq!(resolve_unnamed(layers(&condition)).enabled, holds);
+        prop_assert_eq!(verdict.decided_by(), Layer::SubscriberGlobal);
+        let unconditional = resolve(layers(&word), channel).is_enabled();
+        prop_assert_eq!(verdict.is_enabled(), holds && unconditional);
+        prop_assert_eq!(resolve_unnamed(layers(&condition)).is_enabled(), holds);
     }
 
     #[test]
@@ -309,7 +309,7 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
             (Some(json!({})), failing),
             (None, holding),
         ] {
-            let data = data.as_ref();
+            let data = data.as_ref().map_or(ConditionData::AssumedToHold, ConditionData::Known);
             let below = Layers { definition: Some(&off), data, ..Layers::default() };
             let rows = [
                 (Layers { dashboard: Some(&said), ..below }, Layer::Dashboard),
@@ -325,6 +325,30 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
     }
 }
 
+/// One row per layer: without data its condition is undecided, unless a channel is off anyway.
+#[test]
+fn a_condition_without_data_is_undecided() {
+    let said = Preference::default().with(Channel::Sms, false).with_condition(rule(json!(true)));
+    let layers = Layers::default();
+    for (layers, layer) in [
+        (Layers { definition: Some(&said), ..layers }, Layer::Definition),
+        (Layers { dashboard: Some(&said), ..layers }, Layer::Dashboard),
+        (Layers { subscriber_global: Some(&said), ..layers }, Layer::SubscriberGlobal),
+        (Layers { subscriber_workflow: Some(&said), ..layers }, Layer::SubscriberWorkflow),
+    ] {
+        assert_eq!(resolve(layers, Channel::Email), Verdict::Undecided(layer));
+        assert_eq!(resolve_unnamed(layers), Verdict::Undecided(layer));
+        assert!(!Verdict::Undecided(layer).is_enabled());
+        assert_eq!(resolve(layers, Channel::Sms), Verdict::Disabled(layer));
+        let assumed = Layers { data: ConditionData::AssumedToHold, ..layers };
+        assert_eq!(resolve(assumed, Channel::Email), Verdict::Enabled(layer));
+    }
+    let above = Preference::default().with(Channel::Email, true);
+    let layers =
+        Layers { subscriber_global: Some(&said), subscriber_workflow: Some(&above), ..layers };
+    check(layers, true, Layer::SubscriberWorkflow);
+}
+
 #[test]
 fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
     for (source, holds) in [
@@ -338,10 +362,13 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
     ] {
         let said = Preference::default().with_condition(rule(source));
         let data = json!({ "yes": true, "one": 1 });
-        let layers =
-            Layers { subscriber_global: Some(&said), data: Some(&data), ..Layers::default() };
+        let layers = Layers {
+            subscriber_global: Some(&said),
+            data: ConditionData::Known(&data),
+            ..Layers::default()
+        };
         check(layers, holds, Layer::SubscriberGlobal);
-        let unnamed = Verdict { enabled: holds, decided_by: Layer::SubscriberGlobal };
+        let unnamed = told(holds, Layer::SubscriberGlobal);
         assert_eq!(resolve_unnamed(layers), unnamed);
     }
 }
@@ -353,7 +380,7 @@ fn a_critical_workflow_asks_no_condition_of_its_subscribers() {
     let layers = Layers {
         subscriber_global: Some(&never),
         subscriber_workflow: Some(&never),
-        data: Some(&data),
+        data: ConditionData::Known(&data),
         ..Layers::default()
     };
     check(layers, false, Layer::SubscriberWorkflow);
@@ -380,13 +407,16 @@ fn a_channel_that_nobody_names_may_be_used_as_the_word_for_all_says() {
         (silent.with(Channel::Email, true).with_condition(never), Some(false)),
     ] {
         let data = json!({});
-        let layers =
-            Layers { subscriber_global: Some(&said), data: Some(&data), ..Layers::default() };
+        let layers = Layers {
+            subscriber_global: Some(&said),
+            data: ConditionData::Known(&data),
+            ..Layers::default()
+        };
         let (enabled, decided_by) = match expected {
             Some(enabled) => (enabled, Layer::SubscriberGlobal),
             None => (true, Layer::Default),
         };
-        assert_eq!(resolve_unnamed(layers), Verdict { enabled, decided_by });
+        assert_eq!(resolve_unnamed(layers), told(enabled, decided_by));
     }
 }
 
@@ -520,8 +550,12 @@ fn a_bulk_is_about_1_to_100_workflows() {
 }
 
 #[track_caller]
+fn told(enabled: bool, layer: Layer) -> Verdict {
+    if enabled { Verdict::Enabled(layer) } else { Verdict::Disabled(layer) }
+}
+
 fn check(layers: Layers<'_>, enabled: bool, decided_by: Layer) {
-    assert_eq!(resolve(layers, Channel::Email), Verdict { enabled, decided_by });
+    assert_eq!(resolve(layers, Channel::Email), told(enabled, decided_by));
 }
 
 fn channel(word: Option<bool>) -> Preference {

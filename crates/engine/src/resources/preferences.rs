@@ -6,10 +6,10 @@ use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::patch::Patch;
 use domain::preference::{
-    BulkPreference, BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Layers, Preference,
-    PreferenceChannels, PreferenceLevel, PreferenceOverride, PreferenceScope, Preferences,
-    PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowName, WorkflowPreference,
-    resolve_unnamed,
+    BulkPreference, BulkPreferences, ConditionData, GlobalPreference, GlobalPreferenceUpdate,
+    Layers, Preference, PreferenceChannels, PreferenceLevel, PreferenceOverride, PreferenceScope,
+    Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowName,
+    WorkflowPreference, resolve_unnamed,
 };
 use domain::workflow::Workflow;
 use store::{ReadRecords, Table, WriteRecords, layout};
@@ -238,7 +238,7 @@ impl Said {
             specific.map(|specific| &specific.preference),
         );
         WorkflowPreference {
-            enabled: resolve_unnamed(layers).enabled,
+            enabled: resolve_unnamed(layers).is_enabled(),
             channels: PreferenceChannels::resolved(layers),
             overrides: PreferenceOverride::all(layers),
             workflow: WorkflowName::from(workflow),
@@ -250,13 +250,14 @@ impl Said {
 
 fn general(global: Option<&SubscriberPreference>) -> GlobalPreference {
     let subscriber_global = global.map(|global| &global.preference);
-    let layers = Layers { subscriber_global, ..Layers::default() };
+    let data = ConditionData::AssumedToHold;
+    let layers = Layers { subscriber_global, data, ..Layers::default() };
     let schedule = global.and_then(|global| match &global.scope {
         PreferenceScope::Global { schedule } => schedule.clone(),
         PreferenceScope::Workflow { .. } => None,
     });
     GlobalPreference {
-        enabled: resolve_unnamed(layers).enabled,
+        enabled: resolve_unnamed(layers).is_enabled(),
         channels: PreferenceChannels::resolved(layers),
         schedule,
         condition: subscriber_global.and_then(|global| global.condition.clone()),
@@ -272,7 +273,7 @@ fn answer(
     UpdatedPreference {
         level: PreferenceLevel::Template,
         workflow: Some(workflow.info()),
-        enabled: resolve_unnamed(layers).enabled,
+        enabled: resolve_unnamed(layers).is_enabled(),
         channels: PreferenceChannels::resolved(layers),
         condition: specific.condition.clone(),
     }

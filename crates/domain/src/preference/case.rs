@@ -1,0 +1,252 @@
+//! A case of one subscriber, one workflow and one moment, for tests of preferences.
+
+use serde_json::{Map, Value, json};
+
+use super::{ConditionData, Layer, Layers, Preference, Verdict, resolve};
+use crate::condition::Rule;
+use crate::contact::TimeZone;
+use crate::context::ContextKey;
+use crate::convert::IntoChecked;
+use crate::error::Invalid;
+use crate::json::Object;
+use crate::schedule::Schedule;
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+use crate::workflow::WorkflowCreate;
+
+/// A workflow, the preferences of one subscriber, and what conditions are decided on. It tells
+/// without an engine whether a channel may be used.
+///
+/// ```
+/// use serde_json::json;
+/// use tidings_domain::condition::Rule;
+/// use tidings_domain::preference::{Decision, Layer, Preference, PreferenceCase};
+/// use tidings_domain::vocabulary::Channel;
+/// use tidings_domain::workflow::WorkflowCreate;
+///
+/// let orders = WorkflowCreate::new("order-shipped", "Order shipped")?;
+/// let express = Rule::new(json!({ "==": [{ "var": "payload.express" }, true] }))?;
+/// let case = PreferenceCase::new(&orders)
+///     .subscriber_global(Preference::default().with(Channel::Sms, false))
+///     .subscriber_workflow(Preference::default().with_condition(express));
+///
+/// let undecided = Decision::Undecided(Layer::SubscriberWorkflow);
+/// assert_eq!(case.decide(Channel::Email), undecided);
+/// let case = case.payload(json!({ "express": true }))?;
+/// assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PreferenceCase {
+    definition: Preference,
+    dashboard: Option<Preference>,
+    subscriber_global: Option<Preference>,
+    subscriber_workflow: Option<Preference>,
+    critical: bool,
+    workflow: Value,
+    subscriber: Option<Object>,
+    payload: Option<Object>,
+    context: Map<String, Value>,
+    subscriptions: Vec<Admission>,
+    schedule: Option<Schedule>,
+    moment: Option<(Timestamp, TimeZone)>,
+}
+
+// What a topic subscription says about the workflow.
+#[derive(Clone, Debug)]
+enum Admission {
+    Always(bool),
+    If(Rule),
+}
+
+/// What becomes of a message on one channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The message is sent, because the layer says so or no layer objects.
+    Send(Layer),
+    /// The layer switches the channel off.
+    Disabled(Layer),
+    /// The condition of the layer depends on data that the case does not have.
+    Undecided(Layer),
+    /// No topic subscription lets the notification through.
+    NotSubscribed,
+    /// The conditions of topic subscriptions depend on data that the case does not have.
+    SubscriptionUndecided,
+    /// The schedule of the subscriber is closed at that moment, until it opens next, if ever.
+    OutsideSchedule {
+        /// When it opens next.
+        next_opening: Option<Timestamp>,
+    },
+    /// The subscriber has a schedule, and the case has no moment.
+    ScheduleUndecided,
+}
+
+impl PreferenceCase {
+    /// Returns the case of a workflow and of a subscriber without preferences.
+    pub fn new(workflow: &WorkflowCreate) -> Self {
+        Self {
+            definition: workflow.preference_settings.clone(),
+            dashboard: None,
+            subscriber_global: None,
+            subscriber_workflow: None,
+            critical: workflow.critical,
+            workflow: json!({ "name": workflow.name, "identifier": workflow.workflow_id }),
+            subscriber: None,
+            payload: None,
+            context: Map::new(),
+            subscriptions: Vec::new(),
+            schedule: None,
+            moment: None,
+        }
+    }
+
+    /// Sets the preference that an operator has set for the workflow.
+    pub fn dashboard(self, preference: Preference) -> Self {
+        Self { dashboard: Some(preference), ..self }
+    }
+
+    /// Sets the preference of the subscriber for every workflow.
+    pub fn subscriber_global(self, preference: Preference) -> Self {
+        Self { subscriber_global: Some(preference), ..self }
+    }
+
+    /// Sets the preference of the subscriber for this workflow.
+    pub fn subscriber_workflow(self, preference: Preference) -> Self {
+        Self { subscriber_workflow: Some(preference), ..self }
+    }
+
+    /// Sets the subscriber that conditions see, as in `{ "data": { "plan": "pro" } }`.
+    ///
+    /// # Errors
+    ///
+    /// The rule of [`Object`] that the value breaks.
+    pub fn subscriber(self, subscriber: impl IntoChecked<Object>) -> Result<Self, Invalid> {
+        Ok(Self { subscriber: Some(subscriber.into_checked()?), ..self })
+    }
+
+    /// Sets the payload that conditions see.
+    ///
+    /// # Errors
+    ///
+    /// The rule of [`Object`] that the value breaks.
+    pub fn payload(self, payload: impl IntoChecked<Object>) -> Result<Self, Invalid> {
+        Ok(Self { payload: Some(payload.into_checked()?), ..self })
+    }
+
+    /// Adds a context with its custom data, which conditions see.
+    ///
+    /// # Errors
+    ///
+    /// The rule of a context's type, its id or its data that is broken.
+    pub fn context(
+        mut self,
+        kind: &str,
+        id: &str,
+        data: impl IntoChecked<Object>,
+    ) -> Result<Self, Invalid> {
+        let key = ContextKey::new(kind, id)?;
+        let data = Value::from(data.into_checked()?);
+        self.context.insert(key.kind().into(), json!({ "id": key.id(), "data": data }));
+        Ok(self)
+    }
+
+    /// Adds a topic subscription that lets notifications of the workflow through, or does not. One
+    /// that lets them through is enough. A case without subscriptions is that of a subscriber whom
+    /// the trigger names.
+    pub fn subscription(mut self, enabled: bool) -> Self {
+        self.subscriptions.push(Admission::Always(enabled));
+        self
+    }
+
+    /// Adds a topic subscription that lets notifications through if a condition holds.
+    pub fn subscription_if(mut self, condition: Rule) -> Self {
+        self.subscriptions.push(Admission::If(condition));
+        self
+    }
+
+    /// Sets the schedule of the subscriber.
+    pub fn schedule(self, schedule: Schedule) -> Self {
+        Self { schedule: Some(schedule), ..self }
+    }
+
+    /// Sets the moment of sending, and the time zone of the subscriber.
+    pub fn at(self, moment: Timestamp, zone: TimeZone) -> Self {
+        Self { moment: Some((moment, zone)), ..self }
+    }
+
+    /// Decides what becomes of a message on `channel`: by the topic subscriptions, the preferences
+    /// and the schedule, in this order.
+    ///
+    /// The schedule holds back neither in-app messages nor those of a critical workflow. A condition
+    /// is undecided unless the case has a subscriber, a payload or a context. With one of them, the
+    /// others are empty if they are absent.
+    pub fn decide(&self, channel: Channel) -> Decision {
+        let data = self.data();
+        let data = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
+        if let Some(refusal) = self.refused(data) {
+            return refusal;
+        }
+        match resolve(self.layers(data), channel) {
+            Verdict::Enabled(layer) => self.held_back(channel).unwrap_or(Decision::Send(layer)),
+            Verdict::Disabled(layer) => Decision::Disabled(layer),
+            Verdict::Undecided(layer) => Decision::Undecided(layer),
+        }
+    }
+
+    fn layers<'a>(&'a self, data: ConditionData<'a>) -> Layers<'a> {
+        Layers {
+            definition: Some(&self.definition),
+            dashboard: self.dashboard.as_ref(),
+            subscriber_global: self.subscriber_global.as_ref(),
+            subscriber_workflow: self.subscriber_workflow.as_ref(),
+            critical: self.critical,
+            data,
+        }
+    }
+
+    // What conditions see. Returns `None` if the case says nothing about that.
+    fn data(&self) -> Option<Value> {
+        let is_known =
+            self.subscriber.is_some() || self.payload.is_some() || !self.context.is_empty();
+        let object = |object: &Option<Object>| Value::from(object.clone().unwrap_or_default());
+        is_known.then(|| {
+            json!({
+                "subscriber": object(&self.subscriber),
+                "payload": object(&self.payload),
+                "context": self.context,
+                "workflow": self.workflow,
+            })
+        })
+    }
+
+    fn refused(&self, data: ConditionData<'_>) -> Option<Decision> {
+        let admits = |admission: &Admission| match (admission, data) {
+            (Admission::Always(enabled), _) => Some(*enabled),
+            (Admission::If(_), ConditionData::Missing) => None,
+            (Admission::If(_), ConditionData::AssumedToHold) => Some(true),
+            (Admission::If(rule), ConditionData::Known(data)) => Some(rule.holds(data)),
+        };
+        let answers: Vec<_> = self.subscriptions.iter().map(admits).collect();
+        if answers.is_empty() || answers.contains(&Some(true)) {
+            None
+        } else if answers.contains(&None) {
+            Some(Decision::SubscriptionUndecided)
+        } else {
+            Some(Decision::NotSubscribed)
+        }
+    }
+
+    fn held_back(&self, channel: Channel) -> Option<Decision> {
+        let schedule = self.schedule.as_ref()?;
+        if self.critical || channel == Channel::InApp || !schedule.is_enabled {
+            return None;
+        }
+        let Some((moment, zone)) = self.moment else { return Some(Decision::ScheduleUndecided) };
+        let next_opening = schedule.next_opening(moment, zone);
+        (next_opening != Some(moment)).then_some(Decision::OutsideSchedule { next_opening })
+    }
+}
+
+#[cfg(test)]
+mod tests;
