@@ -328,7 +328,7 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
 /// One row per layer: without data its condition is undecided, unless a channel is off anyway.
 #[test]
 fn a_condition_without_data_is_undecided() {
-    let said = Preference::default().with(Channel::Sms, false).with_condition(rule(json!(true)));
+    let said = Preference::default().with(Channel::Sms, false).with_condition(tier("premium"));
     let layers = Layers::default();
     for (layers, layer) in [
         (Layers { definition: Some(&said), ..layers }, Layer::Definition),
