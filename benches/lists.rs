@@ -164,10 +164,8 @@ fn world(store: impl Store) -> Scope {
         connection(&home, integration, n)
     });
     fill(&store, |n| {
-        let create = TopicCreate {
-            key: format!("order:{n}").parse().unwrap(),
-            name: Some(format!("Order Number {n}")),
-        };
+        let create = TopicCreate::new(format!("order:{n}")).unwrap();
+        let create = create.name(format!("Order Number {n}"));
         Topic::new(id(n).into(), &home, create, created_at(n))
     });
     env

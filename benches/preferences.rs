@@ -8,10 +8,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use domain::condition::Rule;
-use domain::patch::Patch;
 use domain::preference::{
-    BulkPreference, BulkPreferences, ConditionData, Layers, Preference, PreferenceChannels,
-    PreferencesQuery, resolve,
+    BulkPreference, BulkPreferences, ConditionData, Layers, Preference, PreferencesQuery, resolve,
 };
 use domain::vocabulary::Channel;
 use serde_json::json;
@@ -22,14 +20,8 @@ use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
 
 fn decisions(criterion: &mut Criterion) {
-    let every = PreferenceChannels {
-        email: Some(true),
-        sms: Some(true),
-        in_app: Some(true),
-        chat: Some(true),
-        push: Some(true),
-    };
-    let full = Preference { enabled: Some(true), channels: every, condition: None };
+    let all = Preference::default().with_all(true);
+    let full = Channel::ALL.iter().fold(all, |full, channel| full.with(*channel, true));
     let silent = Preference::default();
     let layers = Layers {
         definition: Some(&full),
@@ -49,7 +41,7 @@ fn decisions(criterion: &mut Criterion) {
         });
     });
     let rule = Rule::new(json!({ ">": [{ "var": "payload.amount" }, 100] })).unwrap();
-    let conditional = Preference::default().with_condition(rule);
+    let conditional = Preference::default().only_if(rule).unwrap();
     let data = json!({ "payload": { "amount": 250, "currency": "EUR" } });
     let layers = Layers {
         subscriber_workflow: Some(&conditional),
@@ -84,7 +76,6 @@ fn reading(
     env.subscribers()
         .create(&serde_json::from_value(json!({ "subscriberId": "ada" })).unwrap())
         .unwrap();
-    let off = PreferenceChannels { email: Some(false), ..PreferenceChannels::default() };
     let mut update = BulkPreferences::default();
     for number in 0..100 {
         let workflow = json!({
@@ -95,12 +86,8 @@ fn reading(
         });
         env.workflows().create(&serde_json::from_value(workflow).unwrap()).unwrap();
         if number % 4 == 0 {
-            let workflow_id = format!("workflow-{number}");
-            update.preferences.push(BulkPreference {
-                workflow_id,
-                channels: off,
-                condition: Patch::Keep,
-            });
+            let off = BulkPreference::new(format!("workflow-{number}"));
+            update = update.preference(off.with(Channel::Email, false));
         }
     }
     env.preferences(&ada).unwrap().update_bulk(&update).unwrap();

@@ -78,8 +78,8 @@ fn progress_bar(events: usize) -> Result<ProgressBar, Box<dyn Error>> {
 
 /// Reads an inbox, except for the newest messages.
 fn read(env: &Scope, reader: &SubscriberId) -> tidings::Result<()> {
-    let page = PageQuery { limit: Some(100), ..PageQuery::default() };
-    let inbox = env.inbox(reader)?.list(&MessageQuery { page, ..MessageQuery::default() })?;
+    let page = PageQuery::default().limit(100);
+    let inbox = env.inbox(reader)?.list(&MessageQuery::default().page(page))?;
     let older: Vec<_> = inbox.data.iter().skip(5).map(|message| message.id).collect();
     if !older.is_empty() {
         env.inbox(reader)?.mark_as(&older, MarkAs::Read)?;

@@ -62,8 +62,8 @@ pub fn inbox(env: &Scope, reader: &SubscriberId) -> Result<()> {
 
 /// The newest messages.
 pub fn newest(limit: u32) -> MessageQuery {
-    let page = PageQuery { limit: Some(limit), ..PageQuery::default() };
-    MessageQuery { page, ..MessageQuery::default() }
+    let page = PageQuery::default().limit(limit);
+    MessageQuery::default().page(page)
 }
 
 fn message_row(message: &Message, reader: &Subscriber) -> [String; 4] {
@@ -81,7 +81,7 @@ fn message_row(message: &Message, reader: &Subscriber) -> [String; 4] {
 
 /// Which channels a subscriber gets, and on whose word.
 pub fn preferences(env: &Scope, subscriber: &SubscriberId) -> Result<()> {
-    let query = PreferencesQuery { criticality: Criticality::All, ..PreferencesQuery::default() };
+    let query = PreferencesQuery::default().criticality(Criticality::All);
     let preferences = env.preferences(subscriber)?.get(&query)?;
     let subscriber = env.subscribers().get(subscriber)?;
 
@@ -129,12 +129,9 @@ pub fn activity(env: &Scope) -> Result<()> {
 
 /// Notifications that matter much, but not those about passwords.
 pub fn urgent() -> NotificationQuery {
-    NotificationQuery {
-        severity: vec![Severity::High],
-        templates: vec!["payment-failed".into(), "new-device-login".into()],
-        limit: Some(12),
-        ..NotificationQuery::default()
-    }
+    NotificationQuery::default()
+        .severity([Severity::High])
+        .templates(["payment-failed", "new-device-login"]) /*it.limit = Some(12); */
 }
 
 fn notification_row(notification: &Notification) -> [String; 4] {

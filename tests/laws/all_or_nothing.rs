@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::interposed::{Interposed, Point};
 use testkit::requests::{self, Refusal};
 use testkit::tables::{Entry, check_indexes, dump};
-use testkit::world::World;
+use testkit::world::{World, changed};
 use tidings::ids::JobId;
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
@@ -59,10 +59,10 @@ fn integrations() {
     check(|world| world.env.integrations().set_primary(email_integration(&world.env, 1)?));
     for promote in [false, true] {
         check(|world| {
-            world
-                .env
-                .integrations()
-                .delete(email_integration(&world.env, 0)?, &IntegrationDelete { promote })
+            world.env.integrations().delete(
+                email_integration(&world.env, 0)?,
+                &changed(IntegrationDelete::default(), |it| it.promote = promote),
+            )
         });
     }
 }
@@ -222,7 +222,7 @@ fn imports() {
 /// wherever that fails, the one in use is in order, and it is made when it is called again.
 #[test]
 fn an_index_that_is_made_anew() {
-    let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
+    let everything = NotificationQuery::default().limit(50);
     let list = |world: &World| world.env.notifications().list(&everything).unwrap();
     let expected = list(seeded::world());
     for point in [Point::Call, Point::Commit] {
@@ -559,7 +559,7 @@ impl Outcome {
             let message = format!("{:?} {:?}", delivery.address, delivery.message.content);
             (delivery.idempotency_key(), message)
         });
-        let everything = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
+        let everything = NotificationQuery::default().limit(50);
         let notifications = world.env.notifications().list(&everything).unwrap().data;
         let jobs = notifications.iter().flat_map(|notification| &notification.jobs);
         assert!(jobs.clone().all(|job| job.status.has_ended()), "something is left");
@@ -570,8 +570,8 @@ impl Outcome {
 
 // What is in each message besides its id and the times.
 fn messages(world: &World) -> Vec<String> {
-    let page = PageQuery { limit: Some(100), ..PageQuery::default() };
-    let query = MessageQuery { page, ..MessageQuery::default() };
+    let page = PageQuery::default().limit(100);
+    let query = MessageQuery::default().page(page);
     let of = |who: &str| world.env.messages().list(who, &query).unwrap().data;
     let all = ["ada", "bob", "cyd"].into_iter().flat_map(of);
     let shown = all.map(|message| {

@@ -61,7 +61,7 @@ fn check_found(world: &World) {
         for scope in &scopes {
             let notifications = scope.notifications();
             assert_eq!(notifications.count(&query).unwrap(), shown.len() as u64, "{query:?}");
-            let page = NotificationQuery { limit: Some(50), ..query.clone() };
+            let page = query.clone().limit(50);
             let found: Vec<_> =
                 notifications.list(&page).unwrap().data.iter().map(|found| found.id).collect();
             assert_eq!(found, newest, "{query:?}");
@@ -78,10 +78,9 @@ fn check_counts(world: &World) {
             message.subscriber_id == subscriber.id && message.channel == Channel::InApp
         });
         let stages: Vec<_> = in_inbox.map(|message| message.stage).collect();
-        let expected = InboxCounts {
-            unseen: stages.iter().filter(|stage| !stage.is_seen()).count(),
-            unread: stages.iter().filter(|stage| !stage.is_read()).count(),
-        };
+        let unseen = stages.iter().filter(|stage| !stage.is_seen()).count();
+        let unread = stages.iter().filter(|stage| !stage.is_read()).count();
+        let expected = InboxCounts::new(unseen, unread);
         let who = subscriber.subscriber_id;
         assert_eq!(
             world.env.inbox(&who).unwrap().counts().unwrap(),

@@ -111,11 +111,7 @@ fn run(world: &World, model: &Model, step: &Step) {
 
 // Deletes the notification that is so many behind the newest.
 fn forget(world: &World, model: &Model, which: usize) {
-    let page = NotificationQuery {
-        page: u32::try_from(which).unwrap(),
-        limit: Some(1),
-        ..NotificationQuery::default()
-    };
+    let page = NotificationQuery::default().page(u32::try_from(which).unwrap()).limit(1);
     let found = world.env.notifications().list(&page).unwrap().data;
     assert_eq!(found.len(), usize::from(model.place(which).is_some()));
     for notification in found {
@@ -142,8 +138,8 @@ fn trigger(env: &Scope, transaction: &str, happening: &Happening) {
 
 // Marks the messages whose bits are set, counting from the newest one.
 fn mark_as(env: &Scope, who: &SubscriberId, which: u8, mark: MarkAs) {
-    let page = PageQuery { limit: Some(PageQuery::MAX_LIMIT), ..PageQuery::default() };
-    let query = MessageQuery { page, ..MessageQuery::default() };
+    let page = PageQuery::default().limit(PageQuery::MAX_LIMIT);
+    let query = MessageQuery::default().page(page);
     let Ok(messages) = env.messages().list(who, &query) else { return };
     let marked = messages.data.iter().enumerate().filter(|(at, _)| is_set(which, *at));
     let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();

@@ -102,7 +102,7 @@ fn only_in_app_messages_are_in_the_inbox() {
             assert_eq!(names(&list(query).data, |message| message.channel), ["in_app"]);
         }
         assert_eq!(names(&world.messages("ada"), |message| message.channel), ["email", "in_app"]);
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(1, 1));
     });
 }
 
@@ -116,9 +116,9 @@ fn an_inbox_is_walked_page_by_page() {
             world.run_due();
         }
 
-        let query = PageQuery { limit: Some(2), ..PageQuery::default() };
+        let query = PageQuery::default().limit(2);
         let pages = pages(&query, |page| {
-            let query = MessageQuery { page, ..MessageQuery::default() };
+            let query = MessageQuery::default().page(page);
             world.env.inbox(&id("ada")).unwrap().list(&query).unwrap()
         });
 
@@ -139,7 +139,7 @@ fn counts_are_kept_in_step() {
             world.notify("hi", "ada");
             world.inbox("ada")[0].id
         });
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 3, unread: 3 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(3, 3));
 
         for (first, second) in MARKS.iter().flat_map(|first| MARKS.map(|second| (*first, second))) {
             for (ids, mark_as) in [(&ids[..2], first), (&ids[1..], second)] {
@@ -148,9 +148,9 @@ fn counts_are_kept_in_step() {
             }
         }
         mark(&world, "ada", &ids, MarkAs::Read);
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 0, unread: 0 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(0, 0));
         mark(&world, "ada", &ids[..1], MarkAs::Unread);
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 0, unread: 1 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(0, 1));
     });
 }
 
@@ -166,14 +166,14 @@ fn an_inbox_belongs_to_one_subscriber_in_one_environment() {
         world.notify("hi", "ada");
 
         let none = InboxCounts::default();
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(1, 1));
         assert_eq!((counts(&world, "bob"), world.inbox("bob")), (none, vec![]));
         let elsewhere = production.inbox("ada").unwrap();
         assert_eq!(elsewhere.counts().unwrap(), none);
         assert_eq!(elsewhere.list(&MessageQuery::default()).unwrap().data, []);
         let own = world.inbox("ada")[0].id;
         assert_eq!(elsewhere.mark_as(&[own], MarkAs::Read).unwrap(), []);
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(1, 1));
     });
 }
 
@@ -192,7 +192,7 @@ fn what_is_not_wanted_does_not_come_in() {
 
         let only = only(world.inbox("ada"));
         assert_eq!(only.payload, Some(parsed(json!({ "vip": true }))));
-        assert_eq!(counts(&world, "ada"), InboxCounts { unseen: 1, unread: 1 });
+        assert_eq!(counts(&world, "ada"), InboxCounts::new(1, 1));
     });
 }
 
@@ -228,10 +228,8 @@ fn counts(world: &World, subscriber: &str) -> InboxCounts {
 fn counted(world: &World, subscriber: &str) -> InboxCounts {
     let messages = world.inbox(subscriber);
     let count = |wanted: fn(&Message) -> bool| messages.iter().filter(|one| wanted(one)).count();
-    InboxCounts {
-        unseen: count(|message| !message.stage.is_seen()),
-        unread: count(|message| !message.stage.is_read()),
-    }
+    let unseen = count(|message| !message.stage.is_seen());
+    InboxCounts::new(unseen, count(|message| !message.stage.is_read()))
 }
 
 /// One row per query: which of an unseen, a seen and a read message it shows, newest first.

@@ -7,7 +7,8 @@ use tidings::page::{Cursor, Direction, ListId, OrderBy, PageQuery};
 use tidings::time::Timestamp;
 
 use crate::world::{
-    World, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire, workflow_of,
+    World, changed, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire,
+    workflow_of,
 };
 
 #[test]
@@ -26,7 +27,7 @@ fn marks_lead_from_stage_to_stage() {
             marked = mark(world, "ada", &[message.id], *mark_as);
         }
 
-        let expected = Message { stage: stage(&times), ..message };
+        let expected = changed(message, |it| it.stage = stage(&times));
         assert_eq!(marked, std::slice::from_ref(&expected), "{marks:?}");
         assert_eq!(world.inbox("ada")[0], expected, "{marks:?}");
     }
@@ -178,8 +179,8 @@ fn a_list_names_the_subscriber_and_the_workflow() {
         world.env.workflows().delete("hi").unwrap();
         let orphan = (only(world.messages("ada")), got());
 
-        let named = Message { subscriber: Some(subscriber), ..message.clone() };
-        let whole = Message { template: Some(workflow), ..named.clone() };
+        let named = changed(message.clone(), |it| it.subscriber = Some(subscriber));
+        let whole = changed(named.clone(), |it| it.template = Some(workflow));
         assert_eq!(listed, (whole.clone(), whole));
         assert_eq!(orphan, (named.clone(), named));
     });
@@ -247,19 +248,18 @@ fn a_list_is_walked_page_by_page() {
         let made = [(); 5].map(|()| delivered(&world, "ada").id);
         let walk = |query: MessageQuery| {
             let pages = pages(&query.page, |page| {
-                let query = MessageQuery { page, ..query.clone() };
+                let query = query.clone().page(page);
                 world.env.messages().list(&id("ada"), &query).unwrap()
             });
             pages.iter().map(|page| names(page, |message| message.id)).collect::<Vec<_>>()
         };
 
-        let by_two = PageQuery { limit: Some(2), ..PageQuery::default() };
+        let by_two = PageQuery::default().limit(2);
         let oldest_first = Some(Direction::Ascending);
-        let upwards = PageQuery { order_direction: oldest_first, ..by_two.clone() };
-        let newest_first = walk(MessageQuery { page: by_two.clone(), ..MessageQuery::default() });
-        let narrow =
-            walk(MessageQuery { page: by_two, seen: Some(false), ..MessageQuery::default() });
-        let reversed = walk(MessageQuery { page: upwards, ..MessageQuery::default() });
+        let upwards = changed(by_two.clone(), |it| it.order_direction = oldest_first);
+        let newest_first = walk(MessageQuery::default().page(by_two.clone()));
+        let narrow = walk(MessageQuery::default().page(by_two).unseen());
+        let reversed = walk(MessageQuery::default().page(upwards));
 
         let mut made = made.map(text);
         assert_eq!(reversed, [&made[..2], &made[2..4], &made[4..]]);

@@ -10,7 +10,7 @@ use tidings::contact::Locale;
 use tidings::translation::{Resource, Translation, TranslationUpsert};
 
 use crate::layouts;
-use crate::world::{World, in_app, names, on_both, parsed, wire, with, workflow_of};
+use crate::world::{World, changed, in_app, names, on_both, parsed, wire, with, workflow_of};
 
 #[test]
 fn a_translation_is_read_as_it_was_stored() {
@@ -60,7 +60,13 @@ fn content_is_replaced_as_a_whole() {
         let second = upsert(&world, "workflow", &workflow.slug(), "de", content.clone());
 
         let content = parsed(content);
-        assert_eq!(second, Translation { content, updated_at: at, ..first });
+        assert_eq!(
+            second,
+            changed(first, |it| {
+                it.content = content;
+                it.updated_at = at;
+            })
+        );
         assert_eq!(get(&world, "workflow", "hi", "de").unwrap(), second);
         assert_eq!(get(&world, "workflow", "hi", "fr").unwrap(), french);
     });
@@ -253,8 +259,7 @@ fn translations_are_listed_by_resource_and_language() {
 
 /// Stores the texts of a resource in one language.
 pub fn upsert(world: &World, kind: &str, name: &str, locale: &str, content: Value) -> Translation {
-    let (resource, locale) = (resource(kind, name), Locale::new(locale).unwrap());
-    let upsert = TranslationUpsert { resource, locale, content: parsed(content) };
+    let upsert = TranslationUpsert::new(resource(kind, name), locale, content).unwrap();
     world.env.translations().upsert(&upsert).unwrap()
 }
 

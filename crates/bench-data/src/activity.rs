@@ -128,11 +128,7 @@ impl<'p> Common<'p> {
                 recipient.subscriber,
                 self.context_keys,
             );
-            Some(NotificationTopic {
-                topic_id: topic.id,
-                topic_key: topic.key.clone(),
-                subscription_ids: vec![identifier],
-            })
+            Some(NotificationTopic::new(topic.id, topic.key.clone(), vec![identifier]))
         };
         occasion.topics.iter().take(recipient.topics).filter_map(topic).collect()
     }
@@ -193,31 +189,16 @@ impl<'p> Common<'p> {
         recipient: Recipient,
         topics: Vec<NotificationTopic>,
     ) -> Notification {
-        let home = self.population.home();
-        Notification {
-            id,
-            environment_id: home.environment_id,
-            organization_id: home.organization_id.clone(),
-            subscriber_id: self.population.internal_subscriber_id(recipient.subscriber),
-            transaction_id: self.transaction_id.clone(),
-            workflow_id: Some(self.workflow.id),
-            digested_notification_id: None,
-            created_at: self.at,
-            updated_at: self.at,
-            channels: self.workflow.job_types(),
-            subscriber: None,
-            template: None,
-            jobs: Vec::new(),
-            payload: None,
-            overrides: None,
-            controls: None,
-            to: None,
-            tags: Vec::new(),
-            topics,
-            severity: Some(self.severity),
-            critical: Some(self.workflow.critical),
-            context_keys: self.context_keys.clone(),
-        }
+        let (home, transaction_id) = (self.population.home(), self.transaction_id.clone());
+        let subscriber_id = self.population.internal_subscriber_id(recipient.subscriber);
+        let mut bare = Notification::bare(id, home, subscriber_id, transaction_id, self.at);
+        bare.workflow_id = Some(self.workflow.id);
+        bare.channels = self.workflow.job_types();
+        bare.topics = topics;
+        bare.severity = Some(self.severity);
+        bare.critical = Some(self.workflow.critical);
+        bare.context_keys = self.context_keys.clone();
+        bare
     }
 }
 

@@ -168,8 +168,8 @@ impl Population {
 
     fn topic(&self, rank: usize) -> Topic {
         let (id, at, _) = self.made(Purpose::Topic, rank);
-        let name = Some(format!("Project {rank}"));
-        Topic::new(id, &self.home, TopicCreate { key: self.topic_key(rank), name }, at)
+        let create = sound(TopicCreate::new(self.topic_key(rank)));
+        Topic::new(id, &self.home, create.name(format!("Project {rank}")), at)
     }
 
     // The id of something, when it was made, which was in the year before anything happened, and

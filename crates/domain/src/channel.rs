@@ -13,6 +13,7 @@ use crate::vocabulary::{Channel, ProviderId};
 /// Which connections or endpoints are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct ChannelFilter {
     /// Those of this subscriber.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,3 +50,24 @@ impl ChannelFilter {
             && self.integration_identifier.as_ref().is_none_or(|wanted| identifier == wanted)
     }
 }
+
+/// Declares the setters of a query with a [`ChannelFilter`].
+macro_rules! filter_setters {
+    ($type:ident) => {
+        $crate::setters::setters! { $type:
+            /// Lists those of this subscriber.
+            subscriber_id @ filter.subscriber_id: checked($crate::ids::SubscriberId, "subscriberId");
+            /// Lists those of integrations on this channel.
+            channel @ filter.channel: exact($crate::vocabulary::Channel);
+            /// Lists those of integrations of this provider.
+            provider_id @ filter.provider_id: exact($crate::vocabulary::ProviderId);
+            /// Lists those of this integration.
+            integration_identifier @ filter.integration_identifier:
+                checked($crate::ids::IntegrationIdentifier, "integrationIdentifier");
+            /// Lists those for exactly these contexts, as in `tenant:acme`.
+            context_keys @ filter.context_keys:
+                each_checked($crate::context::ContextKey, "contextKeys");
+        }
+    };
+}
+pub(crate) use filter_setters;

@@ -10,20 +10,21 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use tidings_domain::condition::Rule;
+//! use tidings_domain::condition::{Rule, var};
 //!
-//! let rule = Rule::new(json!({ "and": [
-//!     { ">": [{ "var": "order.total" }, 100] },
-//!     { "in": [{ "var": "order.country" }, ["at", "de"]] },
-//! ]})).unwrap();
+//! let large = var("order.total").greater_than(100);
+//! let rule = Rule::try_from(large.and(var("order.country").is_in(["at", "de"])))?;
 //! assert!(rule.holds(&json!({ "order": { "total": 120, "country": "at" } })));
 //! assert!(!rule.holds(&json!({})));
 //!
+//! // JSON is the second way in.
 //! let error = Rule::new(json!({ "!": { "equals": [1, 2] } })).unwrap_err();
 //! assert_eq!(error.to_string(), "`condition.!` has no operator `equals`");
+//! # Ok::<(), tidings_domain::error::Invalid>(())
 //! ```
 
 mod compile;
+mod compose;
 mod datum;
 mod evaluate;
 mod fuel;
@@ -38,6 +39,8 @@ use serde_json::Value;
 
 use crate::error::{Invalid, Reason, Unit};
 use crate::json::{dismantle, is_shallow, size};
+
+pub use compose::{Expression, var};
 
 /// A rule in JSON Logic, compiled.
 ///

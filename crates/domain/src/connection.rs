@@ -1,5 +1,7 @@
 //! Channel connections: the workspaces of a chat or push platform that an integration may write to.
 
+mod compose;
+
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelFilter;
@@ -21,6 +23,7 @@ use crate::vocabulary::{Channel, ProviderId};
 /// subscriber (or none) and set of contexts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChannelConnection {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -58,6 +61,7 @@ pub struct ChannelConnection {
 
 /// A workspace of a chat or push platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Workspace {
     /// What the platform calls it.
     pub id: PlatformId,
@@ -71,6 +75,7 @@ shape! { Workspace { "id": id, "name": name } }
 /// What opens a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ConnectionAuth {
     /// The token that the platform gave out.
     pub access_token: Secret,
@@ -81,6 +86,7 @@ shape! { ConnectionAuth { "accessToken": access_token } }
 /// A new channel connection, for a subscriber, for contexts, or for both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChannelConnectionCreate {
     /// The name that its environment is to know it by; the engine makes one if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,6 +114,7 @@ shape! { ChannelConnectionCreate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "named after the fields of `ChannelConnection`")]
+#[non_exhaustive]
 pub struct ChannelConnectionUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
@@ -120,6 +127,7 @@ shape! { ChannelConnectionUpdate { "workspace": workspace, "auth": auth } }
 /// Which channel connections are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct ChannelConnectionQuery {
     /// Which page of them.
     #[serde(flatten)]

@@ -17,6 +17,7 @@ pub enum MessageContent {
 
 /// A paragraph or a button of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EmailBlock<T> {
     /// Which of the two.
     #[serde(rename = "type")]
@@ -62,6 +63,7 @@ vocabulary! {
 /// How a block of an e-mail looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EmailBlockStyles {
     /// How its lines are set.
     pub text_align: TextAlign,
@@ -80,6 +82,7 @@ vocabulary! {
 /// What a message calls for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Cta {
     /// What a click on it does.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,7 @@ vocabulary! {
 /// Where a click on a message leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct CtaData {
     /// The address.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +114,7 @@ pub struct CtaData {
 /// What can be answered to a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct CtaAction {
     /// Whether it was answered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +137,7 @@ vocabulary! {
 /// An answer to choose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CtaButton {
     /// How it looks.
     #[serde(rename = "type")]
@@ -153,6 +159,7 @@ vocabulary! {
 /// The answer to a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct CtaResult {
     /// What was answered besides.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Contexts: what a notification is sent for, such as a tenant or an app.
 
+mod compose;
 mod key;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use crate::ids::{ContextId, EnvironmentId, OrganizationId};
 use crate::json::{Object, Shape, Shaped, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
-use crate::setters::setters;
 use crate::time::Timestamp;
 
 pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
@@ -21,6 +21,7 @@ pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
 /// A context, with what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Context {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -44,6 +45,7 @@ pub struct Context {
 
 /// A new context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ContextCreate {
     /// What it is to be called.
     #[serde(flatten)]
@@ -57,6 +59,7 @@ shape! { ContextCreate { "data": data; key } }
 
 /// New data for a context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ContextUpdate {
     /// What is to be known about it, in place of what was: at most 64 KiB of JSON text.
     pub data: Object,
@@ -67,6 +70,7 @@ shape! { ContextUpdate { "data": data } }
 /// Which contexts are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ContextQuery {
     /// Which page of them.
     #[serde(flatten)]
@@ -130,6 +134,7 @@ shape! { RichContext { "id": id, "data": data } }
 
 /// A context as a call names it, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamedContext {
     /// What it is called.
     pub key: ContextKey,
@@ -190,18 +195,6 @@ impl ContextQuery {
 }
 
 impl ContextPayload {
-    /// Returns the payload with another context: its type, and its id or a [`RichContext`].
-    pub fn with(
-        mut self,
-        kind: impl Into<String>,
-        value: impl Into<ContextValue>,
-    ) -> Result<Self, Invalid> {
-        let (kind, value) = (kind.into(), value.into());
-        value.check(&kind)?;
-        self.0.insert(kind, value);
-        Ok(self)
-    }
-
     /// The most contexts one call may name.
     pub const MAX: usize = 5;
 
@@ -236,42 +229,6 @@ impl<'de> Deserialize<'de> for ContextValue {
             Value::String(id) => Ok(ContextValue::Id(id)),
             rich => query::fields(rich).map(ContextValue::Rich),
         }
-    }
-}
-
-impl RichContext {
-    /// Returns a context of that id, without data.
-    pub fn new(id: impl Into<String>) -> Self {
-        Self { id: id.into(), data: None }
-    }
-}
-
-setters! { RichContext:
-    /// Sets its data, in place of what is stored: at most 64 KiB of JSON text.
-    data: checked(Object, "data");
-}
-
-impl From<&str> for ContextValue {
-    fn from(id: &str) -> Self {
-        ContextValue::Id(id.into())
-    }
-}
-
-impl From<String> for ContextValue {
-    fn from(id: String) -> Self {
-        ContextValue::Id(id)
-    }
-}
-
-impl From<&String> for ContextValue {
-    fn from(id: &String) -> Self {
-        ContextValue::Id(id.clone())
-    }
-}
-
-impl From<RichContext> for ContextValue {
-    fn from(context: RichContext) -> Self {
-        ContextValue::Rich(context)
     }
 }
 

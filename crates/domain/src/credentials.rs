@@ -1,5 +1,7 @@
 //! What a provider asks for before it sends.
 
+mod compose;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,7 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
+#[non_exhaustive]
 pub struct Credentials {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Secret>,

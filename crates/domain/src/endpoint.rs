@@ -1,6 +1,7 @@
 //! Channel endpoints: the concrete destinations at which a subscriber is reached through an
 //! integration.
 
+mod compose;
 mod data;
 
 use std::fmt;
@@ -26,6 +27,7 @@ pub use data::{Endpoint, EndpointType, PhoneNumber, WebhookUrl};
 /// A destination at which a subscriber is reached through an integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChannelEndpoint {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -65,6 +67,7 @@ pub struct ChannelEndpoint {
 /// A new channel endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChannelEndpointCreate {
     /// The name that its environment is to know it by; the engine makes one if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,7 @@ shape! { ChannelEndpointCreate {
 
 /// A new place for a channel endpoint, of the type that it has.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ChannelEndpointUpdate {
     /// The fields of the place. Those that are not named are gone.
     pub endpoint: Object,
@@ -103,6 +107,7 @@ shape! { ChannelEndpointUpdate { "endpoint": endpoint } }
 /// Which channel endpoints are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct ChannelEndpointQuery {
     /// Which page of them.
     #[serde(flatten)]

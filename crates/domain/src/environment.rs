@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::convert::text_conversions;
+use crate::convert::{IntoChecked, text_conversions};
 use crate::error::{Invalid, Reason};
 use crate::ids::{EnvironmentId, OrganizationId, UserId};
 use crate::json::shape;
 use crate::secret::Secret;
+use crate::setters::setters;
 use crate::slug::{base62, slugify};
 use crate::time::Timestamp;
 use crate::vocabulary::vocabulary;
@@ -14,6 +15,7 @@ use crate::vocabulary::vocabulary;
 /// A separate set of records, such as those for development and those for production.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Environment {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -46,6 +48,7 @@ pub struct Environment {
 /// What a new environment is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EnvironmentCreate {
     /// What people call it. `Development` and `Production` are taken.
     pub name: EnvironmentName,
@@ -75,6 +78,7 @@ vocabulary! {
 
 /// A key that opens an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ApiKey {
     /// The key itself.
     pub key: Secret,
@@ -97,6 +101,28 @@ pub struct EnvironmentName(String);
 pub struct Color(String);
 
 impl Environment {
+    /// Returns a new environment, opened by `api_key`. `identifier` is a short random name.
+    pub fn new(
+        home: &Home,
+        create: EnvironmentCreate,
+        identifier: String,
+        api_key: ApiKey,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: home.environment_id,
+            kind: Some(create.name.kind()),
+            slug: Some(create.name.slug(home.environment_id)),
+            name: create.name,
+            organization_id: home.organization_id.clone(),
+            identifier,
+            api_keys: vec![api_key],
+            parent_id: create.parent_id,
+            color: create.color,
+            created_at: now,
+        }
+    }
+
     /// The environment for a caller who may not see its keys.
     #[must_use]
     pub fn without_keys(self) -> Self {
@@ -110,6 +136,28 @@ impl Environment {
             api_key.key = Secret::redacted();
         }
         self
+    }
+}
+
+impl EnvironmentCreate {
+    /// Returns an environment, by its name and the color that it is shown in.
+    pub fn new(
+        name: impl IntoChecked<EnvironmentName>,
+        color: impl IntoChecked<Color>,
+    ) -> Result<Self, Invalid> {
+        Ok(Self { name: name.into_checked()?, parent_id: None, color: color.into_checked()? })
+    }
+}
+
+setters! { EnvironmentCreate:
+    /// Sets the environment that it is derived from, of the same organization.
+    parent_id: into(EnvironmentId);
+}
+
+impl ApiKey {
+    /// Returns a key of the host application, with its hash.
+    pub fn new(key: Secret, user_id: UserId, hash: String) -> Self {
+        Self { key, user_id, hash: Some(hash) }
     }
 }
 

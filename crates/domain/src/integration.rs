@@ -1,5 +1,6 @@
 //! Integrations: accounts at providers, and which one of a channel sends.
 
+mod compose;
 mod peers;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ use peers::rank;
 /// An account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Integration {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -95,6 +97,7 @@ struct StandingFields {
 /// How an integration listens to its provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct Configurations {
     /// Whether the provider may report back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +115,7 @@ shape! { Configurations {
 /// A new integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct IntegrationCreate {
     /// The provider.
     pub provider_id: String,
@@ -148,6 +152,7 @@ shape! { IntegrationCreate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named after the fields of `Integration`")]
+#[non_exhaustive]
 pub struct IntegrationUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -171,6 +176,7 @@ shape! { IntegrationUpdate {
 /// How an integration is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct IntegrationDelete {
     /// Whether the next one in rank becomes primary if this one was. Otherwise nothing is sent on
     /// its channel until another one is made primary, unless only one active one is left.
@@ -191,10 +197,7 @@ impl Integration {
         identifier: IntegrationIdentifier,
         create: IntegrationCreate,
     ) -> Result<Self, Invalid> {
-        if create.provider_id.is_empty() {
-            return Err(Invalid::new("providerId", Reason::Empty));
-        }
-        at_most("providerId", &create.provider_id, Self::MAX_NAME)?;
+        Self::check_provider(&create.provider_id)?;
         let integration = Self {
             id,
             environment_id: home.environment_id,
@@ -234,6 +237,13 @@ impl Integration {
         update.configurations.apply(&mut integration.configurations);
         integration.check()?;
         Ok(integration)
+    }
+
+    fn check_provider(provider_id: &str) -> Result<(), Invalid> {
+        if provider_id.is_empty() {
+            return Err(Invalid::new("providerId", Reason::Empty));
+        }
+        at_most("providerId", provider_id, Self::MAX_NAME)
     }
 
     fn check(&self) -> Result<(), Invalid> {

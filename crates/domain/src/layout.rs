@@ -3,17 +3,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::convert::IntoChecked;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
 use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, plain};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
+use crate::setters::{page_setters, setters};
 use crate::time::Timestamp;
 
 /// What the e-mails of several workflows have around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Layout {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -39,6 +42,7 @@ pub struct Layout {
 /// A layout as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LayoutUpsert {
     /// The name that its environment knows it by.
     pub layout_id: LayoutIdentifier,
@@ -56,6 +60,7 @@ shape! { LayoutUpsert {
 /// Which layouts are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct LayoutQuery {
     /// Which page of them.
     #[serde(flatten)]
@@ -107,6 +112,15 @@ impl Layout {
 }
 
 impl LayoutUpsert {
+    /// Returns a layout, by its identifier and its display name.
+    pub fn new(
+        layout_id: impl IntoChecked<LayoutIdentifier>,
+        name: impl Into<String>,
+    ) -> Result<Self, Invalid> {
+        let layout_id = layout_id.into_checked()?;
+        Ok(Self { layout_id, name: name.into(), is_translation_enabled: None })
+    }
+
     /// Refuses a name that is empty or too long.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.name.is_empty() {
@@ -116,6 +130,18 @@ impl LayoutUpsert {
         plain("name", &self.name)
     }
 }
+
+setters! { LayoutUpsert:
+    /// Switches translations on or off.
+    translated @ is_translation_enabled: exact(bool);
+}
+
+setters! { LayoutQuery:
+    /// Lists those that are translated, or those that are not.
+    translated @ is_translation_enabled: exact(bool);
+}
+
+page_setters!(LayoutQuery);
 
 impl LayoutQuery {
     /// What the list can be sorted by.

@@ -1,5 +1,7 @@
 //! Messages: what reached a subscriber on one channel, or should have.
 
+mod compose;
+
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Cta, MessageContent};
@@ -24,6 +26,7 @@ use crate::workflow::Workflow;
 /// A message on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Message {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -173,6 +176,7 @@ pub enum MessageStatus {
 /// hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct MessageQuery {
     /// Those on this channel.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,6 +204,7 @@ shape! { MessageQuery {
 /// Messages to mark, as a request names them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct MarkMessages {
     /// The messages: 1 to 1,000 of them.
     #[serde(deserialize_with = "query::one_or_many")]
@@ -213,6 +218,7 @@ shape! { MarkMessages { "messageId": message_id as many, "markAs": mark_as } }
 /// How many messages in an inbox wait for their reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct InboxCounts {
     /// Those that were not seen.
     pub unseen: usize,
@@ -303,6 +309,13 @@ impl Message {
         let subscriber = self.subscriber.map(Subscriber::redacted);
         let direct_webhook_url = self.direct_webhook_url.as_ref().map(|_| Secret::redacted());
         Self { subscriber, direct_webhook_url, ..self }
+    }
+}
+
+impl InboxCounts {
+    /// Returns how many messages were not seen, and how many were not read.
+    pub fn new(unseen: usize, unread: usize) -> Self {
+        Self { unseen, unread }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Notifications: one triggered event for one subscriber, with everything that happened to it.
 
+mod compose;
 mod ordinal;
 mod query;
 
@@ -29,6 +30,7 @@ pub use query::{NotificationPage, NotificationQuery};
 /// One triggered event for one subscriber: a record of the activity list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Notification {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -98,6 +100,7 @@ pub struct Notification {
 /// Whom a notification is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct NotificationSubscriber {
     /// What the host application calls it.
     pub subscriber_id: SubscriberId,
@@ -120,6 +123,7 @@ pub struct NotificationSubscriber {
 
 /// The workflow that a notification is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NotificationTemplate {
     /// What the engine calls it.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +140,7 @@ pub struct NotificationTemplate {
 /// A topic through which a subscriber got a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct NotificationTopic {
     /// What the engine calls it.
     #[serde(rename = "_topicId")]
@@ -148,6 +153,15 @@ pub struct NotificationTopic {
 }
 
 impl NotificationTopic {
+    /// Returns a topic, with the subscriptions that let a notification through.
+    pub fn new(
+        topic_id: TopicId,
+        topic_key: TopicKey,
+        subscription_ids: Vec<SubscriptionIdentifier>,
+    ) -> Self {
+        Self { topic_id, topic_key, subscription_ids }
+    }
+
     /// The topic of these subscriptions, which let a notification through; nothing, if there are
     /// none.
     pub fn through<'s>(subscriptions: impl Iterator<Item = &'s Subscription>) -> Option<Self> {
@@ -197,6 +211,40 @@ impl Notification {
             severity: Some(severity),
             critical: Some(workflow.critical),
             context_keys: event.context_keys.clone(),
+        }
+    }
+
+    /// Returns a notification of which nothing else is known.
+    pub fn bare(
+        id: NotificationId,
+        home: &Home,
+        subscriber_id: InternalSubscriberId,
+        transaction_id: TransactionId,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            environment_id: home.environment_id,
+            organization_id: home.organization_id.clone(),
+            subscriber_id,
+            transaction_id,
+            workflow_id: None,
+            digested_notification_id: None,
+            created_at,
+            updated_at: created_at,
+            channels: Vec::new(),
+            subscriber: None,
+            template: None,
+            jobs: Vec::new(),
+            payload: None,
+            overrides: None,
+            controls: None,
+            to: None,
+            tags: Vec::new(),
+            topics: Vec::new(),
+            severity: None,
+            critical: None,
+            context_keys: ContextSet::default(),
         }
     }
 

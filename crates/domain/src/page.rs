@@ -1,5 +1,7 @@
 //! Pages: how a long list is handed out in pieces.
 
+mod compose;
+
 use std::fmt;
 use std::iter;
 use std::str::FromStr;
@@ -17,6 +19,7 @@ use crate::vocabulary::vocabulary;
 /// Which piece of a list is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct PageQuery {
     /// Start behind this place.
     #[serde(deserialize_with = "after", skip_serializing_if = "Option::is_none")]
@@ -98,6 +101,7 @@ pub enum Bound {
 
 /// A piece of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Page<T> {
     /// The items, in list order.
     pub data: Vec<T>,
@@ -196,6 +200,17 @@ impl Direction {
             Direction::Ascending => Direction::Descending,
             Direction::Descending => Direction::Ascending,
         }
+    }
+}
+
+impl<T> Page<T> {
+    /// Returns a page with the cursors of its ends, where the list goes on behind them.
+    pub fn new(
+        data: Vec<T>,
+        (previous, next): (Option<Cursor>, Option<Cursor>),
+        total: Total,
+    ) -> Self {
+        Self { data, next, previous, total }
     }
 }
 

@@ -19,6 +19,7 @@
 //! ```
 
 mod case;
+mod compose;
 mod layers;
 mod record;
 
@@ -33,6 +34,7 @@ use crate::patch::Patch;
 use crate::schedule::Schedule;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity, vocabulary};
+use crate::workflow::Workflow;
 
 pub use case::{Decision, PreferenceCase};
 use layers::Word;
@@ -44,6 +46,7 @@ pub use record::{PreferenceScope, SubscriberPreference};
 /// A condition has the last word: where it does not hold, the layer says no to every channel; where
 /// it does, it says no only to channels that it names, whatever its word for all of them is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Preference {
     /// Holds for every channel without a word of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +65,7 @@ shape! { Preference { "enabled": enabled, "condition": condition; channels } }
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the channels say it")]
+#[non_exhaustive]
 pub struct PreferenceChannels {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<bool>,
@@ -91,12 +95,6 @@ impl Preference {
     #[must_use]
     pub fn with_all(self, enabled: bool) -> Self {
         Self { enabled: Some(enabled), ..self }
-    }
-
-    /// The same preference for what `condition` holds for.
-    #[must_use]
-    pub fn with_condition(self, condition: Rule) -> Self {
-        Self { condition: Some(condition), ..self }
     }
 
     fn say(&self, channel: Channel, data: ConditionData<'_>) -> Option<Word> {
@@ -168,6 +166,7 @@ impl PreferenceChannels {
 /// Which preferences of a subscriber are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct PreferencesQuery {
     /// Which workflows are shown.
     pub criticality: Criticality,
@@ -205,6 +204,7 @@ impl Criticality {
 
 /// Every preference of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Preferences {
     /// The word for every workflow.
     pub global: GlobalPreference,
@@ -214,6 +214,7 @@ pub struct Preferences {
 
 /// What holds where a workflow says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GlobalPreference {
     /// Whether a channel that is not named may be used.
     pub enabled: bool,
@@ -230,6 +231,7 @@ pub struct GlobalPreference {
 /// What holds for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct WorkflowPreference {
     /// Whether a channel that no layer names may be used.
     pub enabled: bool,
@@ -249,6 +251,7 @@ pub struct WorkflowPreference {
 
 /// Who decided about a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PreferenceOverride {
     /// The channel.
     pub channel: Channel,
@@ -289,6 +292,7 @@ impl PreferenceOverride {
 /// A workflow, as a preference names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct WorkflowName {
     /// Its name in URLs.
     pub slug: String,
@@ -303,6 +307,7 @@ pub struct WorkflowName {
 
 /// New words of a subscriber for several workflows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct BulkPreferences {
     /// The words, at most 100. Of two for the same workflow the last one holds.
     pub preferences: Vec<BulkPreference>,
@@ -316,6 +321,7 @@ shape! { BulkPreferences { "preferences": preferences, "context": context } }
 /// New words of a subscriber for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct BulkPreference {
     /// The workflow: its identifier, its id or its slug.
     pub workflow_id: String,
@@ -333,6 +339,7 @@ shape! { BulkPreference {
 /// New words of a subscriber for every workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct GlobalPreferenceUpdate {
     /// The word for every channel without a word of its own.
     #[serde(skip_serializing_if = "Patch::is_keep")]
@@ -357,6 +364,7 @@ shape! { GlobalPreferenceUpdate {
 
 /// What holds for a workflow, or for all of them, after an update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UpdatedPreference {
     /// What it is about.
     pub level: PreferenceLevel,
@@ -381,6 +389,7 @@ vocabulary! {
 
 /// What a subscriber may know about a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WorkflowInfo {
     /// What the engine calls it.
     pub id: WorkflowId,
@@ -398,6 +407,70 @@ pub struct WorkflowInfo {
     pub data: Option<Object>,
     /// How much its notifications matter.
     pub severity: Severity,
+}
+
+impl Preferences {
+    /// Returns every preference of a subscriber.
+    pub fn new(global: GlobalPreference, workflows: Vec<WorkflowPreference>) -> Self {
+        Self { global, workflows }
+    }
+}
+
+impl GlobalPreference {
+    /// Returns what holds where a workflow says nothing, with the subscriber's `global` preference.
+    pub fn new(global: Option<&Preference>, schedule: Option<Schedule>) -> Self {
+        let data = ConditionData::AssumedToHold;
+        let layers = Layers { subscriber_global: global, data, ..Layers::default() };
+        Self {
+            enabled: resolve_unnamed(layers).is_enabled(),
+            channels: PreferenceChannels::resolved(layers),
+            schedule,
+            condition: global.and_then(|global| global.condition.clone()),
+        }
+    }
+}
+
+impl WorkflowPreference {
+    /// Returns what holds for `workflow`, with the subscriber's `global` and `specific` preferences
+    /// and the time of the latter.
+    pub fn new(
+        workflow: &Workflow,
+        global: Option<&Preference>,
+        specific: Option<(&Preference, Timestamp)>,
+    ) -> Self {
+        let (specific, updated_at) = specific.unzip();
+        let layers = workflow.layers(global, specific);
+        Self {
+            enabled: resolve_unnamed(layers).is_enabled(),
+            channels: PreferenceChannels::resolved(layers),
+            overrides: PreferenceOverride::all(layers),
+            workflow: WorkflowName::from(workflow),
+            condition: specific.and_then(|specific| specific.condition.clone()),
+            updated_at,
+        }
+    }
+}
+
+impl UpdatedPreference {
+    /// Returns what holds for `workflow` after an update of the subscriber's `specific` preference.
+    pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
+        let layers = workflow.layers(global, Some(specific));
+        Self {
+            level: PreferenceLevel::Template,
+            workflow: Some(workflow.info()),
+            enabled: resolve_unnamed(layers).is_enabled(),
+            channels: PreferenceChannels::resolved(layers),
+            condition: specific.condition.clone(),
+        }
+    }
+}
+
+impl From<GlobalPreference> for UpdatedPreference {
+    fn from(global: GlobalPreference) -> Self {
+        let GlobalPreference { enabled, channels, condition, .. } = global;
+        let level = PreferenceLevel::Global;
+        Self { level, workflow: None, enabled, channels, condition }
+    }
 }
 
 impl BulkPreferences {

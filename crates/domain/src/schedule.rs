@@ -1,10 +1,10 @@
 //! Schedules: the hours in which a subscriber wants to be disturbed.
 
+mod compose;
 mod open;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 
 use chrono::{NaiveTime, Timelike};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use crate::vocabulary::Weekday;
 /// When a subscriber may be reached on channels that disturb.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Schedule {
     /// Whether the schedule applies at all.
     pub is_enabled: bool,
@@ -29,6 +30,7 @@ shape! { Schedule { "isEnabled": is_enabled, "weeklySchedule": weekly_schedule }
 /// The hours of one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct DaySchedule {
     /// Whether the day is open at all.
     pub is_enabled: bool,
@@ -41,6 +43,7 @@ shape! { DaySchedule { "isEnabled": is_enabled, "hours": hours } }
 
 /// A span of open hours. It goes past midnight where the end comes before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Hours {
     /// When the span begins.
     pub start: ClockTime,
@@ -76,10 +79,10 @@ impl Schedule {
     }
 }
 
-impl FromStr for ClockTime {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+impl ClockTime {
+    /// Reads a time such as `09:30 AM`.
+    pub fn new(text: impl AsRef<str>) -> Result<Self, Invalid> {
+        let text = text.as_ref();
         // The space before AM or PM may be left out.
         let parse = |format| NaiveTime::parse_from_str(text.trim(), format).ok();
         let time = parse("%I:%M %p").or_else(|| parse("%I:%M%p"));
@@ -93,14 +96,6 @@ impl fmt::Display for ClockTime {
         let (is_pm, hour) = self.0.hour12();
         let half = if is_pm { "PM" } else { "AM" };
         write!(f, "{hour:02}:{:02} {half}", self.0.minute())
-    }
-}
-
-impl TryFrom<String> for ClockTime {
-    type Error = Invalid;
-
-    fn try_from(text: String) -> Result<Self, Invalid> {
-        text.parse()
     }
 }
 

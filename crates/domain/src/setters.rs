@@ -5,6 +5,7 @@
 /// * `name: into(T)` takes what converts into a `T`,
 /// * `name: exact(T)` takes a `T`,
 /// * `name: checked(T, "wireName")` takes what is checked as a `T`, and names the field in refusals,
+/// * `name: within(T)` does the same, and leaves the field that the refusal names,
 /// * `name: flag(value)` takes nothing,
 /// * `name: each(T)` takes a list of what converts into a `T`, in place of the list before,
 /// * `name: each_checked(T, "wireName")` takes a list of what is checked as a `T`,
@@ -53,6 +54,17 @@ macro_rules! setter {
             $name: impl $crate::convert::IntoChecked<$type>,
         ) -> Result<Self, $crate::error::Invalid> {
             let value: $type = $name.into_checked().map_err(|invalid| invalid.named($wire))?;
+            self.$($path).+ = value.into();
+            Ok(self)
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] within($type:ty)) => {
+        $(#[$doc])*
+        pub fn $name(
+            mut self,
+            $name: impl $crate::convert::IntoChecked<$type>,
+        ) -> Result<Self, $crate::error::Invalid> {
+            let value: $type = $name.into_checked()?;
             self.$($path).+ = value.into();
             Ok(self)
         }
@@ -124,3 +136,22 @@ macro_rules! page_setters {
     };
 }
 pub(crate) use page_setters;
+
+/// Declares the setter of the contexts that a request is for.
+macro_rules! context_setter {
+    ($type:ident) => {
+        impl $type {
+            /// Adds a context: its type, and its id or a
+            /// [`RichContext`](crate::context::RichContext). There are 5 at most.
+            pub fn context(
+                mut self,
+                kind: impl Into<String>,
+                value: impl Into<$crate::context::ContextValue>,
+            ) -> Result<Self, $crate::error::Invalid> {
+                self.context = Some(self.context.unwrap_or_default().with(kind, value)?);
+                Ok(self)
+            }
+        }
+    };
+}
+pub(crate) use context_setter;

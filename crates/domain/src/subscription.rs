@@ -1,5 +1,6 @@
 //! Subscriptions: who is reached through a topic, for which contexts, and by which workflows.
 
+mod compose;
 mod request;
 mod wire;
 
@@ -33,6 +34,7 @@ pub use request::{
 /// with other rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Subscription {
     /// What the engine calls it.
     pub id: SubscriptionId,
@@ -71,6 +73,7 @@ pub struct Subscription {
 /// What a subscription says about a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscriptionPreference {
     /// The subscription.
     pub subscription_id: SubscriptionIdentifier,

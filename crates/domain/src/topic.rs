@@ -1,5 +1,7 @@
 //! Topics: names under which many subscribers are reached at once.
 
+mod compose;
+
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,7 @@ use crate::time::Timestamp;
 /// A name under which many subscribers are reached at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Topic {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -37,6 +40,7 @@ pub struct Topic {
 
 /// A new topic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TopicCreate {
     /// What the host application calls it.
     pub key: TopicKey,
@@ -50,6 +54,7 @@ shape! { TopicCreate { "key": key, "name": name } }
 /// A partial update of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct TopicUpdate {
     /// What people call it.
     #[serde(skip_serializing_if = "Patch::is_keep")]
@@ -61,6 +66,7 @@ shape! { TopicUpdate { "name": name } }
 /// Which topics are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct TopicQuery {
     /// Which page of them.
     #[serde(flatten)]

@@ -1,5 +1,7 @@
 //! Translations: the texts of a workflow or a layout in one language.
 
+mod compose;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,9 +10,7 @@ use serde_json::Value;
 use crate::contact::Locale;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
-use crate::ids::{
-    EnvironmentId, LayoutIdentifier, OrganizationId, TranslationId, WorkflowIdentifier,
-};
+use crate::ids::{EnvironmentId, OrganizationId, TranslationId};
 use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::time::Timestamp;
@@ -19,6 +19,7 @@ use crate::vocabulary::vocabulary;
 /// The texts of a workflow or a layout in one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Translation {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -66,6 +67,7 @@ vocabulary! {
 /// be translated, or has a translation, until it is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TranslationGroup {
     /// The environment it belongs to.
     #[serde(rename = "_environmentId")]
@@ -80,6 +82,7 @@ pub struct TranslationGroup {
 /// A translation as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TranslationUpsert {
     /// What it is for: a workflow by its identifier, its id or its slug, or a layout by its
     /// identifier or its id.
@@ -96,6 +99,7 @@ shape! { TranslationUpsert { "locale": locale, "content": content; resource } }
 /// Translations of many resources into one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TranslationImport {
     /// The language.
     pub locale: Locale,
@@ -108,6 +112,7 @@ shape! { TranslationImport { "locale": locale, "masterJson": master_json } }
 /// The texts of many resources, by the names of the resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct MasterJson {
     /// Those of workflows.
     pub workflows: BTreeMap<String, Value>,
@@ -120,6 +125,7 @@ shape! { MasterJson { "workflows": workflows, "layouts": layouts } }
 
 /// What came of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ImportResult {
     /// Whether at least one resource was imported.
     pub success: bool,
@@ -136,6 +142,7 @@ pub struct ImportResult {
 /// Which translations are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct TranslationQuery {
     /// Which page of them.
     #[serde(flatten)]
@@ -157,16 +164,16 @@ shape! { TranslationQuery {
 } }
 
 impl Resource {
-    /// The workflow of that identifier.
-    pub fn workflow(identifier: &WorkflowIdentifier) -> Self {
+    /// Returns a workflow, by its identifier, id or slug.
+    pub fn workflow(id: impl AsRef<str>) -> Self {
         let resource_type = ResourceType::Workflow;
-        Self { resource_id: identifier.to_string(), resource_type }
+        Self { resource_id: id.as_ref().into(), resource_type }
     }
 
-    /// The layout of that identifier.
-    pub fn layout(identifier: &LayoutIdentifier) -> Self {
+    /// Returns a layout, by its identifier or id.
+    pub fn layout(id: impl AsRef<str>) -> Self {
         let resource_type = ResourceType::Layout;
-        Self { resource_id: identifier.to_string(), resource_type }
+        Self { resource_id: id.as_ref().into(), resource_type }
     }
 }
 
@@ -216,6 +223,13 @@ fn check_text(name: &str, value: &Value) -> Result<(), Invalid> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
             Err(Invalid::new(name, Reason::malformed("a text, or texts by their names")))
         }
+    }
+}
+
+impl TranslationGroup {
+    /// Returns the group of a workflow or a layout.
+    pub fn new(home: &Home, resource: Resource, now: Timestamp) -> Self {
+        Self { environment_id: home.environment_id, resource, created_at: now }
     }
 }
 

@@ -33,6 +33,7 @@ pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "the specification has them")]
+#[non_exhaustive]
 pub struct Workflow {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -105,6 +106,7 @@ pub struct Workflow {
 /// What sets a workflow off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct NotificationTrigger {
     /// What kind of thing sets it off.
     #[serde(rename = "type")]
@@ -126,6 +128,7 @@ vocabulary! {
 
 /// A name that a template may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TriggerVariable {
     /// The name.
     pub name: String,
@@ -134,6 +137,7 @@ pub struct TriggerVariable {
 /// What workflows are listed under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct NotificationGroup {
     /// What the engine calls it.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]

@@ -95,12 +95,8 @@ pub(crate) fn page<R: Record>(
         (Place::Start, Some(end)) => found.len() + reader.count(Some((end, forwards)))?,
         _ => reader.count(None)?,
     });
-    Ok(Page {
-        next: end.filter(|_| has_next),
-        previous: start.filter(|_| has_previous),
-        data: reader.records(found)?,
-        total,
-    })
+    let ends = (start.filter(|_| has_previous), end.filter(|_| has_next));
+    Ok(Page::new(reader.records(found)?, ends, total))
 }
 
 struct Reader<'r, S: ?Sized, R> {

@@ -347,6 +347,12 @@ pub fn only<T: fmt::Debug>(items: impl IntoIterator<Item = T>) -> T {
     item
 }
 
+/// `record` after `change`.
+pub fn changed<T>(mut record: T, change: impl FnOnce(&mut T)) -> T {
+    change(&mut record);
+    record
+}
+
 /// Every page of a list, which is the same on the way back as on the way there.
 #[track_caller]
 pub fn pages<T: Clone + fmt::Debug + PartialEq>(
@@ -355,13 +361,13 @@ pub fn pages<T: Clone + fmt::Debug + PartialEq>(
 ) -> Vec<Vec<T>> {
     let mut pages = vec![list(query.clone())];
     while let Some(next) = &pages[pages.len() - 1].next {
-        let after = Some(next.clone());
-        pages.push(list(PageQuery { after, ..query.clone() }));
+        let after = query.clone().after(next);
+        pages.push(list(after));
     }
     assert_eq!(pages[0].previous, None);
     for two in pages.windows(2) {
         let before = two[1].previous.clone();
-        assert_eq!(list(PageQuery { before, ..query.clone() }), two[0]);
+        assert_eq!(list(changed(query.clone(), |page| page.before = before)), two[0]);
     }
     let total = pages.iter().map(|page| page.data.len()).sum();
     assert!(pages.iter().all(|page| page.total == Total::Exactly(total)), "{pages:?}");

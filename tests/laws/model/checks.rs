@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::world::World;
+use testkit::world::{World, changed};
 use tidings::Clock;
 use tidings::contact::Email;
 use tidings::message::{Message, MessageQuery, Stage};
@@ -41,7 +41,10 @@ pub fn check_letters(world: &World, model: &Model, limit: u32) {
         assert_eq!(world.env.inbox(&who).unwrap().counts().unwrap(), person.counts(), "of {who}");
         for read in [None, Some(true), Some(false)] {
             let found = walk(limit, |page| {
-                let query = MessageQuery { page, read, ..MessageQuery::default() };
+                let query = changed(MessageQuery::default(), |it| {
+                    it.page = page;
+                    it.read = read;
+                });
                 world.env.messages().list(&who, &query).unwrap()
             });
             let found: Vec<_> = found.iter().map(|message| letter(message, began)).collect();
@@ -128,7 +131,10 @@ fn named(found: &Notification) -> (String, Option<String>) {
 fn walk<T: Clone + Debug + PartialEq>(limit: u32, list: impl Fn(PageQuery) -> Page<T>) -> Vec<T> {
     let walk = |direction| {
         let order_direction = Some(direction);
-        let query = PageQuery { limit: Some(limit), order_direction, ..PageQuery::default() };
+        let query = changed(PageQuery::default(), |it| {
+            it.limit = Some(limit);
+            it.order_direction = order_direction;
+        });
         walk_there_and_back(&query, &list)
     };
     let oldest_first = walk(Direction::Ascending);
@@ -146,7 +152,7 @@ fn walk_there_and_back<T: Clone + Debug + PartialEq>(
     let mut pages = vec![list(query.clone())];
     while let Some(next) = &pages[pages.len() - 1].next {
         let after = Some(next.clone());
-        pages.push(list(PageQuery { after, ..query.clone() }));
+        pages.push(list(changed(query.clone(), |it| it.after = after)));
     }
     assert_eq!(pages[0].previous, None, "something comes before the first page");
     for two in pages.windows(2) {
@@ -154,7 +160,7 @@ fn walk_there_and_back<T: Clone + Debug + PartialEq>(
         assert!(!two[1].data.is_empty(), "a page is empty");
         let before = two[1].previous.clone();
         assert!(before.is_some(), "there is no way back");
-        assert_eq!(list(PageQuery { before, ..query.clone() }), two[0], "the way back");
+        assert_eq!(list(changed(query.clone(), |it| it.before = before)), two[0], "the way back");
     }
     let total = pages[0].total;
     let items: Vec<T> = pages.into_iter().flat_map(|page| page.data).collect();

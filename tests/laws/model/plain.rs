@@ -215,10 +215,8 @@ impl Model {
 impl Person {
     pub fn counts(&self) -> InboxCounts {
         let inbox = self.letters.iter().filter(|letter| letter.channel == Channel::InApp);
-        InboxCounts {
-            unseen: inbox.clone().filter(|letter| letter.seen.is_none()).count(),
-            unread: inbox.filter(|letter| letter.read.is_none()).count(),
-        }
+        let unseen = inbox.clone().filter(|letter| letter.seen.is_none()).count();
+        InboxCounts::new(unseen, inbox.filter(|letter| letter.read.is_none()).count())
     }
 }
 

@@ -7,7 +7,7 @@ use tidings::context::Context;
 use tidings::trigger::{Trigger, TriggerStatus};
 
 use crate::world::{
-    START, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
+    START, changed, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
 };
 
 #[test]
@@ -147,7 +147,10 @@ fn contexts_are_created_and_their_data_replaced() {
         let (second, said, keys) = about(rich.clone());
         assert_eq!((said, keys), (json!("acme pro"), json!(["tenant:acme"])));
         let data = parsed(json!({ "plan": "pro" }));
-        let replaced = Context { data, updated_at: second, ..created };
+        let replaced = changed(created, |it| {
+            it.data = data;
+            it.updated_at = second;
+        });
         assert_eq!(tenant(), replaced);
 
         // What is not said stays, and what is said again changes nothing.

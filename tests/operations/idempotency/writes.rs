@@ -168,7 +168,8 @@ const WRITES: &[(&str, Write)] = &[
         shown(scope.integrations().set_primary(id))
     }),
     ("integrations.delete", |scope, known, args| {
-        let delete = IntegrationDelete { promote: args == Args::These };
+        let mut delete = IntegrationDelete::default();
+        delete.promote = args == Args::These;
         shown(scope.integrations().delete(known.primary, &delete))
     }),
     ("layouts.upsert", |scope, _, args| {

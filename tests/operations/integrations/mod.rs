@@ -10,7 +10,7 @@ use tidings::integration::{
 use tidings::store::encoding;
 
 use crate::world::{
-    World, active_integration, names, on_both, parsed, payload_is, unreadable, wire, with,
+    World, active_integration, changed, names, on_both, parsed, payload_is, unreadable, wire, with,
 };
 
 #[test]
@@ -202,7 +202,7 @@ fn an_update_changes_what_it_names() {
         let before = world.active_integration("email", "mail");
 
         let renamed = update(&world, before.id, json!({ "name": "Mail" }));
-        assert_eq!(renamed, Integration { name: "Mail".into(), ..before.clone() });
+        assert_eq!(renamed, changed(before.clone(), |it| it.name = "Mail".into()));
 
         let moved = update(&world, before.id, json!({ "identifier": "post" }));
         assert_eq!(moved.identifier.as_str(), "post");
@@ -217,7 +217,7 @@ fn an_update_changes_what_it_names() {
         assert_eq!(wire(&after.credentials), json!({ "apiKey": "k-2" }));
         assert_eq!(wire(&after.configurations), json!({ "inboundWebhookEnabled": true }));
         let cleared = update(&world, before.id, json!({ "configurations": null }));
-        assert_eq!(cleared, Integration { configurations: None, ..after });
+        assert_eq!(cleared, changed(after, |it| it.configurations = None));
         assert_eq!(world.env.integrations().get(before.id).unwrap(), cleared);
 
         let same = world.unchanged(|| update(&world, before.id, json!({})));
@@ -262,7 +262,7 @@ fn what_is_deleted_stays_for_the_record_only() {
             let integration = || serde_json::from_slice::<Integration>(&json()).unwrap();
             (table == "integrations").then(integration).filter(|one| one.id == before.id)
         });
-        assert_eq!(stored, Some(Integration { standing, ..before.clone() }));
+        assert_eq!(stored, Some(changed(before.clone(), |it| it.standing = standing)));
         let shown = wire(stored);
         assert_eq!(shown["deleted"], true);
         assert_eq!((&shown["deletedAt"], &shown["deletedBy"]), (&wire(at), &json!("host")));
@@ -321,7 +321,11 @@ fn update(world: &World, id: IntegrationId, fields: Value) -> Integration {
 }
 
 fn delete(world: &World, id: IntegrationId, promote: bool) -> Vec<Integration> {
-    world.env.integrations().delete(id, &IntegrationDelete { promote }).unwrap()
+    world
+        .env
+        .integrations()
+        .delete(id, &changed(IntegrationDelete::default(), |it| it.promote = promote))
+        .unwrap()
 }
 
 fn refusal_of(world: &World, fields: Value) -> String {

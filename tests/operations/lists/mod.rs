@@ -255,12 +255,10 @@ fn check_limit<T: Clone + Debug + PartialEq>(
     let check = |fields: Value, places: &[usize]| {
         let query = with(with(line.query.clone(), filter.clone()), fields);
         let cursor = |at: &&usize| line.items[**at].1.clone();
-        let expected = Page {
-            data: places.iter().map(|at| line.items[*at].0.clone()).collect(),
-            next: places.last().filter(|at| whole.last() != Some(at)).as_ref().map(cursor),
-            previous: places.first().filter(|at| whole.first() != Some(at)).as_ref().map(cursor),
-            total: Total::Exactly(whole.len()),
-        };
+        let data = places.iter().map(|at| line.items[*at].0.clone()).collect();
+        let next = places.last().filter(|at| whole.last() != Some(at)).as_ref().map(cursor);
+        let previous = places.first().filter(|at| whole.first() != Some(at)).as_ref().map(cursor);
+        let expected = Page::new(data, (previous, next), Total::Exactly(whole.len()));
         assert_eq!(list(query.clone()), expected, "{query}");
     };
 

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use tidings::Scope;
 use tidings::notification::NotificationQuery;
 use tidings::store::{Decision, Store, Table};
+use tidings::vocabulary::Channel;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
-use crate::world::{World, parsed, wire};
+use crate::world::{World, wire};
 
 // What somebody does to an entry.
 type Ruin = fn(&[u8]) -> Option<Vec<u8>>;
@@ -72,10 +73,7 @@ fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
             match refusal {
                 Some(refusal) => {
                     let refusal = format!("record in table `{refusal}` is not readable");
-                    let query = NotificationQuery {
-                        limit: Some(50),
-                        ..parsed(json!({ "channels": "in_app" }))
-                    };
+                    let query = NotificationQuery::default().channels([Channel::InApp]).limit(50);
                     let list = env.notifications().list(&query);
                     let list = list.map(|page| page.data.len()).expect_err(table.name());
                     assert_eq!((list.status(), list.to_string()), (500, refusal.clone()));

@@ -21,7 +21,7 @@ fn the_newest_comes_first_with_its_subscriber_and_its_workflow() {
 
         let data = vec![world.notification(second), world.notification(first)];
         assert!(data.iter().all(|one| one.subscriber.is_some() && one.template.is_some()));
-        assert_eq!(page, NotificationPage { has_more: false, data, page_size: 10, page: 0 });
+        assert_eq!(page, NotificationPage::new(data, false, 10, 0));
         let mut shown = wire(&page);
         shown["data"] = json!([]);
         assert_eq!(shown, json!({ "hasMore": false, "data": [], "pageSize": 10, "page": 0 }));
@@ -220,7 +220,7 @@ fn a_page_of_nobody_is_the_page_that_was_asked_for() {
         // 22.9
         let page = list(&world, json!({ "emails": ["nobody@example.org"], "page": 3, "limit": 5 }));
 
-        let expected = NotificationPage { has_more: false, data: vec![], page_size: 5, page: 3 };
+        let expected = NotificationPage::new(vec![], false, 5, 3);
         assert_eq!(page, expected);
     });
 }

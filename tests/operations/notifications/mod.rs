@@ -11,7 +11,8 @@ use tidings::ids::NotificationId;
 use tidings::notification::{Notification, NotificationQuery};
 
 use crate::world::{
-    World, email, id, in_app, names, on_both, on_both_with, parsed, sms, wire, with, workflow_of,
+    World, changed, email, id, in_app, names, on_both, on_both_with, parsed, sms, wire, with,
+    workflow_of,
 };
 
 #[test]
@@ -89,14 +90,14 @@ fn a_notification_outlives_its_workflow_and_its_subscriber() {
 
         // 21.5
         world.env.workflows().delete("hi").unwrap();
-        let without_template = Notification { template: None, ..before };
+        let without_template = changed(before, |it| it.template = None);
         assert_eq!(world.notification(created), without_template);
 
         world.env.subscribers().delete(&id("ada")).unwrap();
         world.bare_subscriber("ada");
         assert_eq!(
             world.notification(created),
-            Notification { subscriber: None, ..without_template }
+            changed(without_template, |it| it.subscriber = None)
         );
     });
 }
@@ -171,7 +172,7 @@ fn all(env: &Scope, query: Value) -> Vec<Notification> {
     let query: NotificationQuery = parsed(query);
     let mut found = Vec::new();
     for page in 0.. {
-        let query = NotificationQuery { page, limit: Some(7), ..query.clone() };
+        let query = query.clone().page(page).limit(7);
         let page = env.notifications().list(&query).unwrap();
         found.extend(page.data);
         if !page.has_more {

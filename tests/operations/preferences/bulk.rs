@@ -244,7 +244,7 @@ fn a_hundred_words_are_not_too_many() {
 }
 
 pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
-    let update = BulkPreferences { preferences: parsed(words), context: None };
+    let update = BulkPreferences::default().preferences(parsed::<Vec<BulkPreference>>(words));
     world.env.preferences(&id("ada")).unwrap().update_bulk(&update).unwrap()
 }
 

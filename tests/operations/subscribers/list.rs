@@ -10,7 +10,7 @@ use crate::world::{names, on_both, pages, parsed};
 fn a_list_is_walked_page_by_page() {
     on_both(|world| {
         let mut made = ["e", "d", "c", "b", "a"].map(|name| world.bare_subscriber(name));
-        let page = PageQuery { limit: Some(2), ..PageQuery::default() };
+        let page = PageQuery::default().limit(2);
 
         let pages = pages(&page, |page| {
             let query = SubscriberQuery::default().page(page);

@@ -116,5 +116,5 @@ fn what_cannot_be_read_says_why() {
 
 fn upsert_of(kind: &str, name: &str, content: Value) -> TranslationUpsert {
     let locale = Locale::new("de").unwrap();
-    TranslationUpsert { resource: resource(kind, name), locale, content: parsed(content) }
+    TranslationUpsert::new(resource(kind, name), locale, content).unwrap()
 }

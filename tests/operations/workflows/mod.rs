@@ -239,7 +239,7 @@ fn every_condition_of_a_list_must_hold() {
 fn a_list_is_walked_page_by_page() {
     on_both(|world| {
         let mut made = ["e", "d", "c", "b", "a"].map(|name| world.in_app_workflow(name));
-        let page = PageQuery { limit: Some(2), ..PageQuery::default() };
+        let page = PageQuery::default().limit(2);
         let walk = |active| {
             pages(&page, |page| {
                 let mut query = WorkflowQuery::default().page(page);

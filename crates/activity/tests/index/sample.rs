@@ -1,6 +1,7 @@
 //! Notifications that have few different terms, so that filters find something.
 
 use domain::context::{ContextKey, ContextSet};
+use domain::environment::Home;
 use domain::ids::{
     EnvironmentId, InternalSubscriberId, NotificationId, OrganizationId, SubscriptionIdentifier,
     TopicKey, TransactionId, WorkflowId,
@@ -57,37 +58,21 @@ pub(crate) fn notification(
     traits: u16,
 ) -> Notification {
     let choose = |from: u32, choices: u16| (traits >> from) % choices;
-    Notification {
-        id,
-        environment_id: environment(),
-        organization_id: OrganizationId::new("acme").unwrap(),
-        // One in eight is for somebody who gets hardly anything else.
-        subscriber_id: subscriber(if choose(0, 8) == 0 { 8 + traits / 8 } else { choose(0, 8) }),
-        transaction_id: transaction_id.clone(),
-        workflow_id: Some(choose(3, 4)).filter(|number| *number > 0).map(workflow),
-        digested_notification_id: None,
-        created_at,
-        updated_at: created_at,
-        channels: CHANNELS.into_iter().take(choose(5, 4).into()).collect(),
-        subscriber: None,
-        template: None,
-        jobs: Vec::new(),
-        payload: None,
-        overrides: None,
-        controls: None,
-        to: None,
-        tags: Vec::new(),
-        topics: (0..choose(7, 3)).map(|number| through(number, choose(9, 3))).collect(),
-        severity: Severity::ALL.get(usize::from(choose(11, 6))).copied(),
-        critical: None,
-        context_keys: contexts(choose(14, 4).saturating_sub(1)),
-    }
+    let organization_id = OrganizationId::new("acme").unwrap();
+    let home = Home { organization_id, environment_id: environment() };
+    // One in eight is for somebody who gets hardly anything else.
+    let who = subscriber(if choose(0, 8) == 0 { 8 + traits / 8 } else { choose(0, 8) });
+    let mut made = Notification::bare(id, &home, who, transaction_id.clone(), created_at);
+    made.workflow_id = Some(choose(3, 4)).filter(|number| *number > 0).map(workflow);
+    made.channels = CHANNELS.into_iter().take(choose(5, 4).into()).collect();
+    made.topics = (0..choose(7, 3)).map(|number| through(number, choose(9, 3))).collect();
+    made.severity = Severity::ALL.get(usize::from(choose(11, 6))).copied();
+    made.context_keys = contexts(choose(14, 4).saturating_sub(1));
+    made
 }
 
 fn through(number: u16, subscriptions: u16) -> NotificationTopic {
-    NotificationTopic {
-        topic_id: Uuid::from_u128(number.into()).into(),
-        topic_key: topic(number),
-        subscription_ids: (0..subscriptions).map(|one| subscription(number + one)).collect(),
-    }
+    let subscriptions = (0..subscriptions).map(|one| subscription(number + one));
+    let topic_id = Uuid::from_u128(number.into()).into();
+    NotificationTopic::new(topic_id, topic(number), subscriptions.collect())
 }

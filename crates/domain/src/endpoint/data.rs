@@ -17,6 +17,7 @@ use crate::vocabulary::vocabulary;
 /// Where an endpoint is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "EndpointFields", into = "EndpointFields")]
+#[non_exhaustive]
 pub enum Endpoint {
     /// A Slack channel.
     SlackChannel {

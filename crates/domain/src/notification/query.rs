@@ -17,6 +17,7 @@ use crate::vocabulary::{JobType, Severity};
 /// condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct NotificationQuery {
     /// Those whose workflow does one of these.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
@@ -73,6 +74,7 @@ shape! { NotificationQuery {
 /// A page of the activity list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct NotificationPage {
     /// Whether there is another page.
     pub has_more: bool,
@@ -82,6 +84,13 @@ pub struct NotificationPage {
     pub page_size: usize,
     /// Which page it is.
     pub page: u32,
+}
+
+impl NotificationPage {
+    /// Returns the page of that number, which has at most `page_size` notifications.
+    pub fn new(data: Vec<Notification>, has_more: bool, page_size: usize, page: u32) -> Self {
+        Self { has_more, data, page_size, page }
+    }
 }
 
 impl NotificationQuery {

@@ -19,16 +19,16 @@ use crate::workflow::WorkflowCreate;
 ///
 /// ```
 /// use serde_json::json;
-/// use tidings_domain::condition::Rule;
+/// use tidings_domain::condition::var;
 /// use tidings_domain::preference::{Decision, Layer, Preference, PreferenceCase};
 /// use tidings_domain::vocabulary::Channel;
 /// use tidings_domain::workflow::WorkflowCreate;
 ///
 /// let orders = WorkflowCreate::new("order-shipped", "Order shipped")?;
-/// let express = Rule::new(json!({ "==": [{ "var": "payload.express" }, true] }))?;
+/// let express = var("payload.express").equals(true);
 /// let case = PreferenceCase::new(&orders)
 ///     .subscriber_global(Preference::default().with(Channel::Sms, false))
-///     .subscriber_workflow(Preference::default().with_condition(express));
+///     .subscriber_workflow(Preference::default().only_if(express)?);
 ///
 /// let undecided = Decision::Undecided(Layer::SubscriberWorkflow);
 /// assert_eq!(case.decide(Channel::Email), undecided);

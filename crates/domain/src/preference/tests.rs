@@ -254,7 +254,7 @@ proptest! {
     ) {
         let said = said.unwrap_or_default();
         let word = Preference { enabled: Some(holds), ..said.clone() };
-        let condition = said.with_condition(tier("premium"));
+        let condition = said.only_if(tier("premium")).unwrap();
         let data = json!({ "payload": { "tier": if holds { "premium" } else { "free" } } });
         let layers = |global| Layers {
             subscriber_global: Some(global),
@@ -301,7 +301,7 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
         // A word about another channel says nothing about this one.
         (silent.clone().with(Channel::Sms, false), true, false),
     ] {
-        let said = said.with_condition(tier("premium"));
+        let said = said.only_if(tier("premium")).unwrap();
         let off = Preference::default().with_all(false);
         for (data, expected) in [
             (Some(json!({ "payload": { "tier": "premium" } })), holding),
@@ -328,7 +328,7 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
 /// One row per layer: without data its condition is undecided, unless a channel is off anyway.
 #[test]
 fn a_condition_without_data_is_undecided() {
-    let said = Preference::default().with(Channel::Sms, false).with_condition(tier("premium"));
+    let said = Preference::default().with(Channel::Sms, false).only_if(tier("premium")).unwrap();
     let layers = Layers::default();
     for (layers, layer) in [
         (Layers { definition: Some(&said), ..layers }, Layer::Definition),
@@ -360,7 +360,7 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
         (json!({ "var": "one" }), false),
         (json!({ "var": "nowhere" }), false),
     ] {
-        let said = Preference::default().with_condition(rule(source));
+        let said = Preference::default().only_if(rule(source)).unwrap();
         let data = json!({ "yes": true, "one": 1 });
         let layers = Layers {
             subscriber_global: Some(&said),
@@ -375,7 +375,7 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
 
 #[test]
 fn a_critical_workflow_asks_no_condition_of_its_subscribers() {
-    let never = Preference::default().with_condition(rule(json!({ "==": [1, 2] })));
+    let never = Preference::default().only_if(rule(json!({ "==": [1, 2] }))).unwrap();
     let data = json!({});
     let layers = Layers {
         subscriber_global: Some(&never),
@@ -403,8 +403,8 @@ fn a_channel_that_nobody_names_may_be_used_as_the_word_for_all_says() {
         (silent.clone().with(Channel::Email, false), None),
         (silent.clone().with_all(true), Some(true)),
         (silent.clone().with_all(false).with(Channel::Email, true), Some(false)),
-        (silent.clone().with_all(true).with_condition(never.clone()), Some(false)),
-        (silent.with(Channel::Email, true).with_condition(never), Some(false)),
+        (silent.clone().with_all(true).only_if(never.clone()).unwrap(), Some(false)),
+        (silent.with(Channel::Email, true).only_if(never).unwrap(), Some(false)),
     ] {
         let data = json!({});
         let layers = Layers {
@@ -437,7 +437,10 @@ mod record {
     #[test]
     fn a_word_keeps_what_it_does_not_name() {
         let before = SubscriberPreference {
-            preference: Preference::default().with(Channel::Email, false).with_condition(tier("a")),
+            preference: Preference::default()
+                .with(Channel::Email, false)
+                .only_if(tier("a"))
+                .unwrap(),
             ..about_one()
         };
         let said = &before.preference;
@@ -450,7 +453,7 @@ mod record {
             (json!({ "channels": {}, "condition": null }), unconditional),
             (
                 json!({ "channels": {}, "condition": tier("b") }),
-                said.clone().with_condition(tier("b")),
+                said.clone().only_if(tier("b")).unwrap(),
             ),
             (json!({ "channels": {}, "condition": tier("a") }), said.clone()),
         ] {
@@ -471,7 +474,7 @@ mod record {
     fn a_word_about_every_workflow_keeps_what_it_does_not_name() {
         let hours = Schedule { is_enabled: true, weekly_schedule: None };
         let before = SubscriberPreference {
-            preference: Preference::default().with_all(false).with_condition(tier("a")),
+            preference: Preference::default().with_all(false).only_if(tier("a")).unwrap(),
             ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })
         };
         let said = &before.preference;
@@ -490,7 +493,7 @@ mod record {
             ),
             (
                 json!({ "condition": tier("b") }),
-                said.clone().with_condition(tier("b")),
+                said.clone().only_if(tier("b")).unwrap(),
                 Some(&hours),
             ),
             (

@@ -18,6 +18,7 @@ use crate::workflow::Workflow;
 /// Subscribers to put into a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Subscribe {
     /// Whom: 1 to 100 of them.
     #[serde(alias = "subscriberIds")]
@@ -42,6 +43,7 @@ shape! { Subscribe {
 /// A subscriber to put into a topic. On the wire it may be just the id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscribeItem {
     /// The subscriber.
     pub subscriber_id: SubscriberId,
@@ -56,6 +58,7 @@ pub struct SubscribeItem {
 
 /// What a subscription is to say about some workflows. On the wire it may be just the name of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct WorkflowWord {
     /// The workflows.
     #[serde(flatten)]
@@ -97,6 +100,7 @@ pub enum WorkflowChoice {
 /// What workflows are chosen by. Those that any part of it names are chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct WorkflowFilter {
     /// Those of these identifiers, ids or slugs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +115,7 @@ shape! { WorkflowFilter { "workflowIds": workflow_ids, "tags": tags } }
 /// Subscriptions to take out of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Unsubscribe {
     /// Which: 1 to 100 of them.
     #[serde(alias = "subscriberIds")]
@@ -138,6 +143,7 @@ pub enum UnsubscribeItem {
 /// A partial update of a subscription.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct SubscriptionUpdate {
     /// What people call it.
     #[serde(skip_serializing_if = "Patch::is_keep")]
@@ -152,6 +158,7 @@ shape! { SubscriptionUpdate { "name": name, "preferences": preferences } }
 /// Which subscriptions of a topic are listed. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct SubscriptionQuery {
     /// Which page of them.
     #[serde(flatten)]
@@ -171,6 +178,7 @@ shape! { SubscriptionQuery {
 
 /// What came of putting subscribers into a topic, or of taking them out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Subscriptions {
     /// The subscriptions that it worked for, in the order of the request.
     pub data: Vec<Subscription>,
@@ -184,6 +192,7 @@ pub struct Subscriptions {
 /// How many subscriptions a request worked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscriptionMeta {
     /// How many it was about.
     pub total_count: usize,
@@ -196,6 +205,7 @@ pub struct SubscriptionMeta {
 /// Why a request did not work for one of its items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscriptionError {
     /// The subscriber, or else the subscription, as the request names it.
     pub subscriber_id: String,
@@ -283,12 +293,6 @@ impl SubscribeItem {
             at_most("identifier", identifier.as_str(), Subscription::MAX_IDENTIFIER)?;
         }
         self.name.as_deref().map_or(Ok(()), check_name)
-    }
-}
-
-impl From<SubscriberId> for SubscribeItem {
-    fn from(subscriber_id: SubscriberId) -> Self {
-        Self { subscriber_id, identifier: None, name: None }
     }
 }
 

@@ -76,8 +76,8 @@ fn new_content_takes_the_place_of_the_old() {
 
 #[test]
 fn a_workflow_and_a_layout_of_one_name_are_two_resources() {
-    let workflow = Resource::workflow(&"same".parse().unwrap());
-    let layout = Resource::layout(&"same".parse().unwrap());
+    let workflow = Resource::workflow("same");
+    let layout = Resource::layout("same");
     assert_ne!(workflow, layout);
     for (resource, kind) in [(workflow, "workflow"), (layout, "layout")] {
         let json = json!({ "resourceId": "same", "resourceType": kind });

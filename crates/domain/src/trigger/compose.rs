@@ -5,12 +5,11 @@ use serde::Serialize;
 use super::{
     Recipient, Recipients, SubscriberRecipient, TopicRecipient, TopicRecipientType, Trigger,
 };
-use crate::context::ContextValue;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
 use crate::ids::{SubscriberId, TopicKey, TransactionId, WorkflowIdentifier};
 use crate::json::Object;
-use crate::setters::setters;
+use crate::setters::{context_setter, setters};
 use crate::subscriber::SubscriberCreate;
 
 impl Trigger {
@@ -48,17 +47,9 @@ impl Trigger {
         let payload = Object::serialized(value).map_err(|invalid| invalid.named("payload"))?;
         Ok(Self { payload, ..self })
     }
-
-    /// Adds a context: its type, and its id or a [`RichContext`](crate::context::RichContext).
-    pub fn context(
-        mut self,
-        kind: impl Into<String>,
-        value: impl Into<ContextValue>,
-    ) -> Result<Self, Invalid> {
-        self.context = Some(self.context.unwrap_or_default().with(kind, value)?);
-        Ok(self)
-    }
 }
+
+context_setter!(Trigger);
 
 setters! { Trigger:
     /// Sets the fields of the event, for templates and conditions.

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::condition::Rule;
 use crate::content::MessageContent;
 use crate::integration::Standing;
 use crate::sample;
@@ -282,8 +283,8 @@ fn a_condition_is_asked_when_the_turn_comes() {
             world.contexts =
                 vec![Context::new(sample::id(7), &sample::home(), key, data, sample::at(0))];
             let rule = json!({ "===": [{ "var": name }, value] });
-            let rule = serde_json::from_value(rule).unwrap();
-            say(&mut world, Preference::default().with_condition(rule));
+            let rule = Rule::new(rule).unwrap();
+            say(&mut world, Preference::default().only_if(rule).unwrap());
             if holds {
                 assert!(world.dispatch().is_ok(), "{name}");
             } else {

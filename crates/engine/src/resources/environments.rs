@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use domain::convert::IntoChecked;
-use domain::environment::{ApiKey, Color, Environment, EnvironmentCreate, EnvironmentName};
+use domain::environment::{ApiKey, Environment, EnvironmentCreate, Home};
 use domain::ids::{EnvironmentId, OrganizationId, UserId};
-use domain::secret::Secret;
 use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
 
@@ -124,8 +123,7 @@ impl<'e> Environments<'e> {
     }
 
     fn provided(&self, name: &str, color: &str) -> Result<Environment> {
-        let name = EnvironmentName::new(name)?;
-        let create = EnvironmentCreate { name, parent_id: None, color: Color::new(color)? };
+        let create = EnvironmentCreate::new(name, color)?;
         let found = |environments: Vec<Environment>| {
             environments.into_iter().find(|environment| environment.name == create.name)
         };
@@ -146,23 +144,11 @@ impl<'e> Environments<'e> {
 
     fn new_environment(&self, draft: &Draft<'_>, create: EnvironmentCreate) -> Environment {
         let Draft { made, now, .. } = draft;
-        let (id, key) = (made.id(), made.text(52));
-        Environment {
-            id,
-            kind: Some(create.name.kind()),
-            slug: Some(create.name.slug(id)),
-            name: create.name,
-            organization_id: self.organization.clone(),
-            identifier: made.text(12),
-            api_keys: vec![ApiKey {
-                hash: Some(hash(&key)),
-                key: Secret::new(key),
-                user_id: UserId::host(),
-            }],
-            parent_id: create.parent_id,
-            color: create.color,
-            created_at: *now,
-        }
+        let home = Home { organization_id: self.organization.clone(), environment_id: made.id() };
+        let key = made.text(52);
+        let hash = hash(&key);
+        let key = ApiKey::new(key.into(), UserId::host(), hash);
+        Environment::new(&home, create, made.text(12), key, *now)
     }
 
     fn all(&self, snapshot: &dyn Snapshot) -> Result<Vec<Environment>> {

@@ -47,7 +47,7 @@ impl Inbox<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
-        let query = MessageQuery { channel: Some(Channel::InApp), ..query.clone() };
+        let query = query.clone().channel(Channel::InApp);
         let list = self.scope.list_id(Table::Messages);
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
@@ -64,10 +64,8 @@ impl Inbox<'_> {
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let prefix = layout::messages(view.environment_id(), subscriber.id);
-            Ok(InboxCounts {
-                unseen: view.count(Table::UnseenMessages, &prefix, None)?,
-                unread: view.count(Table::UnreadMessages, &prefix, None)?,
-            })
+            let count = |table| view.count(table, &prefix, None);
+            Ok(InboxCounts::new(count(Table::UnseenMessages)?, count(Table::UnreadMessages)?))
         })
     }
 

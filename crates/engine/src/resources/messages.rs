@@ -156,8 +156,8 @@ impl Messages<'_> {
             for id in ids.iter().filter(|id| known.insert(**id)) {
                 let key = layout::message(tx.environment_id(), subscriber.id, *id);
                 let Some(before) = tx.find::<Message>(&key)? else { continue };
-                let stage = before.stage.mark(mark_as, tx.now());
-                let after = Message { stage, ..before.clone() };
+                let mut after = before.clone();
+                after.stage = before.stage.mark(mark_as, tx.now());
                 tx.replace(&before, &after)?;
                 marked.push(after);
             }
@@ -197,17 +197,19 @@ pub(crate) fn page(
 
 // The table that knows most of what the query asks for, and the rest of the query.
 fn source(query: &MessageQuery) -> (Table, MessageQuery) {
-    let rest = query.clone();
-    match (query.channel, query.read, query.seen) {
+    let mut rest = query.clone();
+    let table = match (query.channel, query.read, query.seen) {
         (Some(Channel::InApp), Some(false), _) => {
-            (Table::UnreadMessages, MessageQuery { channel: None, read: None, ..rest })
+            rest.read = None;
+            Table::UnreadMessages
         }
         (Some(Channel::InApp), _, Some(false)) => {
-            (Table::UnseenMessages, MessageQuery { channel: None, seen: None, ..rest })
+            rest.seen = None;
+            Table::UnseenMessages
         }
-        (Some(Channel::InApp), _, _) => {
-            (Table::InboxMessages, MessageQuery { channel: None, ..rest })
-        }
-        (Some(_) | None, _, _) => (Table::Messages, rest),
-    }
+        (Some(Channel::InApp), _, _) => Table::InboxMessages,
+        (Some(_) | None, _, _) => return (Table::Messages, rest),
+    };
+    rest.channel = None;
+    (table, rest)
 }

@@ -93,7 +93,7 @@ impl Notifications<'_> {
             let mut data = view.targets(Table::ActivitySegments, &keys)?;
             fill_in(view, &mut data)?;
             let has_more = found.len() > limit;
-            Ok(NotificationPage { has_more, data, page_size: limit, page: query.page })
+            Ok(NotificationPage::new(data, has_more, limit, query.page))
         })
     }
 

@@ -6,10 +6,9 @@ use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::patch::Patch;
 use domain::preference::{
-    BulkPreference, BulkPreferences, ConditionData, GlobalPreference, GlobalPreferenceUpdate,
-    Layers, Preference, PreferenceChannels, PreferenceLevel, PreferenceOverride, PreferenceScope,
-    Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowName,
-    WorkflowPreference, resolve_unnamed,
+    BulkPreference, BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Preference,
+    PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference,
+    WorkflowPreference,
 };
 use domain::workflow::Workflow;
 use store::{ReadRecords, Table, WriteRecords, layout};
@@ -65,7 +64,7 @@ impl SubscriberPreferences<'_> {
                 .iter()
                 .filter(|workflow| workflow.active && query.criticality.shows(workflow.critical));
             let workflows = shown.map(|workflow| said.about(workflow)).collect();
-            Ok(Preferences { global: said.in_general(), workflows })
+            Ok(Preferences::new(said.in_general(), workflows))
         })
     }
 
@@ -115,14 +114,7 @@ impl SubscriberPreferences<'_> {
             let scope = PreferenceScope::Global { schedule: None };
             let now = tx.now();
             let after = place.change(tx, scope, |before| before.updated(update, now))?;
-            let global = general(Some(&after));
-            Ok(UpdatedPreference {
-                level: PreferenceLevel::Global,
-                workflow: None,
-                enabled: global.enabled,
-                channels: global.channels,
-                condition: global.condition,
-            })
+            Ok(general(Some(&after)).into())
         })
     }
 }
@@ -233,35 +225,20 @@ impl Said {
 
     fn about(&self, workflow: &Workflow) -> WorkflowPreference {
         let specific = self.workflows.get(&workflow.id);
-        let layers = workflow.layers(
+        WorkflowPreference::new(
+            workflow,
             self.global.as_ref().map(|global| &global.preference),
-            specific.map(|specific| &specific.preference),
-        );
-        WorkflowPreference {
-            enabled: resolve_unnamed(layers).is_enabled(),
-            channels: PreferenceChannels::resolved(layers),
-            overrides: PreferenceOverride::all(layers),
-            workflow: WorkflowName::from(workflow),
-            condition: specific.and_then(|specific| specific.preference.condition.clone()),
-            updated_at: specific.map(|specific| specific.updated_at),
-        }
+            specific.map(|specific| (&specific.preference, specific.updated_at)),
+        )
     }
 }
 
 fn general(global: Option<&SubscriberPreference>) -> GlobalPreference {
-    let subscriber_global = global.map(|global| &global.preference);
-    let data = ConditionData::AssumedToHold;
-    let layers = Layers { subscriber_global, data, ..Layers::default() };
     let schedule = global.and_then(|global| match &global.scope {
         PreferenceScope::Global { schedule } => schedule.clone(),
         PreferenceScope::Workflow { .. } => None,
     });
-    GlobalPreference {
-        enabled: resolve_unnamed(layers).is_enabled(),
-        channels: PreferenceChannels::resolved(layers),
-        schedule,
-        condition: subscriber_global.and_then(|global| global.condition.clone()),
-    }
+    GlobalPreference::new(global.map(|global| &global.preference), schedule)
 }
 
 fn answer(
@@ -269,12 +246,5 @@ fn answer(
     global: Option<&Preference>,
     specific: &Preference,
 ) -> UpdatedPreference {
-    let layers = workflow.layers(global, Some(specific));
-    UpdatedPreference {
-        level: PreferenceLevel::Template,
-        workflow: Some(workflow.info()),
-        enabled: resolve_unnamed(layers).is_enabled(),
-        channels: PreferenceChannels::resolved(layers),
-        condition: specific.condition.clone(),
-    }
+    UpdatedPreference::new(workflow, global, specific)
 }

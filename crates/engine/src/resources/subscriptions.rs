@@ -307,7 +307,8 @@ struct Entry {
 
 impl Entry {
     fn new(view: &dyn View, topic: &TopicKey, request: &Subscribe) -> Result<Self> {
-        let create = TopicCreate { key: topic.clone(), name: request.name.clone() };
+        let mut create = TopicCreate::new(topic)?;
+        create.name.clone_from(&request.name);
         create.check()?;
         let named = contexts::named(request.context.as_ref())?;
         let keys = contexts::keys(&named);

@@ -37,7 +37,7 @@ use crate::{Entity, Error, Result, Scope};
 /// assert_eq!(imported.successful, ["greeting"]);
 /// assert_eq!(imported.failed, ["farewell"]);
 ///
-/// let greeting = Resource::workflow(&"greeting".try_into()?);
+/// let greeting = Resource::workflow("greeting");
 /// let german = env.translations().get(&greeting, "de_DE")?;
 /// assert_eq!(german.content["hello"], "Hallo {{ payload.name }}!");
 /// # Ok(())
@@ -200,12 +200,11 @@ impl Import {
 
 /// Creates the group of a resource that is to be translated, unless it is there.
 pub(crate) fn ensure_group(tx: &mut Tx<'_>, resource: Resource) -> Result<()> {
-    let environment_id = tx.environment_id();
-    let key = layout::translation_group(environment_id, &resource);
+    let key = layout::translation_group(tx.environment_id(), &resource);
     if tx.contains(Table::TranslationGroups, &key)? {
         return Ok(());
     }
-    Ok(tx.insert(&TranslationGroup { environment_id, resource, created_at: tx.now() })?)
+    Ok(tx.insert(&TranslationGroup::new(tx.home(), resource, tx.now()))?)
 }
 
 /// Removes the group of a resource, with its translations.
@@ -221,12 +220,12 @@ pub(crate) fn remove_group(
 
 fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Value) -> Result<()> {
     let content = Object::try_from(content.clone())?;
-    put(tx, TranslationUpsert { resource, locale: locale.clone(), content }).map(drop)
+    put(tx, TranslationUpsert::new(resource, locale, content)?).map(drop)
 }
 
-fn put(tx: &mut Tx<'_>, upsert: TranslationUpsert) -> Result<Translation> {
+fn put(tx: &mut Tx<'_>, mut upsert: TranslationUpsert) -> Result<Translation> {
     Translation::check_content(&upsert.content)?;
-    let upsert = TranslationUpsert { resource: known(tx, &upsert.resource)?, ..upsert };
+    upsert.resource = known(tx, &upsert.resource)?;
     ensure_group(tx, upsert.resource.clone())?;
     let Some(before) = find(tx, &upsert.resource, &upsert.locale)? else {
         let translation = Translation::new(tx.id(), tx.home(), upsert, tx.now());

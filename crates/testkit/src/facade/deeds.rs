@@ -57,7 +57,7 @@ impl Process {
 
     // The notification so many behind the newest, if there are any.
     fn notification(&self, which: u8) -> Option<Notification> {
-        let query = NotificationQuery { limit: Some(50), ..NotificationQuery::default() };
+        let query = NotificationQuery::default().limit(50);
         let mut found = self.world.env.notifications().list(&query).ok()?.data;
         let at = usize::from(which).checked_rem(found.len())?;
         Some(found.swap_remove(at))

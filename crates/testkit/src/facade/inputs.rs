@@ -285,8 +285,9 @@ impl Word {
         let word =
             |which: &Which| json!({ "workflowId": which.name(), "channels": self.channels() });
         let preferences: Vec<Value> = workflows.iter().map(word).collect();
-        let bulk: BulkPreferences = parsed(json!({ "preferences": preferences }));
-        BulkPreferences { context: about.payload(), ..bulk }
+        let mut bulk: BulkPreferences = parsed(json!({ "preferences": preferences }));
+        bulk.context = about.payload();
+        bulk
     }
 
     pub(super) fn global(self, about: About) -> GlobalPreferenceUpdate {
@@ -294,8 +295,9 @@ impl Word {
         if let Some(enabled) = self.others {
             global["enabled"] = json!(enabled);
         }
-        let global: GlobalPreferenceUpdate = parsed(global);
-        GlobalPreferenceUpdate { context: about.payload(), ..global }
+        let mut global: GlobalPreferenceUpdate = parsed(global);
+        global.context = about.payload();
+        global
     }
 }
 

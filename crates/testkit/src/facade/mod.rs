@@ -18,7 +18,7 @@ use tidings::{Builder, Result, SeededEntropy, SubscriberPreferences};
 use crate::interposed::Interposed;
 use crate::requests;
 use crate::tables::{check_indexes, dump};
-use crate::world::{Backend, World};
+use crate::world::{Backend, World, changed};
 
 mod asked;
 mod deeds;
@@ -154,7 +154,10 @@ impl Process {
                 self.on_integration(at, |id| text(env.integrations().set_primary(id)))
             }
             Op::DeleteIntegration(at, promote) => self.on_integration(at, |id| {
-                text(env.integrations().delete(id, &IntegrationDelete { promote }))
+                text(env.integrations().delete(
+                    id,
+                    &changed(IntegrationDelete::default(), |delete| delete.promote = promote),
+                ))
             }),
             Op::Prefer(who, one, two, word, about) => text(self.prefer(who, |preferences| {
                 preferences.update_bulk(&word.bulk(&[one, two], about))
@@ -213,11 +216,7 @@ impl Process {
 
     fn look(&self, who: Who) -> String {
         let (env, id) = (&self.world.env, who.id());
-        let page = PageQuery {
-            limit: Some(2),
-            order_direction: Some(Direction::Ascending),
-            ..PageQuery::default()
-        };
+        let page = PageQuery::default().limit(2).order_direction(Direction::Ascending);
         let subscribers = SubscriberQuery::default().page(page.clone());
         let workflows = WorkflowQuery::default().page(page);
         let inbox = env.inbox(&id).expect("the id is one");
@@ -230,10 +229,10 @@ impl Process {
             text(inbox.list(&MessageQuery::default())),
             text(inbox.counts()),
             text(self.prefer(who, |preferences| preferences.get(&PreferencesQuery::default()))),
-            text(env.notifications().list(&NotificationQuery {
-                subscriber_ids: vec![id.clone()],
-                ..NotificationQuery::default()
-            })),
+            text(
+                env.notifications()
+                    .list(&NotificationQuery::default().subscriber_ids([&id]).unwrap()),
+            ),
             text(env.notifications().list(&NotificationQuery::default())),
             text(env.notifications().count(&NotificationQuery::default())),
             text(env.environments().list()),

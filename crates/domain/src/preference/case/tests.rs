@@ -11,7 +11,7 @@ fn case(fields: Value) -> PreferenceCase {
 }
 
 fn on_if(source: Value) -> PreferenceCase {
-    case(json!({})).subscriber_global(Preference::default().with_condition(rule(source)))
+    case(json!({})).subscriber_global(Preference::default().only_if(rule(source)).unwrap())
 }
 
 fn time(text: &str) -> Timestamp {

@@ -91,7 +91,9 @@ impl Run<'_, '_> {
                 let error_id = outcome.failure().to_string();
                 let error_text = said.clone().unwrap_or_default();
                 let status = MessageStatus::Error { error_id, error_text };
-                self.store(delivery, &Message { status, ..delivery.message.clone() })?;
+                let mut message = delivery.message.clone();
+                message.status = status;
+                self.store(delivery, &message)?;
                 self.log(delivery.job, outcome.failure(), said);
                 self.fail(delivery.job);
                 Ok(Settled::Failed)

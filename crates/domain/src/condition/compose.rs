@@ -1,0 +1,173 @@
+//! Rules as a program writes them.
+
+use serde_json::{Value, json};
+
+use super::Rule;
+use crate::error::Invalid;
+
+/// A value in a rule: a literal, a [`var`], or an operator with its arguments. It becomes a
+/// [`Rule`] where it is used, and is checked there.
+///
+/// ```
+/// use tidings_domain::condition::{Rule, var};
+///
+/// let large = var("payload.total").greater_than(100);
+/// let gold = var("subscriber.data.plan").is_in(["gold", "platinum"]);
+/// let rule = Rule::try_from(large.and(gold))?;
+/// let json = r#"{"and":[{">":[{"var":"payload.total"},100]},{"in":[{"var":"subscriber.data.plan"},["gold","platinum"]]}]}"#;
+/// assert_eq!(rule.source().to_string(), json);
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Expression(Value);
+
+/// Returns the value that the data has at `path`, as in `payload.total`, or else `null`.
+pub fn var(path: impl Into<String>) -> Expression {
+    Expression(json!({ "var": path.into() }))
+}
+
+impl Expression {
+    /// Comes to `true` where the two values are of the same type and equal.
+    pub fn equals(self, other: impl Into<Expression>) -> Self {
+        self.compared("===", other)
+    }
+
+    /// Comes to `true` where the two values are of different types, or not equal.
+    pub fn differs_from(self, other: impl Into<Expression>) -> Self {
+        self.compared("!==", other)
+    }
+
+    /// Comes to `true` where this value is greater than the other one.
+    pub fn greater_than(self, other: impl Into<Expression>) -> Self {
+        self.compared(">", other)
+    }
+
+    /// Comes to `true` where this value is greater than the other one, or equal.
+    pub fn at_least(self, other: impl Into<Expression>) -> Self {
+        self.compared(">=", other)
+    }
+
+    /// Comes to `true` where this value is less than the other one.
+    pub fn less_than(self, other: impl Into<Expression>) -> Self {
+        self.compared("<", other)
+    }
+
+    /// Comes to `true` where this value is less than the other one, or equal.
+    pub fn at_most(self, other: impl Into<Expression>) -> Self {
+        self.compared("<=", other)
+    }
+
+    /// Comes to `true` where this value is one of `values`.
+    pub fn is_in(self, values: impl IntoIterator<Item: Into<Expression>>) -> Self {
+        let values = values.into_iter().map(|value| value.into().0).collect();
+        self.compared("in", Expression(Value::Array(values)))
+    }
+
+    /// Comes to `true` where this value is a list with `item` in it, or a text with that part.
+    pub fn contains(self, item: impl Into<Expression>) -> Self {
+        item.into().compared("in", self)
+    }
+
+    /// Comes to `true` where both conditions do.
+    pub fn and(self, other: impl Into<Expression>) -> Self {
+        self.joined("and", other.into())
+    }
+
+    /// Comes to `true` where one of the two conditions does.
+    pub fn or(self, other: impl Into<Expression>) -> Self {
+        self.joined("or", other.into())
+    }
+
+    /// Comes to `true` where the condition does not.
+    pub fn negated(self) -> Self {
+        Self(json!({ "!": [self.0] }))
+    }
+
+    fn compared(self, operator: &str, other: impl Into<Expression>) -> Self {
+        Self(json!({ operator: [self.0, other.into().0] }))
+    }
+
+    // Another argument of the same operator, rather than an operator in an operator.
+    fn joined(mut self, operator: &str, other: Self) -> Self {
+        match self.0.get_mut(operator) {
+            Some(Value::Array(arguments)) => {
+                arguments.push(other.0);
+                self
+            }
+            Some(_) | None => self.compared(operator, other),
+        }
+    }
+}
+
+impl<T: Into<Value>> From<T> for Expression {
+    fn from(literal: T) -> Self {
+        Self(literal.into())
+    }
+}
+
+impl TryFrom<Expression> for Rule {
+    type Error = Invalid;
+
+    fn try_from(expression: Expression) -> Result<Self, Invalid> {
+        Self::new(expression.0)
+    }
+}
+
+impl From<&Rule> for Rule {
+    fn from(rule: &Rule) -> Self {
+        rule.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row per condition: what it is written as, data that it holds for, and data that it does
+    /// not hold for.
+    #[test]
+    fn every_condition_is_a_rule() {
+        let x = || var("x");
+        let row = check;
+        row(x().equals(1), json!({ "===": [{ "var": "x" }, 1] }), json!(1), json!("1"));
+        row(x().differs_from(1), json!({ "!==": [{ "var": "x" }, 1] }), json!("1"), json!(1));
+        row(x().greater_than(1), json!({ ">": [{ "var": "x" }, 1] }), json!(2), json!(1));
+        row(x().at_least(1), json!({ ">=": [{ "var": "x" }, 1] }), json!(1), json!(0));
+        row(x().less_than(1), json!({ "<": [{ "var": "x" }, 1] }), json!(0), json!(1));
+        row(x().at_most(1), json!({ "<=": [{ "var": "x" }, 1] }), json!(1), json!(2));
+        row(x().is_in(["a"]), json!({ "in": [{ "var": "x" }, ["a"]] }), json!("a"), json!("b"));
+        row(x().contains("a"), json!({ "in": ["a", { "var": "x" }] }), json!(["a"]), json!(["b"]));
+        let not = json!({ "!": [{ "===": [{ "var": "x" }, true] }] });
+        row(x().equals(true).negated(), not, json!(false), json!(true));
+    }
+
+    #[test]
+    fn conditions_are_joined_without_nesting() {
+        let x = || var("x");
+        let (one, two) = (json!({ ">": [{ "var": "x" }, 1] }), json!({ "<": [{ "var": "x" }, 4] }));
+        let three = json!({ "!==": [{ "var": "x" }, 3] });
+        let all = x().greater_than(1).and(x().less_than(4)).and(x().differs_from(3));
+        check(all, json!({ "and": [one, two, three] }), json!(2), json!(3));
+        let any = x().greater_than(1).and(x().less_than(4)).or(x().differs_from(3));
+        let both = json!({ "and": [one, two] });
+        let strict = x().greater_than(3).or(x().less_than(2));
+        let outside = json!({ "or": [{ ">": [{ "var": "x" }, 3] }, { "<": [{ "var": "x" }, 2] }] });
+        check(strict, outside, json!(1), json!(2));
+        assert_eq!(Rule::try_from(any).unwrap().source(), &json!({ "or": [both, three] }));
+    }
+
+    #[track_caller]
+    fn check(expression: Expression, expected: Value, holds: Value, fails: Value) {
+        let rule = Rule::try_from(expression).unwrap();
+        assert_eq!(rule.source(), &expected);
+        assert!(rule.holds(&json!({ "x": holds })), "{expected}");
+        assert!(!rule.holds(&json!({ "x": fails })), "{expected}");
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_where_it_is_used() {
+        let long = var("x").equals("x".repeat(Rule::MAX_SIZE));
+        assert_eq!(Rule::try_from(long).unwrap_err().field, "condition");
+    }
+}

@@ -1,0 +1,100 @@
+//! Contexts as a program writes them.
+
+use super::{
+    ContextCreate, ContextFilter, ContextKey, ContextPart, ContextPayload, ContextQuery,
+    ContextSet, ContextUpdate, ContextValue, RichContext,
+};
+use crate::convert::IntoChecked;
+use crate::error::Invalid;
+use crate::json::Object;
+use crate::setters::{page_setters, setters};
+
+impl ContextCreate {
+    /// Returns a context without data, by its type and its id.
+    pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Result<Self, Invalid> {
+        Ok(Self { key: ContextKey::new(kind, id)?, data: Object::default() })
+    }
+}
+
+setters! { ContextCreate:
+    /// Sets its data: at most 64 KiB of JSON text.
+    data: checked(Object, "data");
+}
+
+impl ContextUpdate {
+    /// Returns an update to `data`: at most 64 KiB of JSON text.
+    pub fn new(data: impl IntoChecked<Object>) -> Result<Self, Invalid> {
+        Ok(Self { data: data.into_checked().map_err(|invalid| invalid.named("data"))? })
+    }
+}
+
+setters! { ContextQuery:
+    /// Lists those of this type.
+    kind: checked(ContextPart, "type");
+    /// Lists those of this id, whatever their type is.
+    id: checked(ContextPart, "id");
+}
+
+page_setters!(ContextQuery);
+
+impl ContextPayload {
+    /// Returns the payload with another context: its type, and its id or a [`RichContext`].
+    pub fn with(
+        mut self,
+        kind: impl Into<String>,
+        value: impl Into<ContextValue>,
+    ) -> Result<Self, Invalid> {
+        let (kind, value) = (kind.into(), value.into());
+        value.check(&kind)?;
+        self.0.insert(kind, value);
+        Ok(self)
+    }
+}
+
+impl RichContext {
+    /// Returns a context of that id, without data.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), data: None }
+    }
+}
+
+setters! { RichContext:
+    /// Sets its data, in place of what is stored: at most 64 KiB of JSON text.
+    data: checked(Object, "data");
+}
+
+impl From<&str> for ContextValue {
+    fn from(id: &str) -> Self {
+        ContextValue::Id(id.into())
+    }
+}
+
+impl From<String> for ContextValue {
+    fn from(id: String) -> Self {
+        ContextValue::Id(id)
+    }
+}
+
+impl From<&String> for ContextValue {
+    fn from(id: &String) -> Self {
+        ContextValue::Id(id.clone())
+    }
+}
+
+impl From<RichContext> for ContextValue {
+    fn from(context: RichContext) -> Self {
+        ContextValue::Rich(context)
+    }
+}
+
+impl From<Vec<ContextKey>> for ContextSet {
+    fn from(keys: Vec<ContextKey>) -> Self {
+        keys.into_iter().collect()
+    }
+}
+
+impl From<Vec<ContextKey>> for ContextFilter {
+    fn from(keys: Vec<ContextKey>) -> Self {
+        ContextFilter::Exact(keys.into())
+    }
+}

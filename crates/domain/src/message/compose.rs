@@ -1,0 +1,35 @@
+//! Queries of messages as a program writes them.
+
+use super::{MarkAs, MarkMessages, MessageQuery};
+use crate::convert::{IntoChecked, each_checked};
+use crate::error::Invalid;
+use crate::ids::{MessageId, TransactionId};
+use crate::setters::{page_setters, setters};
+use crate::vocabulary::Channel;
+
+setters! { MessageQuery:
+    /// Lists those on this channel.
+    channel: exact(Channel);
+    /// Lists those of this event.
+    transaction_id: checked(TransactionId, "transactionId");
+    /// Lists those that were read.
+    read: flag(true);
+    /// Lists those that were not read.
+    unread @ read: flag(false);
+    /// Lists those that were seen.
+    seen: flag(true);
+    /// Lists those that were not seen.
+    unseen @ seen: flag(false);
+}
+
+page_setters!(MessageQuery);
+
+impl MarkMessages {
+    /// Returns a request that marks 1 to 1,000 messages.
+    pub fn new(
+        message_id: impl IntoIterator<Item: IntoChecked<MessageId>>,
+        mark_as: MarkAs,
+    ) -> Result<Self, Invalid> {
+        Ok(Self { message_id: each_checked("messageId", message_id)?, mark_as })
+    }
+}

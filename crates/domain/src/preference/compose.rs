@@ -1,0 +1,88 @@
+//! Preferences as a program writes them.
+
+use super::{
+    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preference,
+    PreferenceChannels, PreferencesQuery,
+};
+use crate::condition::Rule;
+use crate::context::ContextKey;
+use crate::schedule::Schedule;
+use crate::setters::{context_setter, setters};
+use crate::vocabulary::Channel;
+
+setters! { Preference:
+    /// Sets the condition that has the last word: a rule, JSON, or an
+    /// [`Expression`](crate::condition::Expression).
+    only_if @ condition: within(Rule);
+}
+
+impl PreferenceChannels {
+    /// Returns the channels with `channel` switched on or off.
+    #[must_use]
+    pub fn with(mut self, channel: Channel, enabled: bool) -> Self {
+        *self.word(channel) = Some(enabled);
+        self
+    }
+}
+
+impl BulkPreference {
+    /// Returns an update for a workflow, by its identifier, id or slug, that changes nothing.
+    pub fn new(workflow_id: impl Into<String>) -> Self {
+        let (channels, condition) = Default::default();
+        Self { workflow_id: workflow_id.into(), channels, condition }
+    }
+
+    /// Switches a channel on or off.
+    #[must_use]
+    pub fn with(self, channel: Channel, enabled: bool) -> Self {
+        Self { channels: self.channels.with(channel, enabled), ..self }
+    }
+}
+
+setters! { BulkPreference:
+    /// Sets the condition that has the last word.
+    only_if @ condition: within(Rule);
+    /// Removes the condition.
+    clear_condition @ condition: clear();
+}
+
+setters! { BulkPreferences:
+    /// Adds an update for one workflow: 100 at most.
+    preference @ preferences: push(BulkPreference);
+    /// Sets the updates, one for each workflow: 100 at most.
+    preferences: each(BulkPreference);
+}
+
+context_setter!(BulkPreferences);
+
+impl GlobalPreferenceUpdate {
+    /// Switches a channel on or off.
+    #[must_use]
+    pub fn with(self, channel: Channel, enabled: bool) -> Self {
+        Self { channels: self.channels.with(channel, enabled), ..self }
+    }
+}
+
+setters! { GlobalPreferenceUpdate:
+    /// Switches every channel without a word of its own on or off.
+    with_all @ enabled: exact(bool);
+    /// Removes the word for every channel without one of its own.
+    clear_enabled @ enabled: clear();
+    /// Sets the condition that has the last word.
+    only_if @ condition: within(Rule);
+    /// Removes the condition.
+    clear_condition @ condition: clear();
+    /// Sets the hours in which the subscriber may be disturbed.
+    schedule: exact(Schedule);
+    /// Removes the schedule.
+    clear_schedule @ schedule: clear();
+}
+
+context_setter!(GlobalPreferenceUpdate);
+
+setters! { PreferencesQuery:
+    /// Sets which workflows are shown.
+    criticality: exact(Criticality);
+    /// Sets the contexts that the preferences are read for, as in `tenant:acme`.
+    context_keys: each_checked(ContextKey, "contextKeys");
+}

@@ -1,0 +1,56 @@
+//! Translations as a program writes them.
+
+use serde_json::Value;
+
+use super::{
+    MasterJson, Resource, ResourceType, TranslationImport, TranslationQuery, TranslationUpsert,
+};
+use crate::contact::Locale;
+use crate::convert::IntoChecked;
+use crate::error::Invalid;
+use crate::json::Object;
+use crate::setters::{page_setters, setters};
+
+impl TranslationUpsert {
+    /// Returns the texts of a workflow or a layout in one language.
+    pub fn new(
+        resource: Resource,
+        locale: impl IntoChecked<Locale>,
+        content: impl IntoChecked<Object>,
+    ) -> Result<Self, Invalid> {
+        let content = content.into_checked().map_err(|invalid| invalid.named("content"))?;
+        Ok(Self { resource, locale: locale.into_checked()?, content })
+    }
+}
+
+impl TranslationImport {
+    /// Returns an import into a language, without texts.
+    pub fn new(locale: impl IntoChecked<Locale>) -> Result<Self, Invalid> {
+        Ok(Self { locale: locale.into_checked()?, master_json: MasterJson::default() })
+    }
+
+    /// Sets the texts of a workflow: an object of texts by their names.
+    #[must_use]
+    pub fn workflow(mut self, workflow_id: impl Into<String>, texts: impl Into<Value>) -> Self {
+        self.master_json.workflows.insert(workflow_id.into(), texts.into());
+        self
+    }
+
+    /// Sets the texts of a layout: an object of texts by their names.
+    #[must_use]
+    pub fn layout(mut self, layout_id: impl Into<String>, texts: impl Into<Value>) -> Self {
+        self.master_json.layouts.insert(layout_id.into(), texts.into());
+        self
+    }
+}
+
+setters! { TranslationQuery:
+    /// Lists those of workflows, or those of layouts.
+    resource_type: exact(ResourceType);
+    /// Lists those of this resource, by its identifier.
+    resource_id: into(String);
+    /// Lists those into this language.
+    locale: checked(Locale, "locale");
+}
+
+page_setters!(TranslationQuery);
