@@ -1,6 +1,7 @@
 //! Integrations: accounts at providers, and which one of a channel sends.
 
 mod compose;
+mod declare;
 mod peers;
 
 use serde::{Deserialize, Serialize};

@@ -163,6 +163,11 @@ const WRITES: &[(&str, Write)] = &[
         let update = json!({ "credentials": { "apiKey": args.pick("one", "two") } });
         shown(scope.integrations().update(known.primary, &parsed(update)))
     }),
+    ("integrations.upsert", |scope, _, args| {
+        shown(scope.integrations().upsert(&parsed(json!({
+            "identifier": args.pick("A", "B"), "providerId": "ses", "channel": "email",
+        }))))
+    }),
     ("integrations.set_primary", |scope, known, args| {
         let id = if args == Args::These { known.second } else { known.primary };
         shown(scope.integrations().set_primary(id))
@@ -274,6 +279,14 @@ const WRITES: &[(&str, Write)] = &[
     ("workflows.update", |scope, _, args| {
         let update = json!({ "name": args.pick("A", "B") });
         shown(scope.workflows().update("hi", &parsed(update)))
+    }),
+    ("workflows.upsert", |scope, _, args| {
+        let steps = [with(email(), json!({ "name": args.pick("A", "B") }))];
+        shown(scope.workflows().upsert(&parsed(workflow_of("hi", &steps))))
+    }),
+    ("workflows.sync", |scope, _, args| {
+        let workflows = [parsed(workflow_of(args.pick("hi", "new"), &[in_app()]))];
+        shown(scope.workflows().sync(&workflows))
     }),
     ("workflows.delete", |scope, _, args| shown(scope.workflows().delete(args.pick("hi", "mail")))),
 ];

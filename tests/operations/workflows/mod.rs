@@ -1,5 +1,6 @@
 //! Workflows: creating, reading, listing, changing and deleting them.
 
+mod declared;
 mod refusing;
 
 use serde_json::{Value, json};

@@ -3,6 +3,7 @@
 use domain::connection::ChannelConnection;
 use domain::convert::IntoChecked;
 use domain::endpoint::ChannelEndpoint;
+use domain::error::Reason;
 use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
@@ -45,23 +46,42 @@ impl Integrations<'_> {
     /// [`Error::Conflict`], if the identifier is taken; [`Rule::OneInbox`] for a second in-app
     /// integration.
     pub fn create(&self, create: &IntegrationCreate) -> Result<Integration> {
-        self.scope.write("integrations.create", create, |tx| {
-            let made = || Integration::made_identifier(create, &tx.text(8));
-            let identifier = create.identifier.clone().map_or_else(made, Ok)?;
-            let integration = Integration::new(tx.id(), tx.home(), identifier, create.clone())?;
-            claim_identifier(tx, &integration)?;
-            let mut peers = peers(tx, integration.channel)?;
-            if integration.channel == Channel::InApp && !peers.0.is_empty() {
-                return Err(Rule::OneInbox.into());
+        self.scope.write("integrations.create", create, |tx| created(tx, create))
+    }
+
+    /// Creates the integration of that identifier, or changes it to what `create` says. Nothing is
+    /// written if nothing differs.
+    ///
+    /// A host application that declares its integrations in code calls this when it starts. The
+    /// declaration replaces every field, but `active` if it is absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use serde_json::{from_value, json};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let mail = from_value(json!({
+    ///     "identifier": "mail", "providerId": "sendgrid", "channel": "email",
+    /// }))?;
+    /// let created = env.integrations().upsert(&mail)?;
+    /// assert_eq!(env.integrations().upsert(&mail)?, created);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), but for the conflict; [`Error::Invalid`] if the request has no
+    /// identifier, or if the integration has another channel or another provider.
+    pub fn upsert(&self, create: &IntegrationCreate) -> Result<Integration> {
+        self.scope.write("integrations.upsert", create, |tx| {
+            let Some(identifier) = &create.identifier else {
+                return Err(Error::invalid("identifier", Reason::Missing));
+            };
+            match find_by_identifier(tx, identifier)? {
+                Some(before) => changed(tx, &before, &before.redeclared(create.clone())?),
+                None => created(tx, create),
             }
-            tx.insert(&integration)?;
-            peers.0.push(integration.clone());
-            let before = peers.0.clone();
-            if create.active.unwrap_or(true) {
-                peers.activate_new(integration.id);
-            }
-            store(tx, &before, &peers.0)?;
-            get(tx, integration.id)
         })
     }
 
@@ -114,21 +134,7 @@ impl Integrations<'_> {
     fn change(&self, id: IntegrationId, update: &IntegrationUpdate) -> Result<Integration> {
         self.scope.write("integrations.update", (id, update), |tx| {
             let before = get(tx, id)?;
-            let after = before.updated(update.clone())?;
-            if after.identifier != before.identifier {
-                claim_identifier(tx, &after)?;
-            }
-            rank(tx, before.channel, |peers| {
-                for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
-                    peer.clone_from(&after);
-                }
-                match update.active {
-                    Some(true) if !before.is_active() => peers.activate(id),
-                    Some(false) => peers.deactivate(id),
-                    Some(true) | None => peers.follow_conditions(id),
-                }
-            })?;
-            get(tx, id)
+            changed(tx, &before, update)
         })
     }
 
@@ -186,6 +192,50 @@ impl Integrations<'_> {
     }
 }
 
+// Creates an integration, which becomes active unless it says otherwise.
+fn created(tx: &mut Tx<'_>, create: &IntegrationCreate) -> Result<Integration> {
+    let made = || Integration::made_identifier(create, &tx.text(8));
+    let identifier = create.identifier.clone().map_or_else(made, Ok)?;
+    let integration = Integration::new(tx.id(), tx.home(), identifier, create.clone())?;
+    claim_identifier(tx, &integration)?;
+    let mut peers = peers(tx, integration.channel)?;
+    if integration.channel == Channel::InApp && !peers.0.is_empty() {
+        return Err(Rule::OneInbox.into());
+    }
+    tx.insert(&integration)?;
+    peers.0.push(integration.clone());
+    let before = peers.0.clone();
+    if create.active.unwrap_or(true) {
+        peers.activate_new(integration.id);
+    }
+    store(tx, &before, &peers.0)?;
+    get(tx, integration.id)
+}
+
+// Changes an integration, and what its rank becomes by that.
+fn changed(
+    tx: &mut Tx<'_>,
+    before: &Integration,
+    update: &IntegrationUpdate,
+) -> Result<Integration> {
+    let id = before.id;
+    let after = before.updated(update.clone())?;
+    if after.identifier != before.identifier {
+        claim_identifier(tx, &after)?;
+    }
+    rank(tx, before.channel, |peers| {
+        for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
+            peer.clone_from(&after);
+        }
+        match update.active {
+            Some(true) if !before.is_active() => peers.activate(id),
+            Some(false) => peers.deactivate(id),
+            Some(true) | None => peers.follow_conditions(id),
+        }
+    })?;
+    get(tx, id)
+}
+
 /// Every integration of an environment that is not deleted, oldest first.
 pub(crate) fn all(view: &dyn View) -> Result<Vec<Integration>> {
     let prefix = layout::integrations(view.environment_id());
@@ -204,9 +254,16 @@ pub(crate) fn get_by_identifier(
     view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Integration> {
-    let key = layout::integration_identifier(view.environment_id(), identifier);
-    let found = view.find_by(Table::IntegrationIdentifiers, &key)?;
+    let found = find_by_identifier(view, identifier)?;
     found.ok_or_else(|| Error::not_found(Entity::Integration, identifier))
+}
+
+fn find_by_identifier(
+    view: &dyn View,
+    identifier: &IntegrationIdentifier,
+) -> Result<Option<Integration>> {
+    let key = layout::integration_identifier(view.environment_id(), identifier);
+    Ok(view.find_by(Table::IntegrationIdentifiers, &key)?)
 }
 
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.

@@ -1,5 +1,7 @@
 //! Operations on workflows.
 
+mod declare;
+
 use domain::ids::{WorkflowId, WorkflowIdentifier};
 use domain::page::Page;
 use domain::preference::SubscriberPreference;
@@ -7,6 +9,7 @@ use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use store::{List, ReadRecords, Table, WriteRecords, layout};
 
+use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
 use crate::resources::translations;
 use crate::tx::{Tx, View};
@@ -84,8 +87,8 @@ impl Workflows<'_> {
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
-    /// Changes a workflow. Its steps are replaced as a whole; those that name their id stay the
-    /// same steps. What is on its way says what the workflow says when it is sent.
+    /// Changes a workflow. Its steps are replaced as a whole, and matched to those that it has as in
+    /// [`upsert`](Self::upsert). What is on its way says what the workflow says when it is sent.
     ///
     /// # Errors
     ///
@@ -109,12 +112,7 @@ impl Workflows<'_> {
     pub fn delete(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("workflows.delete", name, (), |tx, ()| {
             let workflow = get(tx, name)?;
-            let mut cascade = Cascade::new(tx);
-            let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
-            cascade.remove::<SubscriberPreference>(Table::WorkflowPreferences, &preferences)?;
-            let resource = Resource::workflow(workflow.identifier());
-            translations::remove_group(&mut cascade, workflow.environment_id, &resource)?;
-            cascade.then(|tx| Ok(tx.remove(&workflow)?))
+            remove(tx, &workflow)
         })
     }
 }
@@ -148,6 +146,16 @@ pub(crate) fn find_by_identifier(
 /// The workflow of that id. Returns `None` if there is none.
 pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Workflow>> {
     Ok(view.find(&layout::workflow(view.environment_id(), id))?)
+}
+
+// Removes a workflow with what depends on it, as much of it as one transaction takes.
+fn remove(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<Step<(), ()>> {
+    let mut cascade = Cascade::new(tx);
+    let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
+    cascade.remove::<SubscriberPreference>(Table::WorkflowPreferences, &preferences)?;
+    let resource = Resource::workflow(workflow.identifier());
+    translations::remove_group(&mut cascade, workflow.environment_id, &resource)?;
+    cascade.then(|tx| Ok(tx.remove(workflow)?))
 }
 
 /// Marks a workflow as not translated.

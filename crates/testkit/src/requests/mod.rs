@@ -193,6 +193,8 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         ("workflows", "update") => {
             said(env.workflows().update(&given.get::<String>(0)?, &given.get(1)?))
         }
+        ("workflows", "upsert") => said(env.workflows().upsert(&given.get(0)?)),
+        ("workflows", "sync") => said(env.workflows().sync_with(&given.get(0)?)),
         ("workflows", "delete") => said(env.workflows().delete(&given.get::<String>(0)?)),
         ("contexts", "create") => said(env.contexts().create(&given.get(0)?)),
         ("contexts", "get") => said(env.contexts().get(given.name(0)?)),
@@ -215,6 +217,7 @@ fn channels(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
     let endpoints = env.channel_endpoints();
     match (group, operation) {
         ("integrations", "create") => said(integrations.create(&given.get(0)?)),
+        ("integrations", "upsert") => said(integrations.upsert(&given.get(0)?)),
         ("integrations", "get") => said(integrations.get(given.name(0)?)),
         ("integrations", "list") => said(integrations.list()),
         ("integrations", "list_active") => said(integrations.list_active()),

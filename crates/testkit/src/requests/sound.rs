@@ -94,9 +94,19 @@ fn workflows() -> Vec<Value> {
         json!(["workflows.list", {}]),
         json!(["workflows.list", { "tag": "tag", "limit": 2 }]),
         json!(["workflows.update", "both", { "name": "New", "steps": [inbox(), email()] }]),
+        json!(["workflows.upsert", {
+            "workflowId": "both", "name": "New", "steps": [inbox(), email(), inbox()],
+        }]),
+        json!(["workflows.sync", { "undeclared": "delete", "workflows": [
+            { "workflowId": "both", "name": "New", "steps": [email()] },
+            { "workflowId": "new", "name": "New", "steps": [] },
+        ] }]),
         json!(["workflows.delete", "both"]),
         json!(["integrations.create", {
             "providerId": "new", "channel": "email", "active": true, "conditions": [is_urgent()],
+        }]),
+        json!(["integrations.upsert", {
+            "identifier": "new", "providerId": "ses", "channel": "email",
         }]),
         json!(["integrations.get", "$integration 0"]),
         json!(["integrations.list"]),

@@ -1,0 +1,188 @@
+//! Workflows that the host application declares in its code.
+
+use std::collections::HashSet;
+
+use domain::ids::WorkflowId;
+use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
+use store::{ReadRecords, Table, WriteRecords, layout};
+
+use super::{Workflows, find_by_id, find_by_identifier, remove, step_ids, translate};
+use crate::idempotency::Step;
+use crate::tx::{Tx, View};
+use crate::{Error, Result};
+
+// What is left of a synchronization after its first transaction.
+struct Rest {
+    report: WorkflowSyncReport,
+    to_delete: Vec<WorkflowId>,
+}
+
+// What a declaration did.
+enum Change {
+    Created,
+    Changed,
+    Nothing,
+}
+
+impl Workflows<'_> {
+    /// Creates the workflow of that identifier, or changes it to what `create` says. Nothing is
+    /// written if nothing differs.
+    ///
+    /// A host application that declares its workflows in code calls this when it starts. The
+    /// declaration replaces every field but `preferences`, and `active` if it is absent. A step
+    /// that is there stays the same step, and what is on its way is still sent:
+    ///
+    /// * A step with an `_id`, a `uuid` or a `name` is matched to the step of its type that has it.
+    /// * The other steps are matched by position, if the list of types is unchanged.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use serde_json::{from_value, json};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let greeting = from_value(json!({
+    ///     "workflowId": "greeting",
+    ///     "name": "Greeting",
+    ///     "steps": [{ "name": "inbox", "type": "in_app", "template": { "body": "Hello!" } }],
+    /// }))?;
+    /// let created = env.workflows().upsert(&greeting)?;
+    /// assert_eq!(env.workflows().upsert(&greeting)?, created);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), but for the conflict.
+    pub fn upsert(&self, create: &WorkflowCreate) -> Result<Workflow> {
+        self.scope.write("workflows.upsert", create, |tx| Ok(declare(tx, create)?.0))
+    }
+
+    /// Creates or changes each of the workflows as [`upsert`](Self::upsert) does, all of them in
+    /// one transaction. Reports which of them are new, changed and unchanged, and which workflows
+    /// were declared before and are not in the list.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use serde_json::{from_value, json};
+    /// # use tidings::workflow::WorkflowCreate;
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let workflow = |name| from_value(json!({ "workflowId": name, "name": name, "steps": [] }));
+    /// let workflows: [WorkflowCreate; 2] = [workflow("shipped")?, workflow("delivered")?];
+    /// assert_eq!(env.workflows().sync(&workflows)?.created.len(), 2);
+    ///
+    /// let report = env.workflows().sync(&workflows[..1])?;
+    /// assert_eq!(report.unchanged[0].as_str(), "shipped");
+    /// assert_eq!(report.undeclared[0].as_str(), "delivered");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`upsert`](Self::upsert), with the place of the workflow in the list;
+    /// [`Error::Invalid`](crate::Error::Invalid), if the list has more than 1,000 workflows, or one
+    /// of them twice.
+    pub fn sync(&self, workflows: &[WorkflowCreate]) -> Result<WorkflowSyncReport> {
+        self.sync_with(&WorkflowSync::new(workflows.iter().cloned()))
+    }
+
+    /// Creates or changes workflows as [`sync`](Self::sync) does, and does with those that are no
+    /// longer declared as the request says. A workflow that was not declared in code is left alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`sync`](Self::sync). A deletion that fails leaves the declared workflows as they are
+    /// declared, and goes on when the call is made again.
+    pub fn sync_with(&self, sync: &WorkflowSync) -> Result<WorkflowSyncReport> {
+        let start: Option<Rest> = None;
+        self.scope.write_in_steps("workflows.sync", sync, start, |tx, rest| {
+            let rest = match rest {
+                None => declare_all(tx, sync)?,
+                Some(rest) => rest.after_one(tx)?,
+            };
+            Ok(if rest.to_delete.is_empty() {
+                Step::Done(rest.report)
+            } else {
+                Step::More(Some(rest))
+            })
+        })
+    }
+}
+
+fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change)> {
+    let (workflow, change) = match find_by_identifier(tx, &create.workflow_id)? {
+        None => {
+            let (step_ids, create) = (|| step_ids(tx), create.clone());
+            let workflow = Workflow::declared(tx.id(), tx.home(), create, step_ids, tx.now())?;
+            tx.insert(&workflow)?;
+            (workflow, Change::Created)
+        }
+        Some(before) => {
+            let after = before.redeclared(create.clone(), || step_ids(tx), tx.now())?;
+            tx.replace(&before, &after)?;
+            let change = if after == before { Change::Nothing } else { Change::Changed };
+            (after, change)
+        }
+    };
+    translate(tx, &workflow)?;
+    Ok((workflow, change))
+}
+
+fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
+    sync.check()?;
+    let mut report = WorkflowSyncReport::default();
+    for (index, create) in sync.workflows.iter().enumerate() {
+        let declared = declare(tx, create).map_err(|error| placed(error, index))?;
+        let list = match declared.1 {
+            Change::Created => &mut report.created,
+            Change::Changed => &mut report.changed,
+            Change::Nothing => &mut report.unchanged,
+        };
+        list.push(create.workflow_id.clone());
+    }
+    let undeclared = undeclared(tx, sync)?;
+    report.undeclared = undeclared.iter().map(|one| one.identifier().clone()).collect();
+    let to_delete = match sync.undeclared {
+        Undeclared::Keep => Vec::new(),
+        Undeclared::Deactivate => {
+            for one in &undeclared {
+                tx.replace(one, &one.deactivated(tx.now()))?;
+            }
+            Vec::new()
+        }
+        Undeclared::Delete => undeclared.iter().map(|one| one.id).collect(),
+    };
+    Ok(Rest { report, to_delete })
+}
+
+// The workflows that were declared before and are not in the set, oldest first.
+fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Workflow>> {
+    let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.workflow_id).collect();
+    let prefix = layout::workflows(view.environment_id());
+    let mut workflows: Vec<Workflow> = view.all(Table::Workflows, &prefix)?;
+    workflows.retain(|one| one.is_declared() && !declared.contains(one.identifier()));
+    Ok(workflows)
+}
+
+fn placed(error: Error, index: usize) -> Error {
+    match error {
+        Error::Invalid(invalid) => invalid.within(format!("workflows[{index}]")).into(),
+        error => error,
+    }
+}
+
+impl Rest {
+    // What is left when one workflow more is gone, or as much of it as one transaction removes.
+    fn after_one(&self, tx: &mut Tx<'_>) -> Result<Self> {
+        let mut to_delete = self.to_delete.clone();
+        // It may have been changed or deleted since the first transaction.
+        let last = to_delete.last().map(|last| find_by_id(tx, *last)).transpose()?.flatten();
+        let step = last.map_or(Ok(Step::Done(())), |last| remove(tx, &last))?;
+        if let Step::Done(()) = step {
+            to_delete.pop();
+        }
+        Ok(Self { report: self.report.clone(), to_delete })
+    }
+}
