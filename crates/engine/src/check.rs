@@ -54,7 +54,7 @@ impl Engine {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let engine = tidings::Engine::in_memory();
-    /// engine.organization("acme".try_into()?).development()?;
+    /// engine.organization("acme")?.development()?;
     ///
     /// let check = engine.check()?;
     /// assert_eq!(check.findings, []);
