@@ -1,7 +1,7 @@
 //! A check finds every contradiction between the tables, and none in a sound store.
 
-use store::{Decision, Store, Table};
-use testkit::tables::{Entry, dump, is_activity};
+use store::Table;
+use testkit::tables::{Entry, dump, is_activity, put};
 use testkit::world::World;
 use tidings::check::{Finding, Problem, TableFinding};
 
@@ -23,7 +23,7 @@ fn a_sound_store_has_no_findings() {
 #[test]
 fn an_entry_that_is_missing_is_found() {
     for (table, key, _) in ends(is_index) {
-        let found = findings(|world| put(world, *table, key, None));
+        let found = findings(|world| put(&world.store, *table, key, None));
         assert_eq!(found, [(table.name(), key.clone(), Problem::Missing)]);
     }
 }
@@ -32,7 +32,7 @@ fn an_entry_that_is_missing_is_found() {
 fn an_entry_of_no_record_is_found() {
     for (table, key, target) in ends(is_index) {
         let other = [key.as_slice(), b"?"].concat();
-        let found = findings(|world| put(world, *table, &other, Some(target)));
+        let found = findings(|world| put(&world.store, *table, &other, Some(target)));
         assert_eq!(found, [(table.name(), other, Problem::Extra)]);
     }
 }
@@ -41,7 +41,7 @@ fn an_entry_of_no_record_is_found() {
 fn an_entry_that_leads_elsewhere_is_found() {
     for (table, key, target) in ends(is_index) {
         let elsewhere = [target.as_slice(), b"?"].concat();
-        let found = findings(|world| put(world, *table, key, Some(&elsewhere)));
+        let found = findings(|world| put(&world.store, *table, key, Some(&elsewhere)));
         let problems = [Problem::Missing, Problem::Extra];
         assert_eq!(found, problems.map(|problem| (table.name(), key.clone(), problem)));
     }
@@ -51,7 +51,7 @@ fn an_entry_that_leads_elsewhere_is_found() {
 #[test]
 fn a_record_that_cannot_be_read_is_found() {
     for (table, key, _) in ends(is_record) {
-        let found = findings(|world| put(world, *table, key, Some(b"?")));
+        let found = findings(|world| put(&world.store, *table, key, Some(b"?")));
         let ((first, at, problem), others) = found.split_first().unwrap();
         assert_eq!((*first, at), (table.name(), key));
         assert!(matches!(problem, Problem::Unreadable { .. }), "{problem:?}");
@@ -69,7 +69,7 @@ fn an_activity_index_that_is_damaged_is_found() {
         let (_, key, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
         for ruin in [None, Some(&value[..value.len() - 1]), Some(b"?".as_slice())] {
             let world = copy();
-            put(&world, table, key, ruin);
+            put(&world.store, table, key, ruin);
             let findings = world.engine.check().unwrap().findings;
             let environment = world.env.environment_id();
             let is_of_activity = |finding: &Finding| match finding {
@@ -106,17 +106,6 @@ fn findings(damage: impl FnOnce(&World)) -> Vec<(&'static str, Vec<u8>, Problem)
         _ => None,
     });
     in_tables.collect()
-}
-
-fn put(world: &World, table: Table, key: &[u8], value: Option<&[u8]>) {
-    let written = world.store.write(&mut |transaction| {
-        match value {
-            Some(value) => transaction.put(table, key, value)?,
-            None => transaction.delete(table, key)?,
-        }
-        Ok(Decision::Commit)
-    });
-    written.unwrap();
 }
 
 // The tables whose values are encoded records.

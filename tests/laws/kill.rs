@@ -1,18 +1,16 @@
 //! Nothing that was acknowledged is lost when the process is killed, and nothing is half there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
-use std::{env, panic, process, thread};
+use std::{panic, process, thread};
 
 use serde_json::json;
 use store::Table;
 use store::redb::RedbStore;
 use tempfile::tempdir;
 use testkit::interposed::Interposed;
+use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::tables::{check_indexes, dump, records};
 use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
@@ -23,9 +21,6 @@ use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SystemClock};
 
 use crate::seeded::{ada, email, inbox};
 use crate::{parsed, scale};
-
-/// Tells the child which file to write to.
-const FILE: &str = "TIDINGS_LAWS_KILL_FILE";
 
 /// How often a process is killed that works on the same file.
 const ROUNDS: u32 = 3;
@@ -39,41 +34,18 @@ fn what_was_acknowledged_survives_a_kill() {
         for round in file * ROUNDS..(file + 1) * ROUNDS {
             // Between the first acknowledgement and some hundred of them.
             let millis = u64::from(round) * 37 % 150;
-            acknowledged.extend(work_until_killed(&path, Duration::from_millis(millis)));
+            let span = Duration::from_millis(millis);
+            acknowledged.extend(work_until_killed("kill::child", &path, span));
             check_left(&path, &acknowledged);
         }
         assert!(!acknowledged.is_empty(), "nothing was acknowledged");
     }
 }
 
-/// Runs [`child`] in another process, kills it so long after its first acknowledgement, and returns
-/// the transactions that it acknowledged.
-fn work_until_killed(path: &Path, time: Duration) -> Vec<String> {
-    let mut child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "kill::child", "--nocapture"])
-        .env(FILE, path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    // A line that was cut off does not end as it should.
-    let mut acknowledged = output.lines().map_while(Result::ok).filter_map(|line| {
-        line.strip_prefix("acknowledged ")?.strip_suffix(';').map(str::to_owned)
-    });
-    let first = acknowledged.next();
-    thread::scope(|scope| {
-        let rest = scope.spawn(|| acknowledged.collect::<Vec<_>>());
-        thread::sleep(time);
-        child.kill().unwrap();
-        assert_eq!(child.wait().unwrap().code(), None, "it ended by itself");
-        first.into_iter().chain(rest.join().unwrap()).collect()
-    })
-}
-
 /// Not a test, but what the other process does.
 #[test]
 fn child() {
-    let Ok(file) = env::var(FILE) else { return };
+    let Some(file) = file_of_child() else { return };
     // A thread that panics would go unnoticed among the others.
     panic::set_hook(Box::new(|panic| {
         eprintln!("{panic}");
@@ -82,15 +54,12 @@ fn child() {
     let builder = Engine::builder().default_provider(Outbox::default()).activity_segments(16);
     let engine = builder.open(file).unwrap();
     let env = &prepared(&engine);
-    // A line is written as a whole.
-    let output = &Mutex::new(());
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(move || {
                 loop {
                     let receipt = env.events().trigger(&event()).unwrap();
-                    let _line = output.lock().unwrap();
-                    println!("acknowledged {};", receipt.transaction_id);
+                    acknowledge(receipt.transaction_id);
                 }
             });
         }

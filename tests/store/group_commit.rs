@@ -10,9 +10,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use store::{Decision, Error, Store, Table};
 
-use crate::agreement::{Model, Op, Seen, op, run};
+use crate::agreement::op;
 use crate::{check_whole, write_five};
 use testkit::disk::{Dice, Disk};
+use testkit::history::{Op, Seen};
+use testkit::model::Model;
 use testkit::tables::{Entry, dump, everything};
 
 const ROWS: Table = Table::ALL[0];
@@ -170,7 +172,7 @@ fn look(
 ) -> (Vec<Seen>, Vec<Entry>) {
     let mut seen = None;
     let result = store.write(&mut |transaction| {
-        let shown = ops.iter().map(|op| run(transaction, op)).collect();
+        let shown = ops.iter().map(|op| op.run(transaction)).collect::<Result<_, _>>()?;
         // Every transaction changes something, or else it would not be a layer.
         transaction.put(Table::ALL[3], b"", &[u8::try_from(ops.len()).unwrap()])?;
         seen = Some((shown, everything(transaction)?));

@@ -11,6 +11,7 @@ mod agreement;
 mod contract;
 mod damage;
 mod group_commit;
+mod interposed;
 mod kill;
 mod opening;
 mod power;

@@ -1,13 +1,14 @@
 //! Histories of transactions, run on both stores and on a model that is obviously right.
 
-use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::{Bound, ControlFlow};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use arbitrary::Arbitrary;
 use store::memory::MemoryStore;
 use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 
 use crate::disk::Disk;
+use crate::model::Model;
 use crate::tables::dump;
 
 /// What happens to a store.
@@ -38,6 +39,9 @@ pub enum End {
     Commit,
     Abort,
     Fail,
+    // The bytes of the corpus mean the other three.
+    #[arbitrary(skip)]
+    Panic,
 }
 
 /// One of a few tables, so that operations meet.
@@ -67,10 +71,8 @@ pub enum Edge {
     Unbounded,
 }
 
-/// What a get or a scan has shown.
-type Seen = Vec<(Vec<u8>, Vec<u8>)>;
-
-type Rows = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+/// The keys and values that a get or a scan has shown.
+pub type Seen = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Runs `steps` on every store, and checks after each of them that they show the same.
 ///
@@ -78,12 +80,12 @@ type Rows = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
 ///
 /// If they do not.
 pub fn run(steps: &[Step]) {
-    let (mut model, memory, mut disk) = (Rows::new(), MemoryStore::default(), Disk::default());
+    let (model, memory, mut disk) = (Model::default(), MemoryStore::default(), Disk::new());
     let mut redb = disk.open();
     for step in steps {
         match step {
             Step::Write(ops, end) => {
-                let expected = write_model(&mut model, ops, *end);
+                let expected = write(&model, ops, *end);
                 assert_eq!(write(&memory, ops, *end), expected, "memory shows something else");
                 assert_eq!(write(&redb, ops, *end), expected, "redb shows something else");
             }
@@ -96,45 +98,36 @@ pub fn run(steps: &[Step]) {
                 redb = disk.open();
             }
         }
-        let rows = model.iter().map(|((table, key), value)| (*table, key.clone(), value.clone()));
-        let expected: Vec<_> = rows.collect();
+        let expected = dump(&model);
         assert_eq!(dump(&memory), expected, "memory holds something else");
         assert_eq!(dump(&redb), expected, "redb holds something else");
     }
 }
 
-fn write_model(model: &mut Rows, ops: &[Op], end: End) -> Vec<Seen> {
-    let mut draft = model.clone();
-    let seen = ops.iter().map(|op| op.run_on_model(&mut draft)).collect();
-    if let End::Commit = end {
-        *model = draft;
-    }
-    seen
-}
-
 fn write(store: &dyn Store, ops: &[Op], end: End) -> Vec<Seen> {
     let mut seen = Vec::new();
-    let result = store.write(&mut |transaction| {
+    let body = |transaction: &mut dyn Transaction| {
         let run = ops.iter().map(|op| op.run(transaction));
         seen = run.collect::<store::Result<_>>()?;
         match end {
             End::Commit => Ok(Decision::Commit),
             End::Abort => Ok(Decision::Abort),
             End::Fail => Err(Error::Corrupt { table: "none", source: "on purpose".into() }),
+            End::Panic => resume_unwind(Box::new("on purpose")),
         }
-    });
-    match end {
-        End::Commit | End::Abort => result.expect("nothing is wrong with the store"),
-        End::Fail => {
-            let error = result.expect_err("the body has failed");
-            assert!(matches!(error, Error::Corrupt { table: "none", .. }), "{error:?}");
-        }
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| store.write(&mut { body })));
+    match (end, result) {
+        (End::Commit | End::Abort, Ok(Ok(())))
+        | (End::Fail, Ok(Err(Error::Corrupt { table: "none", .. })))
+        | (End::Panic, Err(_)) => seen,
+        (_, result) => panic!("a transaction that ends with {end:?} comes to {result:?}"),
     }
-    seen
 }
 
 impl Op {
-    fn run(&self, transaction: &mut dyn Transaction) -> store::Result<Seen> {
+    /// Runs in `transaction`, and returns what it has seen.
+    pub fn run(&self, transaction: &mut dyn Transaction) -> store::Result<Seen> {
         let mut seen = Seen::new();
         match *self {
             Op::Put(place, key, value) => {
@@ -171,37 +164,6 @@ impl Op {
             }
         }
         Ok(seen)
-    }
-
-    fn run_on_model(&self, rows: &mut Rows) -> Seen {
-        match *self {
-            Op::Put(place, key, value) => {
-                rows.insert((place.table(), key.bytes()), value.bytes());
-                Seen::new()
-            }
-            Op::Delete(place, key) => {
-                rows.remove(&(place.table(), key.bytes()));
-                Seen::new()
-            }
-            Op::Get(place, key) => {
-                let value = rows.get(&(place.table(), key.bytes()));
-                value.map(|value| (key.bytes(), value.clone())).into_iter().collect()
-            }
-            Op::Scan { place, range, descending, limit } => {
-                let range = keys(range);
-                let within = |(table, key): &(Table, Vec<u8>)| {
-                    *table == place.table() && range.contains(key)
-                };
-                let found = rows.iter().filter(|(place, _)| within(place));
-                let found = found.map(|((_, key), value)| (key.clone(), value.clone()));
-                let mut seen: Seen = found.collect();
-                if descending {
-                    seen.reverse();
-                }
-                seen.truncate(usize::from(limit) + 1);
-                seen
-            }
-        }
     }
 }
 

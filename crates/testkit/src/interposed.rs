@@ -1,6 +1,7 @@
 //! A store over another one, which fails, stops, pauses or repeats where it is told to.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -262,13 +263,13 @@ impl fmt::Debug for Pause {
 impl Store for Interposed {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
         let below = self.begin(Call::Read)?;
-        below.read(&mut |snapshot| body(&View { snapshot, store: self }))
+        below.read(&mut |snapshot| body(&Watched { below: snapshot, store: self }))
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         let below = self.begin(Call::Write)?;
         let mut run = |transaction: &mut dyn Transaction, commits: bool| {
-            let decision = body(&mut Draft { transaction, store: self })?;
+            let decision = body(&mut Watched { below: transaction, store: self })?;
             if decision == Decision::Commit && commits {
                 self.call(|| Call::Commit)?;
                 self.pass(Point::Commit)?;
@@ -288,37 +289,33 @@ impl Store for Interposed {
     }
 }
 
-struct View<'s> {
-    snapshot: &'s dyn Snapshot,
+// A snapshot or a transaction of the store below.
+struct Watched<'s, T> {
+    below: T,
     store: &'s Interposed,
 }
 
-struct Draft<'s> {
-    transaction: &'s mut dyn Transaction,
-    store: &'s Interposed,
-}
-
-impl View<'_> {
-    fn around<T>(
+impl<T> Watched<'_, T> {
+    fn around<R>(
         &self,
         call: impl FnOnce() -> Call,
-        body: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+        body: impl FnOnce(&T) -> Result<R>,
+    ) -> Result<R> {
         self.store.call(call)?;
-        let result = body()?;
+        let result = body(&self.below)?;
         self.store.pass(Point::Called)?;
         Ok(result)
     }
 }
 
-impl Snapshot for View<'_> {
+impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.around(|| Call::Get(table, key.into()), || self.snapshot.get(table, key, visit))
+        self.around(|| Call::Get(table, key.into()), |below| below.get(table, key, visit))
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
         let call = || Call::GetMany(table, keys.iter().map(|key| key.to_vec()).collect());
-        self.around(call, || self.snapshot.get_many(table, keys, visit))
+        self.around(call, |below| below.get_many(table, keys, visit))
     }
 
     fn scan(
@@ -329,47 +326,20 @@ impl Snapshot for View<'_> {
         limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.around(|| Call::Scan(table), || self.snapshot.scan(table, range, order, limit, visit))
+        self.around(|| Call::Scan(table), |below| below.scan(table, range, order, limit, visit))
     }
 }
 
-impl Draft<'_> {
-    fn view(&self) -> View<'_> {
-        View { snapshot: &*self.transaction, store: self.store }
-    }
-}
-
-impl Snapshot for Draft<'_> {
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.view().get(table, key, visit)
-    }
-
-    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.view().get_many(table, keys, visit)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.view().scan(table, range, order, limit, visit)
-    }
-}
-
-impl Transaction for Draft<'_> {
+impl Transaction for Watched<'_, &mut dyn Transaction> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.store.call(|| Call::Put(table, key.into()))?;
-        self.transaction.put(table, key, value)?;
+        self.below.put(table, key, value)?;
         self.store.pass(Point::Called)
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.store.call(|| Call::Delete(table, key.into()))?;
-        self.transaction.delete(table, key)?;
+        self.below.delete(table, key)?;
         self.store.pass(Point::Called)
     }
 }

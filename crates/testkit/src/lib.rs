@@ -29,6 +29,8 @@ pub mod history;
 pub mod interposed;
 pub mod json;
 pub mod keys;
+pub mod kill;
+pub mod model;
 pub mod records;
 pub mod requests;
 pub mod rules;

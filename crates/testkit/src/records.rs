@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use store::Table;
 use store::memory::MemoryStore;
-use store::{Decision, Store, Table};
 use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
 
 use crate::interposed::Interposed;
 use crate::requests;
 use crate::seeded;
-use crate::tables::{Entry, load};
+use crate::tables::{self, Entry, load};
 
 /// An entry of the seeded world, and the bytes in place of its value: either a line with the name
 /// of a table and a number, and what comes after it, or else a byte for the table, one for the
@@ -66,14 +66,7 @@ impl Default for Ruins {
 impl Ruins {
     /// Puts `value` into the store, or leaves nothing there.
     pub fn put(&self, table: Table, key: &[u8], value: Option<&[u8]>) {
-        let written = self.0.write(&mut |transaction| {
-            match value {
-                Some(value) => transaction.put(table, key, value)?,
-                None => transaction.delete(table, key)?,
-            }
-            Ok(Decision::Commit)
-        });
-        written.expect("the store can be written to");
+        tables::put(&self.0, table, key, value);
     }
 
     /// What comes of `request` in an engine of its own.

@@ -302,8 +302,8 @@ fn trigger_and_deliver(world: &World) {
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key, "exclude": ["cyd"] });
     send("sixth", trigger("both", json!([topic("prices"), topic("news"), topic("gone"), "bob"])));
     let messages = inbox_of(&world.env).unwrap();
-    world.env.messages().mark_as(&ada(), &messages[..1], MarkAs::Read).unwrap();
-    world.env.messages().mark_as(&ada(), &messages[1..2], MarkAs::Seen).unwrap();
+    world.env.messages().mark_as(ada(), &messages[..1], MarkAs::Read).unwrap();
+    world.env.messages().mark_as(ada(), &messages[1..2], MarkAs::Seen).unwrap();
 }
 
 /// A trigger of `workflow` for `to`.
@@ -320,7 +320,7 @@ pub fn ada() -> SubscriberId {
 
 /// The messages in the inbox of ada, newest first.
 pub fn inbox_of(env: &Scope) -> Result<Vec<MessageId>> {
-    let page = env.inbox(&ada())?.list(&MessageQuery::default())?;
+    let page = env.inbox(ada())?.list(&MessageQuery::default())?;
     Ok(page.data.iter().map(|message| message.id).collect())
 }
 

@@ -51,6 +51,18 @@ pub fn load(store: &dyn Store, entries: &[Entry]) {
     loaded.expect("the store can be written to");
 }
 
+/// Puts `value` into `store`, or leaves nothing under the key.
+pub fn put(store: &dyn Store, table: Table, key: &[u8], value: Option<&[u8]>) {
+    let written = store.write(&mut |transaction| {
+        match value {
+            Some(value) => transaction.put(table, key, value)?,
+            None => transaction.delete(table, key)?,
+        }
+        Ok(Decision::Commit)
+    });
+    written.expect("the store can be written to");
+}
+
 /// Checks that `store` has no contradictions, see [`Engine::check`].
 #[track_caller]
 pub fn check_indexes(store: &(impl Store + Clone)) {

@@ -250,12 +250,12 @@ impl World {
 
     /// The messages in the inbox of the subscriber of that id, newest first.
     pub fn inbox(&self, subscriber: &str) -> Vec<Message> {
-        self.env.inbox(&id(subscriber)).unwrap().list(&MessageQuery::default()).unwrap().data
+        self.env.inbox(id(subscriber)).unwrap().list(&MessageQuery::default()).unwrap().data
     }
 
     /// The messages of the subscriber of that id on every channel, newest first.
     pub fn messages(&self, subscriber: &str) -> Vec<Message> {
-        self.env.messages().list(&id(subscriber), &MessageQuery::default()).unwrap().data
+        self.env.messages().list(id(subscriber), &MessageQuery::default()).unwrap().data
     }
 
     /// Runs what is due.

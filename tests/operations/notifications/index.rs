@@ -1,9 +1,10 @@
 //! The index of the activity list: comparing it with the notifications, and making it anew.
 
 use serde_json::{Value, json};
+use testkit::tables::put;
 use tidings::Scope;
 use tidings::notification::NotificationQuery;
-use tidings::store::{Decision, Store, Table};
+use tidings::store::Table;
 use tidings::vocabulary::Channel;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
@@ -63,7 +64,7 @@ fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
             history(&world);
             let before = lists(&world.env);
             for (key, value) in there(&world, table) {
-                put(&world, table, &key, ruin(&value).as_deref());
+                put(&world.store, table, &key, ruin(&value).as_deref());
             }
 
             // Somebody who has not seen it whole.
@@ -141,15 +142,4 @@ fn lists(env: &Scope) -> Vec<Value> {
 fn there(world: &World, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
     let entries = world.dump().into_iter().filter(|((name, _), _)| *name == table.name());
     entries.map(|((_, key), value)| (key, value)).collect()
-}
-
-fn put(world: &World, table: Table, key: &[u8], value: Option<&[u8]>) {
-    let written = world.store.write(&mut |transaction| {
-        match value {
-            Some(value) => transaction.put(table, key, value)?,
-            None => transaction.delete(table, key)?,
-        }
-        Ok(Decision::Commit)
-    });
-    written.unwrap();
 }

@@ -134,9 +134,9 @@ impl Process {
                 text(subscribers.upsert(&profile.create(who, &self.integrations)))
             }
             Op::UpdateSubscriber(who, profile) => {
-                text(subscribers.update(&who.id(), &profile.update()))
+                text(subscribers.update(who.id(), &profile.update()))
             }
-            Op::DeleteSubscriber(who) => text(subscribers.delete(&who.id())),
+            Op::DeleteSubscriber(who) => text(subscribers.delete(who.id())),
             Op::CreateWorkflow(which, shape) => text(env.workflows().create(&shape.create(which))),
             Op::UpdateWorkflow(which, shape) => {
                 text(env.workflows().update(which.name(), &shape.update()))
@@ -194,11 +194,11 @@ impl Process {
     // Marks those messages of a subscriber whose bits are set, counting from the newest one.
     fn mark(&self, who: Who, which: u8, mark: MarkAs) -> String {
         let messages = self.world.env.messages();
-        let known = messages.list(&who.id(), &MessageQuery::default());
+        let known = messages.list(who.id(), &MessageQuery::default());
         let known = known.map(|page| page.data).unwrap_or_default();
         let marked = known.iter().enumerate().filter(|(at, _)| which >> (at % 8) & 1 == 1);
         let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
-        text(messages.mark_as(&who.id(), &ids, mark))
+        text(messages.mark_as(who.id(), &ids, mark))
     }
 
     fn prefer<T>(
@@ -206,7 +206,7 @@ impl Process {
         who: Who,
         operation: impl FnOnce(&SubscriberPreferences<'_>) -> Result<T>,
     ) -> Result<T> {
-        operation(&self.world.env.preferences(&who.id())?)
+        operation(&self.world.env.preferences(who.id())?)
     }
 
     fn on_integration(&self, at: u8, operation: impl FnOnce(IntegrationId) -> String) -> String {

@@ -352,7 +352,7 @@ impl Arguments<'_> {
 static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let env = &seeded::world().env;
     let integrations = env.integrations().list().expect("they are there");
-    let messages = env.inbox(&seeded::ada()).and_then(|inbox| inbox.list(&MessageQuery::default()));
+    let messages = env.inbox(seeded::ada()).and_then(|inbox| inbox.list(&MessageQuery::default()));
     let messages = messages.expect("they are there");
     let everything = NotificationQuery::default().limit(50);
     let notifications = env.notifications().list(&everything);
