@@ -1,6 +1,7 @@
 //! Idempotency keys: a call that is made again happens once.
 
 mod refused;
+mod runs;
 mod steps;
 mod writes;
 

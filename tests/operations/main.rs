@@ -16,6 +16,7 @@ mod inbox;
 mod integrations;
 mod layouts;
 mod lists;
+mod lookups;
 mod messages;
 mod notifications;
 mod preferences;

@@ -17,16 +17,16 @@ use crate::translations::{resource, upsert};
 use crate::world::{World, email, in_app, on_both, parsed, wire, with, workflow_of};
 
 // A writing operation with some arguments, or with others. Its answer is the one on the wire.
-type Write = fn(&Scope, &Known, Args) -> Result<Value>;
+pub(super) type Write = fn(&Scope, &Known, Args) -> Result<Value>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Args {
+pub(super) enum Args {
     These,
     Others,
 }
 
 // What the calls name that the engine has made.
-struct Known {
+pub(super) struct Known {
     ada: SubscriberId,
     primary: IntegrationId,
     second: IntegrationId,
@@ -80,7 +80,7 @@ fn every_writing_operation_does_with_a_key_what_it_does_without() {
     }
 }
 
-const WRITES: &[(&str, Write)] = &[
+pub(super) const WRITES: &[(&str, Write)] = &[
     ("channel_connections.create", |scope, _, args| {
         let token = args.pick("token", "other");
         shown(scope.channel_connections().create(&parsed(json!({
@@ -309,7 +309,7 @@ fn event(to: &str) -> Trigger {
 }
 
 // Fills a world with something for every operation to work on.
-fn known(world: &World) -> Known {
+pub(super) fn known(world: &World) -> Known {
     let ada = json!({ "subscriberId": "ada", "firstName": "Ada", "lastName": "King" });
     let ada = world.subscriber(ada).subscriber_id;
     world.bare_subscriber("bob");

@@ -1,0 +1,110 @@
+//! The runs of a transaction's body: none calls code of the host, and a second one changes nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use serde_json::{Value, json};
+use store::memory::MemoryStore;
+use store::{ReadBody, Store, WriteBody};
+use testkit::interposed::Interposed;
+use tidings::{Entropy, SeededEntropy, SendError};
+
+use super::writes::{self, Args, WRITES};
+use crate::world::{Dump, World, email, parsed, wire};
+
+/// Whatever writes without being an operation of a scope.
+const OTHERS: &[(&str, fn(&World) -> Value)] = &[
+    ("organization.production", |world| {
+        wire(world.organization.environments().production().unwrap())
+    }),
+    ("organization.environments.create", |world| {
+        let create = parsed(json!({ "name": "QA", "color": "#fff" }));
+        wire(world.organization.environments().create(&create).unwrap())
+    }),
+    // Claims, a retry with its jitter, and a message that is sent.
+    ("delivery.run_due", |world| {
+        world.subscriber(json!({ "subscriberId": "cyd", "email": "cyd@example.org" }));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("letter", &[email()]);
+        let id = world.notify("letter", "cyd");
+        world.outbox.refuse_next(SendError::Retryable { after: None, reason: "busy".into() });
+        assert_eq!(world.run_due().retried, 1);
+        world.pass(std::time::Duration::from_secs(600));
+        assert_eq!(world.run_due().sent, 1);
+        wire(world.notification(id))
+    }),
+];
+
+/// A store with optimistic concurrency runs a body again.
+#[test]
+fn a_body_that_runs_twice_leaves_what_one_run_leaves() {
+    for name in names() {
+        let once = run(name, World::in_memory());
+        let twice = run(name, World::with(Interposed::default().repeating(), |builder| builder));
+        assert_eq!(once.0, twice.0, "{name} answers otherwise");
+        assert!(once.1 == twice.1, "{name} leaves something else behind");
+    }
+}
+
+/// Randomness comes from code of the host, which may take its time.
+#[test]
+fn entropy_is_never_called_while_the_writer_is_held() {
+    for name in names() {
+        let is_writing = Arc::new(AtomicBool::new(false));
+        let store = Watched { below: MemoryStore::default(), is_writing: Arc::clone(&is_writing) };
+        let entropy = Watchful { below: SeededEntropy::new(7), is_writing };
+        run(name, World::with(Interposed::new(store), |builder| builder.entropy(entropy)));
+    }
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    WRITES.iter().map(|(name, _)| *name).chain(OTHERS.iter().map(|(name, _)| *name))
+}
+
+// The answer of an operation in `world`, and everything that it leaves behind.
+fn run(name: &str, world: World) -> (Value, Dump) {
+    let answer = match WRITES.iter().find(|(other, _)| *other == name) {
+        Some((_, write)) => {
+            let known = writes::known(&world);
+            write(&world.env, &known, Args::These).unwrap_or_else(|e| panic!("{name}: {e}"))
+        }
+        None => OTHERS.iter().find(|(other, _)| *other == name).unwrap().1(&world),
+    };
+    (answer, world.dump())
+}
+
+// A store that says when it runs a body that writes.
+#[derive(Debug)]
+struct Watched {
+    below: MemoryStore,
+    is_writing: Arc<AtomicBool>,
+}
+
+impl Store for Watched {
+    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
+        self.below.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
+        self.below.write(&mut |transaction| {
+            self.is_writing.store(true, Relaxed);
+            let decision = body(transaction);
+            self.is_writing.store(false, Relaxed);
+            decision
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Watchful {
+    below: SeededEntropy,
+    is_writing: Arc<AtomicBool>,
+}
+
+impl Entropy for Watchful {
+    fn fill(&self, bytes: &mut [u8]) {
+        assert!(!self.is_writing.load(Relaxed), "the writer waits for the entropy");
+        self.below.fill(bytes);
+    }
+}
