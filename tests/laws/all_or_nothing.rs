@@ -75,9 +75,9 @@ fn subscribers() {
     check(|world| world.env.subscribers().upsert(&create("new")));
     check(|world| world.env.subscribers().upsert(&create("ada")));
     for update in [json!({ "email": email, "firstName": "New" }), json!({ "email": null })] {
-        check(|world| world.env.subscribers().update(&ada(), &parsed(update.clone())));
+        check(|world| world.env.subscribers().update(ada(), &parsed(update.clone())));
     }
-    check(|world| world.env.subscribers().delete(&ada()));
+    check(|world| world.env.subscribers().delete(ada()));
 }
 
 #[test]
@@ -103,14 +103,12 @@ fn preferences() {
     };
     for context in [Value::Null, json!({ "tenant": "acme", "app": "new" })] {
         let bulk = words(context.clone());
-        check(|world| world.env.preferences(&ada()).unwrap().update_bulk(&parsed(bulk.clone())));
+        check(|world| world.env.preferences(ada()).unwrap().update_bulk(&parsed(bulk.clone())));
         let mut global = json!({ "channels": { "email": false }, "enabled": false });
         if !context.is_null() {
             global["context"] = context;
         }
-        check(|world| {
-            world.env.preferences(&ada()).unwrap().update_global(&parsed(global.clone()))
-        });
+        check(|world| world.env.preferences(ada()).unwrap().update_global(&parsed(global.clone())));
     }
 }
 
@@ -320,8 +318,8 @@ fn deletions_of_much() {
 #[test]
 fn marks() {
     for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
-        check(|world| world.env.messages().mark_as(&ada(), &inbox_of(&world.env)?, mark_as));
-        check(|world| world.env.inbox(&ada()).unwrap().mark_as(&inbox_of(&world.env)?, mark_as));
+        check(|world| world.env.messages().mark_as(ada(), &inbox_of(&world.env)?, mark_as));
+        check(|world| world.env.inbox(ada()).unwrap().mark_as(&inbox_of(&world.env)?, mark_as));
     }
 }
 
@@ -375,7 +373,7 @@ fn reading() {
         let key = world.organization.environments().development()?.api_keys.remove(0).key;
         world.engine.authenticate(&format!("ApiKey {}", key.expose()))
     });
-    check_read(|world| world.env.subscribers().get(&ada()));
+    check_read(|world| world.env.subscribers().get(ada()));
     check_read(|world| world.env.subscribers().list(&SubscriberQuery::default()));
     check_read(|world| world.env.workflows().get("both"));
     check_read(|world| world.env.workflows().list(&WorkflowQuery::default()));
@@ -383,10 +381,10 @@ fn reading() {
     check_read(|world| world.env.integrations().list_active());
     check_read(|world| world.env.integrations().get(email_integration(&world.env, 0)?));
     check_read(|world| world.env.contexts().get("tenant:acme"));
-    check_read(|world| world.env.preferences(&ada()).unwrap().get(&PreferencesQuery::default()));
-    check_read(|world| world.env.messages().list(&ada(), &MessageQuery::default()));
-    check_read(|world| world.env.inbox(&ada()).unwrap().list(&MessageQuery::default()));
-    check_read(|world| world.env.inbox(&ada()).unwrap().counts());
+    check_read(|world| world.env.preferences(ada()).unwrap().get(&PreferencesQuery::default()));
+    check_read(|world| world.env.messages().list(ada(), &MessageQuery::default()));
+    check_read(|world| world.env.inbox(ada()).unwrap().list(&MessageQuery::default()));
+    check_read(|world| world.env.inbox(ada()).unwrap().counts());
     for query in [
         json!({}),
         json!({ "transactionId": "first" }),

@@ -128,7 +128,7 @@ fn check_reads_back(engine: &Engine, store: &dyn Store) {
     let translations = env.translations().list(&parsed(page)).unwrap().data;
     assert_eq!(translations.len(), there(Table::Translations));
 
-    let preferences = env.preferences(&ada()).unwrap().get(&PreferencesQuery::default()).unwrap();
+    let preferences = env.preferences(ada()).unwrap().get(&PreferencesQuery::default()).unwrap();
     assert!(preferences.global.schedule.is_some());
     assert!(preferences.workflows.iter().any(|workflow| workflow.updated_at.is_some()));
     let mut again = trigger("inbox", json!("ada"));

@@ -81,7 +81,7 @@ fn run(world: &World, model: &Model, step: &Step) {
             env.subscribers().upsert(&parsed(profile)).unwrap();
         }
         Step::Leave(name) => {
-            assert_eq!(env.subscribers().delete(&id(name)).is_ok(), is_there(name));
+            assert_eq!(env.subscribers().delete(id(name)).is_ok(), is_there(name));
         }
         Step::Trigger(happening) => trigger(env, &model.next_transaction(), happening),
         Step::Mark(name, which, mark) => mark_as(env, &id(name), *which, *mark),
@@ -89,7 +89,7 @@ fn run(world: &World, model: &Model, step: &Step) {
             let Flow { name: workflow, channel, critical, .. } = &WORKFLOWS[*workflow];
             let said = json!({ "workflowId": workflow, "channels": { channel.as_str(): is_on } });
             let bulk = parsed(json!({ "preferences": [said] }));
-            let said = env.preferences(&id(name)).unwrap().update_bulk(&bulk);
+            let said = env.preferences(id(name)).unwrap().update_bulk(&bulk);
             assert_eq!(said.is_ok(), is_there(name) && !critical);
         }
         Step::Deliver => {

@@ -34,17 +34,17 @@ const DELETIONS: &[Deletion] = &[
         create: |env, name, count| {
             env.subscribers().create(&parsed(json!({ "subscriberId": name }))).unwrap();
             let request = json!({ "subscriptions": [name] });
-            env.topics().subscribe(&key("crowd"), &parsed::<Subscribe>(request)).unwrap();
+            env.topics().subscribe(key("crowd"), &parsed::<Subscribe>(request)).unwrap();
             let word = json!({ "workflowId": "hi", "channels": { "sms": false } });
             let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
-            env.preferences(&id(name)).unwrap().update_bulk(&update).unwrap();
+            env.preferences(id(name)).unwrap().update_bulk(&update).unwrap();
             endpoints(env, "slack", name, 1);
             // So many, with the three of above.
             let event = json!({ "name": "hi", "to": name });
             triggered(env, &vec![event; count - 3]);
         },
-        delete: |env, name| env.subscribers().delete(&id(name)),
-        is_there: |env, name| env.subscribers().get(&id(name)).is_ok(),
+        delete: |env, name| env.subscribers().delete(id(name)),
+        is_there: |env, name| env.subscribers().get(id(name)).is_ok(),
         stays: &[
             Table::Notifications,
             Table::TransactionNotifications,
@@ -64,11 +64,11 @@ const DELETIONS: &[Deletion] = &[
             let items: Vec<_> = (0..count).map(item).collect();
             for items in items.chunks(100) {
                 let request: Subscribe = parsed(json!({ "subscriptions": items }));
-                env.topics().subscribe(&key(name), &request).unwrap();
+                env.topics().subscribe(key(name), &request).unwrap();
             }
         },
-        delete: |env, name| env.topics().delete(&key(name)),
-        is_there: |env, name| env.topics().get(&key(name)).is_ok(),
+        delete: |env, name| env.topics().delete(key(name)),
+        is_there: |env, name| env.topics().get(key(name)).is_ok(),
         stays: &[],
     },
     Deletion {
@@ -80,7 +80,7 @@ const DELETIONS: &[Deletion] = &[
             for n in 0..2 {
                 let word = json!({ "workflowId": name, "channels": { "sms": false } });
                 let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
-                env.preferences(&id(&format!("s{n}"))).unwrap().update_bulk(&update).unwrap();
+                env.preferences(id(&format!("s{n}"))).unwrap().update_bulk(&update).unwrap();
             }
             translations(env, "workflow", name, count - 2);
         },

@@ -208,7 +208,7 @@ fn an_update_changes_what_it_names() {
         prepare(&world.env);
         create(&world, json!({ "identifier": "work", "subscriberId": "ada" }));
         let update = |fields: Value| {
-            world.env.channel_connections().update(&named("work"), &parsed(fields)).unwrap()
+            world.env.channel_connections().update(named("work"), &parsed(fields)).unwrap()
         };
         for fields in [
             json!({ "workspace": { "id": "W2", "name": "Two" } }),
@@ -231,7 +231,7 @@ fn an_update_changes_what_it_names() {
         }
         let token = parsed(json!({ "auth": { "accessToken": "" } }));
         world.refuses("422 `auth.accessToken` must not be empty", || {
-            world.env.channel_connections().update(&named("work"), &token)
+            world.env.channel_connections().update(named("work"), &token)
         });
     });
 }
@@ -322,7 +322,7 @@ fn what_belongs_to_an_integration_goes_with_it() {
 
         // 7.4, 13.6
         let refusal = "404 channel connection `work` is not there";
-        world.refuses(refusal, || world.env.channel_connections().get(&named("work")));
+        world.refuses(refusal, || world.env.channel_connections().get(named("work")));
         let refusal = "404 channel endpoint `lobby` is not there";
         world.refuses(refusal, || world.env.channel_endpoints().get("lobby"));
         let of_channels = |dump: &crate::world::Dump| -> Vec<_> {
@@ -350,7 +350,7 @@ fn what_belongs_to_a_subscriber_goes_with_it() {
         endpoint(&world, "lobby", json!({}));
 
         let shared = create(&world, json!({ "context": { "tenant": "acme" } }));
-        world.env.subscribers().delete(&id("ada")).unwrap();
+        world.env.subscribers().delete(id("ada")).unwrap();
         assert_eq!(
             only(world.env.channel_connections().list(&parsed(json!({}))).unwrap().data),
             shared
@@ -409,7 +409,7 @@ fn tokens_are_not_printed() {
         let request: ChannelConnectionCreate = parsed(described(fields));
         let update: ChannelConnectionUpdate = parsed(json!({ "auth": { "accessToken": "hush" } }));
         let made = world.env.channel_connections().create(&request).unwrap();
-        let changed = world.env.channel_connections().update(&named("work"), &update).unwrap();
+        let changed = world.env.channel_connections().update(named("work"), &update).unwrap();
         let listed = world.env.channel_connections().list(&parsed(json!({}))).unwrap();
 
         // 4.13
@@ -512,7 +512,7 @@ fn endpoint(world: &World, identifier: &str, fields: Value) -> tidings::endpoint
 }
 
 fn get(world: &World, identifier: &str) -> ChannelConnection {
-    world.env.channel_connections().get(&named(identifier)).unwrap()
+    world.env.channel_connections().get(named(identifier)).unwrap()
 }
 
 fn named(identifier: &str) -> ConnectionIdentifier {

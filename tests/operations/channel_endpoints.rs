@@ -305,11 +305,11 @@ fn an_endpoint_that_is_deleted_is_gone() {
         let before = world.dump();
         create(&world, json!({ "identifier": "lobby" }));
 
-        world.env.channel_endpoints().delete(&named("lobby")).unwrap();
+        world.env.channel_endpoints().delete(named("lobby")).unwrap();
 
         assert!(world.dump() == before, "something of the endpoint is left");
         let refusal = "404 channel endpoint `lobby` is not there";
-        world.refuses(refusal, || world.env.channel_endpoints().delete(&named("lobby")));
+        world.refuses(refusal, || world.env.channel_endpoints().delete(named("lobby")));
         // Its connection may go without it.
         world.env.channel_connections().delete("work").unwrap();
         assert_eq!(get(&world, "kept"), kept);
@@ -358,7 +358,7 @@ fn addresses_of_webhooks_are_not_printed() {
         let request: ChannelEndpointCreate = parsed(described(fields));
         let update: ChannelEndpointUpdate = parsed(json!({ "endpoint": endpoint }));
         let made = world.env.channel_endpoints().create(&request).unwrap();
-        let moved = world.env.channel_endpoints().update(&named("hook"), &update).unwrap();
+        let moved = world.env.channel_endpoints().update(named("hook"), &update).unwrap();
         let listed = world.env.channel_endpoints().list(&parsed(json!({}))).unwrap();
 
         let everything = format!("{request:?} {update:?} {made:?} {moved:?} {listed:?}");
@@ -477,12 +477,12 @@ fn create(world: &World, fields: Value) -> ChannelEndpoint {
 }
 
 fn get(world: &World, identifier: &str) -> ChannelEndpoint {
-    world.env.channel_endpoints().get(&named(identifier)).unwrap()
+    world.env.channel_endpoints().get(named(identifier)).unwrap()
 }
 
 fn update(world: &World, identifier: &str, endpoint: Value) -> ChannelEndpoint {
     let update = parsed(Value::from_iter([("endpoint", endpoint)]));
-    world.env.channel_endpoints().update(&named(identifier), &update).unwrap()
+    world.env.channel_endpoints().update(named(identifier), &update).unwrap()
 }
 
 fn named(identifier: &str) -> EndpointIdentifier {

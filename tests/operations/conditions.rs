@@ -69,7 +69,7 @@ fn the_most_specific_layer_with_a_condition_decides_at_the_trigger() {
             assert_eq!(refused, *expected, "{layers:?}");
             // What was said for all is taken back, what was said for this one goes with it.
             world.env.workflows().delete("hi").unwrap();
-            world.env.subscribers().delete(&id("ada")).unwrap();
+            world.env.subscribers().delete(id("ada")).unwrap();
             world.bare_subscriber("ada");
         }
     });
@@ -194,7 +194,7 @@ fn an_email_is_decided_about_when_it_is_sent() {
         let [first, second] = [notify(), notify()];
         world.engine.delivery().run_due(1).unwrap();
         let update = parsed(json!({ "data": { "plan": "gold" } }));
-        world.env.subscribers().update(&id("ada"), &update).unwrap();
+        world.env.subscribers().update(id("ada"), &update).unwrap();
         world.run_due();
         assert_eq!([last(first), last(second)], [filtered, "message_sent"]);
         assert_eq!(world.outbox.sent().len(), 2);
@@ -238,12 +238,12 @@ fn say(world: &World, said: Value) -> UpdatedPreference {
 fn say_for(world: &World, said: Value, context: Value) -> UpdatedPreference {
     let fields = [("preferences", Value::from(vec![said])), ("context", context)];
     let update: BulkPreferences = parsed(Value::from_iter(fields));
-    only(world.env.preferences(&id("ada")).unwrap().update_bulk(&update).unwrap())
+    only(world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap())
 }
 
 fn say_globally(world: &World, fields: Value) -> UpdatedPreference {
     let update: GlobalPreferenceUpdate = parsed(fields);
-    world.env.preferences(&id("ada")).unwrap().update_global(&update).unwrap()
+    world.env.preferences(id("ada")).unwrap().update_global(&update).unwrap()
 }
 
 // A layer as an update has it: its channels are in an object of their own.

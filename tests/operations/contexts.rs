@@ -83,7 +83,7 @@ fn what_makes_no_sense_is_refused() {
             let refusal = "422 `data` must be at most 65536 bytes long";
             let large = data_of(65_537, fill);
             let update = parsed(json!({ "data": large }));
-            world.refuses(refusal, || world.env.contexts().update(&key("tenant:acme"), &update));
+            world.refuses(refusal, || world.env.contexts().update(key("tenant:acme"), &update));
             let new = parsed(json!({ "type": "tenant", "id": "new", "data": large }));
             world.refuses(refusal, || world.env.contexts().create(&new));
         }
@@ -134,7 +134,7 @@ fn what_carries_the_key_of_a_deleted_context_keeps_it() {
         world.active_integration("chat", "slack");
         let before = world.dump();
         create(&world, json!({ "type": "app", "id": "gone", "data": { "a": 1 } }));
-        world.env.contexts().delete(&key("app:gone")).unwrap();
+        world.env.contexts().delete(key("app:gone")).unwrap();
         assert!(world.dump() == before, "something of the context is left");
 
         let connection = world
@@ -147,10 +147,10 @@ fn what_carries_the_key_of_a_deleted_context_keeps_it() {
                 "auth": { "accessToken": "token" },
             })))
             .unwrap();
-        world.env.contexts().delete(&key("tenant:acme")).unwrap();
+        world.env.contexts().delete(key("tenant:acme")).unwrap();
 
         let refusal = "404 context `tenant:acme` is not there";
-        world.refuses(refusal, || world.env.contexts().delete(&key("tenant:acme")));
+        world.refuses(refusal, || world.env.contexts().delete(key("tenant:acme")));
         let kept = world.env.channel_connections().get(&connection.identifier).unwrap();
         assert_eq!(kept, connection);
         // It may come back, as another one.
@@ -168,9 +168,9 @@ fn environments_have_contexts_of_their_own() {
         create(&world, fields);
 
         update(&world, "tenant:acme", json!({ "a": 2 }));
-        world.env.contexts().delete(&key("tenant:acme")).unwrap();
+        world.env.contexts().delete(key("tenant:acme")).unwrap();
 
-        assert_eq!(production.contexts().get(&key("tenant:acme")).unwrap(), there);
+        assert_eq!(production.contexts().get(key("tenant:acme")).unwrap(), there);
     });
 }
 
@@ -189,12 +189,12 @@ fn create(world: &World, fields: Value) -> Context {
 }
 
 fn get(world: &World, name: &str) -> Context {
-    world.env.contexts().get(&key(name)).unwrap()
+    world.env.contexts().get(key(name)).unwrap()
 }
 
 fn update(world: &World, name: &str, data: Value) -> Context {
     let update = parsed(Value::from_iter([("data", data)]));
-    world.env.contexts().update(&key(name), &update).unwrap()
+    world.env.contexts().update(key(name), &update).unwrap()
 }
 
 fn key(name: &str) -> ContextKey {

@@ -146,7 +146,7 @@ fn environments_do_not_see_what_is_in_one_another() {
         assert_eq!(qa.integrations().list().unwrap(), []);
         assert_eq!(qa.notifications().list(&parsed(json!({}))).unwrap().data, []);
         let refusal = "404 subscriber `ada` is not there";
-        world.refuses(refusal, || qa.subscribers().get(&id("ada")));
+        world.refuses(refusal, || qa.subscribers().get(id("ada")));
         world.refuses("404 workflow `hi` is not there", || qa.workflows().get("hi"));
     });
 }

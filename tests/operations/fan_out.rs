@@ -16,7 +16,7 @@ fn everybody_in_a_topic_is_told() {
     on_both(|world| {
         people(&world, &["ada", "bob", "cyd"]);
         subscribe(&world, "news", json!({ "subscriptions": ["bob", "ada"] }));
-        let topic_id = world.env.topics().get(&key("news")).unwrap().id;
+        let topic_id = world.env.topics().get(key("news")).unwrap().id;
 
         let receipt = world.trigger(json!({
             "name": "hi", "to": topic("news"), "transactionId": "t1", "payload": { "name": "you" },
@@ -218,7 +218,7 @@ fn a_deleted_subscriber_is_told_through_no_topic() {
         people(&world, &["ada", "bob"]);
         subscribe(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
 
-        world.env.subscribers().delete(&id("ada")).unwrap();
+        world.env.subscribers().delete(id("ada")).unwrap();
 
         let event = json!({ "name": "hi", "to": topic("news") });
         assert_eq!(told(&world.trigger(event.clone())), "bob");
@@ -265,7 +265,7 @@ fn notifications_are_found_by_the_topic_and_the_subscription_they_came_through()
             assert_eq!(found(query.clone()), expected, "{query}");
         }
         // What has happened stays, whatever becomes of the topic.
-        world.env.topics().delete(&key("news")).unwrap();
+        world.env.topics().delete(key("news")).unwrap();
         assert_eq!(found(json!({ "topicKey": "news" })), "t3/bob t3/ada t1/bob t1/ada");
     });
 }

@@ -29,7 +29,7 @@ fn a_day_later_the_call_is_made_again() {
             once.topics().upsert(&parsed(json!({ "key": "news", "name": name })))
         };
         let first = upsert("first").unwrap();
-        world.env.topics().delete(&key("news")).unwrap();
+        world.env.topics().delete(key("news")).unwrap();
 
         world.pass(ALMOST_A_DAY);
         assert_eq!(world.unchanged(|| upsert("first")).unwrap(), first);
@@ -132,12 +132,12 @@ fn reading_and_calls_without_a_key_are_not_affected() {
         let once = once(&world, "k");
         once.topics().create(&create).unwrap();
 
-        world.unchanged(|| once.topics().get(&key("news")).unwrap());
-        world.unchanged(|| once.topics().get(&key("other")).unwrap_err());
+        world.unchanged(|| once.topics().get(key("news")).unwrap());
+        world.unchanged(|| once.topics().get(key("other")).unwrap_err());
         world.unchanged(|| once.environments().list().unwrap());
         let refusal = "409 topic `news` is there already";
         world.refuses(refusal, || world.env.topics().create(&create));
-        world.env.topics().delete(&key("news")).unwrap();
+        world.env.topics().delete(key("news")).unwrap();
         assert_eq!(stored(&world), (1, 1));
         assert_eq!(once.environment_id(), world.env.environment_id());
     });
@@ -154,7 +154,7 @@ fn a_call_that_many_make_at_once_happens_once() {
             all.into_iter().map(|one| one.join().unwrap().unwrap()).collect()
         });
 
-        let topic = world.env.topics().get(&key("news")).unwrap();
+        let topic = world.env.topics().get(key("news")).unwrap();
         assert_eq!(answers, vec![topic; 8]);
     });
 }

@@ -95,8 +95,7 @@ fn only_in_app_messages_are_in_the_inbox() {
         world.notify("both", "ada");
         world.run_due();
 
-        let list =
-            |query: Value| world.env.inbox(&id("ada")).unwrap().list(&parsed(query)).unwrap();
+        let list = |query: Value| world.env.inbox(id("ada")).unwrap().list(&parsed(query)).unwrap();
 
         for query in [json!({}), json!({ "channel": "email" }), json!({ "channel": "in_app" })] {
             assert_eq!(names(&list(query).data, |message| message.channel), ["in_app"]);
@@ -119,7 +118,7 @@ fn an_inbox_is_walked_page_by_page() {
         let query = PageQuery::default().limit(2);
         let pages = pages(&query, |page| {
             let query = MessageQuery::default().page(page);
-            world.env.inbox(&id("ada")).unwrap().list(&query).unwrap()
+            world.env.inbox(id("ada")).unwrap().list(&query).unwrap()
         });
 
         let lengths: Vec<_> = pages.iter().map(Vec::len).collect();
@@ -217,11 +216,11 @@ fn reachable(world: &World) {
 }
 
 fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
-    world.env.inbox(&id(subscriber)).unwrap().mark_as(ids, mark_as).unwrap()
+    world.env.inbox(id(subscriber)).unwrap().mark_as(ids, mark_as).unwrap()
 }
 
 fn counts(world: &World, subscriber: &str) -> InboxCounts {
-    world.env.inbox(&id(subscriber)).unwrap().counts().unwrap()
+    world.env.inbox(id(subscriber)).unwrap().counts().unwrap()
 }
 
 // What the counts ought to be.

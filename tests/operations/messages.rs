@@ -146,9 +146,8 @@ fn a_mark_that_changes_nothing_writes_nothing() {
 fn marking_nothing_or_for_nobody_is_refused() {
     on_both(|world| {
         let message = delivered(&world, "ada");
-        let mark = |who: &str, ids: &[MessageId]| {
-            world.env.messages().mark_as(&id(who), ids, MarkAs::Read)
-        };
+        let mark =
+            |who: &str, ids: &[MessageId]| world.env.messages().mark_as(id(who), ids, MarkAs::Read);
 
         // 8.5
         world.refuses("422 `messageId` must not be empty", || mark("ada", &[]));
@@ -171,10 +170,10 @@ fn marking_nothing_or_for_nobody_is_refused() {
 fn a_list_names_the_subscriber_and_the_workflow() {
     on_both(|world| {
         let message = delivered(&world, "ada");
-        let subscriber = world.env.subscribers().get(&id("ada")).unwrap();
+        let subscriber = world.env.subscribers().get(id("ada")).unwrap();
         let workflow = world.env.workflows().get("hi").unwrap();
 
-        let got = || world.env.messages().get(&id("ada"), message.id).unwrap();
+        let got = || world.env.messages().get(id("ada"), message.id).unwrap();
         let listed = (only(world.messages("ada")), got());
         world.env.workflows().delete("hi").unwrap();
         let orphan = (only(world.messages("ada")), got());
@@ -192,7 +191,7 @@ fn a_message_is_had_by_its_id_and_its_subscriber() {
         let message = delivered(&world, "ada");
         world.bare_subscriber("bob");
 
-        let get = |who: &str, message| world.env.messages().get(&id(who), message);
+        let get = |who: &str, message| world.env.messages().get(id(who), message);
         assert_eq!(get("ada", message.id).unwrap().id, message.id);
         let refusal = format!("404 message `{}` is not there", message.id);
         world.refuses(&refusal, || get("bob", message.id));
@@ -206,7 +205,7 @@ fn a_message_is_had_by_its_id_and_its_subscriber() {
 fn every_condition_of_a_list_must_hold() {
     #[track_caller]
     fn check(world: &World, query: serde_json::Value, expected: &[&str]) {
-        let page = world.env.messages().list(&id("ada"), &parsed(query)).unwrap();
+        let page = world.env.messages().list(id("ada"), &parsed(query)).unwrap();
         let name = |message: &Message| format!("{} {}", message.channel, message.transaction_id);
         assert_eq!(names(&page.data, name), expected);
     }
@@ -249,7 +248,7 @@ fn a_list_is_walked_page_by_page() {
         let walk = |query: MessageQuery| {
             let pages = pages(&query.page, |page| {
                 let query = query.clone().page(page);
-                world.env.messages().list(&id("ada"), &query).unwrap()
+                world.env.messages().list(id("ada"), &query).unwrap()
             });
             pages.iter().map(|page| names(page, |message| message.id)).collect::<Vec<_>>()
         };
@@ -274,7 +273,7 @@ fn a_list_that_cannot_be_read_is_refused() {
     on_both(|world| {
         delivered(&world, "ada");
         let list = |who: &str, query: serde_json::Value| {
-            world.env.messages().list(&id(who), &parsed(query))
+            world.env.messages().list(id(who), &parsed(query))
         };
 
         world.refuses("404 subscriber `eve` is not there", || list("eve", json!({})));
@@ -308,7 +307,7 @@ fn delivered(world: &World, subscriber: &str) -> Message {
 }
 
 fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
-    world.env.messages().mark_as(&id(subscriber), ids, mark_as).unwrap()
+    world.env.messages().mark_as(id(subscriber), ids, mark_as).unwrap()
 }
 
 fn unknown() -> MessageId {

@@ -27,7 +27,7 @@ fn subscribers_are_put_into_a_topic_that_is_created_if_need_be() {
 
         let answer = subscribe(&world, "news", request);
 
-        let topic = world.env.topics().get(&key("news")).unwrap();
+        let topic = world.env.topics().get(key("news")).unwrap();
         assert_eq!(topic.name.as_deref(), Some("News"));
         let [first, second] = [&answer.data[0], &answer.data[1]];
         let expected = |one: &Subscription, who: &str, internal: Value, identifier: &str| {
@@ -72,7 +72,7 @@ fn a_topic_that_is_there_keeps_its_name() {
 
         subscribe(&world, "news", json!({ "subscriptions": ["ada"], "name": "Other" }));
 
-        assert_eq!(world.env.topics().get(&key("news")).unwrap(), topic);
+        assert_eq!(world.env.topics().get(key("news")).unwrap(), topic);
     });
 }
 
@@ -162,7 +162,7 @@ fn a_subscriber_is_in_a_topic_ten_times_at_most() {
         world.refuses(
             "400 none of the subscriptions: \
              subscriber `ada` has 10 subscriptions, the most in a topic",
-            || world.env.topics().subscribe(&key("news"), &parsed(eleventh.clone())),
+            || world.env.topics().subscribe(key("news"), &parsed(eleventh.clone())),
         );
         // Who is in it is, and others and other topics are not affected.
         assert_eq!(world.unchanged(|| subscribe(&world, "news", full)).meta.successful, 10);
@@ -244,7 +244,7 @@ fn an_identifier_belongs_to_one_subscription_of_its_topic() {
             let request = json!({ "subscriptions": [item], "context": context });
             let request: Subscribe = parsed(request);
             let before = world.dump();
-            let error = world.env.topics().subscribe(&key("news"), &request).unwrap_err();
+            let error = world.env.topics().subscribe(key("news"), &request).unwrap_err();
             assert_eq!(error.status(), 400);
             assert!(wire(&error).to_string().contains("IDENTIFIER_TAKEN"), "{error}");
             assert!(world.dump() == before, "{error} left something behind");
@@ -323,7 +323,7 @@ fn subscriptions_are_listed_by_subscriber_and_contexts() {
         }
         let refusal = "404 topic `unknown` is not there";
         let query = SubscriptionQuery::default();
-        world.refuses(refusal, || world.env.topics().subscriptions(&key("unknown"), &query));
+        world.refuses(refusal, || world.env.topics().subscriptions(key("unknown"), &query));
     });
 }
 
@@ -331,21 +331,21 @@ fn subscriptions_are_listed_by_subscriber_and_contexts() {
 #[track_caller]
 pub fn subscribe(world: &World, topic: &str, request: Value) -> Subscriptions {
     let request: Subscribe = parsed(request);
-    world.env.topics().subscribe(&key(topic), &request).unwrap()
+    world.env.topics().subscribe(key(topic), &request).unwrap()
 }
 
 /// The subscriptions in the topic of that key that match `query`.
 pub fn subscriptions(world: &World, topic: &str, query: Value) -> Vec<Subscription> {
-    world.env.topics().subscriptions(&key(topic), &parsed(query)).unwrap().data
+    world.env.topics().subscriptions(key(topic), &parsed(query)).unwrap().data
 }
 
 fn unsubscribe(world: &World, topic: &str, request: Value) -> Result<Subscriptions> {
     let request: Unsubscribe = parsed(request);
-    world.env.topics().unsubscribe(&key(topic), &request)
+    world.env.topics().unsubscribe(key(topic), &request)
 }
 
 fn get(world: &World, topic: &str, name: &str) -> Option<Subscription> {
-    world.env.topics().find_subscription(&key(topic), name).unwrap()
+    world.env.topics().find_subscription(key(topic), name).unwrap()
 }
 
 fn named(subscriber: &str, identifier: &str) -> Value {

@@ -46,7 +46,7 @@ fn a_topic_is_created_once() {
         // The same key elsewhere is another topic, and so is it in another case.
         let there = world.production().topics().create(&again).unwrap();
         let other = create(&world, json!({ "key": "NEWS" }));
-        let news = world.env.topics().get(&key("news")).unwrap();
+        let news = world.env.topics().get(key("news")).unwrap();
         assert_eq!(news.name.as_deref(), Some("News"));
         assert!(news.id != there.id && news.id != other.id);
     });
@@ -75,7 +75,7 @@ fn an_upsert_creates_a_topic_or_gives_it_what_is_said() {
                 it.updated_at = at;
             })
         );
-        assert_eq!(world.env.topics().get(&key("news")).unwrap(), renamed);
+        assert_eq!(world.env.topics().get(key("news")).unwrap(), renamed);
     });
 }
 
@@ -85,7 +85,7 @@ fn a_topic_is_renamed_and_its_name_is_cleared() {
         let news = create(&world, json!({ "key": "news", "name": "News" }));
         let update = |fields: Value| {
             let update: TopicUpdate = parsed(fields);
-            world.env.topics().update(&key("news"), &update).unwrap()
+            world.env.topics().update(key("news"), &update).unwrap()
         };
 
         let at = world.tick();
@@ -110,7 +110,7 @@ fn a_topic_is_renamed_and_its_name_is_cleared() {
                 it.updated_at = at;
             })
         );
-        assert_eq!(world.env.topics().get(&key("news")).unwrap(), cleared);
+        assert_eq!(world.env.topics().get(key("news")).unwrap(), cleared);
         // It is found by what it is called now.
         assert_eq!(found(&world, json!({ "name": "n" })), Vec::<String>::new());
     });
@@ -127,13 +127,13 @@ fn a_deleted_topic_takes_its_subscriptions_with_it() {
         for topic in ["news", "newsletter"] {
             subscribe(&world, topic, both.clone());
         }
-        let gone = world.env.topics().get(&key("news")).unwrap();
+        let gone = world.env.topics().get(key("news")).unwrap();
 
-        world.env.topics().delete(&key("news")).unwrap();
+        world.env.topics().delete(key("news")).unwrap();
 
         let refusal = "404 topic `news` is not there";
-        world.refuses(refusal, || world.env.topics().get(&key("news")));
-        world.refuses(refusal, || world.env.topics().delete(&key("news")));
+        world.refuses(refusal, || world.env.topics().get(key("news")));
+        world.refuses(refusal, || world.env.topics().delete(key("news")));
         assert_eq!(subscriptions(&world, "newsletter", json!({})).len(), 2);
         // Nothing of it is left for one that is created again.
         let again = create(&world, json!({ "key": "news" }));

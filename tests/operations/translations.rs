@@ -269,11 +269,11 @@ pub fn resource(kind: &str, name: &str) -> Resource {
 }
 
 fn get(world: &World, kind: &str, name: &str, locale: &str) -> Result<Translation> {
-    world.env.translations().get(&resource(kind, name), &Locale::new(locale).unwrap())
+    world.env.translations().get(&resource(kind, name), Locale::new(locale).unwrap())
 }
 
 fn delete(world: &World, kind: &str, name: &str, locale: &str) -> Result<()> {
-    world.env.translations().delete(&resource(kind, name), &Locale::new(locale).unwrap())
+    world.env.translations().delete(&resource(kind, name), Locale::new(locale).unwrap())
 }
 
 #[track_caller]

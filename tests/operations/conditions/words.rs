@@ -167,5 +167,5 @@ fn a_bad_rule_is_refused_with_the_way_to_it() {
 // What is read for those contexts.
 fn shown(world: &World, keys: Value) -> Value {
     let query: PreferencesQuery = parsed(Value::from_iter([("contextKeys", keys)]));
-    wire(world.env.preferences(&id("ada")).unwrap().get(&query).unwrap())
+    wire(world.env.preferences(id("ada")).unwrap().get(&query).unwrap())
 }

@@ -152,7 +152,7 @@ fn a_subscriber_without_an_address_is_not_sent_anything() {
             assert_eq!(log(&world.notification(notification), 0), ["step_queued", detail]);
             assert_eq!(statuses(&world, notification), ["skipped", "completed"], "{detail}");
             world.env.workflows().delete("any").unwrap();
-            world.env.subscribers().delete(&id("ada")).unwrap();
+            world.env.subscribers().delete(id("ada")).unwrap();
         };
         for channel in ["email", "sms", "chat", "push"] {
             world.active_integration(channel, channel);
@@ -191,7 +191,7 @@ fn settings_of_another_integration_are_no_address() {
 fn what_is_deleted_is_not_sent() {
     on_both(|world| {
         let gone = queued_email(&world);
-        world.env.subscribers().delete(&id("ada")).unwrap();
+        world.env.subscribers().delete(id("ada")).unwrap();
         // Somebody else of the same name.
         ada(&world);
 

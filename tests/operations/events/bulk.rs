@@ -111,7 +111,7 @@ fn a_bulk_is_answered_event_by_event() {
         assert_eq!((world.inbox("ada").len(), world.inbox("bob").len()), (2, 1));
         for nobody in ["eve", "cyd"] {
             let refusal = format!("404 subscriber `{nobody}` is not there");
-            world.refuses(&refusal, || world.env.subscribers().get(&id(nobody)));
+            world.refuses(&refusal, || world.env.subscribers().get(id(nobody)));
         }
     });
 }
@@ -134,7 +134,7 @@ fn a_bulk_has_1_to_100_events() {
         let transactions: std::collections::BTreeSet<TransactionId> =
             answers.into_iter().map(|answer| answer.unwrap().transaction_id).collect();
         assert_eq!(transactions.len(), 100);
-        assert_eq!(world.env.inbox(&id("ada")).unwrap().counts().unwrap().unseen, 100);
+        assert_eq!(world.env.inbox(id("ada")).unwrap().counts().unwrap().unseen, 100);
     });
 }
 

@@ -66,7 +66,7 @@ fn a_recipient_is_created_if_need_be_and_told_what_is_said() {
             ],
         }));
 
-        let get = |who| world.env.subscribers().get(&id(who)).unwrap();
+        let get = |who| world.env.subscribers().get(id(who)).unwrap();
         let (ada, bob, cyd) = (get("ada"), get("bob"), get("cyd"));
         assert_eq!(
             wire(&ada.profile),
@@ -87,7 +87,7 @@ fn a_recipient_who_is_known_by_id_is_left_alone() {
 
         world.notify("hi", "ada");
 
-        assert_eq!(world.env.subscribers().get(&id("ada")).unwrap(), before);
+        assert_eq!(world.env.subscribers().get(id("ada")).unwrap(), before);
     });
 }
 
@@ -106,7 +106,7 @@ fn of_several_recipients_of_one_id_the_last_one_counts() {
             ["ada", "bob"]
         );
         assert_eq!(world.inbox("ada").len(), 1);
-        assert_eq!(wire(world.env.subscribers().get(&id("ada")).unwrap())["firstName"], "Ada");
+        assert_eq!(wire(world.env.subscribers().get(id("ada")).unwrap())["firstName"], "Ada");
     });
 }
 
@@ -292,7 +292,7 @@ fn a_notification_says_what_was_triggered() {
         let created = only(receipt.notifications).notification_id;
         let mut shown = wire(world.notification(created));
         shown.as_object_mut().unwrap().remove("jobs").unwrap();
-        let ada = &world.env.subscribers().get(&id("ada")).unwrap();
+        let ada = &world.env.subscribers().get(id("ada")).unwrap();
         assert_eq!(
             shown,
             json!({

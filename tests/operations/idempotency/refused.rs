@@ -14,7 +14,7 @@ type Refused = (fn(&Scope) -> Result<()>, &'static str, fn(&World));
 const REFUSED: &[Refused] = &[
     (
         |scope| {
-            scope.subscribers().update(&id("eve"), &parsed(json!({ "firstName": "Eve" }))).map(drop)
+            scope.subscribers().update(id("eve"), &parsed(json!({ "firstName": "Eve" }))).map(drop)
         },
         "404 subscriber `eve` is not there",
         |world| drop(world.bare_subscriber("eve")),
@@ -23,7 +23,7 @@ const REFUSED: &[Refused] = &[
         |scope| {
             let word = |name: &str| json!({ "workflowId": name, "channels": {} });
             let update = json!({ "preferences": [word("one"), word("two")] });
-            scope.preferences(&id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
+            scope.preferences(id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
         "404 workflow `one`, `two` are not there",
         |world| ["one", "two"].into_iter().for_each(|name| drop(world.in_app_workflow(name))),
@@ -31,12 +31,12 @@ const REFUSED: &[Refused] = &[
     (
         |scope| scope.topics().create(&parsed(json!({ "key": "news" }))).map(drop),
         "409 topic `news` is there already",
-        |world| world.env.topics().delete(&key("news")).unwrap(),
+        |world| world.env.topics().delete(key("news")).unwrap(),
     ),
     (
         |scope| {
             let request = json!({ "subscriptions": ["eve", "zoe"], "context": { "app": "x" } });
-            scope.topics().subscribe(&key("fresh"), &parsed(request)).map(drop)
+            scope.topics().subscribe(key("fresh"), &parsed(request)).map(drop)
         },
         "400 none of the subscriptions: subscriber `eve` is not there; subscriber `zoe` is not there",
         |world| drop(world.bare_subscriber("eve")),
@@ -45,7 +45,7 @@ const REFUSED: &[Refused] = &[
         |scope| {
             let word = json!({ "workflowId": "alarm", "channels": {} });
             let update = json!({ "preferences": [word] });
-            scope.preferences(&id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
+            scope.preferences(id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
         "400 critical workflows take no preferences: alarm",
         |world| {
@@ -102,7 +102,7 @@ fn what_no_rule_allows_is_refused_the_same_way_with_a_key() {
         |scope| scope.topics().create(&parsed(json!({ "key": "x", "name": "" }))).map(drop),
         |scope| {
             let update = json!({ "preferences": [] });
-            scope.preferences(&id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
+            scope.preferences(id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
         |scope| {
             let create = json!({ "name": "Production", "color": "#fff" });

@@ -22,7 +22,7 @@ fn a_call_that_the_store_failed_was_not_made() {
         assert_eq!(error.status(), 500);
         assert_eq!(answers(&world), 0);
         let topic = once.topics().create(&create).unwrap();
-        assert_eq!(world.env.topics().get(&key("news")).unwrap(), topic);
+        assert_eq!(world.env.topics().get(key("news")).unwrap(), topic);
     });
 }
 
@@ -30,7 +30,7 @@ fn a_call_that_the_store_failed_was_not_made() {
 fn a_refusal_that_could_not_be_kept_is_no_answer() {
     on_both(|world| {
         let once = world.env.idempotent("k").unwrap();
-        let delete = || once.topics().delete(&key("news"));
+        let delete = || once.topics().delete(key("news"));
 
         // The call itself goes through, and keeping what came of it does not.
         let error = world.interrupted(1, delete).unwrap_err();
@@ -47,7 +47,7 @@ fn a_deletion_in_several_transactions_happens_once() {
     on_both(|world| {
         let once = world.env.idempotent("k").unwrap();
         let crowd = || crowd(&world, 2_001);
-        let delete = || once.topics().delete(&key("crowd"));
+        let delete = || once.topics().delete(key("crowd"));
         crowd();
 
         // What was begun keeps its key, and goes on.
@@ -55,18 +55,18 @@ fn a_deletion_in_several_transactions_happens_once() {
             let error = world.interrupted(1, delete).unwrap_err();
             assert_eq!((error.status(), answers(&world)), (500, 1));
         }
-        assert_eq!(once.topics().delete(&key("other")).unwrap_err().status(), 409);
+        assert_eq!(once.topics().delete(key("other")).unwrap_err().status(), 409);
         delete().unwrap();
 
         assert_eq!(answers(&world), 1);
         let before = world.dump_without(&[]);
         delete().unwrap();
         assert!(world.dump_without(&[]) == before, "it is done once more");
-        assert_eq!(world.env.topics().delete(&key("crowd")).unwrap_err().status(), 404);
+        assert_eq!(world.env.topics().delete(key("crowd")).unwrap_err().status(), 404);
         // What has come since stays.
         world.env.topics().create(&parsed(json!({ "key": "crowd" }))).unwrap();
         delete().unwrap();
-        world.env.topics().get(&key("crowd")).unwrap();
+        world.env.topics().get(key("crowd")).unwrap();
     });
 }
 
@@ -125,7 +125,7 @@ fn crowd(world: &World, count: usize) {
     let items: Vec<_> = (0..count).map(item).collect();
     for items in items.chunks(100) {
         let request: Subscribe = parsed(json!({ "subscriptions": items }));
-        env.topics().subscribe(&key("crowd"), &request).unwrap();
+        env.topics().subscribe(key("crowd"), &request).unwrap();
     }
 }
 

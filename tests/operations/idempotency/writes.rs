@@ -233,18 +233,18 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     }),
     ("topics.update", |scope, _, args| {
         let update = json!({ "name": args.pick("A", "B") });
-        shown(scope.topics().update(&key("news"), &parsed(update)))
+        shown(scope.topics().update(key("news"), &parsed(update)))
     }),
     ("topics.delete", |scope, _, args| {
-        shown(scope.topics().delete(&key(args.pick("news", "other"))))
+        shown(scope.topics().delete(key(args.pick("news", "other"))))
     }),
     ("topics.subscribe", |scope, _, args| {
         let request = json!({ "subscriptions": ["bob", args.pick("eve", "ada")] });
-        shown(scope.topics().subscribe(&key("fresh"), &parsed(request)))
+        shown(scope.topics().subscribe(key("fresh"), &parsed(request)))
     }),
     ("topics.unsubscribe", |scope, _, args| {
         let request = json!({ "subscriptions": ["ada", args.pick("eve", "bob")] });
-        shown(scope.topics().unsubscribe(&key("news"), &parsed(request)))
+        shown(scope.topics().unsubscribe(key("news"), &parsed(request)))
     }),
     ("topics.update_subscription", |scope, _, args| {
         let update = json!({ "name": args.pick("A", "B") });

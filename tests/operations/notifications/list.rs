@@ -131,7 +131,7 @@ fn what_was_deleted_is_still_listed() {
         world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
         let created = happen(&world, "hi", "ada", json!({}));
         world.env.workflows().delete("hi").unwrap();
-        world.env.subscribers().delete(&id("ada")).unwrap();
+        world.env.subscribers().delete(id("ada")).unwrap();
 
         // 22.6
         let page = list(&world, json!({}));
@@ -165,7 +165,7 @@ fn a_subscriber_is_found_by_the_address_of_today() {
         world.subscriber(json!({ "subscriberId": "ada", "email": "old@example.org" }));
         happen(&world, "hi", "ada", json!({}));
         let update = |email: Value| {
-            world.env.subscribers().update(&id("ada"), &parsed(json!({ "email": email }))).unwrap()
+            world.env.subscribers().update(id("ada"), &parsed(json!({ "email": email }))).unwrap()
         };
         let found = |email: &str| list(&world, json!({ "emails": [email] })).data.len();
 

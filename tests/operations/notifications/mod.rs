@@ -93,7 +93,7 @@ fn a_notification_outlives_its_workflow_and_its_subscriber() {
         let without_template = changed(before, |it| it.template = None);
         assert_eq!(world.notification(created), without_template);
 
-        world.env.subscribers().delete(&id("ada")).unwrap();
+        world.env.subscribers().delete(id("ada")).unwrap();
         world.bare_subscriber("ada");
         assert_eq!(
             world.notification(created),
@@ -108,7 +108,7 @@ fn a_notification_shows_its_subscriber_as_it_is_now() {
         world.in_app_workflow("hi");
         let created = world.notify("hi", "ada");
         let update = json!({ "firstName": "Ada", "phone": "1", "email": "ada@example.org" });
-        let ada = world.env.subscribers().update(&id("ada"), &parsed(update)).unwrap();
+        let ada = world.env.subscribers().update(id("ada"), &parsed(update)).unwrap();
         let name = json!({ "name": "Greeting" });
         let workflow = world.env.workflows().update("hi", &parsed(name)).unwrap();
 

@@ -92,7 +92,7 @@ fn named(
     let about = ["subscriberIds", "emails", "search"];
     about.iter().any(|name| query.get(name).is_some()).then(|| {
         let named = conditions.iter().flat_map(|one| one.subscribers);
-        named.map(|who| env.subscribers().get(&id(who)).unwrap().id).collect()
+        named.map(|who| env.subscribers().get(id(who)).unwrap().id).collect()
     })
 }
 
@@ -235,7 +235,7 @@ fn a_search_is_for_a_part_of_an_address_in_any_case_or_for_an_id() {
             world.subscriber(json!({ "subscriberId": who, "email": email }));
             happen(&world, "hi", who, json!({}));
         }
-        world.env.subscribers().delete(&id("gone")).unwrap();
+        world.env.subscribers().delete(id("gone")).unwrap();
         let check = |search: &str, expected: &[&str]| {
             let found = all(&world.env, json!({ "search": search }));
             let names = found.iter().rev().map(|one| one.subscriber.as_ref().unwrap());

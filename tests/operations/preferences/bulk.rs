@@ -165,7 +165,7 @@ fn words_for_a_context_are_heard_in_it_alone() {
             let word = json!({ "workflowId": "hi", "channels": { "email": enabled } });
             let update: BulkPreferences =
                 parsed(json!({ "preferences": [word], "context": context }));
-            world.env.preferences(&id("ada")).unwrap().update_bulk(&update).unwrap();
+            world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap();
         };
         let heard = |keys: Value| {
             let shown = get(&world, json!({ "contextKeys": keys })).workflows;
@@ -202,8 +202,7 @@ fn an_update_holds_as_a_whole_or_not_at_all() {
             let word = |name: &&str| json!({ "workflowId": name, "channels": { "email": false } });
             let words: Vec<_> = workflows.iter().map(word).collect();
             let update = parsed(json!({ "preferences": words, "context": { "tenant": "acme" } }));
-            world
-                .refuses(refusal, || world.env.preferences(&id(who)).unwrap().update_bulk(&update));
+            world.refuses(refusal, || world.env.preferences(id(who)).unwrap().update_bulk(&update));
         };
 
         // 6.5
@@ -245,7 +244,7 @@ fn a_hundred_words_are_not_too_many() {
 
 pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
     let update = BulkPreferences::default().preferences(parsed::<Vec<BulkPreference>>(words));
-    world.env.preferences(&id("ada")).unwrap().update_bulk(&update).unwrap()
+    world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap()
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn the_most_specific_layer_that_says_something_decides() {
             let email = json!({ "channel": "email", "source": source, "layer": layer });
             assert_eq!(shown["overrides"][1], email, "{layers}");
             world.env.workflows().delete("hi").unwrap();
-            world.env.subscribers().delete(&id("ada")).unwrap();
+            world.env.subscribers().delete(id("ada")).unwrap();
             world.bare_subscriber("ada");
         }
     });
@@ -296,15 +296,14 @@ fn what_cannot_be_said_is_refused() {
         let check = |who: &str, update: Value, refusal: &str| {
             let update: GlobalPreferenceUpdate = parsed(update);
             world.refuses(refusal, || {
-                world.env.preferences(&id(who)).unwrap().update_global(&update)
+                world.env.preferences(id(who)).unwrap().update_global(&update)
             });
         };
 
         // 10.2
         let refusal = "404 subscriber `eve` is not there";
-        world.refuses(refusal, || {
-            world.env.preferences(&id("eve")).unwrap().get(&parsed(json!({})))
-        });
+        world
+            .refuses(refusal, || world.env.preferences(id("eve")).unwrap().get(&parsed(json!({}))));
         check("eve", json!({ "context": { "tenant": "acme" } }), refusal);
         check("ada", json!({ "context": {} }), "422 `context` must not be empty");
         let plain = "must be 1 to 100 letters, digits, `_` and `-`";
@@ -349,11 +348,11 @@ fn spread(layer: &Value) -> Value {
 }
 
 fn get(world: &World, query: Value) -> Preferences {
-    world.env.preferences(&id("ada")).unwrap().get(&parsed(query)).unwrap()
+    world.env.preferences(id("ada")).unwrap().get(&parsed(query)).unwrap()
 }
 
 fn update_global(world: &World, update: Value) -> UpdatedPreference {
-    world.env.preferences(&id("ada")).unwrap().update_global(&parsed(update)).unwrap()
+    world.env.preferences(id("ada")).unwrap().update_global(&parsed(update)).unwrap()
 }
 
 /// Workflows are decoded once, and what was decoded is not shown when it is not there any more.

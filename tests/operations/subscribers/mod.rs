@@ -186,13 +186,13 @@ fn an_update_of_nobody_is_refused() {
 
         // 3.2
         let refusal = "404 subscriber `eve` is not there";
-        world.refuses(refusal, || world.env.subscribers().update(&id("eve"), &update()));
-        world.refuses(refusal, || world.env.subscribers().get(&id("eve")));
-        world.refuses(refusal, || world.env.subscribers().delete(&id("eve")));
+        world.refuses(refusal, || world.env.subscribers().update(id("eve"), &update()));
+        world.refuses(refusal, || world.env.subscribers().get(id("eve")));
+        world.refuses(refusal, || world.env.subscribers().delete(id("eve")));
         let refusal = "404 subscriber `ada` is not there";
-        world.refuses(refusal, || production.subscribers().update(&id("ada"), &update()));
-        world.refuses(refusal, || production.subscribers().get(&id("ada")));
-        world.refuses(refusal, || production.subscribers().delete(&id("ada")));
+        world.refuses(refusal, || production.subscribers().update(id("ada"), &update()));
+        world.refuses(refusal, || production.subscribers().get(id("ada")));
+        world.refuses(refusal, || production.subscribers().delete(id("ada")));
     });
 }
 
@@ -282,7 +282,7 @@ fn environments_have_subscribers_of_their_own() {
 
         world.env.subscribers().delete(&here.subscriber_id).unwrap();
 
-        assert_eq!(production.subscribers().get(&id("ada")).unwrap(), there);
+        assert_eq!(production.subscribers().get(id("ada")).unwrap(), there);
         assert_eq!(production.inbox("ada").unwrap().counts().unwrap().unseen, 1);
     });
 }
@@ -318,7 +318,7 @@ fn full() -> Value {
 }
 
 fn get(world: &World, name: &str) -> Subscriber {
-    world.env.subscribers().get(&id(name)).unwrap()
+    world.env.subscribers().get(id(name)).unwrap()
 }
 
 fn upsert(world: &World, create: Value) -> Subscriber {
@@ -326,7 +326,7 @@ fn upsert(world: &World, create: Value) -> Subscriber {
 }
 
 fn change(world: &World, name: &str, update: Value) -> Subscriber {
-    world.env.subscribers().update(&id(name), &parsed(update)).unwrap()
+    world.env.subscribers().update(id(name), &parsed(update)).unwrap()
 }
 
 // A subscriber on the wire, on which what there is nothing to say about may be left out.

@@ -23,7 +23,7 @@ fn a_subscription_is_changed_in_what_is_said() {
         let update = |fields: Value| {
             let update: SubscriptionUpdate = parsed(fields);
             let topics = world.env.topics();
-            topics.update_subscription(&key("news"), &before.identifier, &update).unwrap()
+            topics.update_subscription(key("news"), &before.identifier, &update).unwrap()
         };
 
         let at = world.tick();
@@ -51,7 +51,7 @@ fn a_subscription_is_changed_in_what_is_said() {
         // By its id as well.
         let id: SubscriptionIdentifier = before.id.to_string().parse().unwrap();
         let update = parsed(json!({ "name": "third" }));
-        let third = world.env.topics().update_subscription(&key("news"), &id, &update).unwrap();
+        let third = world.env.topics().update_subscription(key("news"), &id, &update).unwrap();
         assert_eq!((third.id, third.name.as_deref()), (before.id, Some("third")));
     });
 }

@@ -100,10 +100,10 @@ fn workflows_are_named_or_chosen_by_what_they_are_filed_under() {
             let updated = world
                 .env
                 .topics()
-                .update_subscription(&key("news"), "tk_news:si_ada", &update)
+                .update_subscription(key("news"), "tk_news:si_ada", &update)
                 .unwrap();
             assert_eq!(shown(&updated), expected, "{words}");
-            world.env.topics().delete(&key("news")).unwrap();
+            world.env.topics().delete(key("news")).unwrap();
             assert_eq!(shown(&in_with(&world, words.clone())), expected, "{words}");
         }
     });
@@ -128,12 +128,12 @@ fn workflows_that_are_not_there_are_all_listed() {
             "subscriptions": ["ada"], "preferences": words, "context": { "tenant": "acme" },
         });
         let request = serde_json::from_value(request).unwrap();
-        world.refuses(&refusal, || world.env.topics().subscribe(&key("news"), &request));
+        world.refuses(&refusal, || world.env.topics().subscribe(key("news"), &request));
 
         let made = in_with(&world, json!(["hi"]));
         let update = serde_json::from_value(json!({ "preferences": words })).unwrap();
         world.refuses(&refusal, || {
-            world.env.topics().update_subscription(&key("news"), &made.identifier, &update)
+            world.env.topics().update_subscription(key("news"), &made.identifier, &update)
         });
     });
 }
@@ -169,7 +169,7 @@ fn what_was_said_about_a_deleted_workflow_stays_without_it() {
 
 // Puts `ada` into the topic `news`, with these words about workflows.
 fn in_with(world: &World, words: Value) -> Subscription {
-    world.env.topics().delete(&key("news")).ok();
+    world.env.topics().delete(key("news")).ok();
     let fields = [("subscriptions", json!(["ada"])), ("preferences", words)];
     let request = Value::from_iter(fields);
     only(subscribe(world, "news", request).data)

@@ -23,7 +23,7 @@ fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
         // No topic and no context is left behind.
         let refusal = "400 none of the subscriptions: \
                        subscriber `eve` is not there; subscriber `there` is not there";
-        world.refuses(refusal, || world.env.topics().subscribe(&key("news"), &nobody));
+        world.refuses(refusal, || world.env.topics().subscribe(key("news"), &nobody));
 
         world.bare_subscriber("ada");
         subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
@@ -31,7 +31,7 @@ fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
             parsed(json!({ "subscriptions": ["eve", { "identifier": "unknown" }] }));
         let refusal = "400 none of the subscriptions: subscriber `eve` is not there; \
                        subscription of or as `unknown` is not there";
-        world.refuses(refusal, || world.env.topics().unsubscribe(&key("news"), &nobody));
+        world.refuses(refusal, || world.env.topics().unsubscribe(key("news"), &nobody));
         assert_eq!(subscriptions(&world, "news", json!({})).len(), 1);
     });
 }
@@ -111,7 +111,7 @@ fn a_request_that_no_rule_allows_is_refused() {
             let request: Subscribe = parsed(request.clone());
             for topic in ["news", "other"] {
                 world.refuses(&format!("422 {refusal}"), || {
-                    world.env.topics().subscribe(&key(topic), &request)
+                    world.env.topics().subscribe(key(topic), &request)
                 });
             }
         }
@@ -153,7 +153,7 @@ fn a_change_or_a_removal_that_no_rule_allows_is_refused() {
             ("unknown", "one", json!({}), nowhere),
         ] {
             let update: SubscriptionUpdate = parsed(fields);
-            world.refuses(refusal, || topics.update_subscription(&key(topic), identifier, &update));
+            world.refuses(refusal, || topics.update_subscription(key(topic), identifier, &update));
         }
         let none = "422 `subscriptions` must not be empty";
         let many = "422 `subscriptions` must have at most 100 items";
@@ -163,7 +163,7 @@ fn a_change_or_a_removal_that_no_rule_allows_is_refused() {
             ("unknown", json!({ "subscriptions": ["ada"] }), nowhere),
         ] {
             let request: Unsubscribe = parsed(request);
-            world.refuses(refusal, || topics.unsubscribe(&key(topic), &request));
+            world.refuses(refusal, || topics.unsubscribe(key(topic), &request));
         }
     });
 }

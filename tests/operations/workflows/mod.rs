@@ -265,7 +265,7 @@ fn what_was_said_about_a_workflow_goes_with_it() {
         let word = |name| json!({ "workflowId": name, "channels": { "email": false } });
         for context in [json!(null), json!({ "tenant": "acme" })] {
             let words = json!({ "preferences": [word("gone"), word("kept")], "context": context });
-            world.env.preferences(&id("ada")).unwrap().update_bulk(&parsed(words)).unwrap();
+            world.env.preferences(id("ada")).unwrap().update_bulk(&parsed(words)).unwrap();
         }
 
         world.env.workflows().delete("gone").unwrap();
@@ -283,7 +283,7 @@ fn what_was_said_about_a_workflow_goes_with_it() {
         assert_eq!(about(kept.id), 3);
         world.refuses("404 workflow `gone` is not there", || world.env.workflows().get("gone"));
         let shown =
-            world.env.preferences(&id("ada")).unwrap().get(&parsed(json!({}))).unwrap().workflows;
+            world.env.preferences(id("ada")).unwrap().get(&parsed(json!({}))).unwrap().workflows;
         assert_eq!(only(shown).workflow.identifier.as_str(), "kept");
     });
 }
