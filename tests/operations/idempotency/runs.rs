@@ -13,8 +13,10 @@ use tidings::{Entropy, SeededEntropy, SendError};
 use super::writes::{self, Args, WRITES};
 use crate::world::{Dump, World, email, parsed, wire};
 
+type Other = fn(&World) -> Value;
+
 /// Whatever writes without being an operation of a scope.
-const OTHERS: &[(&str, fn(&World) -> Value)] = &[
+const OTHERS: &[(&str, Other)] = &[
     ("organization.production", |world| {
         wire(world.organization.environments().production().unwrap())
     }),
@@ -40,8 +42,8 @@ const OTHERS: &[(&str, fn(&World) -> Value)] = &[
 #[test]
 fn a_body_that_runs_twice_leaves_what_one_run_leaves() {
     for name in names() {
-        let once = run(name, World::in_memory());
-        let twice = run(name, World::with(Interposed::default().repeating(), |builder| builder));
+        let once = run(name, &World::in_memory());
+        let twice = run(name, &World::with(Interposed::default().repeating(), |builder| builder));
         assert_eq!(once.0, twice.0, "{name} answers otherwise");
         assert!(once.1 == twice.1, "{name} leaves something else behind");
     }
@@ -54,7 +56,7 @@ fn entropy_is_never_called_while_the_writer_is_held() {
         let is_writing = Arc::new(AtomicBool::new(false));
         let store = Watched { below: MemoryStore::default(), is_writing: Arc::clone(&is_writing) };
         let entropy = Watchful { below: SeededEntropy::new(7), is_writing };
-        run(name, World::with(Interposed::new(store), |builder| builder.entropy(entropy)));
+        run(name, &World::with(Interposed::new(store), |builder| builder.entropy(entropy)));
     }
 }
 
@@ -63,13 +65,13 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 // The answer of an operation in `world`, and everything that it leaves behind.
-fn run(name: &str, world: World) -> (Value, Dump) {
+fn run(name: &str, world: &World) -> (Value, Dump) {
     let answer = match WRITES.iter().find(|(other, _)| *other == name) {
         Some((_, write)) => {
-            let known = writes::known(&world);
+            let known = writes::known(world);
             write(&world.env, &known, Args::These).unwrap_or_else(|e| panic!("{name}: {e}"))
         }
-        None => OTHERS.iter().find(|(other, _)| *other == name).unwrap().1(&world),
+        None => OTHERS.iter().find(|(other, _)| *other == name).unwrap().1(world),
     };
     (answer, world.dump())
 }
