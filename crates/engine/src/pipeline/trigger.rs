@@ -21,18 +21,17 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::subscriber::SubscriberCreate;
+/// use tidings::trigger::Trigger;
+/// # use tidings::{step::Step, workflow::WorkflowCreate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
-/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
-/// # }))?)?;
-/// let greeting = from_value(json!({
-///     "name": "greeting",
-///     "to": ["ada", { "subscriberId": "grace", "firstName": "Grace" }],
-///     "transactionId": "greeting-4711",
-/// }))?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+/// let greeting = Trigger::new("greeting", "ada")?
+///     .to(SubscriberCreate::new("grace")?.first_name("Grace"))?
+///     .transaction_id("greeting-4711")?;
 /// let receipt = env.events().trigger(&greeting)?;
 /// assert_eq!(receipt.notifications.len(), 2);
 /// // It happens once.

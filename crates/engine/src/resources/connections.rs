@@ -19,22 +19,20 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::connection::{ChannelConnectionCreate, ChannelConnectionQuery, Workspace};
+/// # use tidings::{integration::IntegrationCreate, subscriber::SubscriberCreate, vocabulary::Channel};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
-/// # env.integrations().create(&from_value(
-/// #     json!({ "providerId": "slack", "channel": "chat", "identifier": "slack" }))?)?;
-/// let create = from_value(json!({
-///     "subscriberId": "ada",
-///     "integrationIdentifier": "slack",
-///     "workspace": { "id": "T0123", "name": "Acme" },
-///     "auth": { "accessToken": "xoxb-secret" },
-/// }))?;
+/// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+/// # let slack = IntegrationCreate::new("slack", Channel::Chat)?.identifier("slack")?;
+/// # env.integrations().create(&slack)?;
+/// let workspace = Workspace::new("T0123")?.name("Acme");
+/// let create = ChannelConnectionCreate::new("slack", workspace, "xoxb-secret")?.subscriber_id("ada")?;
 /// let connection = env.channel_connections().create(&create)?;
 /// assert!(!format!("{connection:?}").contains("xoxb-secret"));
 ///
-/// let of_ada = from_value(json!({ "subscriberId": "ada", "limit": 5 }))?;
+/// let of_ada = ChannelConnectionQuery::default().subscriber_id("ada")?.limit(5);
 /// assert_eq!(env.channel_connections().list(&of_ada)?.data, [connection]);
 /// # Ok(())
 /// # }

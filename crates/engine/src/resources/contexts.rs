@@ -16,15 +16,17 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_str, json};
+/// use tidings::context::{ContextCreate, ContextUpdate};
+/// use serde_json::json;
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// let create = r#"{ "type": "tenant", "id": "acme", "data": { "plan": "free" } }"#;
-/// env.contexts().create(&from_str(create)?)?;
+/// let acme = ContextCreate::new("tenant", "acme")?.data(json!({ "plan": "free" }))?;
+/// env.contexts().create(&acme)?;
 ///
-/// let update = from_str(r#"{ "data": { "seats": 5 } }"#)?;
+/// let update = ContextUpdate::new(json!({ "seats": 5 }))?;
 /// let acme = env.contexts().update("tenant:acme", &update)?;
-/// assert_eq!(acme.data, json!({ "seats": 5 }).try_into()?);
+/// assert_eq!(acme.data["seats"], 5);
 /// # Ok(())
 /// # }
 /// ```

@@ -20,23 +20,21 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::endpoint::{ChannelEndpointCreate, Endpoint};
+/// # use tidings::{integration::IntegrationCreate, subscriber::SubscriberCreate, vocabulary::Channel};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
-/// # env.integrations().create(&from_value(
-/// #     json!({ "providerId": "slack", "channel": "chat", "identifier": "slack" }))?)?;
-/// let create = from_value(json!({
-///     "subscriberId": "ada",
-///     "integrationIdentifier": "slack",
-///     "type": "slack_channel",
-///     "endpoint": { "channelId": "C0123" },
-/// }))?;
+/// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+/// # let slack = IntegrationCreate::new("slack", Channel::Chat)?.identifier("slack")?;
+/// # env.integrations().create(&slack)?;
+/// let place = Endpoint::slack_channel("C0123")?;
+/// let create = ChannelEndpointCreate::new("ada", "slack", place)?;
 /// let endpoint = env.channel_endpoints().create(&create)?;
 ///
-/// let elsewhere = from_value(json!({ "endpoint": { "channelId": "C0456" } }))?;
-/// let moved = env.channel_endpoints().update(&endpoint.identifier, &elsewhere)?;
-/// assert_eq!(moved.endpoint.data(), json!({ "channelId": "C0456" }).try_into()?);
+/// let elsewhere = Endpoint::slack_channel("C0456")?;
+/// let moved = env.channel_endpoints().update(&endpoint.identifier, &elsewhere.clone().into())?;
+/// assert_eq!(moved.endpoint, elsewhere);
 /// # Ok(())
 /// # }
 /// ```

@@ -15,10 +15,11 @@ use crate::{Engine, Entity, Error, Result, Rule, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::environment::EnvironmentCreate;
+///
 /// # let engine = tidings::Engine::in_memory();
 /// let acme = engine.organization("acme")?;
-/// let qa = acme.environments().create(&from_value(json!({ "name": "QA", "color": "#f80" }))?)?;
+/// let qa = acme.environments().create(&EnvironmentCreate::new("QA", "#f80")?)?;
 ///
 /// let header = format!("ApiKey {}", qa.api_keys[0].key.expose());
 /// assert_eq!(engine.authenticate(&header)?.environment_id(), qa.id);

@@ -15,15 +15,14 @@ use crate::{Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
-/// # use tidings::message::{MarkAs, MessageQuery};
+/// use tidings::message::{MarkAs, MessageQuery};
+/// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
-/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
-/// # }))?)?;
-/// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+/// # env.events().trigger(&Trigger::new("greeting", "ada")?)?;
 /// let inbox = env.inbox("ada")?;
 /// assert_eq!(inbox.counts()?.unread, 1);
 ///

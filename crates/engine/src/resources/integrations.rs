@@ -20,12 +20,14 @@ use crate::{Entity, Error, Result, Rule, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::integration::IntegrationCreate;
+/// use tidings::vocabulary::Channel;
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// let create = |provider| json!({ "providerId": provider, "channel": "email", "active": true });
-/// let first = env.integrations().create(&from_value(create("sendgrid"))?)?;
-/// let second = env.integrations().create(&from_value(create("ses"))?)?;
+/// let create = |provider| IntegrationCreate::new(provider, Channel::Email);
+/// let first = env.integrations().create(&create("sendgrid")?)?;
+/// let second = env.integrations().create(&create("ses")?)?;
 /// assert!(first.is_primary() && !second.is_primary());
 ///
 /// assert!(env.integrations().set_primary(second.id)?.is_primary());

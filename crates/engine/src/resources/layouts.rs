@@ -15,11 +15,11 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::layout::LayoutUpsert;
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// let plain = json!({ "layoutId": "plain", "name": "Plain", "isTranslationEnabled": true });
-/// let plain = env.layouts().upsert(&from_value(plain)?)?;
+/// let plain = env.layouts().upsert(&LayoutUpsert::new("plain", "Plain")?.translated(true))?;
 /// assert_eq!(env.layouts().get("plain")?, plain);
 /// # Ok(())
 /// # }

@@ -20,21 +20,20 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
-/// # use tidings::message::{MarkAs, MessageQuery};
+/// use tidings::message::{MarkAs, MarkMessages, MessageQuery};
+/// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
-/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
-/// # }))?)?;
-/// # env.events().trigger(&from_value(json!({ "name": "greeting", "to": "ada" }))?)?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+/// # env.events().trigger(&Trigger::new("greeting", "ada")?)?;
 /// let message = &env.messages().list("ada", &MessageQuery::default())?.data[0];
 /// assert_eq!(message.text(), Some("Hello!"));
 ///
 /// env.messages().mark_as("ada", &[message.id], MarkAs::Seen)?;
 /// // The same as a request.
-/// let mark = from_value(json!({ "messageId": message.id, "markAs": "seen" }))?;
+/// let mark = MarkMessages::new([message.id], MarkAs::Seen)?;
 /// assert_eq!(env.messages().mark("ada", &mark)?.len(), 1);
 /// # Ok(())
 /// # }

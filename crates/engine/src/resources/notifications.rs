@@ -25,16 +25,16 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::notification::NotificationQuery;
+/// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
-/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
-/// # }))?)?;
-/// # let trigger = json!({ "name": "greeting", "to": ["ada", "grace"], "transactionId": "t1" });
-/// # env.events().trigger(&from_value(trigger)?)?;
-/// let query = from_value(json!({ "transactionId": "t1", "subscriberIds": ["grace"] }))?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+/// # let trigger = Trigger::new("greeting", "ada")?.to("grace")?.transaction_id("t1")?;
+/// # env.events().trigger(&trigger)?;
+/// let query = NotificationQuery::default().transaction_id("t1")?.subscriber_ids(["grace"])?;
 /// let page = env.notifications().list(&query)?;
 /// assert_eq!(page.data.len(), 1);
 ///

@@ -22,18 +22,17 @@ use crate::{Entity, Error, Result, Rule, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
-/// # use tidings::preference::PreferencesQuery;
+/// use tidings::preference::{BulkPreference, BulkPreferences, PreferencesQuery};
+/// use tidings::vocabulary::Channel;
+/// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
-/// #     "steps": [{ "type": "in_app", "template": { "body": "Hello!" } }],
-/// # }))?)?;
-/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
-/// env.preferences("ada")?.update_bulk(&from_value(json!({
-///     "preferences": [{ "workflowId": "greeting", "channels": { "email": false } }],
-/// }))?)?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+/// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+/// let no_email = BulkPreference::new("greeting").with(Channel::Email, false);
+/// env.preferences("ada")?.update_bulk(&BulkPreferences::default().preference(no_email))?;
 ///
 /// let preferences = env.preferences("ada")?.get(&PreferencesQuery::default())?;
 /// assert_eq!(preferences.workflows[0].channels.email, Some(false));

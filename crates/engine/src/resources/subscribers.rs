@@ -20,15 +20,15 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::subscriber::{SubscriberCreate, SubscriberUpdate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// let ada = json!({ "subscriberId": "ada", "firstName": "Ada", "email": "ada@example.org" });
-/// let ada = env.subscribers().create(&from_value(ada)?)?;
+/// let ada = SubscriberCreate::new("ada")?.first_name("Ada").email("ada@example.org")?;
+/// env.subscribers().create(&ada)?;
 ///
-/// // What is left out stays, and null clears.
-/// let update = from_value(json!({ "email": null }))?;
-/// let ada = env.subscribers().update("ada", &update)?;
+/// // A field that is not set stays.
+/// let ada = env.subscribers().update("ada", &SubscriberUpdate::default().clear_email())?;
 /// assert_eq!(ada.profile.first_name.as_deref(), Some("Ada"));
 /// assert_eq!(ada.profile.email, None);
 /// # Ok(())

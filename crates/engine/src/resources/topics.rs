@@ -15,29 +15,24 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
-/// # use tidings::topic::TopicQuery;
+/// use tidings::condition::var;
+/// use tidings::subscription::{Subscribe, WorkflowWord};
+/// use tidings::topic::TopicQuery;
+/// use tidings::trigger::{Recipient, Trigger};
+/// use serde_json::json;
+/// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.subscribers().create(&from_value(json!({ "subscriberId": "ada" }))?)?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "price-drop", "name": "Price drop", "active": true,
-/// #     "steps": [{ "type": "in_app", "template": { "body": "{{ payload.price }}" } }],
-/// # }))?)?;
-/// env.topics().subscribe("product:4711", &from_value(json!({
-///     "subscriptions": ["ada"],
-///     "preferences": [{
-///         "workflowId": "price-drop",
-///         "condition": { "<": [{ "var": "payload.price" }, 10] },
-///     }],
-/// }))?)?;
+/// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("price-drop", "Price drop")?.step(Step::in_app("{{ payload.price }}")?))?;
+/// let cheap = WorkflowWord::new("price-drop").only_if(var("payload.price").less_than(10))?;
+/// env.topics().subscribe("product:4711", &Subscribe::new("ada")?.preference(cheap))?;
 ///
 /// for (price, recipients) in [(12, 0), (9, 1)] {
-///     let receipt = env.events().trigger(&from_value(json!({
-///         "name": "price-drop",
-///         "to": { "type": "Topic", "topicKey": "product:4711" },
-///         "payload": { "price": price },
-///     }))?)?;
+///     let trigger = Trigger::new("price-drop", Recipient::topic("product:4711")?)?;
+///     let receipt = env.events().trigger(&trigger.payload(json!({ "price": price }))?)?;
 ///     assert_eq!(receipt.notifications.len(), recipients);
 /// }
 /// assert_eq!(env.topics().list(&TopicQuery::default())?.data[0].key.as_str(), "product:4711");

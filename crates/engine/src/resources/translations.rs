@@ -25,15 +25,17 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use tidings::translation::{Resource, ResourceType};
+/// use tidings::translation::{Resource, TranslationImport};
+/// use serde_json::json;
+/// # use tidings::workflow::WorkflowCreate;
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.workflows().create(&serde_json::from_str(
-/// #     r#"{ "workflowId": "greeting", "name": "Greeting", "steps": [] }"#)?)?;
-/// let imported = env.translations().import(&serde_json::from_str(
-///     r#"{ "locale": "de-DE", "masterJson": { "workflows": {
-///          "greeting": { "hello": "Hallo {{ payload.name }}!" }, "farewell": {} } } }"#,
-/// )?)?;
+/// # env.workflows().create(&WorkflowCreate::new("greeting", "Greeting")?)?;
+/// let import = TranslationImport::new("de-DE")?
+///     .workflow("greeting", json!({ "hello": "Hallo {{ payload.name }}!" }))
+///     .workflow("farewell", json!({}));
+/// let imported = env.translations().import(&import)?;
 /// assert_eq!(imported.successful, ["greeting"]);
 /// assert_eq!(imported.failed, ["farewell"]);
 ///

@@ -19,16 +19,21 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
+/// use tidings::filter::Filter;
+/// use tidings::step::Step;
+/// use tidings::workflow::WorkflowCreate;
+///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// let greeting = env.workflows().create(&from_value(json!({
-///     "workflowId": "greeting",
-///     "name": "Greeting",
-///     "active": true,
-///     "steps": [{ "type": "in_app", "template": { "body": "Hello {{ payload.name }}!" } }],
-/// }))?)?;
+/// let create = WorkflowCreate::new("greeting", "Greeting")?
+///     .step(Step::in_app("Hello {{ payload.name }}!")?)
+///     .step(Step::sms("Hello!")?.only_if(Filter::payload("urgent").equals(true)));
+/// let greeting = env.workflows().create(&create)?;
 /// assert_eq!(env.workflows().get(&greeting.slug())?, greeting);
+///
+/// // JSON is the second way in.
+/// let update = tidings::json::read(br#"{ "tags": ["welcome"] }"#)?;
+/// assert_eq!(env.workflows().update("greeting", &update)?.tags, ["welcome"]);
 /// # Ok(())
 /// # }
 /// ```

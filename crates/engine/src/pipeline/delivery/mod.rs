@@ -26,20 +26,19 @@ use provider::Outcome;
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use serde_json::{from_value, json};
-/// # use tidings::{Engine, Outbox, store::memory::MemoryStore};
+/// use tidings::{Engine, Outbox, store::memory::MemoryStore};
+/// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
+/// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
+///
 /// let outbox = Outbox::default(); // or your own providers
 /// let builder = Engine::builder().default_provider(outbox.clone());
 /// let engine = builder.build(MemoryStore::default());
 /// # let env = engine.organization("acme")?.development()?;
-/// # env.integrations().create(&from_value(json!({
-/// #     "providerId": "ses", "channel": "email", "active": true }))?)?;
-/// # env.workflows().create(&from_value(json!({
-/// #     "workflowId": "greeting", "name": "Greeting", "active": true,
-/// #     "steps": [{ "type": "email", "template": { "subject": "Hello!", "body": "Hello!" } }],
-/// # }))?)?;
-/// # env.events().trigger(&from_value(json!({
-/// #     "name": "greeting", "to": { "subscriberId": "ada", "email": "ada@example.org" } }))?)?;
+/// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::email("Hello!", "Hello!")?))?;
+/// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
+/// # env.events().trigger(&Trigger::new("greeting", ada)?)?;
 /// let report = engine.delivery().run_due(100)?;
 /// assert_eq!((report.sent, outbox.sent().len()), (1, 1));
 /// # Ok(())
