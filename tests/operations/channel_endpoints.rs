@@ -377,21 +377,32 @@ fn addresses_of_webhooks_are_not_printed() {
 /// What is wrong with contexts that a call names, and what is said.
 pub fn bad_contexts() -> Vec<(Value, &'static str)> {
     let six: serde_json::Map<_, _> = (0..6).map(|n| (format!("t{n}"), json!("x"))).collect();
-    let kind = "422 `context.type` must be 1 to 100 letters, digits, `_` and `-`";
-    let id = "422 `context.id` must be 1 to 100 letters, digits, `_` and `-`";
+    macro_rules! kind {
+        ($kind:literal) => {
+            concat!(
+                "422 `context.",
+                $kind,
+                "` must be under a type of 1 to 100 letters, digits, `_` and `-`"
+            )
+        };
+    }
+    let id = "422 `context.tenant` must be 1 to 100 letters, digits, `_` and `-`";
     let large = json!({ "text": "x".repeat(64 * 1024) });
     vec![
         (json!({}), "422 `context` must not be empty"),
         (json!(six), "422 `context` must have at most 5 items"),
-        (json!({ "a:b": "c" }), kind),
-        (json!({ "": "c" }), kind),
-        (json!({ "a".repeat(101): "c" }), kind),
+        (json!({ "a:b": "c" }), kind!("a:b")),
+        (json!({ "": "c" }), kind!("")),
+        (
+            json!({ "a".repeat(101): "c" }),
+            kind!("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."),
+        ),
         (json!({ "tenant": "a.b" }), id),
         (json!({ "tenant": "" }), id),
         (json!({ "tenant": "x".repeat(101) }), id),
         (
             json!({ "tenant": { "id": "a", "data": large } }),
-            "422 `context.data` must be at most 65536 bytes long",
+            "422 `context.tenant.data` must be at most 65536 bytes long",
         ),
     ]
 }

@@ -15,6 +15,7 @@ mod idempotency;
 mod inbox;
 mod integrations;
 mod layouts;
+mod limits;
 mod lists;
 mod lookups;
 mod messages;

@@ -16,7 +16,7 @@ use crate::integration::Integration;
 use crate::json::shape;
 use crate::page::PageQuery;
 use crate::secret::Secret;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{Channel, ProviderId};
 
 /// A workspace that an integration may write to. There is at most one for each integration,
@@ -139,6 +139,8 @@ pub struct ChannelConnectionQuery {
 
 shape! { ChannelConnectionQuery { ; page by ChannelFilter::ORDERS, filter } }
 
+dated! { ChannelConnection }
+
 impl ChannelConnection {
     /// A connection that nobody has seen before.
     pub fn new(
@@ -178,10 +180,7 @@ impl ChannelConnection {
         connection.auth = update.auth.unwrap_or(connection.auth);
         connection.workspace.check()?;
         connection.auth.check()?;
-        if connection != *self {
-            connection.updated_at = now;
-        }
-        Ok(connection)
+        Ok(connection.changed_from(self, now))
     }
 
     /// The connection with its token made unreadable.

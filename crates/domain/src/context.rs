@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{ContextId, EnvironmentId, OrganizationId};
-use crate::json::{Object, Shape, Shaped, shape};
+use crate::json::{Object, Shape, Shaped, Way, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 
 pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
 
@@ -142,6 +142,8 @@ pub struct NamedContext {
     pub data: Option<Object>,
 }
 
+dated! { Context }
+
 impl Context {
     /// The most that its data may take as JSON text, in bytes.
     pub const MAX_DATA: usize = 64 * 1024;
@@ -162,10 +164,7 @@ impl Context {
     /// The context with `data` in place of its own. The same data changes nothing.
     #[must_use]
     pub fn with_data(&self, data: Object, now: Timestamp) -> Self {
-        if data == self.data {
-            return self.clone();
-        }
-        Self { data, updated_at: now, ..self.clone() }
+        Self { data, ..self.clone() }.changed_from(self, now)
     }
 
     /// Refuses data that is too large.
@@ -210,13 +209,18 @@ impl ContextPayload {
 
 impl ContextValue {
     fn check(&self, kind: &str) -> Result<NamedContext, Invalid> {
-        let (id, data) = match self {
-            ContextValue::Id(id) => (id, None),
-            ContextValue::Rich(RichContext { id, data }) => (id, data.clone()),
+        let way = Way::Member(&Way::Member(&Way::Whole, "context"), kind).named();
+        let (id, place, data) = match self {
+            ContextValue::Id(id) => (id, way.clone(), None),
+            ContextValue::Rich(RichContext { id, data }) => (id, format!("{way}.id"), data.clone()),
         };
-        let key = ContextKey::new(kind, id)?;
+        ContextPart::new(kind).map_err(|_| {
+            let expected = "under a type of 1 to 100 letters, digits, `_` and `-`";
+            Invalid::new(way.as_str(), Reason::malformed(expected))
+        })?;
+        let key = ContextKey::new(kind, id).map_err(|invalid| invalid.named(place))?;
         if let Some(data) = &data {
-            Context::check_data(data).map_err(|invalid| invalid.within("context"))?;
+            Context::check_data(data).map_err(|invalid| invalid.within(&way))?;
         }
         Ok(NamedContext { key, data })
     }

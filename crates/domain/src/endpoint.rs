@@ -19,7 +19,7 @@ use crate::ids::{
 use crate::integration::Integration;
 use crate::json::{Object, shape};
 use crate::page::PageQuery;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{Channel, ProviderId};
 
 pub use data::{Endpoint, EndpointType, PhoneNumber, WebhookUrl};
@@ -125,6 +125,8 @@ shape! { ChannelEndpointQuery {
     page by ChannelFilter::ORDERS, filter
 } }
 
+dated! { ChannelEndpoint }
+
 impl ChannelEndpoint {
     /// An endpoint that nobody has seen before.
     pub fn new(
@@ -157,10 +159,7 @@ impl ChannelEndpoint {
     /// nothing.
     pub fn updated(&self, update: &ChannelEndpointUpdate, now: Timestamp) -> Result<Self, Invalid> {
         let endpoint = Endpoint::new(self.endpoint.kind(), &update.endpoint)?;
-        if endpoint == self.endpoint {
-            return Ok(self.clone());
-        }
-        Ok(Self { endpoint, updated_at: now, ..self.clone() })
+        Ok(Self { endpoint, ..self.clone() }.changed_from(self, now))
     }
 
     /// The endpoint with its secrets made unreadable.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::convert::{IntoChecked, text_conversions};
 use crate::error::{Invalid, Reason};
-use crate::ids::{EnvironmentId, OrganizationId, UserId};
+use crate::ids::{EnvironmentId, OrganizationId, UserId, plain};
 use crate::json::shape;
 use crate::secret::Secret;
 use crate::setters::setters;
@@ -169,6 +169,7 @@ impl EnvironmentName {
             return Err(Invalid::new("name", Reason::Empty));
         }
         crate::error::at_most("name", name, 128)?;
+        plain("name", name)?;
         Ok(Self(name.into()))
     }
 

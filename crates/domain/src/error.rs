@@ -60,13 +60,15 @@ pub enum Reason {
         /// What is counted.
         unit: Unit,
     },
-    /// The JSON value is too large, as a whole.
-    #[error("must take at most {max} bytes of JSON, not {size}")]
+    /// The text or the JSON is larger than a limit that the host has set.
+    #[error("must be at most {max} {unit} long, not {size}")]
     TooLarge {
-        /// The largest allowed, in bytes of JSON text.
+        /// The longest allowed.
         max: usize,
-        /// The size given, in bytes of JSON text.
+        /// The length given.
         size: usize,
+        /// What is counted.
+        unit: Unit,
     },
     /// The list has too many items.
     #[error("must have at most {max} items")]

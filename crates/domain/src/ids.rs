@@ -297,8 +297,9 @@ fn short(field: &str, raw: &str) -> Result<(), Invalid> {
     plain(field, raw)
 }
 
-/// Refuses control characters: they are of no use in a name, and the key layout separates parts
-/// with NUL.
+/// Refuses control characters, line breaks among them. Every name is checked so: identifiers, what
+/// people call a thing, tags, and the names and numbers of a subscriber. Descriptions, templates and
+/// custom data are not names. The key layout separates parts with NUL.
 pub(crate) fn plain(field: &str, raw: &str) -> Result<(), Invalid> {
     if raw.chars().any(char::is_control) {
         let expected = "text without control characters";

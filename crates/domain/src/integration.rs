@@ -10,7 +10,9 @@ use crate::credentials::Credentials;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
 use crate::filter::{self, Filter};
-use crate::ids::{EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId};
+use crate::ids::{
+    EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId, plain,
+};
 use crate::json::shape;
 use crate::patch::Patch;
 use crate::query;
@@ -244,7 +246,8 @@ impl Integration {
         if provider_id.is_empty() {
             return Err(Invalid::new("providerId", Reason::Empty));
         }
-        at_most("providerId", provider_id, Self::MAX_NAME)
+        at_most("providerId", provider_id, Self::MAX_NAME)?;
+        plain("providerId", provider_id)
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -252,6 +255,7 @@ impl Integration {
             return Err(Invalid::new("name", Reason::Empty));
         }
         at_most("name", &self.name, Self::MAX_NAME)?;
+        plain("name", &self.name)?;
         filter::check(&self.conditions).map_err(|invalid| {
             let place = invalid.field.replacen("filters", "conditions", 1);
             invalid.named(place)

@@ -11,7 +11,7 @@ use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::setters::{page_setters, setters};
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 
 /// What the e-mails of several workflows have around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ shape! { LayoutQuery {
     "isTranslationEnabled": is_translation_enabled as written; page by LayoutQuery::ORDERS
 } }
 
+dated! { Layout }
+
 impl Layout {
     /// The longest name, in characters.
     pub const MAX_NAME: usize = 128;
@@ -98,16 +100,13 @@ impl Layout {
         let is_translation_enabled =
             upsert.is_translation_enabled.unwrap_or(self.is_translation_enabled);
         let layout = Self { name: upsert.name, is_translation_enabled, ..self.clone() };
-        if layout == *self { layout } else { Self { updated_at: now, ..layout } }
+        layout.changed_from(self, now)
     }
 
     /// The layout, no longer translated.
     #[must_use]
     pub fn untranslated(&self, now: Timestamp) -> Self {
-        if !self.is_translation_enabled {
-            return self.clone();
-        }
-        Self { is_translation_enabled: false, updated_at: now, ..self.clone() }
+        Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
     }
 }
 

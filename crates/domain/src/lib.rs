@@ -27,6 +27,7 @@ pub mod job;
 pub mod json;
 mod known;
 pub mod layout;
+pub mod limits;
 pub mod message;
 pub mod notification;
 pub mod page;

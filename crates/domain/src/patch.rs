@@ -23,6 +23,14 @@ impl<T> Patch<T> {
         matches!(self, Patch::Keep)
     }
 
+    /// Returns the value that the field is given.
+    pub fn as_set(&self) -> Option<&T> {
+        match self {
+            Patch::Keep | Patch::Clear => None,
+            Patch::Set(value) => Some(value),
+        }
+    }
+
     /// Does it to `field`.
     pub fn apply(self, field: &mut Option<T>) {
         match self {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
-use crate::error::{Invalid, Reason};
+use crate::error::{Invalid, Reason, at_most};
 use crate::filter::{self, Filter};
-use crate::ids::{StepId, TemplateId};
+use crate::ids::{StepId, TemplateId, plain};
 use crate::json::{Shape, Shaped, shape};
 use crate::template::{Facts, Format, RenderError, Template};
 use crate::vocabulary::{Channel, JobType};
@@ -310,6 +310,8 @@ pub struct Rendered {
 impl StepDefinition {
     /// The most variants of a step.
     pub const MAX_VARIANTS: usize = 20;
+    /// The longest name of a step or a variant, in characters.
+    pub const MAX_NAME: usize = 128;
 
     /// Refuses what cannot be run.
     pub fn check(&self) -> Result<(), Invalid> {
@@ -317,10 +319,13 @@ impl StepDefinition {
             return Err(Invalid::new("type", Reason::Unsupported));
         }
         self.kind.check_templates()?;
+        check_name("name", self.name.as_deref())?;
+        check_name("uuid", self.uuid.as_deref())?;
         filter::check(&self.filters)?;
         crate::error::at_most_items("variants", &self.variants, Self::MAX_VARIANTS)?;
         for (index, variant) in self.variants.iter().enumerate() {
             let inside = |invalid: Invalid| invalid.within(format!("variants[{index}]"));
+            check_name("name", variant.name.as_deref()).map_err(inside)?;
             variant.kind.check_templates().map_err(inside)?;
             filter::check(&variant.filters).map_err(inside)?;
             if variant.kind.job_type() != self.kind.job_type() {
@@ -330,6 +335,12 @@ impl StepDefinition {
         }
         Ok(())
     }
+}
+
+fn check_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
+    let name = name.unwrap_or_default();
+    at_most(field, name, StepDefinition::MAX_NAME)?;
+    plain(field, name)
 }
 
 impl StepKind {

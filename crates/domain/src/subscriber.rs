@@ -9,13 +9,13 @@ use crate::environment::Home;
 use crate::error::Invalid;
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
-    SubscriberId,
+    SubscriberId, plain,
 };
 use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::secret::Secret;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::ChannelProviderId;
 
 /// A recipient of notifications.
@@ -231,6 +231,8 @@ shape! { ChannelCredentials {
     "externalUrl": external_url,
 } }
 
+dated! { Subscriber }
+
 impl Subscriber {
     /// Returns a new subscriber.
     pub fn new(
@@ -261,7 +263,8 @@ impl Subscriber {
         if self.profile == profile {
             return self.clone();
         }
-        Self { profile, version: self.version.saturating_add(1), updated_at: now, ..self.clone() }
+        let version = self.version.saturating_add(1);
+        Self { profile, version, ..self.clone() }.changed(now)
     }
 
     /// Returns the subscriber with the secrets of its channels made unreadable.
@@ -279,8 +282,9 @@ impl Profile {
     /// The most devices and chat destinations of one integration.
     pub const MAX_DEVICE_TOKENS: usize = 100;
 
-    /// Refuses more device tokens than a provider is called for.
+    /// Refuses more device tokens than a provider is called for, and names with control characters.
     pub fn check(&self) -> Result<(), Invalid> {
+        self.texts().check()?;
         for (index, settings) in self.channels.iter().enumerate() {
             let tokens = &settings.credentials.device_tokens;
             crate::error::at_most_items("deviceTokens", tokens, Self::MAX_DEVICE_TOKENS)
@@ -317,6 +321,51 @@ impl Profile {
             timezone: newer.timezone.or(self.timezone),
             channels: if newer.channels.is_empty() { self.channels } else { newer.channels },
             data: newer.data.or(self.data),
+        }
+    }
+}
+
+/// Texts of a subscriber that have no rule of their own, by the names of their fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SubscriberTexts<'t> {
+    pub(crate) names: [(&'static str, Option<&'t str>); 3],
+    pub(crate) avatar: Option<&'t str>,
+}
+
+impl SubscriberTexts<'_> {
+    fn check(self) -> Result<(), Invalid> {
+        let mut texts = self.names.into_iter().chain([("avatar", self.avatar)]);
+        texts.try_for_each(|(field, text)| plain(field, text.unwrap_or_default()))
+    }
+}
+
+impl Profile {
+    pub(crate) fn texts(&self) -> SubscriberTexts<'_> {
+        SubscriberTexts {
+            names: [
+                ("firstName", self.first_name.as_deref()),
+                ("lastName", self.last_name.as_deref()),
+                ("phone", self.phone.as_deref()),
+            ],
+            avatar: self.avatar.as_deref(),
+        }
+    }
+}
+
+impl SubscriberUpdate {
+    /// Refuses names with control characters.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.texts().check()
+    }
+
+    pub(crate) fn texts(&self) -> SubscriberTexts<'_> {
+        SubscriberTexts {
+            names: [
+                ("firstName", self.first_name.as_set().map(String::as_str)),
+                ("lastName", self.last_name.as_set().map(String::as_str)),
+                ("phone", self.phone.as_set().map(String::as_str)),
+            ],
+            avatar: self.avatar.as_set().map(String::as_str),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::notification::Event;
 use crate::patch::Patch;
 use crate::preference::WorkflowInfo;
 use crate::subscriber::Subscriber;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 use crate::topic::Topic;
 
 pub use request::{
@@ -90,6 +90,8 @@ pub struct SubscriptionPreference {
     pub condition: Option<Rule>,
 }
 
+dated! { Subscription }
+
 impl Subscription {
     /// The most subscriptions of one subscriber in one topic.
     pub const MAX_OF_SUBSCRIBER: usize = 10;
@@ -154,10 +156,7 @@ impl Subscription {
         if let Some(verdicts) = verdicts {
             after.preferences = verdicts.iter().map(|verdict| self.saying(verdict)).collect();
         }
-        if after != *self {
-            after.updated_at = now;
-        }
-        after
+        after.changed_from(self, now)
     }
 
     fn saying(&self, verdict: &WorkflowVerdict) -> SubscriptionPreference {

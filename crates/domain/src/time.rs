@@ -55,6 +55,39 @@ impl Timestamp {
     }
 }
 
+/// A record that says when it was created, and when it was last changed.
+pub(crate) trait Dated: PartialEq + Sized {
+    /// When it was created, and when it was last changed.
+    fn dates(&mut self) -> (Timestamp, &mut Timestamp);
+
+    /// Returns the record after a change at `now`. A clock that has gone back does not date the change
+    /// before the creation.
+    fn changed(mut self, now: Timestamp) -> Self {
+        let (created_at, updated_at) = self.dates();
+        *updated_at = now.max(created_at);
+        self
+    }
+
+    /// Returns the record, changed at `now` if it differs from `before`.
+    fn changed_from(self, before: &Self, now: Timestamp) -> Self {
+        if self == *before { self } else { self.changed(now) }
+    }
+}
+
+/// Declares records with `created_at` and `updated_at`.
+macro_rules! dated {
+    ($($record:ident),+) => {
+        $(
+            impl $crate::time::Dated for $record {
+                fn dates(&mut self) -> (Timestamp, &mut Timestamp) {
+                    (self.created_at, &mut self.updated_at)
+                }
+            }
+        )+
+    };
+}
+pub(crate) use dated;
+
 impl From<DateTime<Utc>> for Timestamp {
     fn from(time: DateTime<Utc>) -> Self {
         Self::from_millis(time.timestamp_millis())

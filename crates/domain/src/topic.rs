@@ -11,7 +11,7 @@ use crate::ids::{EnvironmentId, OrganizationId, TopicId, TopicKey, plain};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 
 /// A name under which many subscribers are reached at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +97,8 @@ pub struct TopicSearch {
     name: Finder<'static>,
 }
 
+dated! { Topic }
+
 impl Topic {
     /// The longest name, in characters.
     pub const MAX_NAME: usize = 100;
@@ -119,10 +121,7 @@ impl Topic {
     pub fn updated(&self, update: TopicUpdate, now: Timestamp) -> Self {
         let mut topic = self.clone();
         update.name.apply(&mut topic.name);
-        if topic != *self {
-            topic.updated_at = now;
-        }
-        topic
+        topic.changed_from(self, now)
     }
 }
 

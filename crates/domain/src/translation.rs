@@ -13,7 +13,7 @@ use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{EnvironmentId, OrganizationId, TranslationId};
 use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::vocabulary;
 
 /// The texts of a workflow or a layout in one language.
@@ -177,6 +177,8 @@ impl Resource {
     }
 }
 
+dated! { Translation }
+
 impl Translation {
     /// The most that its content may take as JSON text, in bytes.
     pub const MAX_CONTENT: usize = 1024 * 1024;
@@ -198,7 +200,7 @@ impl Translation {
     /// The translation with `content` in place of its own.
     #[must_use]
     pub fn with_content(&self, content: Object, now: Timestamp) -> Self {
-        Self { content, updated_at: now, ..self.clone() }
+        Self { content, ..self.clone() }.changed(now)
     }
 
     /// Refuses content that is too large, or that holds anything but texts by their names.

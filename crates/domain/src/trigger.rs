@@ -217,31 +217,59 @@ impl Trigger {
 
     /// The subscribers and the topics that it is for, each subscriber once.
     pub fn audience(&self) -> Result<Audience<'_>, Invalid> {
-        let recipients = match &self.to {
-            Recipients::One(recipient) => std::slice::from_ref(recipient),
-            Recipients::Many(recipients) => recipients,
-        };
+        let recipients = self.to.as_slice();
         if recipients.is_empty() {
             return Err(Invalid::new("to", Reason::Empty));
         }
         at_most_items("to", recipients, Self::MAX_RECIPIENTS)?;
+        self.to.each(Recipient::check)?;
         let mut audience = Audience::default();
-        for (index, recipient) in recipients.iter().enumerate() {
+        for recipient in recipients {
             match recipient {
-                Recipient::Subscriber(subscriber) => {
-                    let place = format!("to[{index}]");
-                    subscriber.check().map_err(|invalid| invalid.within(place))?;
-                    audience.add(subscriber);
-                }
+                Recipient::Subscriber(subscriber) => audience.add(subscriber),
                 Recipient::Topic(topic) => {
-                    let field = format!("to[{index}].exclude");
-                    at_most_items(&field, &topic.exclude, Self::MAX_EXCLUDED)?;
                     audience.topics.push(topic);
                     audience.passed_over.extend(&topic.exclude);
                 }
             }
         }
         Ok(audience)
+    }
+}
+
+impl Recipients {
+    fn as_slice(&self) -> &[Recipient] {
+        match self {
+            Recipients::One(recipient) => std::slice::from_ref(recipient),
+            Recipients::Many(recipients) => recipients,
+        }
+    }
+
+    /// Checks every recipient. What is refused is named with the way to it.
+    pub(crate) fn each(
+        &self,
+        check: impl Fn(&Recipient) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
+        match self {
+            Recipients::One(recipient) => check(recipient).map_err(|bad| bad.within("to")),
+            Recipients::Many(recipients) => {
+                recipients.iter().enumerate().try_for_each(|(index, recipient)| {
+                    check(recipient).map_err(|bad| bad.within(format!("to[{index}]")))
+                })
+            }
+        }
+    }
+}
+
+impl Recipient {
+    fn check(&self) -> Result<(), Invalid> {
+        match self {
+            Recipient::Subscriber(SubscriberRecipient::Id(_)) => Ok(()),
+            Recipient::Subscriber(SubscriberRecipient::Inline(create)) => create.profile.check(),
+            Recipient::Topic(topic) => {
+                at_most_items("exclude", &topic.exclude, Trigger::MAX_EXCLUDED)
+            }
+        }
     }
 }
 
@@ -320,13 +348,6 @@ impl TriggerStatus {
 }
 
 impl SubscriberRecipient {
-    fn check(&self) -> Result<(), Invalid> {
-        match self {
-            SubscriberRecipient::Id(_) => Ok(()),
-            SubscriberRecipient::Inline(subscriber) => subscriber.profile.check(),
-        }
-    }
-
     /// What the host application calls the subscriber.
     pub const fn subscriber_id(&self) -> &SubscriberId {
         match self {

@@ -16,14 +16,14 @@ use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::ids::{
     EnvironmentId, NotificationGroupId, OrganizationId, StepId, TemplateId, UserId, WorkflowId,
-    WorkflowIdentifier,
+    WorkflowIdentifier, plain,
 };
 use crate::json::Object;
 use crate::preference::{ConditionData, Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
 use crate::template::Template;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{JobType, Severity, vocabulary};
 
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
@@ -166,6 +166,8 @@ vocabulary! {
 /// The ids of a new step.
 pub type StepIds = (StepId, TemplateId);
 
+dated! { Workflow }
+
 impl Workflow {
     /// The longest name, in characters.
     pub const MAX_NAME: usize = 128;
@@ -249,18 +251,10 @@ impl Workflow {
         Ok(workflow.changed_from(self, now))
     }
 
-    // The same workflow, with the time of a change if anything differs from `before`.
-    fn changed_from(self, before: &Self, now: Timestamp) -> Self {
-        if self == *before { self } else { Self { updated_at: now, ..self } }
-    }
-
     /// The workflow, no longer translated.
     #[must_use]
     pub fn untranslated(&self, now: Timestamp) -> Self {
-        if !self.is_translation_enabled {
-            return self.clone();
-        }
-        Self { is_translation_enabled: false, updated_at: now, ..self.clone() }
+        Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -268,10 +262,15 @@ impl Workflow {
             return Err(Invalid::new("name", Reason::Empty));
         }
         at_most("name", &self.name, Self::MAX_NAME)?;
+        plain("name", &self.name)?;
         at_most("description", &self.description, Self::MAX_DESCRIPTION)?;
         at_most_items("tags", &self.tags, Self::MAX_TAGS)?;
         let mut tags = self.tags.iter().enumerate();
-        tags.try_for_each(|(index, tag)| at_most(&format!("tags[{index}]"), tag, Self::MAX_TAG))
+        tags.try_for_each(|(index, tag)| {
+            let field = format!("tags[{index}]");
+            at_most(&field, tag, Self::MAX_TAG)?;
+            plain(&field, tag)
+        })
     }
 
     /// The name that triggers it.

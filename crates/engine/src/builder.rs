@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use activity::ActivityIndex;
 use domain::job::RetryPolicy;
+use domain::limits::Limits;
 use domain::workflow::Workflow;
 use store::{Decoded, Store};
 
@@ -22,6 +23,7 @@ pub struct Builder {
     providers: Providers,
     retry: RetryPolicy,
     lease: Duration,
+    limits: Limits,
     activity: ActivityIndex,
 }
 
@@ -36,6 +38,7 @@ pub(crate) struct Parts {
     pub(crate) providers: Providers,
     pub(crate) retry: RetryPolicy,
     pub(crate) lease: Duration,
+    pub(crate) limits: Limits,
 }
 
 /// Who sends for which provider.
@@ -55,6 +58,7 @@ impl Default for Builder {
             providers: Providers::default(),
             retry: RetryPolicy::default(),
             lease: Duration::from_secs(300),
+            limits: Limits::default(),
             activity: ActivityIndex::default(),
         }
     }
@@ -102,6 +106,21 @@ impl Builder {
         Self { lease, ..self }
     }
 
+    /// Sets the limits on what callers hand in.
+    ///
+    /// ```
+    /// use tidings::limits::Limits;
+    /// use tidings::{Builder, store::memory::MemoryStore};
+    ///
+    /// let limits = Limits::default().payload(16 * 1024);
+    /// let engine = Builder::default().limits(limits).build(MemoryStore::default());
+    /// # drop(engine);
+    /// ```
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
     /// Seals so many notifications into a segment of the activity index, in environments that have
     /// none yet: 16 to 61,440, and as many as that if nothing is said. Fewer than that are for
     /// tests that want to see segments.
@@ -112,10 +131,11 @@ impl Builder {
 
     /// An engine of these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
-        let Self { clock, seeds, providers, retry, lease, activity } = self;
+        let Self { clock, seeds, providers, retry, lease, limits, activity } = self;
         let store = Box::new(store);
         let workflows = Decoded::default();
-        let parts = Parts { store, activity, workflows, clock, seeds, providers, retry, lease };
+        let parts =
+            Parts { store, activity, workflows, clock, seeds, providers, retry, lease, limits };
         Engine { parts: Arc::new(parts) }
     }
 

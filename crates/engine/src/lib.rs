@@ -59,9 +59,9 @@ pub use ::{activity, store};
 pub use ::bench_data;
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
-    environment, filter, ids, integration, job, json, layout, message, notification, page, patch,
-    preference, query, schedule, secret, step, subscriber, subscription, template, time, topic,
-    translation, trigger, turn, vocabulary, workflow,
+    environment, filter, ids, integration, job, json, layout, limits, message, notification, page,
+    patch, preference, query, schedule, secret, step, subscriber, subscription, template, time,
+    topic, translation, trigger, turn, vocabulary, workflow,
 };
 use tx::Draft;
 

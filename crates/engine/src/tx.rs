@@ -2,6 +2,7 @@
 
 use domain::environment::Home;
 use domain::ids::EnvironmentId;
+use domain::limits::Limits;
 use domain::time::Timestamp;
 use store::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue};
 use uuid::Uuid;
@@ -74,6 +75,11 @@ impl Tx<'_> {
     /// A random number of 16 bits.
     pub(crate) fn jitter(&self) -> u16 {
         self.draft.made.jitter()
+    }
+
+    /// The limits on what callers hand in.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.engine().parts.limits
     }
 
     /// The parts of the engine that run the operation.

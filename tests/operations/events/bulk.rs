@@ -48,11 +48,17 @@ fn an_event_that_is_not_well_formed_is_refused() {
         let six: serde_json::Map<_, _> = (0..6).map(|n| (format!("t{n}"), json!("x"))).collect();
         check("422 `context` must have at most 5 items", json!({ "context": six }));
         let plain = "must be 1 to 100 letters, digits, `_` and `-`";
-        check(&format!("422 `context.type` {plain}"), json!({ "context": { "a:b": "x" } }));
-        check(&format!("422 `context.id` {plain}"), json!({ "context": { "tenant": "a.b" } }));
+        check(
+            "422 `context.a:b` must be under a type of 1 to 100 letters, digits, `_` and `-`",
+            json!({ "context": { "a:b": "x" } }),
+        );
+        let bad = json!({ "context": { "tenant": "a.b" } });
+        check(&format!("422 `context.tenant` {plain}"), bad);
+        let bad = json!({ "context": { "tenant": { "id": "" } } });
+        check(&format!("422 `context.tenant.id` {plain}"), bad);
         let data = json!({ "text": "x".repeat(Context::MAX_DATA) });
         check(
-            "422 `context.data` must be at most 65536 bytes long",
+            "422 `context.tenant.data` must be at most 65536 bytes long",
             json!({ "context": { "app": "shop", "tenant": { "id": "acme", "data": data } } }),
         );
     });

@@ -308,7 +308,7 @@ fn what_cannot_be_said_is_refused() {
         check("ada", json!({ "context": {} }), "422 `context` must not be empty");
         let plain = "must be 1 to 100 letters, digits, `_` and `-`";
         let bad = json!({ "context": { "tenant": "" } });
-        check("ada", bad, &format!("422 `context.id` {plain}"));
+        check("ada", bad, &format!("422 `context.tenant` {plain}"));
         let no_day = json!({ "schedule": { "isEnabled": true, "weeklySchedule": {} } });
         check("ada", no_day, "422 `schedule.weeklySchedule` must not be empty");
         let nine = json!({ "start": "09:00 AM", "end": "9:00 am" });

@@ -92,15 +92,15 @@ fn a_request_that_no_rule_allows_is_refused() {
         ),
         (
             json!({ "subscriptions": ada, "context": { "a:b": "c" } }),
-            format!("`context.type` must be {part}"),
+            format!("`context.a:b` must be under a type of {part}"),
         ),
         (
             json!({ "subscriptions": ada, "context": { "tenant": "" } }),
-            format!("`context.id` must be {part}"),
+            format!("`context.tenant` must be {part}"),
         ),
         (
             json!({ "subscriptions": ada, "context": large }),
-            "`context.data` must be at most 65536 bytes long".into(),
+            "`context.tenant.data` must be at most 65536 bytes long".into(),
         ),
     ];
     on_both(|world| {

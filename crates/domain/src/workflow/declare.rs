@@ -5,7 +5,7 @@ use crate::environment::Home;
 use crate::error::Invalid;
 use crate::ids::WorkflowId;
 use crate::patch::Patch;
-use crate::time::Timestamp;
+use crate::time::{Dated, Timestamp};
 
 impl Workflow {
     /// Returns a new workflow that is declared in code.

@@ -101,6 +101,7 @@ fn accept(tx: &mut Tx<'_>, trigger: &Trigger) -> Result<TriggerReceipt> {
         return Ok(receipt);
     }
     let audience = trigger.audience()?;
+    tx.limits().check_trigger(trigger)?;
     let named = contexts::named(trigger.context.as_ref())?;
     let found = workflows::find_by_identifier(tx, &trigger.workflow)?;
     let workflow = found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;

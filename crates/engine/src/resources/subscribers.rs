@@ -49,6 +49,7 @@ impl Subscribers<'_> {
     pub fn create(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.create", create, |tx| {
             create.profile.check()?;
+            tx.limits().check_profile(&create.profile)?;
             let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
             if tx.contains(Table::Subscribers, &key)? {
                 return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
@@ -65,6 +66,7 @@ impl Subscribers<'_> {
     pub fn upsert(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.upsert", create, |tx| {
             create.profile.check()?;
+            tx.limits().check_profile(&create.profile)?;
             upsert(tx, create)
         })
     }
@@ -123,6 +125,8 @@ impl Subscribers<'_> {
 
     fn change(&self, id: &SubscriberId, update: &SubscriberUpdate) -> Result<Subscriber> {
         self.scope.write("subscribers.update", (id, update), |tx| {
+            update.check()?;
+            tx.limits().check_update(update)?;
             let before = get(tx, id)?;
             let after = before.with_profile(before.profile.updated(update.clone()), tx.now());
             tx.replace(&before, &after)?;

@@ -51,6 +51,7 @@ impl Workflows<'_> {
     /// not compile; [`Error::Conflict`], if the identifier is taken.
     pub fn create(&self, create: &WorkflowCreate) -> Result<Workflow> {
         self.scope.write("workflows.create", create, |tx| {
+            tx.limits().check_data(create.data.as_ref())?;
             let step_ids = || step_ids(tx);
             let workflow = Workflow::new(tx.id(), tx.home(), create.clone(), step_ids, tx.now())?;
             let identifier = workflow.identifier();
@@ -100,6 +101,7 @@ impl Workflows<'_> {
     /// As [`create`](Self::create), and [`Error::NotFound`], if there is no such workflow.
     pub fn update(&self, name: &str, update: &WorkflowUpdate) -> Result<Workflow> {
         self.scope.write("workflows.update", (name, update), |tx| {
+            tx.limits().check_data(update.data.as_set())?;
             let before = get(tx, name)?;
             let after = before.updated(update.clone(), || step_ids(tx), tx.now())?;
             tx.replace(&before, &after)?;

@@ -1,0 +1,180 @@
+//! The limits on what callers hand in.
+//!
+//! Those that a host can change are the fields of [`Limits`]. The others are constants of the
+//! types that they are about; this module names them all:
+//!
+//! | what | limit |
+//! |---|---|
+//! | identifiers | 255 bytes: [`ids::MAX_LEN`](crate::ids::MAX_LEN) |
+//! | nesting of an object | [`Object::MAX_DEPTH`] |
+//! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS) |
+//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`Template::MAX_LEN`] |
+//! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_PATTERN`] |
+//! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE) |
+//! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
+//! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`] |
+//! | subscribers | [`Profile::MAX_DEVICE_TOKENS`] |
+//! | preferences | [`BulkPreferences::MAX`] |
+//! | topics | [`Topic::MAX_NAME`] |
+//! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER) |
+//! | integrations | [`Integration::MAX_NAME`] |
+//! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`] |
+//! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
+//! | messages marked at once | [`Message::MAX_MARKED`] |
+//! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`] |
+
+#[cfg(doc)]
+use crate::{
+    condition::Rule,
+    connection::{ConnectionAuth, Workspace},
+    context::{Context, ContextPayload},
+    endpoint::WebhookUrl,
+    filter::{FieldFilterPart, Filter},
+    integration::Integration,
+    layout::Layout,
+    message::Message,
+    notification::NotificationQuery,
+    page::PageQuery,
+    preference::BulkPreferences,
+    step::StepDefinition,
+    subscription::{Subscribe, Subscription},
+    template::Template,
+    topic::Topic,
+    translation::{Translation, TranslationImport},
+    workflow::Workflow,
+};
+
+use crate::error::{Invalid, Reason, Unit};
+use crate::json::Object;
+use crate::setters::setters;
+use crate::subscriber::{Profile, SubscriberTexts, SubscriberUpdate};
+use crate::trigger::{Recipient, SubscriberRecipient, Trigger};
+
+/// The limits that a host can change.
+///
+/// ```
+/// use tidings_domain::limits::Limits;
+///
+/// let limits = Limits::default().payload(16 * 1024);
+/// assert_eq!((limits.payload, limits.overrides), (16 * 1024, 64 * 1024));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Longest first name, last name and phone number of a subscriber, in characters: 255 at first.
+    pub subscriber_text: usize,
+    /// Longest avatar of a subscriber, in characters: 2,048 at first.
+    pub avatar: usize,
+    /// Largest custom data of a subscriber or a workflow, in bytes of JSON text: 64 KiB at first.
+    pub data: usize,
+    /// Largest payload of a trigger, in bytes of JSON text: 256 KiB at first.
+    pub payload: usize,
+    /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB at first.
+    pub overrides: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            subscriber_text: 255,
+            avatar: 2_048,
+            data: 64 * 1024,
+            payload: 256 * 1024,
+            overrides: 64 * 1024,
+        }
+    }
+}
+
+setters! { Limits:
+    /// Sets the longest first name, last name and phone number of a subscriber, in characters.
+    subscriber_text: exact(usize);
+    /// Sets the longest avatar of a subscriber, in characters.
+    avatar: exact(usize);
+    /// Sets the largest custom data of a subscriber or a workflow, in bytes of JSON text.
+    data: exact(usize);
+    /// Sets the largest payload of a trigger, in bytes of JSON text.
+    payload: exact(usize);
+    /// Sets the largest overrides of a trigger, in bytes of JSON text.
+    overrides: exact(usize);
+}
+
+impl Limits {
+    /// Refuses custom data that is too large.
+    pub fn check_data(&self, data: Option<&Object>) -> Result<(), Invalid> {
+        object("data", data, self.data)
+    }
+}
+
+impl Limits {
+    /// Refuses texts and custom data of a subscriber that are too large.
+    pub fn check_profile(&self, profile: &Profile) -> Result<(), Invalid> {
+        self.check_texts(profile.texts())?;
+        self.check_data(profile.data.as_ref())
+    }
+
+    /// Refuses an update of a subscriber with texts or custom data that are too large.
+    pub fn check_update(&self, update: &SubscriberUpdate) -> Result<(), Invalid> {
+        self.check_texts(update.texts())?;
+        self.check_data(update.data.as_set())
+    }
+
+    /// Refuses a trigger whose payload, overrides or subscribers are too large.
+    pub fn check_trigger(&self, trigger: &Trigger) -> Result<(), Invalid> {
+        object("payload", Some(&trigger.payload), self.payload)?;
+        object("overrides", trigger.overrides.as_ref(), self.overrides)?;
+        trigger.to.each(|subscriber| match subscriber {
+            Recipient::Subscriber(SubscriberRecipient::Inline(create)) => {
+                self.check_profile(&create.profile)
+            }
+            Recipient::Subscriber(SubscriberRecipient::Id(_)) | Recipient::Topic(_) => Ok(()),
+        })
+    }
+
+    fn check_texts(&self, texts: SubscriberTexts<'_>) -> Result<(), Invalid> {
+        let SubscriberTexts { names, avatar } = texts;
+        names.into_iter().try_for_each(|(field, name)| {
+            text(field, name.unwrap_or_default(), self.subscriber_text)
+        })?;
+        text("avatar", avatar.unwrap_or_default(), self.avatar)
+    }
+}
+
+/// Refuses an object that takes more than `max` bytes as JSON text.
+pub(crate) fn object(field: &str, object: Option<&Object>, max: usize) -> Result<(), Invalid> {
+    sized(field, object.map_or(0, Object::size), max, Unit::Bytes)
+}
+
+/// Refuses a text of more than `max` characters.
+pub(crate) fn text(field: &str, text: &str, max: usize) -> Result<(), Invalid> {
+    sized(field, text.chars().count(), max, Unit::Characters)
+}
+
+fn sized(field: &str, size: usize, max: usize, unit: Unit) -> Result<(), Invalid> {
+    if size > max {
+        return Err(Invalid::new(field, Reason::TooLarge { max, size, unit }));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_refusal_names_the_limit_and_the_size() {
+        assert_eq!(text("firstName", &"ü".repeat(255), 255), Ok(()));
+        let refused = text("firstName", &"ü".repeat(256), 255).unwrap_err();
+        let expected = "`firstName` must be at most 255 characters long, not 256";
+        assert_eq!(refused.to_string(), expected);
+
+        let limits = Limits::default().data(10);
+        let data = |text: &str| sample::object(json!({ "a": text }));
+        assert_eq!(limits.check_data(Some(&data("xx"))), Ok(()));
+        assert_eq!(limits.check_data(None), Ok(()));
+        let refused = limits.check_data(Some(&data("ü1"))).unwrap_err();
+        assert_eq!(refused.to_string(), "`data` must be at most 10 bytes long, not 11");
+    }
+}

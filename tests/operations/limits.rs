@@ -1,0 +1,180 @@
+//! What is too large, or cannot be a name, is refused with the limit and the field.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tidings::context::ContextKey;
+use tidings::limits::Limits;
+use tidings::time::Timestamp;
+
+use crate::world::{World, in_app, on_both, on_both_with, parsed};
+
+fn sized(bytes: usize) -> Value {
+    json!({ "a": "x".repeat(bytes - r#"{"a":""}"#.len()) })
+}
+
+fn world_with_ada(world: &World) {
+    world.env.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
+    world.in_app_workflow("news");
+}
+
+#[test]
+fn what_is_too_large_is_refused_with_the_limit_and_the_size() {
+    on_both(|world| {
+        world_with_ada(&world);
+        let trigger = |rest: Value| {
+            let mut trigger = json!({ "name": "news", "to": "ada" });
+            trigger.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            world.env.events().trigger(&parsed(trigger)).map(drop)
+        };
+        let long = |field: &str, max: usize, unit: &str, size: usize| {
+            format!("422 `{field}` must be at most {max} {unit} long, not {size}")
+        };
+        for (field, max) in [("payload", 256 * 1024), ("overrides", 64 * 1024)] {
+            trigger(json!({ field: sized(max) })).unwrap();
+            let refusal = long(field, max, "bytes", max + 1);
+            world.refuses(&refusal, || trigger(json!({ field: sized(max + 1) })));
+        }
+        let refusal = long("to[1].data", 65_536, "bytes", 65_537);
+        let bob = json!({ "subscriberId": "bob", "data": sized(65_537) });
+        world.refuses(&refusal, || trigger(json!({ "to": ["ada", bob] })));
+
+        let subscribers = world.env.subscribers();
+        for (field, max) in
+            [("firstName", 255), ("lastName", 255), ("phone", 255), ("avatar", 2_048)]
+        {
+            let refusal = long(field, max, "characters", max + 1);
+            let bob = |size| parsed(json!({ "subscriberId": "bob", field: "\u{fc}".repeat(size) }));
+            world.refuses(&refusal, || subscribers.create(&bob(max + 1)));
+            world.refuses(&refusal, || subscribers.upsert(&bob(max + 1)));
+            let ada = parsed(json!({ field: "\u{fc}".repeat(max + 1) }));
+            world.refuses(&refusal, || subscribers.update("ada", &ada));
+            subscribers.upsert(&bob(max)).unwrap();
+        }
+        let refusal = long("data", 65_536, "bytes", 65_537);
+        let data = || parsed(json!({ "data": sized(65_537) }));
+        world.refuses(&refusal, || subscribers.update("ada", &data()));
+        let create = json!({ "workflowId": "w", "name": "W", "steps": [], "data": sized(65_537) });
+        world.refuses(&refusal, || world.env.workflows().create(&parsed(create.clone())));
+        let update = parsed(json!({ "data": sized(65_537) }));
+        world.refuses(&refusal, || world.env.workflows().update("news", &update));
+    });
+}
+
+#[test]
+fn a_host_sets_the_limits() {
+    let limits = Limits::default().payload(16).subscriber_text(3).data(10);
+    on_both_with(
+        |builder| builder.limits(limits),
+        |world| {
+            world_with_ada(&world);
+            let trigger = |size| {
+                let trigger = json!({ "name": "news", "to": "ada", "payload": sized(size) });
+                world.env.events().trigger(&parsed(trigger))
+            };
+            trigger(16).unwrap();
+            let refusal = "422 `payload` must be at most 16 bytes long, not 17";
+            world.refuses(refusal, || trigger(17));
+            let refusal = "422 `lastName` must be at most 3 characters long, not 4";
+            let update = parsed(json!({ "lastName": "King" }));
+            world.refuses(refusal, || world.env.subscribers().update("ada", &update));
+            let refusal = "422 `data` must be at most 10 bytes long, not 11";
+            let update = parsed(json!({ "data": sized(11) }));
+            world.refuses(refusal, || world.env.subscribers().update("ada", &update));
+        },
+    );
+}
+
+/// One row per name: what refuses a line break in it.
+#[test]
+fn no_name_has_control_characters() {
+    on_both(|world| {
+        world_with_ada(&world);
+        let env = &world.env;
+        let plain = |field: &str| format!("422 `{field}` must be text without control characters");
+        for field in ["firstName", "lastName", "phone", "avatar"] {
+            let bob = parsed(json!({ "subscriberId": "bob", field: "a\nb" }));
+            world.refuses(&plain(field), || env.subscribers().create(&bob));
+            world.refuses(&plain(field), || env.subscribers().upsert(&bob));
+            let update = parsed(json!({ field: "a\u{7}" }));
+            world.refuses(&plain(field), || env.subscribers().update("ada", &update));
+            let to = json!({ "subscriberId": "bob", field: "a\nb" });
+            let trigger = parsed(json!({ "name": "news", "to": to }));
+            world.refuses(&plain(&format!("to.{field}")), || env.events().trigger(&trigger));
+        }
+        for (field, change) in [
+            ("name", json!({ "name": "a\nb" })),
+            ("tags[1]", json!({ "tags": ["a", "a\nb"] })),
+            ("steps[0].name", json!({ "steps": [named(in_app(), "a\nb")] })),
+        ] {
+            let update = parsed(change.clone());
+            world.refuses(&plain(field), || env.workflows().update("news", &update));
+            let mut create = json!({ "workflowId": "w", "name": "W", "steps": [] });
+            create.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            world.refuses(&plain(field), || env.workflows().create(&parsed(create.clone())));
+        }
+        let integration = |rest: Value| {
+            let mut create = json!({ "providerId": "ses", "channel": "email" });
+            create.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            env.integrations().create(&parsed(create))
+        };
+        let refused = plain("name");
+        world.refuses(&refused, || integration(json!({ "name": "a\nb" })));
+        let refused_provider = plain("providerId");
+        world.refuses(&refused_provider, || integration(json!({ "providerId": "a\nb" })));
+        world.refuses(&refused, || {
+            env.topics().create(&parsed(json!({ "key": "k", "name": "\0" })))
+        });
+        let layout = parsed(json!({ "layoutId": "l", "name": "a\nb" }));
+        world.refuses(&refused, || env.layouts().upsert(&layout));
+        // What is not a name may have lines.
+        let update = parsed(json!({ "description": "a\nb" }));
+        assert_eq!(env.workflows().update("news", &update).unwrap().description, "a\nb");
+    });
+}
+
+fn named(mut step: Value, name: &str) -> Value {
+    step["name"] = json!(name);
+    step
+}
+
+#[test]
+fn nothing_is_changed_before_it_was_created() {
+    on_both(|world| {
+        world.pass(Duration::from_secs(60));
+        world_with_ada(&world);
+        let env = &world.env;
+        let key: ContextKey = "tenant:acme".parse().unwrap();
+        env.contexts().create(&parsed(json!({ "type": "tenant", "id": "acme" }))).unwrap();
+        env.topics().create(&parsed(json!({ "key": "prices" }))).unwrap();
+        let layout = |name| parsed(json!({ "layoutId": "l", "name": name }));
+        env.layouts().upsert(&layout("L")).unwrap();
+        let texts = |text| {
+            parsed(json!({
+                "resourceType": "workflow", "resourceId": "news", "locale": "de_DE",
+                "content": { "a": text },
+            }))
+        };
+        env.translations().upsert(&texts("a")).unwrap();
+        env.topics().subscribe("prices", &parsed(json!({ "subscriptions": ["ada"] }))).unwrap();
+
+        world.clock.set(Timestamp::from_millis(0));
+
+        let (name, data) = (json!({ "name": "New" }), json!({ "data": { "a": 1 } }));
+        let subscriber = env.subscribers().update("ada", &parsed(data.clone())).unwrap();
+        let workflow = env.workflows().update("news", &parsed(name.clone())).unwrap();
+        let context = env.contexts().update(&key, &parsed(data)).unwrap();
+        let topic = env.topics().update("prices", &parsed(name.clone())).unwrap();
+        let layout = env.layouts().upsert(&layout("New")).unwrap();
+        let translation = env.translations().upsert(&texts("b")).unwrap();
+        let subscription =
+            env.topics().update_subscription("prices", "tk_prices:si_ada", &parsed(name)).unwrap();
+        assert_eq!(subscriber.updated_at, subscriber.created_at);
+        assert_eq!(workflow.updated_at, workflow.created_at);
+        assert_eq!(context.updated_at, context.created_at);
+        assert_eq!(topic.updated_at, topic.created_at);
+        assert_eq!(layout.updated_at, layout.created_at);
+        assert_eq!(translation.updated_at, translation.created_at);
+        assert_eq!(subscription.updated_at, subscription.created_at);
+    });
+}
