@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::WorkflowCreate;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::WorkflowIdentifier;
+use crate::json::shape;
 use crate::vocabulary::vocabulary;
 
 /// Every workflow that the host application declares, and what becomes of those that it declares
@@ -21,6 +22,8 @@ pub struct WorkflowSync {
     #[serde(default)]
     pub undeclared: Undeclared,
 }
+
+shape! { WorkflowSync { "workflows": workflows, "undeclared": undeclared } }
 
 vocabulary! {
     /// What becomes of a workflow that is no longer declared.

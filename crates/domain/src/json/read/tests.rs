@@ -13,7 +13,7 @@ use crate::subscriber::{SubscriberCreate, SubscriberUpdate};
 use crate::subscription::Subscribe;
 use crate::topic::TopicQuery;
 use crate::trigger::Trigger;
-use crate::workflow::{WorkflowCreate, WorkflowUpdate};
+use crate::workflow::{WorkflowCreate, WorkflowSync, WorkflowUpdate};
 
 fn text<T: Shaped>(json: serde_json::Value) -> String {
     read::<T>(json.to_string().as_bytes()).map(drop).unwrap_err().to_string()
@@ -302,6 +302,10 @@ fn nothing_misspelled_passes() {
         (
             text::<WorkflowUpdate>(json!({ "critcal": true })),
             "`critcal` is not known; did you mean `critical`?",
+        ),
+        (
+            text::<WorkflowSync>(json!({ "workflows": [{ "worklfowId": "w" }] })),
+            "`workflows[0].worklfowId` is not known; did you mean `workflowId`?",
         ),
         (
             text::<BulkPreferences>(json!({

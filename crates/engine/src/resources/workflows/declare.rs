@@ -112,6 +112,7 @@ impl Workflows<'_> {
 }
 
 fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change)> {
+    tx.limits().check_data(create.data.as_ref())?;
     let (workflow, change) = match find_by_identifier(tx, &create.workflow_id)? {
         None => {
             let (step_ids, create) = (|| step_ids(tx), create.clone());
