@@ -5,7 +5,7 @@ use std::ops::Range;
 use domain::ids::{EnvironmentId, NotificationId, TransactionId};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
-use store::{Key, Result, Snapshot, Table, Transaction, layout};
+use store::{Bytes, Key, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
 
 use crate::facets::{FACETS_IN_ROW, Facets};
 use crate::head::Head;
@@ -60,7 +60,7 @@ impl Appender {
         let key = layout::transaction_notifications(self.environment, generation, transaction);
         let mut runs = Runs::find(&*txn, &key)?;
         runs.add(self.first..next);
-        txn.put(Table::TransactionNotifications, key.as_bytes(), &runs.bytes())?;
+        txn.put_bytes(&key, &runs.bytes())?;
         self.head.put(txn, self.environment)
     }
 }
@@ -82,12 +82,12 @@ pub(crate) fn put_facets(
         let mut bytes = Vec::new();
         if !next.is_multiple_of(FACETS_IN_ROW.into()) {
             let mut copy = |there: &[u8]| bytes.extend_from_slice(there);
-            txn.get(Table::ActivityFacets, key.as_bytes(), &mut copy)?;
+            txn.get_bytes(&key, &mut copy)?;
         }
         for facets in these {
             facets.write(&mut bytes);
         }
-        txn.put(Table::ActivityFacets, key.as_bytes(), &bytes)?;
+        txn.put_bytes(&key, &bytes)?;
         next += these.len() as u64;
         facets = rest;
     }
@@ -100,12 +100,11 @@ pub(crate) struct Runs(Vec<Range<u64>>);
 
 impl Runs {
     /// Those that are written under `key`, or none.
-    pub(crate) fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key) -> Result<Self> {
-        let table = Table::TransactionNotifications;
+    pub(crate) fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<Self> {
         let mut runs = Some(Self::default());
         let mut read = |bytes: &[u8]| runs = Self::read(bytes);
-        snapshot.get(table, key.as_bytes(), &mut read)?;
-        runs.ok_or_else(|| corrupt(table, "they are not runs"))
+        snapshot.get_bytes(key, &mut read)?;
+        runs.ok_or_else(|| corrupt(key.table(), "they are not runs"))
     }
 
     /// The runs that were written as `bytes`, or nothing if they are none.

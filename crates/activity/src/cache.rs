@@ -2,12 +2,12 @@
 //! what tells whether it has to be looked into.
 
 use std::collections::VecDeque;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
-use store::{Order, Result, Snapshot, Table};
+use store::{Order, ReadRecords, Result, Snapshot, Table};
 
 use crate::block::Directory;
 use crate::corrupt;
@@ -155,25 +155,15 @@ impl Cache {
         }
         let key = |row| layout::activity_facets(environment, head.generation, row);
         let first = self.next / u64::from(FACETS_IN_ROW);
-        let bound = |row| key(row).as_bytes().to_vec();
-        let range = (
-            Bound::Included(bound(first)),
-            Bound::Excluded(bound(head.next.div_ceil(u64::from(FACETS_IN_ROW)))),
-        );
+        let all = first..head.next.div_ceil(u64::from(FACETS_IN_ROW));
+        let range = layout::activity_facets_between(environment, head.generation, all);
         let mut rows = first..;
         let mut is_intact = true;
-        snapshot.scan(
-            Table::ActivityFacets,
-            &range,
-            Order::Ascending,
-            None,
-            &mut |found, bytes| {
-                let row = rows.next().unwrap_or(u64::MAX);
-                is_intact =
-                    found == key(row).as_bytes() && self.read_row(row, bytes, &head).is_some();
-                if is_intact { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            },
-        )?;
+        snapshot.scan_bytes(&range, Order::Ascending, None, &mut |found, bytes| {
+            let row = rows.next().unwrap_or(u64::MAX);
+            is_intact = found == key(row).as_bytes() && self.read_row(row, bytes, &head).is_some();
+            if is_intact { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
         let complete = is_intact && self.next >= head.next;
         if complete {
             Ok(())
@@ -247,7 +237,7 @@ impl Sealed {
         let table = Table::ActivitySegments;
         let read = |part, visit: &mut dyn FnMut(&[u8])| {
             let key = layout::segment_part(environment, head.generation, number, part);
-            snapshot.get(table, key.as_bytes(), visit)
+            snapshot.get_bytes(&key, visit)
         };
         read(SegmentPart::Times, &mut |bytes| times = Times::read(bytes))?;
         read(SegmentPart::Directory, &mut |bytes| directory = Directory::read(bytes))?;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::Ordinal;
 use store::layout::{self, SegmentPart};
-use store::{Order, Result, Snapshot, Table};
+use store::{Order, ReadRecords, Result, Snapshot, Table};
 
 use crate::append::Runs;
 use crate::block::{Block, Directory};
@@ -153,27 +153,21 @@ impl Checking<'_> {
         let mut is_intact = true;
         let rows = layout::segment_part(environment, generation, number, SegmentPart::TimeRow(0));
         let prefix = layout::activity_segment(environment, generation, number);
-        self.snapshot.scan(
-            Table::ActivitySegments,
-            &prefix.range(),
-            Order::Ascending,
-            None,
-            &mut |key, bytes| {
-                let intact = match layout::segment_dimension(key) {
-                    Some(0) if key >= rows.as_bytes() => times::read_row(bytes, &mut times),
-                    Some(0) => Some(()),
-                    Some(dimension) => {
-                        let first = terms.len();
-                        let block = read_block(dimension, bytes, &mut terms);
-                        firsts.extend(terms.get(first).map(|(term, _)| *term));
-                        block
-                    }
-                    None => None,
-                };
-                is_intact &= intact.is_some();
-                ControlFlow::Continue(())
-            },
-        )?;
+        self.snapshot.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, bytes| {
+            let intact = match layout::segment_dimension(key) {
+                Some(0) if key >= rows.as_bytes() => times::read_row(bytes, &mut times),
+                Some(0) => Some(()),
+                Some(dimension) => {
+                    let first = terms.len();
+                    let block = read_block(dimension, bytes, &mut terms);
+                    firsts.extend(terms.get(first).map(|(term, _)| *term));
+                    block
+                }
+                None => None,
+            };
+            is_intact &= intact.is_some();
+            ControlFlow::Continue(())
+        })?;
         if !is_intact {
             return Err(corrupt(Table::ActivitySegments, "it is not a part of a segment"));
         }
@@ -229,9 +223,9 @@ impl Checking<'_> {
     fn runs(&mut self) -> Result<()> {
         let floor = self.head.floor;
         let mut count = 0_u64;
-        let prefix = layout::activity(self.environment, self.head.generation);
-        let (table, range) = (Table::TransactionNotifications, prefix.range());
-        self.snapshot.scan(table, &range, Order::Ascending, None, &mut |_, bytes| {
+        let (environment, generation) = (self.environment, self.head.generation);
+        let range = layout::transactions_with_notifications(environment, generation).range();
+        self.snapshot.scan_bytes(&range, Order::Ascending, None, &mut |_, bytes| {
             for run in Runs::read(bytes).iter().flat_map(Runs::iter) {
                 let len = run.end.saturating_sub(run.start.max(floor));
                 count = count.saturating_add(len);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Table, Transaction, WriteRecords, layout};
+use store::{Order, ReadRecords, Result, Transaction, WriteRecords, layout};
 
 use crate::append::Runs;
 use crate::head::Head;
@@ -68,7 +68,7 @@ fn oldest(
     let mut old: Vec<Notification> = Vec::new();
     let mut floor = head.next;
     let range = layout::notifications_from(environment, Ordinal::new(head.floor));
-    txn.each(Table::Notifications, &range, Order::Ascending, |_, notification: Notification| {
+    txn.each(&range, Order::Ascending, |notification| {
         if notification.created_at >= time || old.len() == limit {
             floor = notification.id.ordinal().get();
             return ControlFlow::Break(());
@@ -88,14 +88,14 @@ fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> 
     let mut is_gone = runs.iter().next().is_some();
     for run in runs.iter() {
         let range = layout::notifications_between(environment, run);
-        txn.scan(Table::Notifications, &range, Order::Ascending, Some(1), &mut |_, _| {
+        txn.scan_bytes(&range, Order::Ascending, Some(1), &mut |_, _| {
             is_gone = false;
             ControlFlow::Continue(())
         })?;
     }
     if is_gone {
-        txn.delete(Table::TransactionNotifications, key.as_bytes())?;
-        txn.delete(Table::Transactions, layout::transaction(environment, id).as_bytes())?;
+        txn.delete_key(&key)?;
+        txn.delete_key(&layout::transaction(environment, id))?;
     }
     Ok(())
 }

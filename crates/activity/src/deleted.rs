@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use store::{Order, Result, Snapshot, Table, Transaction, layout};
+use store::{Order, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
 
 use crate::head::Head;
 use crate::set::{Set, View};
@@ -18,7 +18,7 @@ pub(crate) fn find(
 ) -> Result<Option<Set>> {
     let key = layout::activity_deleted(environment, head.generation, segment);
     let mut places = None;
-    snapshot.get(Table::ActivityDeleted, key.as_bytes(), &mut |bytes| {
+    snapshot.get_bytes(&key, &mut |bytes| {
         places = Some(View::read(bytes).to_set());
     })?;
     Ok(places)
@@ -31,10 +31,10 @@ pub(crate) fn all(
     generation: u32,
 ) -> Result<BTreeMap<u32, Set>> {
     let mut all = BTreeMap::new();
-    let range = layout::activity(environment, generation).range();
-    snapshot.scan(Table::ActivityDeleted, &range, Order::Ascending, None, &mut |key, bytes| {
-        if let Some(segment) = key.last_chunk() {
-            all.insert(u32::from_be_bytes(*segment), View::read(bytes).to_set());
+    let range = layout::activity_deletions(environment, generation).range();
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, bytes| {
+        if let Some(segment) = layout::deleted_segment(key) {
+            all.insert(segment, View::read(bytes).to_set());
         }
         ControlFlow::Continue(())
     })?;
@@ -54,5 +54,5 @@ pub(crate) fn add(
     let mut bytes = Vec::new();
     all.write(&mut bytes);
     let key = layout::activity_deleted(environment, head.generation, segment);
-    txn.put(Table::ActivityDeleted, key.as_bytes(), &bytes)
+    txn.put_bytes(&key, &bytes)
 }

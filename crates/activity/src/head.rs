@@ -3,7 +3,9 @@
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, layout};
+use store::{
+    Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
+};
 
 use crate::corrupt;
 use crate::facets::FACETS_IN_ROW;
@@ -48,7 +50,7 @@ impl Head {
     ) -> Result<Option<Self>> {
         let mut head = None;
         let key = layout::activity_head(environment);
-        snapshot.get(Table::ActivityHeads, key.as_bytes(), &mut |bytes| {
+        snapshot.get_bytes(&key, &mut |bytes| {
             let damaged = || corrupt(Table::ActivityHeads, "it is not a head: rebuild the index");
             head = Some(Self::read(bytes).ok_or_else(damaged));
         })?;
@@ -94,7 +96,7 @@ impl Head {
 
     pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {
         let key = layout::activity_head(environment);
-        txn.put(Table::ActivityHeads, key.as_bytes(), &self.bytes())
+        txn.put_bytes(&key, &self.bytes())
     }
 
     /// The segment that an ordinal is in, and its place there.
@@ -172,7 +174,7 @@ fn last(
     environment: EnvironmentId,
 ) -> Result<Option<Notification>> {
     let all = layout::notifications(environment).range();
-    Ok(snapshot.first(Table::Notifications, &all, Order::Descending, 1)?.pop())
+    Ok(snapshot.first(&all, Order::Descending, 1)?.pop())
 }
 
 // FNV-1a. Everything that is created goes by the head, so that a wrong one would do harm.

@@ -55,9 +55,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
-use domain::notification::Ordinal;
+use domain::notification::{Notification, Ordinal};
 use parking_lot::{Mutex, RwLock};
-use store::{Error, Result, Snapshot, Table};
+use store::{Error, ReadRecords, Result, Snapshot, Table, layout};
 
 pub use append::Appender;
 pub use check::{Check, Disagreement};
@@ -109,6 +109,23 @@ impl ActivityIndex {
     ) -> Result<Vec<Ordinal>> {
         let found = self.search(snapshot, environment, |all| all.find(filter, skip, limit))?;
         Ok(found.unwrap_or_default())
+    }
+
+    /// The notifications of `ordinals`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if one of them is missing.
+    pub fn notifications(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+        ordinals: &[Ordinal],
+    ) -> Result<Vec<Notification>> {
+        let key = |ordinal: &Ordinal| layout::notification(environment, *ordinal);
+        let keys: Vec<_> = ordinals.iter().map(key).collect();
+        let found: Option<Vec<_>> = snapshot.find_many(&keys)?.into_iter().collect();
+        found.ok_or_else(|| corrupt(Table::ActivitySegments, "a notification is missing"))
     }
 
     /// How many notifications match `filter`.

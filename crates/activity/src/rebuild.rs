@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
 use domain::ids::{EnvironmentId, TransactionId};
-use domain::notification::{Notification, Ordinal};
+use domain::notification::Ordinal;
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
+use store::{
+    Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
+};
 
 use crate::append::{Runs, put_facets};
 use crate::facets::Facets;
@@ -134,7 +136,7 @@ impl Building {
             let key = layout::transaction_notifications(self.environment, generation, id);
             let mut before = Runs::find(&*txn, &key)?;
             runs.iter().for_each(|run| before.add(run));
-            txn.put(Table::TransactionNotifications, key.as_bytes(), &before.bytes())?;
+            txn.put_bytes(&key, &before.bytes())?;
         }
         Ok(())
     }
@@ -168,7 +170,7 @@ impl Building {
         for place in places.filter(|place| u32::from(*place) < self.head.segment_size) {
             let ordinal = self.head.start(segment) + u64::from(place);
             let key = layout::notification(self.environment, Ordinal::new(ordinal));
-            if ordinal < next && !snapshot.contains(Table::Notifications, &key)? {
+            if ordinal < next && !snapshot.contains(&key)? {
                 gone.insert(place);
             }
         }
@@ -227,7 +229,7 @@ pub(crate) fn gather(
     let mut next = range.start;
     let mut is_ordered = true;
     let within = layout::notifications_between(environment, range.clone());
-    snapshot.each(Table::Notifications, &within, Order::Ascending, |_, found: Notification| {
+    snapshot.each(&within, Order::Ascending, |found| {
         let ordinal = found.id.ordinal().get();
         all.skip(next..ordinal);
         let facets = Facets::from(&found);
@@ -262,24 +264,21 @@ fn before(
     ordinal: u64,
 ) -> Result<Timestamp> {
     let range = layout::notifications_between(environment, 0..ordinal);
-    let last: Vec<Notification> =
-        snapshot.first(Table::Notifications, &range, Order::Descending, 1)?;
+    let last = snapshot.first(&range, Order::Descending, 1)?;
     Ok(last.first().map_or(Timestamp::MIN, |last| last.created_at))
 }
 
 fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
     let all = layout::notifications(environment).range();
-    let first: Vec<Notification> =
-        snapshot.first(Table::Notifications, &all, Order::Ascending, 1)?;
+    let first = snapshot.first(&all, Order::Ascending, 1)?;
     Ok(first.first().map_or(0, |first| first.id.ordinal().get()))
 }
 
 // A rebuilding that was interrupted has left something behind, and nobody may take it for his own.
 fn newest_generation(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u32> {
     let mut newest = 0;
-    let prefix = layout::activity_generations(environment);
-    for table in layout::ACTIVITY {
-        snapshot.scan(table, &prefix.range(), Order::Descending, Some(1), &mut |key, _| {
+    for all in layout::activity_generations(environment) {
+        snapshot.scan_bytes(&all, Order::Descending, Some(1), &mut |key, _| {
             let generation = layout::activity_generation(key).unwrap_or_default();
             newest = newest.max(generation);
             ControlFlow::Continue(())

@@ -2,7 +2,7 @@
 
 use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
-use store::{Key, Result, Store, Table, Transaction};
+use store::{Bytes, Key, Result, Store, Transaction, WriteRecords};
 
 use crate::block::{self, Directory};
 use crate::head::Head;
@@ -13,7 +13,7 @@ use crate::times::{self, Times};
 /// The entries of a segment, of which some are written.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    rows: Vec<(Key, Vec<u8>)>,
+    rows: Vec<(Key<Bytes>, Vec<u8>)>,
     written: usize,
 }
 
@@ -53,7 +53,7 @@ impl Rows {
             let (dimension, value) = first.parts();
             rows.push((key(SegmentPart::Block { dimension, value }), block));
         }
-        rows.sort_unstable();
+        rows.sort_unstable_by(|(one, _), (other, _)| one.as_bytes().cmp(other.as_bytes()));
         Self { rows, written: 0 }
     }
 
@@ -66,7 +66,7 @@ impl Rows {
     ) -> Result<bool> {
         let left = self.rows.get(self.written..).unwrap_or_default();
         let mut bytes = 0;
-        let fits = |(_, row): &&(Key, Vec<u8>)| {
+        let fits = |(_, row): &&(Key<Bytes>, Vec<u8>)| {
             bytes += row.len();
             bytes <= STEP
         };
@@ -74,7 +74,7 @@ impl Rows {
         let is_wanted = store::write(store, |txn| {
             let is_wanted = begin(txn, count == left.len())?;
             for (key, row) in left.iter().take(if is_wanted { count } else { 0 }) {
-                txn.put(Table::ActivitySegments, key.as_bytes(), row)?;
+                txn.put_bytes(key, row)?;
             }
             Ok::<_, store::Error>(is_wanted)
         })?;

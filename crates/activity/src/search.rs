@@ -8,7 +8,7 @@ use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use parking_lot::RwLockReadGuard;
 use store::layout::{self, SegmentPart};
-use store::{Result, Snapshot, Table};
+use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
 use crate::append::Runs;
 use crate::block::Block;
@@ -175,7 +175,7 @@ impl<'s> Search<'s> {
         let part = SegmentPart::TimeRow(u32::try_from(row).unwrap_or(u32::MAX));
         let key = self.part(segment, part);
         let mut count = None;
-        self.snapshot.get(Table::ActivitySegments, key.as_bytes(), &mut |bytes| {
+        self.snapshot.get_bytes(&key, &mut |bytes| {
             count = times::count_before(bytes, time);
         })?;
         count.ok_or_else(|| corrupt(Table::ActivitySegments, "a row of times is missing"))
@@ -274,7 +274,7 @@ impl<'s> Search<'s> {
         let (dimension, value) = first.parts();
         let key = self.part(segment, SegmentPart::Block { dimension, value });
         let mut is_intact = false;
-        self.snapshot.get(Table::ActivitySegments, key.as_bytes(), &mut |bytes| {
+        self.snapshot.get_bytes(&key, &mut |bytes| {
             if let Some(block) = Block::read(bytes) {
                 is_intact = true;
                 visit(block);
@@ -290,7 +290,7 @@ impl<'s> Search<'s> {
         deleted::find(self.snapshot, self.environment, &self.head, segment)
     }
 
-    fn part(&self, segment: u32, part: SegmentPart) -> store::Key {
+    fn part(&self, segment: u32, part: SegmentPart) -> Key<Bytes> {
         layout::segment_part(self.environment, self.head.generation, segment, part)
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use store::{KeyRange, Order, Result, Store, Table, layout};
+use store::{Bytes, Order, Range, ReadRecords, Result, Store, layout};
 
 use crate::ActivityIndex;
 use crate::facets::FACETS_IN_ROW;
@@ -80,10 +80,10 @@ impl Upkeep {
 fn clear(store: &dyn Store, environment: EnvironmentId, head: &Head) -> Result<usize> {
     let entries = store::read(store, |snapshot| {
         let mut entries = Vec::new();
-        for (table, range) in not_needed(environment, head) {
+        for range in not_needed(environment, head) {
             let left = STEP - entries.len();
-            snapshot.scan(table, &range, Order::Ascending, Some(left), &mut |key, _| {
-                entries.push((table, key.to_vec()));
+            snapshot.scan_bytes(&range, Order::Ascending, Some(left), &mut |key, _| {
+                entries.push((range.table(), key.to_vec()));
                 ControlFlow::Continue(())
             })?;
             if entries.len() >= STEP {
@@ -100,16 +100,13 @@ fn clear(store: &dyn Store, environment: EnvironmentId, head: &Head) -> Result<u
     Ok(entries.len())
 }
 
-fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<(Table, KeyRange)> {
+fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<Range<Bytes>> {
     let Head { generation, sealed, .. } = *head;
-    let over = layout::activity_before(environment, generation);
-    let mut ranges = layout::ACTIVITY.map(|table| (table, over.clone())).to_vec();
+    let mut ranges = layout::activity_before(environment, generation).to_vec();
     let rows =
         layout::activity_facets_before(environment, generation, sealed / u64::from(FACETS_IN_ROW));
-    ranges.push((Table::ActivityFacets, rows));
+    ranges.push(rows);
     let lowest = head.lowest().min(head.open());
-    let segments = layout::activity_segments_before(environment, generation, lowest);
-    ranges.push((Table::ActivitySegments, segments.clone()));
-    ranges.push((Table::ActivityDeleted, segments));
+    ranges.extend(layout::activity_segments_before(environment, generation, lowest));
     ranges
 }

@@ -145,6 +145,40 @@ pub struct Cursor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListId([u8; 4]);
 
+/// The kinds of lists that are read by pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ListKind {
+    ChannelConnections,
+    ChannelEndpoints,
+    Contexts,
+    Layouts,
+    Messages,
+    Subscribers,
+    Subscriptions,
+    Topics,
+    Translations,
+    Workflows,
+}
+
+impl ListKind {
+    // The number of the list in cursors, which clients keep: it never changes.
+    const fn number(self) -> u8 {
+        match self {
+            ListKind::Subscribers => 3,
+            ListKind::Workflows => 6,
+            ListKind::Contexts => 10,
+            ListKind::ChannelEndpoints => 14,
+            ListKind::ChannelConnections => 16,
+            ListKind::Topics => 19,
+            ListKind::Subscriptions => 21,
+            ListKind::Layouts => 25,
+            ListKind::Translations => 27,
+            ListKind::Messages => 38,
+        }
+    }
+}
+
 impl PageQuery {
     /// The size of a page if nothing is said.
     pub const DEFAULT_LIMIT: u32 = 10;
@@ -266,11 +300,11 @@ impl OrderBy {
 }
 
 impl ListId {
-    /// The list of an environment that has this number among its lists.
-    pub fn new(environment: EnvironmentId, number: u8) -> Self {
+    /// The list of that kind in an environment.
+    pub fn new(environment: EnvironmentId, kind: ListKind) -> Self {
         // The end of an id is random.
         let [.., first, second, third] = Uuid::from(environment).into_bytes();
-        Self([first, second, third, number])
+        Self([first, second, third, kind.number()])
     }
 }
 

@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::{Order, ReadRecords, Table, WriteRecords, layout};
+use store::{Order, ReadRecords, Record, WriteRecords, layout};
 
 use crate::resources::environments::hash;
 use crate::tx::{Tx, View};
@@ -125,8 +125,7 @@ impl Call<'_> {
         const AT_A_TIME: usize = 4;
         let environment_id = tx.environment_id();
         let range = layout::expired_answers(environment_id, self.now);
-        let mut expired: Vec<StoredAnswer> =
-            tx.first(Table::ExpiringAnswers, &range, Order::Ascending, AT_A_TIME)?;
+        let mut expired = tx.first(&range, Order::Ascending, AT_A_TIME)?;
         expired.extend(self.find(tx)?);
         for answer in expired {
             tx.remove(&answer)?;
@@ -167,6 +166,6 @@ fn read<T: DeserializeOwned>(answer: &Value) -> Result<T> {
 }
 
 fn corrupt(source: serde_json::Error) -> Error {
-    let (table, source) = (Table::StoredAnswers.name(), source.into());
+    let (table, source) = (StoredAnswer::TABLE.name(), source.into());
     store::Error::Corrupt { table, source }.into()
 }

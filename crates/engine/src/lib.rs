@@ -51,7 +51,7 @@ use ::domain::convert::IntoChecked;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{ReadRecords, Snapshot, Store, Table};
+use ::store::{ReadRecords, Snapshot, Store};
 
 pub use ::{activity, store};
 /// Realistic activity, for benches of a host application.
@@ -137,8 +137,7 @@ impl Engine {
 
     fn scope_of(&self, id: EnvironmentId) -> Result<Scope> {
         self.read(|snapshot| {
-            let key = ::store::layout::environment_id(id);
-            let environment = snapshot.find_by(Table::EnvironmentIds, &key)?;
+            let environment = snapshot.find(&::store::layout::environment_id(id))?;
             environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
         })
         .map(|environment| Scope::new(self.clone(), &environment))
@@ -156,7 +155,7 @@ impl Engine {
         // Looking up the hash takes a time that tells nothing about the key.
         let hash = resources::environments::hash(key);
         self.read(|snapshot| {
-            let environment = snapshot.find_by(Table::ApiKeys, &::store::layout::api_key(&hash))?;
+            let environment = snapshot.find(&::store::layout::api_key(&hash))?;
             environment.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
         })
         .map(|environment| Scope::new(self.clone(), &environment))

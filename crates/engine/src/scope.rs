@@ -3,8 +3,7 @@
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
-use domain::page::ListId;
-use store::Table;
+use domain::page::{ListId, ListKind};
 
 use crate::resources::environments::Viewer;
 use crate::tx::Reading;
@@ -184,9 +183,9 @@ impl Scope {
         Workflows { scope: self }
     }
 
-    /// Tells the list of the records in `table` from others.
-    pub(crate) fn list_id(&self, table: Table) -> ListId {
-        ListId::new(self.environment_id(), table as u8)
+    /// The id of a list of the environment.
+    pub(crate) fn list_id(&self, kind: ListKind) -> ListId {
+        ListId::new(self.environment_id(), kind)
     }
 
     /// Runs `body` on one view of the environment.

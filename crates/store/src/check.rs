@@ -92,10 +92,13 @@ fn indexes() -> impl Iterator<Item = Table> {
     Table::ALL.into_iter().filter(move |table| is_index(table) && !is_activity(table))
 }
 
+// The index entries of a record: each index and the key in it.
+type IndexEntries = Vec<(Table, Vec<u8>)>;
+
 // A kind of record, and what is done with each entry of its table.
 struct Kind {
     table: Table,
-    entries: fn(&[u8], &[u8]) -> Result<Entries>,
+    entries: fn(&[u8], &[u8]) -> Result<IndexEntries>,
 }
 
 const KINDS: [Kind; 17] = [
@@ -120,7 +123,11 @@ const KINDS: [Kind; 17] = [
 
 impl Kind {
     const fn of<R: Record>() -> Self {
-        Self { table: R::TABLE, entries: |key, value| Ok(Entries::of(&decode::<R>(key, value)?)) }
+        let entries = |key: &[u8], value: &[u8]| {
+            let entries = Entries::of(&decode::<R>(key, value)?);
+            Ok(entries.iter().map(|key| (key.table(), key.as_bytes().to_vec())).collect())
+        };
+        Self { table: R::TABLE, entries }
     }
 }
 
@@ -158,14 +165,15 @@ impl<'s> Checking<'s> {
         Ok(())
     }
 
-    fn entries_of(&mut self, record: &[u8], entries: &Entries) -> Result<()> {
-        for (index, key) in entries.iter() {
+    fn entries_of(&mut self, record: &[u8], entries: &IndexEntries) -> Result<()> {
+        for (index, key) in entries {
+            let index = *index;
             let mut is_there = false;
-            self.snapshot.get(index, key.as_bytes(), &mut |target| is_there = target == record)?;
+            self.snapshot.get(index, key, &mut |target| is_there = target == record)?;
             if is_there {
                 *self.sound.entry(index).or_default() += 1;
             } else {
-                self.found(index, key.as_bytes(), Problem::Missing);
+                self.found(index, key, Problem::Missing);
             }
         }
         Ok(())
@@ -197,8 +205,8 @@ impl<'s> Checking<'s> {
         for kind in &KINDS {
             each(self.snapshot, kind.table, |record, value| {
                 let entries = (kind.entries)(record, value).unwrap_or_default();
-                let of_index = entries.iter().filter(|(other, _)| *other == index);
-                expected.extend(of_index.map(|(_, key)| (key.as_bytes().into(), record.into())));
+                let of_index = entries.into_iter().filter(|(other, _)| *other == index);
+                expected.extend(of_index.map(|(_, key)| (key, record.to_vec())));
                 Ok(())
             })?;
         }

@@ -26,11 +26,15 @@ const MANY: usize = 4_096;
 
 impl<R: Record> Decoded<R> {
     /// Every record of the table whose key has `prefix`, in the order of the keys.
-    pub fn all(&self, snapshot: &dyn Snapshot, prefix: &Prefix) -> Result<Vec<Arc<R>>> {
+    pub fn all(&self, snapshot: &dyn Snapshot, prefix: &Prefix<R>) -> Result<Vec<Arc<R>>> {
         let mut records = Vec::new();
         let mut failure = None;
-        snapshot.scan(R::TABLE, &prefix.range(), Order::Ascending, None, &mut |key, bytes| {
-            match self.record(key, bytes) {
+        snapshot.scan(
+            R::TABLE,
+            prefix.range().bytes(),
+            Order::Ascending,
+            None,
+            &mut |key, bytes| match self.record(key, bytes) {
                 Ok(record) => {
                     records.push(record);
                     ControlFlow::Continue(())
@@ -39,8 +43,8 @@ impl<R: Record> Decoded<R> {
                     failure = Some(error);
                     ControlFlow::Break(())
                 }
-            }
-        })?;
+            },
+        )?;
         failure.map_or(Ok(records), Err)
     }
 

@@ -71,15 +71,16 @@ pub fn encode(json: &[u8]) -> Vec<u8> {
     [&[JSON], json].concat()
 }
 
-/// The value that stands for `json`, made `room` bytes long if it is shorter than that. A record
-/// that will grow to that length is not moved to another page then.
-pub fn encode_with_room(json: &[u8], room: usize) -> Vec<u8> {
+/// Encodes `json`, padded to `reserved_len` bytes. A record that grows up to that length stays on
+/// its page of the file.
+pub fn encode_padded(json: &[u8], reserved_len: usize) -> Vec<u8> {
     let value = encode(json);
-    let padding = room.checked_sub(value.len() + 2).and_then(|padding| u16::try_from(padding).ok());
+    let padding =
+        reserved_len.checked_sub(value.len() + 2).and_then(|padding| u16::try_from(padding).ok());
     match (value.split_first(), padding) {
         (Some((&BLOCK, block)), Some(padding)) => {
             let mut value = [&[PADDED], padding.to_le_bytes().as_slice(), block].concat();
-            value.resize(room, 0);
+            value.resize(reserved_len, 0);
             value
         }
         _ => value,

@@ -27,7 +27,7 @@ pub mod redb;
 
 pub use decoded::Decoded;
 pub use error::{Error, Result};
-pub use key::{Key, Prefix};
+pub use key::{Bytes, Key, Prefix, Range};
 pub use layout::Table;
 pub use pages::List;
 pub use record::{Entries, Record};

@@ -11,7 +11,7 @@ use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 #[derive(Debug)]
 pub struct List<'l, R> {
     table: Table,
-    parts: Vec<Prefix>,
+    parts: Vec<Prefix<R>>,
     shown: Shown<'l, R>,
 }
 
@@ -22,10 +22,12 @@ enum Shown<'l, R> {
 }
 
 impl<'l, R: Record> List<'l, R> {
-    /// The records whose entries in `table` share one of `parts`, sorted by the rest of their keys.
-    /// The table is the records' own, or one of their indexes.
-    pub fn new(table: Table, parts: impl IntoIterator<Item = Prefix>) -> Self {
-        Self { table, parts: parts.into_iter().collect(), shown: Shown::All }
+    /// The records of the entries that have one of `parts`, sorted by the rest of their keys. All
+    /// of `parts` belong to one table.
+    pub fn new(parts: impl IntoIterator<Item = Prefix<R>>) -> Self {
+        let parts: Vec<_> = parts.into_iter().collect();
+        let table = parts.first().map_or(R::TABLE, Prefix::table);
+        Self { table, parts, shown: Shown::All }
     }
 
     /// The list without the records that `shows` does not let through, if it is `narrow`.
@@ -53,8 +55,8 @@ struct Entry<R> {
 type Found<'f, R> = dyn FnMut(&[u8], &[u8], &[u8], Option<R>) + 'f;
 
 // The first `limit` entries within `range`, whose keys have `part`.
-struct Span<'p> {
-    part: &'p Prefix,
+struct Span<'p, R> {
+    part: &'p Prefix<R>,
     range: KeyRange,
     order: Order,
     limit: usize,
@@ -131,7 +133,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         let mut count = 0;
         for part in &self.list.parts {
             let range = match behind {
-                None => part.range(),
+                None => part.beyond(None, Order::Ascending),
                 Some((cursor, order)) => part.beyond(Some(&Bound::Excluded(cursor.clone())), order),
             };
             let span = Span { part, range, order: Order::Ascending, limit: limit - count };
@@ -147,7 +149,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     }
 
     // Calls `visit` with those entries of `span` that the list shows.
-    fn first(&self, span: &Span<'_>, visit: &mut Found<'_, R>) -> Result<()> {
+    fn first(&self, span: &Span<'_, R>, visit: &mut Found<'_, R>) -> Result<()> {
         match self.list.shown {
             Shown::All => self.first_by_text(span, Some(span.limit), &|_| true, visit),
             Shown::ByText(shows) => self.first_by_text(span, None, shows, visit),
@@ -157,7 +159,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
 
     fn first_by_text(
         &self,
-        span: &Span<'_>,
+        span: &Span<'_, R>,
         scanned: Option<usize>,
         shows: &dyn Fn(&[u8]) -> bool,
         visit: &mut Found<'_, R>,
@@ -181,7 +183,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
 
     fn first_by_record(
         &self,
-        span: &Span<'_>,
+        span: &Span<'_, R>,
         shows: &dyn Fn(&R) -> bool,
         visit: &mut Found<'_, R>,
     ) -> Result<()> {
@@ -204,7 +206,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     }
 
     // The sort value of an entry, and the text behind it.
-    fn split<'k>(&self, part: &Prefix, key: &'k [u8]) -> Result<(&'k [u8], &'k [u8])> {
+    fn split<'k>(&self, part: &Prefix<R>, key: &'k [u8]) -> Result<(&'k [u8], &'k [u8])> {
         let rest = part.rest(key);
         let split = self.request.order_by.sort_len(rest).and_then(|len| rest.split_at_checked(len));
         split.ok_or_else(|| corrupt(self.list.table, "an entry is not sorted as its list is"))

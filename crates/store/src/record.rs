@@ -6,55 +6,63 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::encoding;
-use crate::{Error, Key, KeyRange, Order, Result, Snapshot, Table};
+use crate::key::TableOf;
+use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table};
 
-/// Something that is kept in a table of its own.
+/// A record, which has a table of its own.
 pub trait Record: Serialize + DeserializeOwned + PartialEq {
-    /// The table that it is kept in.
+    /// The table of these records.
     const TABLE: Table;
 
-    /// The key that it is kept under.
-    fn key(&self) -> Key;
+    /// The key of the record in its table.
+    fn key(&self) -> Key<Self>;
 
-    /// How many bytes of the store it takes when it has grown up, about. Nothing for what does not
-    /// grow.
-    fn room(&self) -> usize {
+    /// The length in bytes that its value is padded to, so that it can grow in place. The default
+    /// is no padding.
+    fn reserved_len(&self) -> usize {
         0
     }
 
-    /// Adds the index entries that lead to it.
-    fn index(&self, _entries: &mut Entries) {}
+    /// Adds the index entries that lead to the record.
+    fn index(&self, _entries: &mut Entries<Self>) {}
+}
+
+impl<R: Record> Prefix<R> {
+    /// The keys of all records of that type, in any environment.
+    pub fn of_all() -> Self {
+        TableOf::new(R::TABLE).all()
+    }
 }
 
 /// The index entries that lead to one record.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Entries(Vec<(Table, Key)>);
+#[derive(Debug, PartialEq, Eq)]
+pub struct Entries<R>(Vec<Key<R>>);
 
-impl Entries {
-    /// Adds one entry.
-    pub fn add(&mut self, index: Table, key: Key) {
-        self.0.push((index, key));
-    }
-
-    /// Those that lead to `record`.
-    pub fn of<R: Record>(record: &R) -> Self {
-        let mut entries = Self::default();
+impl<R: Record> Entries<R> {
+    /// The entries of `record`.
+    pub fn of(record: &R) -> Self {
+        let mut entries = Self(Vec::new());
         record.index(&mut entries);
         entries
     }
 
-    /// Whether one of them is `entry`.
-    pub(crate) fn contains(&self, (index, key): &(Table, &Key)) -> bool {
-        self.has(*index, key.as_bytes())
+    /// Adds an entry.
+    pub fn add(&mut self, key: Key<R>) {
+        self.0.push(key);
+    }
+
+    /// The keys of the entries.
+    pub fn iter(&self) -> impl Iterator<Item = &Key<R>> {
+        self.0.iter()
+    }
+
+    /// Whether one of the entries has this key.
+    pub(crate) fn contains(&self, key: &Key<R>) -> bool {
+        self.0.contains(key)
     }
 
     fn has(&self, index: Table, key: &[u8]) -> bool {
-        self.iter().any(|(other, entry)| other == index && entry.as_bytes() == key)
-    }
-
-    /// Each index and the key in it.
-    pub fn iter(&self) -> impl Iterator<Item = (Table, &Key)> {
-        self.0.iter().map(|(index, key)| (*index, key))
+        self.iter().any(|entry| entry.table() == index && entry.as_bytes() == key)
     }
 }
 
@@ -142,7 +150,7 @@ impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
 
 pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
     let json = serde_json::to_vec(record).map_err(|source| corrupt(R::TABLE, source))?;
-    Ok(encoding::encode_with_room(&json, record.room()))
+    Ok(encoding::encode_padded(&json, record.reserved_len()))
 }
 
 // The record of an entry in its own table. One that says of itself that it lies elsewhere is not

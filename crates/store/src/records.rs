@@ -6,12 +6,12 @@ use std::slice;
 use domain::page::{Page, PageRequest};
 
 use crate::pages::{self, List};
-use crate::record::{self, Batches, Entries, Record, Row, corrupt, dangling};
+use crate::record::{self, Batches, Entries, Record, Row, corrupt};
 use crate::{
-    Decision, Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Store, Table, Transaction,
+    Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store, Transaction, Visit,
 };
 
-/// Shows `body` one fixed view of `store`, and returns what it makes of it.
+/// Runs `body` on a snapshot of `store`, and returns its result.
 pub fn read<T, E: From<Error>>(
     store: &dyn Store,
     mut body: impl FnMut(&dyn Snapshot) -> Result<T, E>,
@@ -24,7 +24,7 @@ pub fn read<T, E: From<Error>>(
     outcome.unwrap_or_else(|| Err(not_run().into()))
 }
 
-/// Runs `body` in a transaction on `store`. Its changes are made unless it returns an error.
+/// Runs `body` in a transaction on `store`, and commits the changes unless `body` fails.
 pub fn write<T, E: From<Error>>(
     store: &dyn Store,
     mut body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
@@ -44,101 +44,94 @@ const AT_A_TIME: usize = 128;
 
 /// Reading records: implemented for every [`Snapshot`] and every [`Transaction`].
 pub trait ReadRecords: Snapshot {
-    /// The record under `key`. Returns `None` if there is none.
-    fn find<R: Record>(&self, key: &Key) -> Result<Option<R>> {
+    /// The record that the entry under `key` is or leads to. Returns `None` if there is no entry.
+    fn find<R: Record>(&self, key: &Key<R>) -> Result<Option<R>> {
+        if key.table() != R::TABLE {
+            return Ok(self.find_many(slice::from_ref(key))?.pop().flatten());
+        }
         let mut record = None;
-        let key = key.as_bytes();
-        self.get(R::TABLE, key, &mut |bytes| record = Some(record::decode(key, bytes)))?;
+        let bytes = key.as_bytes();
+        self.get(R::TABLE, bytes, &mut |value| record = Some(record::decode(bytes, value)))?;
         record.transpose()
     }
 
-    /// The records under `keys`, in the order of `keys`.
-    fn find_many<R: Record>(&self, keys: &[Key]) -> Result<Vec<Option<R>>> {
-        let keys: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
-        record::find_many(self, &keys)
-    }
-
-    /// The record to which the entry of `index` under `key` leads. Returns `None` if there is no
-    /// entry.
-    fn find_by<R: Record>(&self, index: Table, key: &Key) -> Result<Option<R>> {
-        Ok(self.find_many_by(index, slice::from_ref(key))?.pop().flatten())
-    }
-
-    /// The records to which the entries of `index` under `keys` lead, in the order of `keys`.
-    fn find_many_by<R: Record>(&self, index: Table, keys: &[Key]) -> Result<Vec<Option<R>>> {
+    /// The records that the entries under `keys` are or lead to, in the order of `keys`. All of
+    /// `keys` belong to one table.
+    fn find_many<R: Record>(&self, keys: &[Key<R>]) -> Result<Vec<Option<R>>> {
+        let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
         let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
         let mut rows = Vec::new();
         let mut found = Vec::with_capacity(keys.len());
-        let mut rest = keys.iter();
-        self.get_many(index, &bytes, &mut |target| {
-            let entry = rest.next().zip(target);
+        let mut rest = bytes.iter();
+        self.get_many(table, &bytes, &mut |value| {
+            let entry = rest.next().zip(value);
             found.push(entry.is_some());
-            rows.extend(entry.map(|(key, target)| Row::new(key.as_bytes(), target)));
+            rows.extend(entry.map(|(key, value)| Row::new(key, value)));
         })?;
-        let mut records = record::follow(self, index, &rows)?.into_iter();
+        let mut records = record::follow(self, table, &rows)?.into_iter();
         Ok(found.into_iter().map(|found| found.then(|| records.next()).flatten()).collect())
     }
 
-    /// The records under `keys`, which entries of `index` name, in the order of `keys`.
-    fn targets<R: Record>(&self, index: Table, keys: &[Key]) -> Result<Vec<R>> {
-        let records = self.find_many(keys)?.into_iter();
-        records.map(|record| record.ok_or_else(|| dangling(index))).collect()
+    /// Whether there is an entry under `key`.
+    fn contains<R>(&self, key: &Key<R>) -> Result<bool> {
+        self.get_bytes(key, &mut |_| {})
     }
 
-    /// Whether there is an entry under `key`.
-    fn contains(&self, table: Table, key: &Key) -> Result<bool> {
-        self.get(table, key.as_bytes(), &mut |_| {})
+    /// Calls `visit` with the value under `key`, and returns whether there is one.
+    fn get_bytes<R>(&self, key: &Key<R>, visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.get(key.table(), key.as_bytes(), visit)
+    }
+
+    /// Calls `visit` with the first `limit` entries within `range`, in `order`, until `visit`
+    /// breaks.
+    fn scan_bytes<R>(
+        &self,
+        range: &Range<R>,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.scan(range.table(), range.bytes(), order, limit, visit)
     }
 
     /// The number of entries with `prefix`, at most `limit`.
-    fn count(&self, table: Table, prefix: &Prefix, limit: Option<usize>) -> Result<usize> {
+    fn count<R>(&self, prefix: &Prefix<R>, limit: Option<usize>) -> Result<usize> {
         let mut count = 0;
-        self.scan(table, &prefix.range(), Order::Ascending, limit, &mut |_, _| {
+        self.scan_bytes(&prefix.range(), Order::Ascending, limit, &mut |_, _| {
             count += 1;
             ControlFlow::Continue(())
         })?;
         Ok(count)
     }
 
-    /// The records whose entries in `table` have `prefix`. The table is the records' own, or one of
-    /// their indexes.
-    fn all<R: Record>(&self, table: Table, prefix: &Prefix) -> Result<Vec<R>> {
+    /// The records of the entries with `prefix`, in the order of their keys.
+    fn all<R: Record>(&self, prefix: &Prefix<R>) -> Result<Vec<R>> {
         let mut records = Vec::new();
-        self.each(table, &prefix.range(), Order::Ascending, |_, record| {
+        self.each(&prefix.range(), Order::Ascending, |record| {
             records.push(record);
             ControlFlow::Continue(())
         })?;
         Ok(records)
     }
 
-    /// The records of the first `limit` entries of `table` within `range`, in `order`.
-    fn first<R: Record>(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<R>> {
-        let rows = Batches::new(self, table, range.clone(), order).next(limit)?;
-        record::follow(self, table, &rows.unwrap_or_default())
+    /// The records of the first `limit` entries within `range`, in `order`.
+    fn first<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
+        let rows = Batches::new(self, range.table(), range.bytes().clone(), order).next(limit)?;
+        record::follow(self, range.table(), &rows.unwrap_or_default())
     }
 
-    /// Calls `visit` with the records whose entries in `table` are within `range`, in `order`,
-    /// until it breaks. Each comes with the key of its entry.
+    /// Calls `visit` with the records of the entries within `range`, in `order`, until it breaks.
     fn each<R: Record>(
         &self,
-        table: Table,
-        range: &KeyRange,
+        range: &Range<R>,
         order: Order,
-        mut visit: impl FnMut(&[u8], R) -> ControlFlow<()>,
+        mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, table, range.clone(), order);
+        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
-            let records = record::follow(self, table, &rows)?;
-            for (row, record) in rows.iter().zip(records) {
-                if visit(&row.key, record).is_break() {
-                    return Ok(());
-                }
+            let mut records = record::follow(self, range.table(), &rows)?.into_iter();
+            if records.try_for_each(&mut visit).is_break() {
+                return Ok(());
             }
         }
         Ok(())
@@ -157,9 +150,9 @@ pub trait WriteRecords: Transaction {
     /// Stores a record whose key is free, with its index entries.
     fn insert<R: Record>(&mut self, record: &R) -> Result<()> {
         let key = record.key();
-        self.put(R::TABLE, key.as_bytes(), &record::encode(record)?)?;
-        for (index, entry) in Entries::of(record).iter() {
-            self.put(index, entry.as_bytes(), key.as_bytes())?;
+        self.put_bytes(&key, &record::encode(record)?)?;
+        for entry in Entries::of(record).iter() {
+            self.put_bytes(entry, key.as_bytes())?;
         }
         Ok(())
     }
@@ -177,23 +170,33 @@ pub trait WriteRecords: Transaction {
         if old.key() != key {
             return Err(corrupt(R::TABLE, "a record keeps its key"));
         }
-        self.put(R::TABLE, key.as_bytes(), &record::encode(new)?)?;
+        self.put_bytes(&key, &record::encode(new)?)?;
         let (before, after) = (Entries::of(old), Entries::of(new));
-        for (index, entry) in before.iter().filter(|entry| !after.contains(entry)) {
-            self.delete(index, entry.as_bytes())?;
+        for entry in before.iter().filter(|entry| !after.contains(entry)) {
+            self.delete_key(entry)?;
         }
-        for (index, entry) in after.iter().filter(|entry| !before.contains(entry)) {
-            self.put(index, entry.as_bytes(), key.as_bytes())?;
+        for entry in after.iter().filter(|entry| !before.contains(entry)) {
+            self.put_bytes(entry, key.as_bytes())?;
         }
         Ok(())
     }
 
     /// Removes a record and its index entries.
     fn remove<R: Record>(&mut self, record: &R) -> Result<()> {
-        for (index, entry) in Entries::of(record).iter() {
-            self.delete(index, entry.as_bytes())?;
+        for entry in Entries::of(record).iter() {
+            self.delete_key(entry)?;
         }
-        self.delete(R::TABLE, record.key().as_bytes())
+        self.delete_key(&record.key())
+    }
+
+    /// Puts `value` under `key`.
+    fn put_bytes<R>(&mut self, key: &Key<R>, value: &[u8]) -> Result<()> {
+        self.put(key.table(), key.as_bytes(), value)
+    }
+
+    /// Removes the entry under `key`. Index entries that lead to it stay.
+    fn delete_key<R>(&mut self, key: &Key<R>) -> Result<()> {
+        self.delete(key.table(), key.as_bytes())
     }
 }
 

@@ -203,7 +203,7 @@ fn topic_by_time(parts: &Parts) -> Option<Vec<u8>> {
         "key": "topic", "createdAt": time, "updatedAt": time,
     }));
     let list = layout::topic_list(environment(parts), OrderBy::CreatedAt).range();
-    entry(&topic, Table::TopicLists, &list)
+    entry(&topic, list.table(), list.bytes())
 }
 
 fn answer_by_time(parts: &Parts) -> Option<Vec<u8>> {
@@ -220,9 +220,8 @@ fn answer_by_time(parts: &Parts) -> Option<Vec<u8>> {
 fn entry<R: Record>(record: &R, index: Table, range: &store::KeyRange) -> Option<Vec<u8>> {
     use std::ops::RangeBounds;
     let entries = Entries::of(record);
-    let mut keys = entries.iter().filter(|(table, _)| *table == index);
-    keys.find(|(_, key)| range.contains(&key.as_bytes().to_vec()))
-        .map(|(_, key)| key.as_bytes().to_vec())
+    let keys = entries.iter().filter(|key| key.table() == index);
+    keys.map(|key| key.as_bytes().to_vec()).find(|key| range.contains(key))
 }
 
 fn environment(parts: &Parts) -> EnvironmentId {

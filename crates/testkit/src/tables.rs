@@ -2,7 +2,9 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use store::{Decision, KeyRange, Order, ReadRecords, Record, Snapshot, Store, Table, layout};
+use store::{
+    Decision, KeyRange, Order, Prefix, ReadRecords, Record, Snapshot, Store, Table, layout,
+};
 use tidings::Engine;
 
 /// One entry of a table: its key and its value.
@@ -28,16 +30,8 @@ pub fn everything(snapshot: &dyn Snapshot) -> store::Result<Vec<Entry>> {
 
 /// Every record of a kind.
 pub fn records<R: Record>(store: &dyn Store) -> Vec<R> {
-    let mut records = Vec::new();
-    let read = store::read(store, |snapshot| {
-        records.clear();
-        snapshot.each(R::TABLE, &EVERYTHING, Order::Ascending, |_, record| {
-            records.push(record);
-            ControlFlow::Continue(())
-        })
-    });
-    read.expect("the store can be read");
-    records
+    let read = store::read(store, |snapshot| snapshot.all(&Prefix::of_all()));
+    read.expect("the store can be read")
 }
 
 /// Puts `entries` into `store`.

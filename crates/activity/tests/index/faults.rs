@@ -148,12 +148,12 @@ fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
 
 pub(crate) fn entries(snapshot: &dyn Snapshot, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries = Vec::new();
-    let range = layout::activity_generations(environment()).range();
+    let [range, ..] = layout::activity_generations(environment());
     let mut visit = |key: &[u8], value: &[u8]| {
         entries.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     };
-    snapshot.scan(table, &range, Order::Ascending, None, &mut visit).unwrap();
+    snapshot.scan(table, range.bytes(), Order::Ascending, None, &mut visit).unwrap();
     entries
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use domain::notification::{Notification, Ordinal};
-use store::{Order, ReadRecords, Result, Snapshot, Store, Table, WriteRecords, layout};
+use store::{Order, ReadRecords, Result, Snapshot, Store, WriteRecords, layout};
 use testkit::disk::Dice;
 use testkit::interposed::{Interposed, Point};
 use testkit::world::Backend;
@@ -258,11 +258,11 @@ impl Model {
 pub(crate) fn read(snapshot: &dyn Snapshot) -> Records {
     let mut records = Records::new();
     let all = layout::notifications(sample::environment()).range();
-    let mut visit = |_: &[u8], found: Notification| {
+    let mut visit = |found: Notification| {
         records.insert(found.id.ordinal().get(), found);
         ControlFlow::Continue(())
     };
-    snapshot.each(Table::Notifications, &all, Order::Ascending, &mut visit).unwrap();
+    snapshot.each(&all, Order::Ascending, &mut visit).unwrap();
     records
 }
 

@@ -142,3 +142,24 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<Total>(&json).unwrap(), total);
     }
 }
+
+/// One row per list: its number in cursors, which clients keep.
+#[test]
+fn every_list_keeps_its_number() {
+    let environment = crate::sample::id(1);
+    for (kind, number) in [
+        (ListKind::Subscribers, 3),
+        (ListKind::Workflows, 6),
+        (ListKind::Contexts, 10),
+        (ListKind::ChannelEndpoints, 14),
+        (ListKind::ChannelConnections, 16),
+        (ListKind::Topics, 19),
+        (ListKind::Subscriptions, 21),
+        (ListKind::Layouts, 25),
+        (ListKind::Translations, 27),
+        (ListKind::Messages, 38),
+    ] {
+        let ListId([.., there]) = ListId::new(environment, kind);
+        assert_eq!(there, number, "{kind:?}");
+    }
+}

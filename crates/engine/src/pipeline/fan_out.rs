@@ -8,7 +8,7 @@ use domain::notification::{Event, NotificationTopic};
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::trigger::Audience;
-use store::{ReadRecords, Table, layout};
+use store::{ReadRecords, layout};
 
 use crate::Result;
 use crate::resources::{subscribers, topics};
@@ -36,8 +36,7 @@ impl FanOut {
                 fan_out.missing.push(key.clone());
                 continue;
             };
-            let prefix = layout::subscriptions(topic.environment_id, topic.id);
-            let all: Vec<Subscription> = view.all(Table::TopicSubscribers, &prefix)?;
+            let all = view.all(&layout::topic_subscribers(topic.environment_id, topic.id))?;
             for of_one in all.chunk_by(Subscription::is_of_same_subscriber) {
                 let Some(first) = of_one.first() else { continue };
                 if audience.excludes(&first.subscriber_id) {

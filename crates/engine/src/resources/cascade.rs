@@ -1,6 +1,6 @@
 //! Removing what depends on something that is being deleted.
 
-use store::{Order, Prefix, ReadRecords, Record, Table, WriteRecords};
+use store::{Order, Prefix, ReadRecords, Record, WriteRecords};
 
 use crate::Result;
 use crate::idempotency::Step;
@@ -24,13 +24,12 @@ impl<'c, 't> Cascade<'c, 't> {
         Self { tx, left: Self::AT_A_TIME }
     }
 
-    /// Removes the records whose entries in `table` share `prefix`, as long as there is room.
-    pub(crate) fn remove<R: Record>(&mut self, table: Table, prefix: &Prefix) -> Result<()> {
+    /// Removes the records of the entries with `prefix`, as many as are left for this transaction.
+    pub(crate) fn remove<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
         if self.left == 0 {
             return Ok(());
         }
-        let range = prefix.range();
-        let dependents: Vec<R> = self.tx.first(table, &range, Order::Ascending, self.left)?;
+        let dependents = self.tx.first(&prefix.range(), Order::Ascending, self.left)?;
         self.left -= dependents.len();
         dependents.iter().try_for_each(|dependent| Ok(self.tx.remove(dependent)?))
     }

@@ -4,22 +4,31 @@ use std::collections::HashMap;
 
 use domain::channel::ChannelFilter;
 use domain::context::{ContextFilter, ContextSet};
-use domain::ids::{IntegrationId, IntegrationIdentifier};
+use domain::ids::{EnvironmentId, IntegrationId, IntegrationIdentifier, SubscriberId};
 use domain::integration::Integration;
 use domain::page::OrderBy;
-use store::{Prefix, layout};
+use store::Prefix;
 
 use crate::Result;
 use crate::resources::integrations;
 use crate::tx::View;
 
-/// Where the connections or endpoints that a filter lets through are: one list for each integration
-/// that they may belong to.
-pub(crate) fn lists(
+/// A list of the connections or endpoints of an integration, as the layout makes it.
+type ListOf<R> = fn(
+    EnvironmentId,
+    OrderBy,
+    IntegrationId,
+    Option<&SubscriberId>,
+    Option<&ContextSet>,
+) -> Prefix<R>;
+
+/// The lists of the connections or endpoints that match a filter: one for each integration.
+pub(crate) fn lists<R>(
     view: &dyn View,
     filter: &ChannelFilter,
     order_by: OrderBy,
-) -> Result<Vec<Prefix>> {
+    list_of: ListOf<R>,
+) -> Result<Vec<Prefix<R>>> {
     let contexts: Option<&ContextSet> = match &filter.context_keys {
         ContextFilter::Any => None,
         ContextFilter::Exact(contexts) => Some(contexts),
@@ -28,7 +37,7 @@ pub(crate) fn lists(
     integrations.retain(|integration| filter.allows(integration));
     let list = |integration: Integration| {
         let (environment, subscriber) = (view.environment_id(), filter.subscriber_id.as_ref());
-        layout::channel_list(environment, order_by, integration.id, subscriber, contexts)
+        list_of(environment, order_by, integration.id, subscriber, contexts)
     };
     Ok(integrations.into_iter().map(list).collect())
 }

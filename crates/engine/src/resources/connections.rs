@@ -6,8 +6,8 @@ use domain::connection::{
 };
 use domain::convert::IntoChecked;
 use domain::ids::ConnectionIdentifier;
-use domain::page::Page;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use domain::page::{ListKind, Page};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::channels::{self, IntegrationNames};
 use crate::resources::contexts::{self, NamedData};
@@ -107,11 +107,11 @@ impl ChannelConnections<'_> {
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
         let request = query
             .page
-            .check(self.scope.list_id(Table::ChannelConnections), ChannelFilter::ORDERS)?;
+            .check(self.scope.list_id(ListKind::ChannelConnections), ChannelFilter::ORDERS)?;
         self.scope.read(|view| {
-            let lists = channels::lists(view, &query.filter, request.order_by)?;
-            let list = List::new(Table::ConnectionLists, lists);
-            let mut page: Page<ChannelConnection> = view.page(&list, &request)?;
+            let lists =
+                channels::lists(view, &query.filter, request.order_by, layout::connection_list)?;
+            let mut page = view.page(&List::new(lists), &request)?;
             let mut names = IntegrationNames::new(view);
             for connection in &mut page.data {
                 connection.integration_identifier = Some(names.of(connection.integration_id)?);
@@ -178,12 +178,12 @@ fn check_is_free(view: &dyn View, new: &ChannelConnection) -> Result<()> {
     let environment = view.environment_id();
     let conflict = |other| Err(Error::conflict(Entity::ChannelConnection, other));
     let key = layout::connection(environment, &new.identifier);
-    if view.contains(Table::ChannelConnections, &key)? {
+    if view.contains(&key)? {
         return conflict(&new.identifier);
     }
     let (integration, subscriber) = (new.integration_id, new.subscriber_id.as_ref());
     let owner = layout::connection_owner(environment, integration, subscriber, &new.context_keys);
-    match view.find_by::<ChannelConnection>(Table::ConnectionOwners, &owner)? {
+    match view.find(&owner)? {
         Some(other) => conflict(&other.identifier),
         None => Ok(()),
     }

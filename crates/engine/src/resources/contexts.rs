@@ -6,8 +6,8 @@ use domain::context::{
 };
 use domain::convert::IntoChecked;
 use domain::json::Object;
-use domain::page::Page;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use domain::page::{ListKind, Page};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -78,11 +78,11 @@ impl Contexts<'_> {
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ContextQuery) -> Result<Page<Context>> {
         let request =
-            query.page.check(self.scope.list_id(Table::Contexts), ContextQuery::ORDERS)?;
+            query.page.check(self.scope.list_id(ListKind::Contexts), ContextQuery::ORDERS)?;
         let kind = query.kind.as_ref().map(ContextPart::as_str);
         let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
         let shows = |context: &Context| query.shows(context);
-        let list = List::new(Table::ContextLists, [prefix]).of_records(query.is_narrow(), &shows);
+        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 

@@ -7,8 +7,8 @@ use domain::endpoint::{
 };
 use domain::ids::EndpointIdentifier;
 use domain::integration::Integration;
-use domain::page::Page;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use domain::page::{ListKind, Page};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::channels::{self, IntegrationNames};
 use crate::resources::contexts::{self, NamedData};
@@ -59,7 +59,7 @@ impl ChannelEndpoints<'_> {
             let made = || EndpointIdentifier::new(format!("chendp_{}", tx.text(12)));
             let identifier = create.identifier.clone().map_or_else(made, Ok)?;
             let key = layout::endpoint(tx.environment_id(), &identifier);
-            if tx.contains(Table::ChannelEndpoints, &key)? {
+            if tx.contains(&key)? {
                 return Err(Error::conflict(Entity::ChannelEndpoint, identifier));
             }
             check_connection(tx, create, &integration)?;
@@ -101,13 +101,15 @@ impl ChannelEndpoints<'_> {
     ///
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
-        let request =
-            query.page.check(self.scope.list_id(Table::ChannelEndpoints), ChannelFilter::ORDERS)?;
+        let request = query
+            .page
+            .check(self.scope.list_id(ListKind::ChannelEndpoints), ChannelFilter::ORDERS)?;
         let wanted = query.connection_identifier.as_ref();
         let shows = |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
         self.scope.read(|view| {
-            let lists = channels::lists(view, &query.filter, request.order_by)?;
-            let list = List::new(Table::EndpointLists, lists).of_records(wanted.is_some(), &shows);
+            let lists =
+                channels::lists(view, &query.filter, request.order_by, layout::endpoint_list)?;
+            let list = List::new(lists).of_records(wanted.is_some(), &shows);
             let mut page = view.page(&list, &request)?;
             let mut names = IntegrationNames::new(view);
             for endpoint in &mut page.data {

@@ -6,7 +6,7 @@ use domain::convert::IntoChecked;
 use domain::environment::{ApiKey, Environment, EnvironmentCreate, Home};
 use domain::ids::{EnvironmentId, OrganizationId, UserId};
 use sha2::{Digest, Sha256};
-use store::{ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::tx::Draft;
 use crate::{Engine, Entity, Error, Result, Rule, Scope};
@@ -153,7 +153,7 @@ impl<'e> Environments<'e> {
     }
 
     fn all(&self, snapshot: &dyn Snapshot) -> Result<Vec<Environment>> {
-        Ok(snapshot.all(Table::Environments, &layout::environments(self.organization))?)
+        Ok(snapshot.all(&layout::environments(self.organization))?)
     }
 
     fn shown(&self, environment: Environment) -> Environment {

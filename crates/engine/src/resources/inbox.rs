@@ -2,9 +2,9 @@
 
 use domain::ids::{MessageId, SubscriberId};
 use domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
-use domain::page::Page;
+use domain::page::{ListKind, Page};
 use domain::vocabulary::Channel;
-use store::{ReadRecords, Table, layout};
+use store::{ReadRecords, layout};
 
 use crate::resources::messages::{self, Messages};
 use crate::resources::subscribers;
@@ -47,7 +47,7 @@ impl Inbox<'_> {
     /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
         let query = query.clone().channel(Channel::InApp);
-        let list = self.scope.list_id(Table::Messages);
+        let list = self.scope.list_id(ListKind::Messages);
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             messages::page(view, list, &subscriber, &query)
@@ -62,9 +62,10 @@ impl Inbox<'_> {
     pub fn counts(&self) -> Result<InboxCounts> {
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
-            let prefix = layout::messages(view.environment_id(), subscriber.id);
-            let count = |table| view.count(table, &prefix, None);
-            Ok(InboxCounts::new(count(Table::UnseenMessages)?, count(Table::UnreadMessages)?))
+            let environment = view.environment_id();
+            let unseen = view.count(&layout::unseen_messages(environment, subscriber.id), None)?;
+            let unread = view.count(&layout::unread_messages(environment, subscriber.id), None)?;
+            Ok(InboxCounts::new(unseen, unread))
         })
     }
 

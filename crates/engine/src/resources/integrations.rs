@@ -1,8 +1,6 @@
 //! Operations on integrations.
 
-use domain::connection::ChannelConnection;
 use domain::convert::IntoChecked;
-use domain::endpoint::ChannelEndpoint;
 use domain::error::Reason;
 use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
 use domain::integration::{
@@ -10,7 +8,7 @@ use domain::integration::{
 };
 use domain::page::OrderBy;
 use domain::vocabulary::Channel;
-use store::{ReadRecords, Table, WriteRecords, layout};
+use store::{ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::tx::{Tx, View};
@@ -241,7 +239,7 @@ fn changed(
 /// Every integration of an environment that is not deleted, oldest first.
 pub(crate) fn all(view: &dyn View) -> Result<Vec<Integration>> {
     let prefix = layout::integrations(view.environment_id());
-    let mut integrations: Vec<Integration> = view.all(Table::Integrations, &prefix)?;
+    let mut integrations = view.all(&prefix)?;
     integrations.retain(|integration| !integration.is_deleted());
     Ok(integrations)
 }
@@ -265,7 +263,7 @@ fn find_by_identifier(
     identifier: &IntegrationIdentifier,
 ) -> Result<Option<Integration>> {
     let key = layout::integration_identifier(view.environment_id(), identifier);
-    Ok(view.find_by(Table::IntegrationIdentifiers, &key)?)
+    Ok(view.find(&key)?)
 }
 
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
@@ -275,9 +273,9 @@ pub(crate) fn remove_dependents(
     subscriber: Option<&SubscriberId>,
 ) -> Result<()> {
     let (environment, order) = (integration.environment_id, OrderBy::Id);
-    let list = layout::channel_list(environment, order, integration.id, subscriber, None);
-    cascade.remove::<ChannelConnection>(Table::ConnectionLists, &list)?;
-    cascade.remove::<ChannelEndpoint>(Table::EndpointLists, &list)
+    let id = integration.id;
+    cascade.remove(&layout::connection_list(environment, order, id, subscriber, None))?;
+    cascade.remove(&layout::endpoint_list(environment, order, id, subscriber, None))
 }
 
 fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integration>> {
@@ -289,7 +287,7 @@ fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integration>> {
 fn claim_identifier(view: &dyn View, integration: &Integration) -> Result<()> {
     let identifier = &integration.identifier;
     let key = layout::integration_identifier(integration.environment_id, identifier);
-    if view.contains(Table::IntegrationIdentifiers, &key)? {
+    if view.contains(&key)? {
         return Err(Error::conflict(Entity::Integration, identifier));
     }
     Ok(())

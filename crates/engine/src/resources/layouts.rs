@@ -2,9 +2,9 @@
 
 use domain::ids::LayoutIdentifier;
 use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
-use domain::page::Page;
+use domain::page::{ListKind, Page};
 use domain::translation::Resource;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::resources::translations;
@@ -66,10 +66,11 @@ impl Layouts<'_> {
     ///
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &LayoutQuery) -> Result<Page<Layout>> {
-        let request = query.page.check(self.scope.list_id(Table::Layouts), LayoutQuery::ORDERS)?;
+        let request =
+            query.page.check(self.scope.list_id(ListKind::Layouts), LayoutQuery::ORDERS)?;
         let prefix = layout::layout_ids(self.scope.environment_id());
         let shows = |layout: &Layout| query.shows(layout);
-        let list = List::new(Table::LayoutIds, [prefix]).of_records(query.is_narrow(), &shows);
+        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
@@ -110,7 +111,7 @@ pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Layout>> {
     }
     let Ok(id) = name.parse() else { return Ok(None) };
     let key = layout::layout_id(view.environment_id(), id);
-    Ok(view.find_by(Table::LayoutIds, &key)?)
+    Ok(view.find(&key)?)
 }
 
 fn find_by_identifier(view: &dyn View, identifier: &LayoutIdentifier) -> Result<Option<Layout>> {

@@ -4,13 +4,13 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use domain::convert::IntoChecked;
-use domain::ids::{MessageId, SubscriberId, WorkflowId};
+use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId, SubscriberId, WorkflowId};
 use domain::message::{MarkAs, MarkMessages, Message, MessageQuery};
-use domain::page::{ListId, Page};
+use domain::page::{ListId, ListKind, Page};
 use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, Prefix, ReadRecords, WriteRecords, layout};
 
 use crate::resources::{subscribers, workflows};
 use crate::tx::View;
@@ -59,7 +59,7 @@ impl Messages<'_> {
     }
 
     fn listed(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
-        let list = self.scope.list_id(Table::Messages);
+        let list = self.scope.list_id(ListKind::Messages);
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, subscriber)?;
             let mut page = page(view, list, &subscriber, query)?;
@@ -187,28 +187,31 @@ pub(crate) fn page(
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
     let request = query.page.check(list, MessageQuery::ORDERS)?;
-    let prefix = layout::messages(view.environment_id(), subscriber.id);
-    let (table, rest) = source(query);
+    let (prefix, rest) = source(view.environment_id(), subscriber.id, query);
     let shows = |message: &Message| rest.shows(message);
-    let list = List::new(table, [prefix]).of_records(rest.is_narrow(), &shows);
+    let list = List::new([prefix]).of_records(rest.is_narrow(), &shows);
     Ok(view.page(&list, &request)?)
 }
 
-// The table that knows most of what the query asks for, and the rest of the query.
-fn source(query: &MessageQuery) -> (Table, MessageQuery) {
+// The narrowest list that has all messages of the query, and the rest of the query.
+fn source(
+    environment: EnvironmentId,
+    subscriber: InternalSubscriberId,
+    query: &MessageQuery,
+) -> (Prefix<Message>, MessageQuery) {
     let mut rest = query.clone();
-    let table = match (query.channel, query.read, query.seen) {
+    let list = match (query.channel, query.read, query.seen) {
         (Some(Channel::InApp), Some(false), _) => {
             rest.read = None;
-            Table::UnreadMessages
+            layout::unread_messages(environment, subscriber)
         }
         (Some(Channel::InApp), _, Some(false)) => {
             rest.seen = None;
-            Table::UnseenMessages
+            layout::unseen_messages(environment, subscriber)
         }
-        (Some(Channel::InApp), _, _) => Table::InboxMessages,
-        (Some(_) | None, _, _) => return (Table::Messages, rest),
+        (Some(Channel::InApp), _, _) => layout::inbox_messages(environment, subscriber),
+        (Some(_) | None, _, _) => return (layout::messages(environment, subscriber), rest),
     };
     rest.channel = None;
-    (table, rest)
+    (list, rest)
 }

@@ -8,13 +8,11 @@ use activity::{Check, Filter, Term};
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
-use domain::notification::{Notification, NotificationPage, NotificationQuery, Ordinal};
-use domain::subscriber::Subscriber;
+use domain::notification::{Notification, NotificationPage, NotificationQuery};
 use domain::time::Timestamp;
 use domain::topic::fold;
-use domain::workflow::Workflow;
 use serde_json::json;
-use store::{Key, Order, ReadRecords, Table, layout};
+use store::{Order, ReadRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::workflows;
@@ -88,9 +86,8 @@ impl Notifications<'_> {
             let (filter, environment) = (filter(view, query)?, view.environment_id());
             let index = self.scope.engine.activity();
             let found = index.find(view, environment, &filter, skip, limit + 1)?;
-            let key = |ordinal: &Ordinal| layout::notification(environment, *ordinal);
-            let keys: Vec<Key> = found.iter().take(limit).map(key).collect();
-            let mut data = view.targets(Table::ActivitySegments, &keys)?;
+            let shown = found.get(..limit).unwrap_or(&found);
+            let mut data = index.notifications(view, environment, shown)?;
             fill_in(view, &mut data)?;
             let has_more = found.len() > limit;
             Ok(NotificationPage::new(data, has_more, limit, query.page))
@@ -229,20 +226,20 @@ fn named_subscribers(
     let environment = view.environment_id();
     let mut found = BTreeSet::new();
     for id in &query.subscriber_ids {
-        let subscriber = view.find::<Subscriber>(&layout::subscriber(environment, id))?;
+        let subscriber = view.find(&layout::subscriber(environment, id))?;
         found.extend(subscriber.map(|subscriber| subscriber.id));
     }
     for email in &query.emails {
         let prefix = layout::subscriber_emails(environment, email);
-        let subscribers = view.all::<Subscriber>(Table::SubscriberEmails, &prefix)?;
+        let subscribers = view.all(&prefix)?;
         found.extend(subscribers.iter().map(|subscriber| subscriber.id));
     }
     if let Some(search) = query.searched() {
         let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
-        let called = called.map(|key| view.find::<Subscriber>(&key)).ok().transpose()?;
+        let called = called.map(|key| view.find(&key)).ok().transpose()?;
         found.extend(called.flatten().map(|subscriber| subscriber.id));
-        let (search, everybody) = (fold(search), layout::emails(environment).range());
-        view.scan(Table::SubscriberEmails, &everybody, Order::Ascending, None, &mut |key, _| {
+        let (search, all) = (fold(search), layout::emails(environment).range());
+        view.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
             let entry = layout::subscriber_of_email(key);
             let has = |(email, id)| fold(email).contains(&search).then_some(id);
             found.extend(entry.and_then(has));
@@ -269,12 +266,11 @@ fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
     let environment = view.environment_id();
     let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();
-    let found = view.find_many_by::<Subscriber>(Table::SubscriberIds, &keys)?;
+    let found = view.find_many(&keys)?;
     let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
     let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
-    let workflows: HashMap<_, _> =
-        ids.into_iter().zip(view.find_many::<Workflow>(&keys)?).collect();
+    let workflows: HashMap<_, _> = ids.into_iter().zip(view.find_many(&keys)?).collect();
     for notification in notifications {
         let subscriber = subscribers.get(&notification.subscriber_id);
         notification.subscriber = subscriber.and_then(Option::as_ref).map(Into::into);

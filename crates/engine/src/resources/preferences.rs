@@ -11,7 +11,7 @@ use domain::preference::{
     WorkflowPreference,
 };
 use domain::workflow::Workflow;
-use store::{ReadRecords, Table, WriteRecords, layout};
+use store::{ReadRecords, WriteRecords, layout};
 
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, workflows};
@@ -207,7 +207,7 @@ impl Said {
     ) -> Result<Self> {
         let prefix = layout::preferences_for(view.environment_id(), subscriber, contexts);
         let mut said = Self::default();
-        for preference in view.all::<SubscriberPreference>(Table::Preferences, &prefix)? {
+        for preference in view.all(&prefix)? {
             match preference.scope {
                 PreferenceScope::Global { .. } => said.global = Some(preference),
                 PreferenceScope::Workflow { workflow_id } => {

@@ -2,14 +2,11 @@
 
 use domain::convert::IntoChecked;
 use domain::ids::SubscriberId;
-use domain::message::Message;
-use domain::page::Page;
-use domain::preference::SubscriberPreference;
+use domain::page::{ListKind, Page};
 use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
-use domain::subscription::Subscription;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::resources::integrations;
@@ -51,7 +48,7 @@ impl Subscribers<'_> {
             create.profile.check()?;
             tx.limits().check_profile(&create.profile)?;
             let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
-            if tx.contains(Table::Subscribers, &key)? {
+            if tx.contains(&key)? {
                 return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
             }
             insert(tx, create)
@@ -97,15 +94,15 @@ impl Subscribers<'_> {
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
         let request =
-            query.page.check(self.scope.list_id(Table::Subscribers), SubscriberQuery::ORDERS)?;
+            query.page.check(self.scope.list_id(ListKind::Subscribers), SubscriberQuery::ORDERS)?;
         let environment = self.scope.environment_id();
-        // Both tables sort by id behind what the subscribers have in common.
-        let (table, prefix) = match &query.email {
-            Some(email) => (Table::SubscriberEmails, layout::subscriber_emails(environment, email)),
-            None => (Table::SubscriberIds, layout::subscriber_ids(environment)),
+        // Both sort by id.
+        let prefix = match &query.email {
+            Some(email) => layout::subscriber_emails(environment, email),
+            None => layout::subscriber_ids(environment),
         };
         let shows = |subscriber: &Subscriber| query.shows(subscriber);
-        let list = List::new(table, [prefix]).of_records(query.is_narrow(), &shows);
+        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
@@ -152,11 +149,11 @@ impl Subscribers<'_> {
             let integrations = integrations::all(tx)?;
             let mut cascade = Cascade::new(tx);
             let messages = layout::messages(environment, subscriber.id);
-            cascade.remove::<Message>(Table::Messages, &messages)?;
+            cascade.remove(&messages)?;
             let preferences = layout::preferences(environment, subscriber.id);
-            cascade.remove::<SubscriberPreference>(Table::Preferences, &preferences)?;
+            cascade.remove(&preferences)?;
             let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
-            cascade.remove::<Subscription>(Table::SubscriberSubscriptions, &subscriptions)?;
+            cascade.remove(&subscriptions)?;
             for integration in integrations {
                 integrations::remove_dependents(&mut cascade, &integration, Some(id))?;
             }

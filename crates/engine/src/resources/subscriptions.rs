@@ -3,7 +3,7 @@
 use domain::context::{ContextSet, NamedContext};
 use domain::convert::IntoChecked;
 use domain::ids::{SubscriptionIdentifier, TopicKey};
-use domain::page::Page;
+use domain::page::{ListKind, Page};
 use domain::patch::Patch;
 use domain::subscriber::Subscriber;
 use domain::subscription::{
@@ -12,7 +12,7 @@ use domain::subscription::{
 };
 use domain::topic::{Topic, TopicCreate};
 use domain::workflow::Workflow;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, topics, workflows};
@@ -135,7 +135,7 @@ impl Topics<'_> {
     }
 
     fn listed(&self, topic: &TopicKey, query: &SubscriptionQuery) -> Result<Page<Subscription>> {
-        let list_id = self.scope.list_id(Table::Subscriptions);
+        let list_id = self.scope.list_id(ListKind::Subscriptions);
         let request = query.page.check(list_id, SubscriptionQuery::ORDERS)?;
         let shows = |one: &Subscription| query.context_keys.shows(&one.context_keys);
         self.scope.read(|view| {
@@ -195,13 +195,12 @@ fn listed(
 ) -> Result<List<'static, Subscription>> {
     let environment = topic.environment_id;
     let Some(subscriber) = &query.subscriber_id else {
-        let prefix = layout::subscriptions(environment, topic.id);
-        return Ok(List::new(Table::SubscriptionIds, [prefix]));
+        return Ok(List::new([layout::subscription_ids(environment, topic.id)]));
     };
     let subscriber = subscribers::find(view, subscriber)?;
     let prefix =
         subscriber.map(|subscriber| layout::topic_subscriber(environment, topic.id, subscriber.id));
-    Ok(List::new(Table::TopicSubscribers, prefix))
+    Ok(List::new(prefix))
 }
 
 // The subscriptions that an item takes out of the topic.
@@ -253,7 +252,7 @@ fn tagged(view: &dyn View, words: &[WorkflowWord]) -> Result<Vec<Workflow>> {
         return Ok(Vec::new());
     }
     let prefix = layout::workflows(view.environment_id());
-    let mut workflows: Vec<Workflow> = view.all(Table::Workflows, &prefix)?;
+    let mut workflows = view.all(&prefix)?;
     workflows.retain(|workflow| !workflow.tags.is_empty());
     Ok(workflows)
 }
@@ -272,7 +271,7 @@ fn of_subscriber(
     subscriber: &Subscriber,
 ) -> Result<Vec<Subscription>> {
     let prefix = layout::topic_subscriber(topic.environment_id, topic.id, subscriber.id);
-    Ok(view.all(Table::TopicSubscribers, &prefix)?)
+    Ok(view.all(&prefix)?)
 }
 
 // An identifier that looks like an id is an identifier first.
@@ -286,7 +285,7 @@ fn find(
     match (found, identifier.as_str().parse()) {
         (None, Ok(id)) => {
             let key = layout::subscription_id(environment, topic.id, id);
-            Ok(view.find_by(Table::SubscriptionIds, &key)?)
+            Ok(view.find(&key)?)
         }
         (found, _) => Ok(found),
     }
@@ -331,14 +330,14 @@ impl Entry {
         let identifier = item.identifier.clone().map_or_else(made, Ok)?;
         if let Some(topic) = &self.found {
             let key = layout::subscription(topic.environment_id, topic.id, &identifier);
-            match tx.find::<Subscription>(&key)? {
+            match tx.find(&key)? {
                 Some(there) if there.is_of(&subscriber, &self.keys) => return Ok(Ok(there)),
                 Some(_) => return Ok(Err(SubscriptionError::identifier_taken(id, &identifier))),
                 None => {}
             }
             let prefix = layout::topic_subscriber(topic.environment_id, topic.id, subscriber.id);
             let max = Subscription::MAX_OF_SUBSCRIBER;
-            if tx.count(Table::TopicSubscribers, &prefix, Some(max))? == max {
+            if tx.count(&prefix, Some(max))? == max {
                 return Ok(Err(SubscriptionError::limit_exceeded(id)));
             }
         }

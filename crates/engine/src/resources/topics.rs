@@ -2,10 +2,9 @@
 
 use domain::convert::IntoChecked;
 use domain::ids::TopicKey;
-use domain::page::Page;
-use domain::subscription::Subscription;
+use domain::page::{ListKind, Page};
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::tx::{Tx, View};
@@ -101,14 +100,14 @@ impl Topics<'_> {
     ///
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &TopicQuery) -> Result<Page<Topic>> {
-        let request = query.page.check(self.scope.list_id(Table::Topics), TopicQuery::ORDERS)?;
+        let request = query.page.check(self.scope.list_id(ListKind::Topics), TopicQuery::ORDERS)?;
         let prefix = layout::topic_list(self.scope.environment_id(), request.order_by);
         let search = query.search();
         let finds = |text: &[u8]| {
             let topic = layout::folded_topic(text);
             search.as_ref().zip(topic).is_some_and(|(search, topic)| search.finds(topic))
         };
-        let list = List::new(Table::TopicLists, [prefix]).of_texts(search.is_some(), &finds);
+        let list = List::new([prefix]).of_texts(search.is_some(), &finds);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
@@ -144,7 +143,7 @@ impl Topics<'_> {
             let topic = get(tx, key)?;
             let mut cascade = Cascade::new(tx);
             let subscriptions = layout::subscriptions(topic.environment_id, topic.id);
-            cascade.remove::<Subscription>(Table::Subscriptions, &subscriptions)?;
+            cascade.remove(&subscriptions)?;
             cascade.then(|tx| Ok(tx.remove(&topic)?))
         })
     }

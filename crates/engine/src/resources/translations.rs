@@ -4,13 +4,13 @@ use domain::contact::Locale;
 use domain::convert::IntoChecked;
 use domain::ids::EnvironmentId;
 use domain::json::Object;
-use domain::page::Page;
+use domain::page::{ListKind, Page};
 use domain::translation::{
     ImportResult, Resource, ResourceType, Translation, TranslationGroup, TranslationImport,
     TranslationQuery, TranslationUpsert,
 };
 use serde_json::Value;
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
@@ -120,11 +120,12 @@ impl Translations<'_> {
     ///
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &TranslationQuery) -> Result<Page<Translation>> {
-        let request =
-            query.page.check(self.scope.list_id(Table::Translations), TranslationQuery::ORDERS)?;
+        let request = query
+            .page
+            .check(self.scope.list_id(ListKind::Translations), TranslationQuery::ORDERS)?;
         let prefix = layout::translation_ids(self.scope.environment_id());
         let shows = |translation: &Translation| query.shows(translation);
-        let list = List::new(Table::TranslationIds, [prefix]).of_records(query.is_narrow(), &shows);
+        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
@@ -154,12 +155,12 @@ impl Translations<'_> {
             let environment = tx.environment_id();
             let resource = known(tx, resource)?;
             let key = layout::translation_group(environment, &resource);
-            let group: Option<TranslationGroup> = tx.find(&key)?;
+            let group = tx.find(&key)?;
             let missing = || Error::not_found(Entity::TranslationGroup, name(&resource));
             let group = group.ok_or_else(missing)?;
             let mut cascade = Cascade::new(tx);
             let translations = layout::translations(environment, &resource);
-            cascade.remove::<Translation>(Table::Translations, &translations)?;
+            cascade.remove(&translations)?;
             // The group goes last, because a deletion that was interrupted goes on from it.
             cascade.then(|tx| {
                 tx.remove(&group)?;
@@ -203,7 +204,7 @@ impl Import {
 /// Creates the group of a resource that is to be translated, unless it is there.
 pub(crate) fn ensure_group(tx: &mut Tx<'_>, resource: Resource) -> Result<()> {
     let key = layout::translation_group(tx.environment_id(), &resource);
-    if tx.contains(Table::TranslationGroups, &key)? {
+    if tx.contains(&key)? {
         return Ok(());
     }
     Ok(tx.insert(&TranslationGroup::new(tx.home(), resource, tx.now()))?)
@@ -215,9 +216,8 @@ pub(crate) fn remove_group(
     environment: EnvironmentId,
     resource: &Resource,
 ) -> Result<()> {
-    let prefix = layout::translations(environment, resource);
-    cascade.remove::<Translation>(Table::Translations, &prefix)?;
-    cascade.remove::<TranslationGroup>(Table::TranslationGroups, &prefix)
+    cascade.remove(&layout::translations(environment, resource))?;
+    cascade.remove(&layout::translation_groups(environment, resource))
 }
 
 fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Value) -> Result<()> {

@@ -3,11 +3,10 @@
 mod declare;
 
 use domain::ids::{WorkflowId, WorkflowIdentifier};
-use domain::page::Page;
-use domain::preference::SubscriberPreference;
+use domain::page::{ListKind, Page};
 use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{List, ReadRecords, Table, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
@@ -56,7 +55,7 @@ impl Workflows<'_> {
             let workflow = Workflow::new(tx.id(), tx.home(), create.clone(), step_ids, tx.now())?;
             let identifier = workflow.identifier();
             let key = layout::workflow_identifier(tx.environment_id(), identifier);
-            if tx.contains(Table::WorkflowIdentifiers, &key)? {
+            if tx.contains(&key)? {
                 return Err(Error::conflict(Entity::Workflow, identifier));
             }
             tx.insert(&workflow)?;
@@ -86,10 +85,10 @@ impl Workflows<'_> {
     /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
         let request =
-            query.page.check(self.scope.list_id(Table::Workflows), WorkflowQuery::ORDERS)?;
+            query.page.check(self.scope.list_id(ListKind::Workflows), WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
         let shows = |workflow: &Workflow| query.shows(workflow);
-        let list = List::new(Table::Workflows, [prefix]).of_records(query.is_narrow(), &shows);
+        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
@@ -147,7 +146,7 @@ pub(crate) fn find_by_identifier(
     identifier: &WorkflowIdentifier,
 ) -> Result<Option<Workflow>> {
     let key = layout::workflow_identifier(view.environment_id(), identifier);
-    Ok(view.find_by(Table::WorkflowIdentifiers, &key)?)
+    Ok(view.find(&key)?)
 }
 
 /// The workflow of that id. Returns `None` if there is none.
@@ -159,7 +158,7 @@ pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Workf
 fn remove(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<Step<(), ()>> {
     let mut cascade = Cascade::new(tx);
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
-    cascade.remove::<SubscriberPreference>(Table::WorkflowPreferences, &preferences)?;
+    cascade.remove(&preferences)?;
     let resource = Resource::workflow(workflow.identifier());
     translations::remove_group(&mut cascade, workflow.environment_id, &resource)?;
     cascade.then(|tx| Ok(tx.remove(workflow)?))

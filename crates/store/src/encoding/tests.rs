@@ -141,7 +141,7 @@ fn an_id_or_a_time_that_is_cut_off_is_refused() {
 #[test]
 fn padding_is_counted_and_stands_at_the_end() {
     let block = bytes(GOLDEN);
-    let padded = encode_with_room(TEXT.as_bytes(), block.len() + 300);
+    let padded = encode_padded(TEXT.as_bytes(), block.len() + 300);
     let expected = [&[3, 42, 1], &block[1..], &[0; 298]].concat();
     assert_eq!(padded, expected);
     assert_eq!(decode(&padded[..4]).unwrap_err().to_string(), "its block is not readable");
@@ -191,7 +191,7 @@ proptest! {
     #[test]
     fn what_has_room_comes_back(json in any_json(), room in 0_usize..70_000) {
         let json = serde_json::to_vec(&json).unwrap();
-        let (value, tight) = (encode_with_room(&json, room), encode(&json));
+        let (value, tight) = (encode_padded(&json, room), encode(&json));
         prop_assert_eq!(decode(&value).unwrap(), json.as_slice());
         let is_padded = value.first() == Some(&PADDED);
         prop_assert_eq!(value.len(), if is_padded { room } else { tight.len() });
@@ -207,7 +207,7 @@ proptest! {
         flips in proptest::collection::vec((any::<Index>(), 0_u8..8), 1..4),
         room in 0_usize..2_000,
     ) {
-        let mut value = encode_with_room(&serde_json::to_vec(&json).unwrap(), room);
+        let mut value = encode_padded(&serde_json::to_vec(&json).unwrap(), room);
         for (place, bit) in flips {
             let place = place.index(value.len());
             value[place] ^= 1 << bit;

@@ -7,7 +7,7 @@ use domain::notification::Notification;
 use domain::time::Timestamp;
 use domain::turn::{self, Dispatch, Refusal, RefusalKind};
 use domain::vocabulary::ProviderId;
-use store::{Order, ReadRecords, Snapshot, Table, WriteRecords, layout};
+use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 
 use super::advance::Run;
 use super::{Delivery, Gathered};
@@ -47,7 +47,7 @@ pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
 }
 
 fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Notification>> {
-    Ok(snapshot.first(Table::Due, &layout::due_until(now), Order::Ascending, limit)?)
+    Ok(snapshot.first(&layout::due_until(now), Order::Ascending, limit)?)
 }
 
 fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> Result<()> {
@@ -55,7 +55,8 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
     let due = before.due_job(now).and_then(|job| Some((job.id, job.status.claim(policy, now)?)));
     let Some((job, claim)) = due else {
         // Passing it over would find it again, and again.
-        let (table, source) = (Table::Due.name(), "an entry leads to nothing that is due".into());
+        let (table, source) =
+            (layout::due_until(now).table().name(), "an entry leads to nothing that is due".into());
         return Err(store::Error::Corrupt { table, source }.into());
     };
     let gathered = Gathered::now(tx, before)?;

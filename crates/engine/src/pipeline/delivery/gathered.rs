@@ -9,7 +9,7 @@ use domain::subscriber::Subscriber;
 use domain::turn::Surroundings;
 use domain::workflow::Workflow;
 use std::borrow::Cow;
-use store::{ReadRecords, Table, layout};
+use store::{ReadRecords, layout};
 
 use crate::Result;
 use crate::resources::{contexts, integrations, workflows};
@@ -36,7 +36,7 @@ impl<'a> Gathered<'a> {
         };
         let (global, specific) = preferences(view, notification)?;
         Ok(Self {
-            subscriber: view.find_by(Table::SubscriberIds, &key)?,
+            subscriber: view.find(&key)?,
             workflow: workflow.map(Cow::Owned),
             contexts: contexts::known(view, &notification.context_keys)?.into(),
             global,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use domain::ids::WorkflowId;
 use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
-use store::{ReadRecords, Table, WriteRecords, layout};
+use store::{ReadRecords, WriteRecords, layout};
 
 use super::{Workflows, find_by_id, find_by_identifier, remove, step_ids, translate};
 use crate::idempotency::Step;
@@ -162,7 +162,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
 fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Workflow>> {
     let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.workflow_id).collect();
     let prefix = layout::workflows(view.environment_id());
-    let mut workflows: Vec<Workflow> = view.all(Table::Workflows, &prefix)?;
+    let mut workflows = view.all(&prefix)?;
     workflows.retain(|one| one.is_declared() && !declared.contains(one.identifier()));
     Ok(workflows)
 }
