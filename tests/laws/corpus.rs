@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use testkit::{facade, filters, history, keys, records, requests, rules};
+use testkit::{facade, filters, history, keys, reads, records, requests, rules};
 
 use crate::seeded;
 
@@ -35,6 +35,11 @@ fn any_filters() {
 #[test]
 fn any_stored_bytes() {
     replay("records", |bytes| records::run(records::decode(bytes)));
+}
+
+#[test]
+fn any_text_as_a_request() {
+    replay("reads", reads::run);
 }
 
 #[test]

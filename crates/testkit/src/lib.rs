@@ -7,6 +7,7 @@
 //! ```text
 //! cargo +nightly fuzz run history     # the stores against a model
 //! cargo +nightly fuzz run facade      # the facade over one store against that over the other
+//! cargo +nightly fuzz run reads       # any text as a request or a query of any kind
 //! cargo +nightly fuzz run requests    # any JSON as the request of any operation
 //! cargo +nightly fuzz run records     # any bytes as what a table holds
 //! cargo +nightly fuzz run rules       # any JSON as a condition, over any data
@@ -31,6 +32,7 @@ pub mod json;
 pub mod keys;
 pub mod kill;
 pub mod model;
+pub mod reads;
 pub mod records;
 pub mod requests;
 pub mod rules;
