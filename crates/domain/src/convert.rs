@@ -115,3 +115,6 @@ macro_rules! secret_conversions {
     };
 }
 pub(crate) use secret_conversions;
+
+#[cfg(test)]
+mod tests;

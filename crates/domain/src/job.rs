@@ -20,6 +20,7 @@ pub use retry::RetryPolicy;
 /// The execution of one step of a workflow, for one notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Job {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -89,6 +90,7 @@ pub enum JobStatus {
 /// The step that a job is, as it was when the event was triggered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct JobStep {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -129,6 +131,7 @@ pub struct JobStep {
 /// An entry in the log of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ExecutionDetail {
     /// What the engine calls it.
     #[serde(rename = "_id")]
@@ -176,6 +179,7 @@ vocabulary! {
 
 vocabulary! {
     /// What happened to a job. The words are stable: they can be searched for.
+    #[non_exhaustive]
     Detail, "detail":
     StepQueued = "step_queued",
     MessageCreated = "message_created",

@@ -155,3 +155,6 @@ macro_rules! context_setter {
     };
 }
 pub(crate) use context_setter;
+
+#[cfg(test)]
+mod tests;
