@@ -97,7 +97,7 @@ fn load(size: u64, stores: &[&Loaded]) -> Vec<(Shape, VecDeque<Ordinal>)> {
         let batch = next(&mut activity, size);
         for notification in batch.iter().flat_map(|triggered| &triggered.notifications) {
             for (shape, newest) in &mut shapes {
-                if shape.shows(notification) {
+                if shape.matches(notification) {
                     newest.push_front(notification.id.ordinal());
                     let page = shape.limit as usize + 1;
                     newest.truncate(usize::try_from(shape.skip()).unwrap() + page);

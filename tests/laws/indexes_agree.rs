@@ -56,7 +56,7 @@ fn check_found(world: &World) {
     queries.extend(middle.map(|time| json!({ "after": time })));
     queries.extend(middle.map(|time| json!({ "before": time, "severity": "none" })));
     for query in queries.into_iter().map(parsed::<NotificationQuery>) {
-        let shown: Vec<_> = all.iter().filter(|found| query.shows(found)).collect();
+        let shown: Vec<_> = all.iter().filter(|found| query.matches(found)).collect();
         let newest: Vec<_> = shown.iter().take(50).map(|found| found.id).collect();
         for scope in &scopes {
             let notifications = scope.notifications();

@@ -33,7 +33,7 @@ fn check(store: impl Store) {
     for shape in Shape::all(&activity, made.last().unwrap().created_at) {
         let expected: Vec<_> = newest_first
             .iter()
-            .filter(|one| shape.shows(one))
+            .filter(|one| shape.matches(one))
             .map(|one| one.id.ordinal())
             .collect();
         matching += usize::from(!expected.is_empty());

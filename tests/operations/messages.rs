@@ -257,14 +257,14 @@ fn a_list_is_walked_page_by_page() {
         let oldest_first = Some(Direction::Ascending);
         let upwards = changed(by_two.clone(), |it| it.order_direction = oldest_first);
         let newest_first = walk(MessageQuery::default().page(by_two.clone()));
-        let narrow = walk(MessageQuery::default().page(by_two).unseen());
+        let filtered = walk(MessageQuery::default().page(by_two).unseen());
         let reversed = walk(MessageQuery::default().page(upwards));
 
         let mut made = made.map(text);
         assert_eq!(reversed, [&made[..2], &made[2..4], &made[4..]]);
         made.reverse();
         assert_eq!(newest_first, [&made[..2], &made[2..4], &made[4..]]);
-        assert_eq!(narrow, newest_first);
+        assert_eq!(filtered, newest_first);
     });
 }
 

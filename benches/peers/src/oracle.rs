@@ -21,7 +21,7 @@ impl Expected {
 
     /// Looks at the next notification.
     pub(crate) fn look_at(&mut self, notification: &Notification) {
-        if self.shape.shows(notification) {
+        if self.shape.matches(notification) {
             self.matches += 1;
             self.newest.push_front(notification.id.ordinal().get());
             self.newest.truncate(self.skip() + self.shape.limit as usize + 1);

@@ -113,7 +113,7 @@ impl Shape {
     }
 
     /// Whether `notification` is one of those asked for.
-    pub fn shows(&self, notification: &Notification) -> bool {
+    pub fn matches(&self, notification: &Notification) -> bool {
         self.groups.iter().all(|group| group.iter().any(|wanted| wanted.is_in(notification)))
             && self.after.is_none_or(|after| notification.created_at >= after)
             && self.before.is_none_or(|before| notification.created_at <= before)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Member, Object, Shape, Shaped, shape};
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ const fn none<T>() -> Option<T> {
     None
 }
 
-vocabulary! {
+wire_enum! {
     /// What a block of an e-mail is.
     EmailBlockType, "type":
     Button = "button",
@@ -71,7 +71,7 @@ pub struct EmailBlockStyles {
 
 shape! { EmailBlockStyles { "textAlign": text_align } }
 
-vocabulary! {
+wire_enum! {
     /// How lines are set.
     TextAlign, "textAlign":
     Center = "center",
@@ -95,7 +95,7 @@ pub struct Cta {
     pub action: Option<CtaAction>,
 }
 
-vocabulary! {
+wire_enum! {
     /// What a click on a message does.
     CtaType, "type":
     Redirect = "redirect",
@@ -127,7 +127,7 @@ pub struct CtaAction {
     pub result: Option<CtaResult>,
 }
 
-vocabulary! {
+wire_enum! {
     /// Whether a message was answered.
     ActionStatus, "status":
     Pending = "pending",
@@ -149,7 +149,7 @@ pub struct CtaButton {
     pub result_content: Option<String>,
 }
 
-vocabulary! {
+wire_enum! {
     /// How a button looks.
     ButtonType, "type":
     Primary = "primary",

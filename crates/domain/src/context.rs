@@ -182,12 +182,12 @@ impl ContextQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 
     /// Whether the query leaves out contexts of its type.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.id.is_some()
     }
 
     /// Whether `context` belongs to the list.
-    pub fn shows(&self, context: &Context) -> bool {
+    pub fn matches(&self, context: &Context) -> bool {
         self.kind.as_ref().is_none_or(|kind| context.key.kind() == kind.as_str())
             && self.id.as_ref().is_none_or(|id| context.key.id() == id.as_str())
     }
@@ -333,7 +333,7 @@ mod tests {
             (json!({ "keys": ["b:2"] }), [false, false, false]),
         ] {
             let Query { keys } = serde_json::from_value(query.clone()).unwrap();
-            assert_eq!([&none, &one, &two].map(|set| keys.shows(set)), shown, "{query}");
+            assert_eq!([&none, &one, &two].map(|set| keys.matches(set)), shown, "{query}");
             assert_eq!(keys.is_any(), shown == [true; 3]);
         }
         let error = serde_json::from_value::<ContextFilter>(json!(["a"])).unwrap_err();
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_query_shows_what_fulfils_all_of_it() {
         let context = context(Object::default());
-        for (query, shows, narrow) in [
+        for (query, matches, filtered) in [
             (json!({}), true, false),
             (json!({ "type": "tenant" }), true, false),
             (json!({ "type": "app" }), false, false),
@@ -353,7 +353,11 @@ mod tests {
             (json!({ "type": "app", "id": "acme" }), false, true),
         ] {
             let query: ContextQuery = serde_json::from_value(query).unwrap();
-            assert_eq!((query.shows(&context), query.is_narrow()), (shows, narrow), "{query:?}");
+            assert_eq!(
+                (query.matches(&context), query.is_filtered()),
+                (matches, filtered),
+                "{query:?}"
+            );
         }
     }
 
@@ -382,7 +386,7 @@ mod tests {
             let (one, other) = (set(&keys), set(&others));
             prop_assert_eq!(one == other, one.canonical() == other.canonical());
             prop_assert_eq!(set(&Vec::from(one.clone())), one.clone());
-            prop_assert_eq!(ContextFilter::Exact(one.clone()).shows(&other), one == other);
+            prop_assert_eq!(ContextFilter::Exact(one.clone()).matches(&other), one == other);
         }
     }
 }

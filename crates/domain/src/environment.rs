@@ -10,7 +10,7 @@ use crate::secret::Secret;
 use crate::setters::setters;
 use crate::slug::{base62, slugify};
 use crate::time::Timestamp;
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 /// A separate set of records, such as those for development and those for production.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub struct Home {
     pub environment_id: EnvironmentId,
 }
 
-vocabulary! {
+wire_enum! {
     /// What an environment is for.
     EnvironmentType, "type":
     Dev = "dev",

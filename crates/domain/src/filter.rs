@@ -1,11 +1,11 @@
 //! Step filters: whether a step runs, or an integration is chosen, given everything that is known.
 //!
-//! The [`Facts`] are gathered beforehand: an evaluation looks nothing up, always ends, never fails,
+//! The [`FilterFacts`] are gathered beforehand: an evaluation looks nothing up, always ends, never fails,
 //! and can be repeated. It makes every comparison, since the report explains the answer.
 //!
 //! ```
 //! use serde_json::json;
-//! use tidings_domain::filter::{Facts, Filter, evaluate};
+//! use tidings_domain::filter::{FilterFacts, Filter, evaluate};
 //! use tidings_domain::json::Object;
 //!
 //! let large = Filter::payload("order.total").larger_than(100);
@@ -13,9 +13,9 @@
 //!
 //! let payload = Object::try_from(json!({ "order": { "total": 120 } }))?;
 //! let subscriber = Object::try_from(json!({ "data": { "plan": "gold" } }))?;
-//! let outcome = evaluate(&[filter], &Facts { subscriber: &subscriber, payload: &payload });
-//! assert!(outcome.holds);
-//! assert_eq!(outcome.checks[0].actual, Some(json!(120)));
+//! let report = evaluate(&[filter], &FilterFacts { subscriber: &subscriber, payload: &payload });
+//! assert!(report.holds);
+//! assert_eq!(report.checks[0].actual, Some(json!(120)));
 //! # Ok::<(), tidings_domain::error::Invalid>(())
 //! ```
 
@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
 use crate::json::{Object, Shape, Shaped, shape};
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 pub use compose::FilterField;
 
@@ -56,7 +56,7 @@ shape! { Filter {
     "isNegated": is_negated, "type": kind, "value": value, "children": children
 } }
 
-vocabulary! {
+wire_enum! {
     /// What an editor shows a group as.
     FilterType, "type":
     Boolean = "BOOLEAN",
@@ -69,7 +69,7 @@ vocabulary! {
     Group = "GROUP",
 }
 
-vocabulary! {
+wire_enum! {
     /// How the children of a group make up its answer.
     Joint, "value":
     And = "AND",
@@ -115,7 +115,7 @@ pub struct FieldFilterPart {
 
 shape! { FieldFilterPart { "field": field, "value": value, "operator": operator, "on": on } }
 
-vocabulary! {
+wire_enum! {
     /// How a fact is compared with the value of a filter.
     ///
     /// | operator | its opposite | holds where the fact |
@@ -150,7 +150,7 @@ vocabulary! {
     In = "IN",
 }
 
-vocabulary! {
+wire_enum! {
     /// Whose facts a comparison is about.
     FilterSource, "on":
     Subscriber = "subscriber",
@@ -159,7 +159,7 @@ vocabulary! {
 
 /// Everything a filter may ask about.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct FilterFacts<'a> {
     /// The subscriber, as templates see it.
     pub subscriber: &'a Object,
     /// What the trigger brought along.
@@ -168,16 +168,16 @@ pub struct Facts<'a> {
 
 /// What came of an evaluation, with every comparison that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct FilterReport {
     /// Whether the filters hold.
     pub holds: bool,
     /// The comparisons, in the order of the filters.
-    pub checks: Vec<Check>,
+    pub checks: Vec<FilterCheck>,
 }
 
 /// One comparison that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct FilterCheck {
     /// Where the fact was looked for.
     pub field: String,
     /// How it was compared.
@@ -237,15 +237,15 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
 /// Evaluates `filters` over `facts`. They hold if one of them does, or if there are none.
 ///
 /// What is past the bounds that [`check`] keeps counts as not holding.
-pub fn evaluate(filters: &[Filter], facts: &Facts<'_>) -> Outcome {
+pub fn evaluate(filters: &[Filter], facts: &FilterFacts<'_>) -> FilterReport {
     let mut evaluation = Evaluation { facts, checks: Vec::new() };
     let holds = join(Joint::Or, filters.iter().map(|group| evaluation.group(group, 1)));
-    Outcome { holds, checks: evaluation.checks }
+    FilterReport { holds, checks: evaluation.checks }
 }
 
 struct Evaluation<'a> {
-    facts: &'a Facts<'a>,
-    checks: Vec<Check>,
+    facts: &'a FilterFacts<'a>,
+    checks: Vec<FilterCheck>,
 }
 
 impl Evaluation<'_> {
@@ -266,7 +266,7 @@ impl Evaluation<'_> {
         }
         let actual = self.facts.find(part.on, &part.field);
         let held = part.operator.holds(actual, &part.value);
-        self.checks.push(Check {
+        self.checks.push(FilterCheck {
             field: part.field.clone(),
             operator: part.operator,
             on: part.on,
@@ -288,7 +288,7 @@ fn join(joint: Joint, verdicts: impl ExactSizeIterator<Item = bool>) -> bool {
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> FilterFacts<'a> {
     fn find(&self, on: FilterSource, field: &str) -> Option<&'a Value> {
         let object = match on {
             FilterSource::Subscriber => self.subscriber,

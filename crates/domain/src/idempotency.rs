@@ -25,13 +25,13 @@ pub struct StoredAnswer {
     pub created_at: Timestamp,
     /// What came of it.
     #[serde(flatten)]
-    pub answer: Answer,
+    pub outcome: CallOutcome,
 }
 
 /// What came of a call, as JSON.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
+pub enum CallOutcome {
     /// It takes several transactions, and the first of them was made.
     Begun,
     /// It was done, and returned this.
@@ -46,7 +46,7 @@ pub enum Replay<'a> {
     /// It is too old to mean anything: the call is made.
     Expired,
     /// It is the same call: this came of it.
-    Same(&'a Answer),
+    Same(&'a CallOutcome),
     /// It is another call: the key is taken.
     Other,
 }
@@ -60,7 +60,7 @@ impl StoredAnswer {
         if self.expires_at() <= now {
             Replay::Expired
         } else if self.call == call {
-            Replay::Same(&self.answer)
+            Replay::Same(&self.outcome)
         } else {
             Replay::Other
         }
@@ -73,12 +73,12 @@ impl StoredAnswer {
 }
 
 // A record that was returned may hold secrets, and here nobody knows where.
-impl fmt::Debug for Answer {
+impl fmt::Debug for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Answer::Begun => "Begun",
-            Answer::Done(_) => "Done(***)",
-            Answer::Refused(_) => "Refused(***)",
+            CallOutcome::Begun => "Begun",
+            CallOutcome::Done(_) => "Done(***)",
+            CallOutcome::Refused(_) => "Refused(***)",
         })
     }
 }

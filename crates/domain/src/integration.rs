@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::Credentials;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
-use crate::filter::{self, Filter};
+use crate::filter::{self, Filter, FilterFacts};
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId, plain,
 };
@@ -322,7 +322,7 @@ pub fn choose<'a>(
     integrations: &[&'a Integration],
     channel: Channel,
     named: Option<&str>,
-    facts: &filter::Facts<'_>,
+    facts: &FilterFacts<'_>,
 ) -> Option<&'a Integration> {
     let sends = |one: &&Integration| one.is_active() && one.channel == channel;
     let candidates = || integrations.iter().copied().filter(sends);

@@ -11,9 +11,9 @@ use crate::ids::{DetailId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
 use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
-use crate::vocabulary::{JobType, ProviderId, vocabulary};
+use crate::vocabulary::{JobType, ProviderId, wire_enum};
 
-pub use attempt::{Answer, Claim};
+pub use attempt::{Claim, SendOutcome};
 pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 
@@ -157,7 +157,7 @@ pub struct ExecutionDetail {
     pub source: ExecutionSource,
 }
 
-vocabulary! {
+wire_enum! {
     /// How good or bad an entry in the log of a job is.
     ExecutionStatus, "status":
     Success = "Success",
@@ -168,7 +168,7 @@ vocabulary! {
     ReadConfirmation = "ReadConfirmation",
 }
 
-vocabulary! {
+wire_enum! {
     /// Where an entry in the log of a job comes from.
     ExecutionSource, "source":
     Credentials = "Credentials",
@@ -177,7 +177,7 @@ vocabulary! {
     Webhook = "Webhook",
 }
 
-vocabulary! {
+wire_enum! {
     /// What happened to a job. The words are stable: they can be searched for.
     #[non_exhaustive]
     Detail, "detail":

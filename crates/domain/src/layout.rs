@@ -147,12 +147,12 @@ impl LayoutQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Whether the query leaves any out.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.is_translation_enabled.is_some()
     }
 
     /// Whether `layout` belongs to the list.
-    pub fn shows(&self, layout: &Layout) -> bool {
+    pub fn matches(&self, layout: &Layout) -> bool {
         self.is_translation_enabled.is_none_or(|enabled| layout.is_translation_enabled == enabled)
     }
 }

@@ -20,7 +20,7 @@ use crate::step::Rendered;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::turn::Address;
-use crate::vocabulary::{Channel, vocabulary};
+use crate::vocabulary::{Channel, wire_enum};
 use crate::workflow::Workflow;
 
 /// A message on one channel.
@@ -139,7 +139,7 @@ struct StageFields {
     last_read_date: Option<Timestamp>,
 }
 
-vocabulary! {
+wire_enum! {
     /// What a reader does to a message.
     MarkAs, "markAs":
     Read = "read",
@@ -386,7 +386,7 @@ impl MessageQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Whether the query leaves any out.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.channel.is_some()
             || self.transaction_id.is_some()
             || self.read.is_some()
@@ -394,7 +394,7 @@ impl MessageQuery {
     }
 
     /// Whether `message` belongs to the list.
-    pub fn shows(&self, message: &Message) -> bool {
+    pub fn matches(&self, message: &Message) -> bool {
         self.channel.is_none_or(|channel| message.channel == channel)
             && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)
             && self.read.is_none_or(|read| message.stage.is_read() == read)

@@ -14,7 +14,7 @@ use crate::error::{Invalid, Reason};
 use crate::ids::EnvironmentId;
 use crate::json::shape;
 use crate::query;
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 /// Which piece of a list is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ shape! { PageQuery {
     "orderDirection": order_direction, "includeCursor": include_cursor as written,
 } }
 
-vocabulary! {
+wire_enum! {
     /// A field that a list can be sorted by. Where two items have the same value, the one that was
     /// created later counts as the larger one.
     OrderBy, "orderBy":
@@ -57,7 +57,7 @@ vocabulary! {
     Key = "key",
 }
 
-vocabulary! {
+wire_enum! {
     /// The direction of a list.
     Direction, "orderDirection":
     Ascending = "ASC",

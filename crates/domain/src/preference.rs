@@ -33,7 +33,7 @@ use crate::json::{Object, shape};
 use crate::patch::Patch;
 use crate::schedule::Schedule;
 use crate::time::Timestamp;
-use crate::vocabulary::{Channel, Severity, vocabulary};
+use crate::vocabulary::{Channel, Severity, wire_enum};
 use crate::workflow::Workflow;
 
 pub use case::{Decision, PreferenceCase};
@@ -176,7 +176,7 @@ pub struct PreferencesQuery {
 
 shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
 
-vocabulary! {
+wire_enum! {
     /// Which workflows are shown.
     Criticality, "criticality":
     Critical = "critical",
@@ -193,7 +193,7 @@ impl Default for Criticality {
 
 impl Criticality {
     /// Whether a workflow is shown.
-    pub fn shows(self, critical: bool) -> bool {
+    pub fn matches(self, critical: bool) -> bool {
         match self {
             Criticality::Critical => critical,
             Criticality::NonCritical => !critical,
@@ -261,7 +261,7 @@ pub struct PreferenceOverride {
     pub layer: Layer,
 }
 
-vocabulary! {
+wire_enum! {
     /// The side that decided about a channel.
     OverrideSource, "source":
     Subscriber = "subscriber",
@@ -380,7 +380,7 @@ pub struct UpdatedPreference {
     pub condition: Option<Rule>,
 }
 
-vocabulary! {
+wire_enum! {
     /// What a preference is about.
     PreferenceLevel, "level":
     Global = "global",

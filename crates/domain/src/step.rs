@@ -12,7 +12,7 @@ use crate::error::{Invalid, Reason, at_most};
 use crate::filter::{self, Filter};
 use crate::ids::{StepId, TemplateId, plain};
 use crate::json::{Shape, Shaped, shape};
-use crate::template::{Facts, Format, RenderError, Template};
+use crate::template::{Format, RenderError, Template, Variables};
 use crate::vocabulary::{Channel, JobType};
 
 pub use metadata::{
@@ -365,14 +365,14 @@ impl StepKind {
     }
 
     /// What such a step says, if it says something, with the placeholders filled in.
-    pub fn render(&self, facts: &Facts) -> Option<Result<Rendered, RenderError>> {
+    pub fn render(&self, variables: &Variables) -> Option<Result<Rendered, RenderError>> {
         match self {
-            StepKind::InApp { template } => Some(template.render(facts)),
-            StepKind::Email { template } => Some(template.render(facts)),
+            StepKind::InApp { template } => Some(template.render(variables)),
+            StepKind::Email { template } => Some(template.render(variables)),
             StepKind::Sms { template } | StepKind::Chat { template } => {
-                Some(template.body.render(Format::Plain, facts).map(Rendered::text))
+                Some(template.body.render(Format::Plain, variables).map(Rendered::text))
             }
-            StepKind::Push { template } => Some(template.render(facts)),
+            StepKind::Push { template } => Some(template.render(variables)),
             StepKind::Digest { .. }
             | StepKind::Delay { .. }
             | StepKind::Throttle { .. }
@@ -382,8 +382,8 @@ impl StepKind {
 }
 
 impl InAppTemplate {
-    fn render(&self, facts: &Facts) -> Result<Rendered, RenderError> {
-        let plain = |template: &Template| template.render(Format::Plain, facts);
+    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
+        let plain = |template: &Template| template.render(Format::Plain, variables);
         let button = |button: &ButtonTemplate| {
             Ok(CtaButton {
                 kind: button.kind,
@@ -401,8 +401,8 @@ impl InAppTemplate {
 }
 
 impl EmailTemplate {
-    fn render(&self, facts: &Facts) -> Result<Rendered, RenderError> {
-        let html = |template: &Template| template.render(Format::Html, facts);
+    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
+        let html = |template: &Template| template.render(Format::Html, variables);
         let content = match &self.body {
             EmailBody::Html(body) => MessageContent::Text(html(body)?),
             EmailBody::Blocks(blocks) => {
@@ -410,15 +410,15 @@ impl EmailTemplate {
                 MessageContent::Blocks(blocks.collect::<Result<_, _>>()?)
             }
         };
-        let subject = Some(self.subject.render(Format::Plain, facts)?);
+        let subject = Some(self.subject.render(Format::Plain, variables)?);
         Ok(Rendered { subject, title: None, content, cta: Cta::default(), variant: None })
     }
 }
 
 impl PushTemplate {
-    fn render(&self, facts: &Facts) -> Result<Rendered, RenderError> {
-        let title = Some(self.title.render(Format::Plain, facts)?);
-        let text = self.body.render(Format::Plain, facts)?;
+    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
+        let title = Some(self.title.render(Format::Plain, variables)?);
+        let text = self.body.render(Format::Plain, variables)?;
         Ok(Rendered { title, ..Rendered::text(text) })
     }
 }

@@ -375,12 +375,12 @@ impl SubscriberQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Whether the query leaves any out.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.email.is_some() || self.phone.is_some() || self.name.is_some()
     }
 
     /// Whether `subscriber` belongs to the list.
-    pub fn shows(&self, subscriber: &Subscriber) -> bool {
+    pub fn matches(&self, subscriber: &Subscriber) -> bool {
         let profile = &subscriber.profile;
         let email = profile.email.as_ref().map(Email::as_str);
         self.email.as_deref().is_none_or(|wanted| email == Some(wanted))

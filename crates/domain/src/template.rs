@@ -41,7 +41,7 @@ pub struct Template(String);
 
 /// What the placeholders stand for.
 #[derive(Clone, Debug)]
-pub struct Facts(Value);
+pub struct Variables(Value);
 
 /// How text is put in place of placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,8 @@ impl Template {
         names
     }
 
-    /// The text, with `facts` in the place of the placeholders: at most 1 MiB.
-    pub fn render(&self, format: Format, facts: &Facts) -> Result<String, RenderError> {
+    /// The text, with `variables` in the place of the placeholders: at most 1 MiB.
+    pub fn render(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {
         let name = match format {
             Format::Plain => engine::PLAIN,
             Format::Html => engine::HTML,
@@ -125,7 +125,7 @@ impl Template {
         let edited = scan.edits.applied(&self.0);
         let mut output = Output::default();
         let template = ENGINE.template_from_named_str(name, &edited)?;
-        match template.render_captured_to(facts.0.clone(), &mut output) {
+        match template.render_captured_to(variables.0.clone(), &mut output) {
             Ok(_) => Ok(output.into_text()),
             Err(_) if output.full => {
                 Err(RenderError(format!("the text is longer than {MAX_OUTPUT} bytes")))
@@ -135,10 +135,10 @@ impl Template {
     }
 }
 
-impl Facts {
-    /// Takes whatever can be serialized as facts.
-    pub fn new(facts: impl Serialize) -> Self {
-        Self(Value::from(Serde(facts)))
+impl Variables {
+    /// Takes whatever can be serialized as variables.
+    pub fn new(variables: impl Serialize) -> Self {
+        Self(Value::from(Serde(variables)))
     }
 }
 

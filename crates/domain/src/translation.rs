@@ -14,7 +14,7 @@ use crate::ids::{EnvironmentId, OrganizationId, TranslationId};
 use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::time::{Dated, Timestamp, dated};
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 /// The texts of a workflow or a layout in one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct Resource {
 
 shape! { Resource { "resourceId": resource_id, "resourceType": resource_type } }
 
-vocabulary! {
+wire_enum! {
     /// What a translation can be for.
     ResourceType, "resourceType":
     Workflow = "workflow",
@@ -279,12 +279,12 @@ impl TranslationQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Whether the query leaves any out.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.resource_type.is_some() || self.resource_id.is_some() || self.locale.is_some()
     }
 
     /// Whether `translation` belongs to the list.
-    pub fn shows(&self, translation: &Translation) -> bool {
+    pub fn matches(&self, translation: &Translation) -> bool {
         let Resource { resource_id, resource_type } = &translation.resource;
         self.resource_type.is_none_or(|wanted| *resource_type == wanted)
             && self.resource_id.as_ref().is_none_or(|wanted| resource_id == wanted)

@@ -16,7 +16,7 @@ use crate::ids::{
 use crate::json::{Object, Shape, Shaped, shape, text_or_object};
 use crate::subscriber::{Profile, SubscriberCreate};
 use crate::time::Timestamp;
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
 
 /// An event that has happened, and its recipients.
@@ -135,7 +135,7 @@ pub struct TopicRecipient {
 
 shape! { TopicRecipient { "type": kind, "topicKey": topic_key, "exclude": exclude, } }
 
-vocabulary! {
+wire_enum! {
     /// What a recipient can be besides a subscriber.
     TopicRecipientType, "type":
     Topic = "Topic",
@@ -189,7 +189,7 @@ pub struct CreatedNotification {
     pub notification_id: NotificationId,
 }
 
-vocabulary! {
+wire_enum! {
     /// What came of a trigger.
     #[non_exhaustive]
     TriggerStatus, "status":

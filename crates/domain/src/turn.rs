@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::contact::Email;
 use crate::context::Context;
-use crate::filter;
+use crate::filter::{self, FilterFacts};
 use crate::integration::{self, Integration};
 use crate::job::{Detail, Job};
 use crate::json::Object;
@@ -22,7 +22,7 @@ use crate::workflow::Workflow;
 
 /// Everything that a turn depends on, gathered when it comes.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub struct StepFacts<'a> {
     /// Whom the notification is for, unless the subscriber was deleted.
     pub subscriber: Option<&'a Subscriber>,
     /// The workflow that it is from, unless it was deleted.
@@ -85,10 +85,10 @@ pub enum Address {
 pub fn render(
     job: &Job,
     notification: &Notification,
-    around: Surroundings<'_>,
+    facts: StepFacts<'_>,
 ) -> Result<Rendered, Refusal> {
-    let turn = Turn::new(job, notification, around)?;
-    turn.render(&turn.facts())
+    let turn = Turn::new(job, notification, facts)?;
+    turn.render(&turn.filter_facts())
 }
 
 /// What the message of `job`, a job of `notification`, says and how it is sent, if it is to be
@@ -96,10 +96,10 @@ pub fn render(
 pub fn dispatch(
     job: &Job,
     notification: &Notification,
-    around: Surroundings<'_>,
+    facts: StepFacts<'_>,
 ) -> Result<Dispatch, Refusal> {
-    let turn = Turn::new(job, notification, around)?;
-    let rendered = turn.render(&turn.facts())?;
+    let turn = Turn::new(job, notification, facts)?;
+    let rendered = turn.render(&turn.filter_facts())?;
     let integration = turn.integration()?;
     let address = address(&turn.subscriber.profile, integration)?;
     Ok(Dispatch { integration: integration.clone(), address, rendered })
@@ -108,7 +108,7 @@ pub fn dispatch(
 // A job whose subscriber, workflow and step are there.
 struct Turn<'a> {
     notification: &'a Notification,
-    around: Surroundings<'a>,
+    facts: StepFacts<'a>,
     subscriber: &'a Subscriber,
     workflow: &'a Workflow,
     step: &'a WorkflowStep,
@@ -121,10 +121,10 @@ impl<'a> Turn<'a> {
     fn new(
         job: &Job,
         notification: &'a Notification,
-        around: Surroundings<'a>,
+        facts: StepFacts<'a>,
     ) -> Result<Self, Refusal> {
-        let subscriber = around.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
-        let workflow = around.workflow.ok_or(skip(Detail::WorkflowDeleted))?;
+        let subscriber = facts.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
+        let workflow = facts.workflow.ok_or(skip(Detail::WorkflowDeleted))?;
         let step = workflow.step(job.step.id).ok_or(skip(Detail::StepDeleted))?;
         if !step.definition.active {
             return Err(skip(Detail::StepInactive));
@@ -132,44 +132,44 @@ impl<'a> Turn<'a> {
         let channel = step.definition.kind.channel().ok_or(fail(Detail::ContentNotGenerated))?;
         let payload = notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default();
         let about = about(subscriber);
-        Ok(Self { notification, around, subscriber, workflow, step, channel, about, payload })
+        Ok(Self { notification, facts, subscriber, workflow, step, channel, about, payload })
     }
 
     fn known(&self) -> Known<'_> {
-        Known::new(&self.about, &self.payload, self.around.contexts, self.workflow)
+        Known::new(&self.about, &self.payload, self.facts.contexts, self.workflow)
     }
 
-    fn facts(&self) -> filter::Facts<'_> {
-        filter::Facts { subscriber: &self.about, payload: &self.payload }
+    fn filter_facts(&self) -> FilterFacts<'_> {
+        FilterFacts { subscriber: &self.about, payload: &self.payload }
     }
 
     // Conditions come before preferences, and both before the content: what is not to be sent need
     // not render.
-    fn render(&self, facts: &filter::Facts<'_>) -> Result<Rendered, Refusal> {
+    fn render(&self, facts: &FilterFacts<'_>) -> Result<Rendered, Refusal> {
         self.admit(facts)?;
         self.prefer()?;
-        let known = template::Facts::new(self.known());
+        let variables = template::Variables::new(self.known());
         let variant = self.variant(facts);
         let kind = variant.map_or(&self.step.definition.kind, |(_, variant)| &variant.kind);
         let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
-        match kind.render(&known) {
+        match kind.render(&variables) {
             Some(Ok(rendered)) => Ok(Rendered { variant, ..rendered }),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
             None => Err(fail(Detail::ContentNotGenerated)),
         }
     }
 
-    fn admit(&self, facts: &filter::Facts<'_>) -> Result<(), Refusal> {
-        let outcome = filter::evaluate(&self.step.definition.filters, facts);
-        if outcome.holds {
+    fn admit(&self, facts: &FilterFacts<'_>) -> Result<(), Refusal> {
+        let report = filter::evaluate(&self.step.definition.filters, facts);
+        if report.holds {
             return Ok(());
         }
-        let report = serde_json::to_string(&outcome).unwrap_or_default();
+        let report = serde_json::to_string(&report).unwrap_or_default();
         Err(skip(Detail::FilteredByStepConditions).because(report))
     }
 
     fn prefer(&self) -> Result<(), Refusal> {
-        let layers = self.workflow.layers(self.around.global, self.around.specific);
+        let layers = self.workflow.layers(self.facts.global, self.facts.specific);
         let data = layers.have_conditions().then(|| self.known().data());
         let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
         let verdict = resolve(Layers { data: known, ..layers }, self.channel);
@@ -187,7 +187,7 @@ impl<'a> Turn<'a> {
 
     // The first variant whose conditions hold, and its place. One without conditions is never
     // chosen.
-    fn variant(&self, facts: &filter::Facts<'_>) -> Option<(usize, &'a Variant)> {
+    fn variant(&self, facts: &FilterFacts<'_>) -> Option<(usize, &'a Variant)> {
         let mut variants = self.step.definition.variants.iter().enumerate();
         variants.find(|(_, variant)| {
             variant.active
@@ -202,10 +202,11 @@ impl<'a> Turn<'a> {
             .and_then(|overrides| overrides.get(self.channel.as_str()))
             .and_then(|channel| channel.get("integrationIdentifier"))
             .and_then(Value::as_str);
-        let all: Vec<_> = self.around.integrations.iter().collect();
+        let all: Vec<_> = self.facts.integrations.iter().collect();
         let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
         let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
-        let choose = |among: &[_]| integration::choose(among, self.channel, named, &self.facts());
+        let choose =
+            |among: &[_]| integration::choose(among, self.channel, named, &self.filter_facts());
         // What does not reach the subscriber is chosen only where nothing else does.
         let chosen = choose(&reaching).or_else(|| choose(&all));
         chosen.ok_or_else(|| {

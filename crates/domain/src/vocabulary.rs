@@ -10,7 +10,7 @@ use crate::error::Invalid;
 
 /// Declares a closed list of words: an enum that is written, read and printed as its words. With
 /// serde's derive alone the list would be had by serde only, and not be walked, parsed or shown.
-macro_rules! vocabulary {
+macro_rules! wire_enum {
     ($(#[$attribute:meta])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +72,7 @@ macro_rules! vocabulary {
         }
     };
 }
-pub(crate) use vocabulary;
+pub(crate) use wire_enum;
 
 /// Reads something that is written as one word.
 pub(crate) struct Word<T>(PhantomData<T>);
@@ -95,7 +95,7 @@ impl<T: FromStr<Err = Invalid>> Visitor<'_> for Word<T> {
     }
 }
 
-vocabulary! {
+wire_enum! {
     /// A way to reach a subscriber.
     Channel, "channel":
     InApp = "in_app",
@@ -105,7 +105,7 @@ vocabulary! {
     Push = "push",
 }
 
-vocabulary! {
+wire_enum! {
     /// What a step of a workflow does, and so what its job is.
     JobType, "type":
     InApp = "in_app",
@@ -150,7 +150,7 @@ impl JobType {
     }
 }
 
-vocabulary! {
+wire_enum! {
     /// How much a notification matters.
     Severity, "severity":
     High = "high",
@@ -166,7 +166,7 @@ impl Default for Severity {
     }
 }
 
-vocabulary! {
+wire_enum! {
     /// What the length of a window or a delay is counted in.
     TimeUnit, "unit":
     Seconds = "seconds",
@@ -177,7 +177,7 @@ vocabulary! {
     Months = "months",
 }
 
-vocabulary! {
+wire_enum! {
     /// A day of the week.
     Weekday, "weekDays":
     Monday = "monday",
@@ -189,7 +189,7 @@ vocabulary! {
     Sunday = "sunday",
 }
 
-vocabulary! {
+wire_enum! {
     /// A provider that is known by name.
     ProviderId, "providerId":
     Emailjs = "emailjs",
@@ -284,7 +284,7 @@ impl ProviderId {
     }
 }
 
-vocabulary! {
+wire_enum! {
     /// A provider that a subscriber can have channel settings for.
     ChannelProviderId, "providerId":
     Slack = "slack",

@@ -24,7 +24,7 @@ use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
 use crate::template::Template;
 use crate::time::{Dated, Timestamp, dated};
-use crate::vocabulary::{JobType, Severity, vocabulary};
+use crate::vocabulary::{JobType, Severity, wire_enum};
 
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
@@ -120,7 +120,7 @@ pub struct NotificationTrigger {
     pub subscriber_variables: Vec<TriggerVariable>,
 }
 
-vocabulary! {
+wire_enum! {
     /// What kind of thing sets a workflow off.
     TriggerType, "type":
     Event = "event",
@@ -155,7 +155,7 @@ pub struct NotificationGroup {
     pub parent_id: Option<NotificationGroupId>,
 }
 
-vocabulary! {
+wire_enum! {
     /// Where a workflow came from.
     WorkflowOrigin, "origin":
     SvcCloud = "svc-cloud",

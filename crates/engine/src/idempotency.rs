@@ -1,6 +1,6 @@
 //! Writing once: the one way in which an operation of a scope changes the store.
 
-use domain::idempotency::{Answer, Replay, StoredAnswer};
+use domain::idempotency::{CallOutcome, Replay, StoredAnswer};
 use domain::ids::IdempotencyKey;
 use domain::time::Timestamp;
 use serde::Serialize;
@@ -31,7 +31,7 @@ struct Call<'s> {
 
 // What came of a transaction: what `body` made of it, or what came of the call when it was made
 // before.
-enum Outcome<S, T> {
+enum Progress<S, T> {
     Ran(Step<S, T>),
     Replayed(Result<T>),
 }
@@ -66,18 +66,18 @@ impl Scope {
             let outcome = self.engine.write(now, |draft| {
                 let mut tx = draft.within(&self.home);
                 if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(&tx))? {
-                    return Ok(Outcome::Replayed(answer));
+                    return Ok(Progress::Replayed(answer));
                 }
                 let step = body(&mut tx, &state)?;
                 if let Some(call) = &call {
-                    call.keep(&mut tx, step.answer()?)?;
+                    call.keep(&mut tx, step.outcome()?)?;
                 }
-                Ok(Outcome::Ran(step))
+                Ok(Progress::Ran(step))
             });
             match (outcome, &call) {
-                (Ok(Outcome::Ran(Step::More(next))), _) => state = next,
-                (Ok(Outcome::Ran(Step::Done(answer))), _) => return Ok(answer),
-                (Ok(Outcome::Replayed(answer)), _) => return answer,
+                (Ok(Progress::Ran(Step::More(next))), _) => state = next,
+                (Ok(Progress::Ran(Step::Done(answer))), _) => return Ok(answer),
+                (Ok(Progress::Replayed(answer)), _) => return answer,
                 (Err(refusal), Some(call)) => return call.refuse(refusal),
                 (Err(refusal), None) => return Err(refusal),
             }
@@ -98,10 +98,10 @@ impl Scope {
 
 impl<S, T: Serialize> Step<S, T> {
     // What is kept of it.
-    fn answer(&self) -> Result<Answer> {
+    fn outcome(&self) -> Result<CallOutcome> {
         Ok(match self {
-            Step::More(_) => Answer::Begun,
-            Step::Done(answer) => Answer::Done(json(answer)?),
+            Step::More(_) => CallOutcome::Begun,
+            Step::Done(answer) => CallOutcome::Done(json(answer)?),
         })
     }
 }
@@ -112,15 +112,15 @@ impl Call<'_> {
         let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
             // What was begun goes on.
-            Replay::Expired | Replay::Same(Answer::Begun) => Ok(None),
-            Replay::Same(Answer::Done(answer)) => Ok(Some(Ok(read(answer)?))),
-            Replay::Same(Answer::Refused(refusal)) => Ok(Some(Err(read(refusal)?))),
+            Replay::Expired | Replay::Same(CallOutcome::Begun) => Ok(None),
+            Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(read(answer)?))),
+            Replay::Same(CallOutcome::Refused(refusal)) => Ok(Some(Err(read(refusal)?))),
             Replay::Other => Ok(Some(Err(Error::conflict(Entity::IdempotencyKey, self.key)))),
         }
     }
 
     // Keeps what came of the call, in place of what means nothing any more.
-    fn keep(&self, tx: &mut Tx<'_>, answer: Answer) -> Result<()> {
+    fn keep(&self, tx: &mut Tx<'_>, outcome: CallOutcome) -> Result<()> {
         // More than are kept at a time, so that they get fewer.
         const AT_A_TIME: usize = 4;
         let environment_id = tx.environment_id();
@@ -132,7 +132,7 @@ impl Call<'_> {
         }
         let (key, call) = (self.key.clone(), self.hash.clone());
         let created_at = self.now;
-        Ok(tx.insert(&StoredAnswer { environment_id, key, call, created_at, answer })?)
+        Ok(tx.insert(&StoredAnswer { environment_id, key, call, created_at, outcome })?)
     }
 
     // Keeps the refusal of the call, whose own transaction has left nothing behind.
@@ -145,7 +145,7 @@ impl Call<'_> {
             // Another thread may have been quicker.
             let replayed = self.replay(&tx)?;
             if replayed.is_none() {
-                self.keep(&mut tx, Answer::Refused(json(&refusal)?))?;
+                self.keep(&mut tx, CallOutcome::Refused(json(&refusal)?))?;
             }
             Ok(replayed)
         })?;

@@ -2,8 +2,8 @@
 
 use arbitrary::{Result, Unstructured};
 use domain::filter::{
-    Check, Facts, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint, check,
-    evaluate,
+    Filter, FilterCheck, FilterChild, FilterFacts, FilterOperator, FilterSource, FilterType, Joint,
+    check, evaluate,
 };
 use domain::json::Object;
 use serde_json::{Value, json};
@@ -78,15 +78,14 @@ fn part(from: &mut Unstructured<'_>) -> Result<Value> {
 ///
 /// # Panics
 ///
-/// If the report of the comparisons says something else than the outcome, or filters say two
-/// things about the same facts.
+/// If the report contradicts its own comparisons, or a filter agrees with its negation.
 pub fn run(values: &[Value]) {
     let at = |place: usize| values.get(place).cloned().unwrap_or_default();
     let Ok(filters) = serde_json::from_value::<Vec<Filter>>(at(0)) else { return };
     let [subscriber, payload] = [1, 2].map(|place| Object::try_from(at(place)).unwrap_or_default());
-    let facts = Facts { subscriber: &subscriber, payload: &payload };
-    let outcome = evaluate(&filters, &facts);
-    assert!(outcome.checks.len() <= Filter::MAX_PARTS, "a report is too long");
+    let facts = FilterFacts { subscriber: &subscriber, payload: &payload };
+    let report = evaluate(&filters, &facts);
+    assert!(report.checks.len() <= Filter::MAX_PARTS, "a report is too long");
     let text = serde_json::to_string(&filters).expect("filters are JSON");
     let again: Vec<Filter> = serde_json::from_str(&text).expect("filters can be read again");
     assert_eq!(again, filters, "filters read back as others");
@@ -94,29 +93,29 @@ pub fn run(values: &[Value]) {
         return;
     }
 
-    let mut report = outcome.checks.iter();
-    let told: Vec<bool> = filters.iter().map(|filter| retold(filter, &mut report)).collect();
-    assert!(report.next().is_none(), "{text} has fewer comparisons than its report");
-    let holds = told.is_empty() || told.contains(&true);
-    assert_eq!(outcome.holds, holds, "{text} and its report say two things: {outcome:?}");
-    for (filter, told) in filters.iter().zip(told) {
+    let mut checks = report.checks.iter();
+    let verdicts: Vec<bool> = filters.iter().map(|filter| rejoined(filter, &mut checks)).collect();
+    assert!(checks.next().is_none(), "{text} has fewer comparisons than its report");
+    let holds = verdicts.is_empty() || verdicts.contains(&true);
+    assert_eq!(report.holds, holds, "{text} and its report differ: {report:?}");
+    for (filter, held) in filters.iter().zip(verdicts) {
         let negated = filter.clone().negated();
         let negated = evaluate(&[negated], &facts);
-        assert_eq!(negated.holds, !told, "the negation of {filter:?} says the same");
+        assert_eq!(negated.holds, !held, "the negation of {filter:?} says the same");
     }
-    for comparison in &outcome.checks {
+    for comparison in &report.checks {
         check_opposite(comparison, &facts);
     }
 }
 
 // What a group comes to if its comparisons come to what the report says of them.
-fn retold<'c>(group: &Filter, report: &mut impl Iterator<Item = &'c Check>) -> bool {
+fn rejoined<'c>(group: &Filter, checks: &mut impl Iterator<Item = &'c FilterCheck>) -> bool {
     let mut verdicts = Vec::new();
     for child in &group.children {
         verdicts.push(match child {
-            FilterChild::Group(group) => retold(group, report),
+            FilterChild::Group(group) => rejoined(group, checks),
             FilterChild::Part(part) => {
-                let check = report.next().expect("every comparison is in the report");
+                let check = checks.next().expect("every comparison is in the report");
                 assert_eq!((&check.field, check.operator), (&part.field, part.operator));
                 check.held
             }
@@ -130,7 +129,7 @@ fn retold<'c>(group: &Filter, report: &mut impl Iterator<Item = &'c Check>) -> b
 }
 
 // Of an operator and its opposite just one holds.
-fn check_opposite(comparison: &Check, facts: &Facts<'_>) {
+fn check_opposite(comparison: &FilterCheck, facts: &FilterFacts<'_>) {
     let opposite = match comparison.operator {
         FilterOperator::Equal => FilterOperator::NotEqual,
         FilterOperator::In => FilterOperator::NotIn,
@@ -138,7 +137,7 @@ fn check_opposite(comparison: &Check, facts: &Facts<'_>) {
         FilterOperator::Like => FilterOperator::NotLike,
         _ => return,
     };
-    let Check { field, expected, on, .. } = comparison;
+    let FilterCheck { field, expected, on, .. } = comparison;
     let part = json!({ "field": field, "value": expected, "operator": opposite, "on": on });
     let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
     let filters: Vec<Filter> = serde_json::from_value(json!([group])).expect("a filter");

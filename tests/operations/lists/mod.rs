@@ -32,8 +32,8 @@ fn connections_are_paged_as_they_are_sorted() {
         let lines = lines(&made, TIMES, &list);
 
         check_pages(&list, &lines, &json!({}), |_| true);
-        for (query, shows) in channel_filters() {
-            check_pages(&list, &lines, &query, |one| shows(&wire(one)));
+        for (query, matches) in channel_filters() {
+            check_pages(&list, &lines, &query, |one| matches(&wire(one)));
         }
 
         // Cursors hold when their items are gone.
@@ -53,8 +53,8 @@ fn endpoints_are_paged_as_they_are_sorted() {
         let lines = lines(&made, TIMES, &list);
 
         check_pages(&list, &lines, &json!({}), |_| true);
-        for (query, shows) in channel_filters() {
-            check_pages(&list, &lines, &query, |one| shows(&wire(one)));
+        for (query, matches) in channel_filters() {
+            check_pages(&list, &lines, &query, |one| matches(&wire(one)));
         }
         for identifier in ["c0", "c1", "nowhere"] {
             let query = json!({ "connectionIdentifier": identifier });
@@ -226,19 +226,19 @@ fn cursors<T>(query: &Value, list: &impl Fn(Value) -> Page<T>) -> Vec<Cursor> {
 }
 
 /// Compares the pages at every cursor, and those at the start, with the model of a list of those
-/// items that `shows` lets through.
+/// items that `matches` lets through.
 #[track_caller]
 fn check_pages<T: Clone + Debug + PartialEq>(
     list: &impl Fn(Value) -> Page<T>,
     lines: &[Line<T>],
     filter: &Value,
-    shows: impl Fn(&T) -> bool,
+    matches: impl Fn(&T) -> bool,
 ) {
     // Every size of a page once, and then one that most lists have several pages of.
     let limits: &[u32] = if filter == &json!({}) { &[1, 3, 100] } else { &[2] };
     for line in lines {
         for limit in limits {
-            check_limit(list, line, &with(filter.clone(), json!({ "limit": limit })), &shows);
+            check_limit(list, line, &with(filter.clone(), json!({ "limit": limit })), &matches);
         }
     }
 }
@@ -248,9 +248,10 @@ fn check_limit<T: Clone + Debug + PartialEq>(
     list: &impl Fn(Value) -> Page<T>,
     line: &Line<T>,
     filter: &Value,
-    shows: impl Fn(&T) -> bool,
+    matches: impl Fn(&T) -> bool,
 ) {
-    let whole: Vec<usize> = (0..line.items.len()).filter(|at| shows(&line.items[*at].0)).collect();
+    let whole: Vec<usize> =
+        (0..line.items.len()).filter(|at| matches(&line.items[*at].0)).collect();
     let limit = usize::try_from(filter["limit"].as_u64().unwrap()).unwrap();
     let check = |fields: Value, places: &[usize]| {
         let query = with(with(line.query.clone(), filter.clone()), fields);

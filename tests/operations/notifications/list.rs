@@ -237,7 +237,7 @@ fn equal_times_are_paged_in_a_fixed_order() {
         let newest_first: Vec<_> = made.iter().rev().map(ToString::to_string).collect();
 
         // 22.16
-        for narrow in [
+        for filtered in [
             json!({}),
             json!({ "subscriberIds": ["cyd", "ada", "bob"] }),
             json!({ "templates": ["ho", "hi"] }),
@@ -246,9 +246,9 @@ fn equal_times_are_paged_in_a_fixed_order() {
             json!({ "channels": ["in_app"] }),
         ] {
             let pages = (0..4).flat_map(|page| {
-                ids(&list(&world, with(narrow.clone(), json!({ "limit": 2, "page": page }))))
+                ids(&list(&world, with(filtered.clone(), json!({ "limit": 2, "page": page }))))
             });
-            assert_eq!(pages.collect::<Vec<_>>(), newest_first, "{narrow}");
+            assert_eq!(pages.collect::<Vec<_>>(), newest_first, "{filtered}");
         }
     });
 }

@@ -68,7 +68,7 @@ fn check(env: &Scope, everything: &[Notification], conditions: &[Condition]) {
             }
             let expected: Vec<_> = everything
                 .iter()
-                .filter(|notification| plain.shows(notification))
+                .filter(|notification| plain.matches(notification))
                 .filter(|found| who.as_ref().is_none_or(|who| who.contains(&found.subscriber_id)))
                 .filter(|found| {
                     what.as_ref().is_none_or(|all| all.contains(&found.workflow_id.unwrap()))

@@ -72,12 +72,12 @@ struct Question(Option<Timestamp>, Option<Timestamp>, Vec<Vec<Term>>);
 
 fn agrees(store: &dyn Store, index: &ActivityIndex, everything: &[Facets]) {
     for Question(after, before, groups) in questions() {
-        let shows = |facets: &Facets| {
+        let matches = |facets: &Facets| {
             after.is_none_or(|after| facets.created_at >= after)
                 && before.is_none_or(|before| facets.created_at <= before)
                 && groups.iter().all(|group| group.iter().any(|term| facets.terms.contains(term)))
         };
-        let matching = (0_u64..).zip(everything).filter(|(_, facets)| shows(facets));
+        let matching = (0_u64..).zip(everything).filter(|(_, facets)| matches(facets));
         let mut all: Vec<u64> = matching.map(|(ordinal, _)| ordinal).collect();
         all.reverse();
         let filter = groups.iter().fold(Filter::new(after, before, None), |filter, group| {

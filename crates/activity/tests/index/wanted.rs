@@ -47,14 +47,14 @@ impl Wanted {
         groups.fold(filter, |filter, group| filter.any_of(group.iter().map(Wish::term)))
     }
 
-    pub(crate) fn shows(&self, notification: &Notification) -> bool {
+    pub(crate) fn matches(&self, notification: &Notification) -> bool {
         let at = notification.created_at;
         self.after.is_none_or(|after| at >= sample::time(after))
             && self.before.is_none_or(|before| at <= sample::time(before))
             && self
                 .transaction
                 .is_none_or(|id| notification.transaction_id == sample::transaction(id))
-            && self.groups.iter().all(|group| group.iter().any(|wish| wish.shows(notification)))
+            && self.groups.iter().all(|group| group.iter().any(|wish| wish.matches(notification)))
     }
 }
 
@@ -71,7 +71,7 @@ impl Wish {
         }
     }
 
-    fn shows(&self, found: &Notification) -> bool {
+    fn matches(&self, found: &Notification) -> bool {
         match *self {
             Self::Subscriber(number) => found.subscriber_id == sample::subscriber(number),
             Self::Workflow(number) => found.workflow_id == Some(sample::workflow(number)),

@@ -276,7 +276,7 @@ pub(crate) fn agrees(
 ) {
     let everything = Query { wanted: Wanted::default(), skip: 0, limit: usize::MAX };
     for Query { wanted, skip, limit } in queries.iter().chain([&everything]) {
-        let newest = records.iter().rev().filter(|(_, found)| wanted.shows(found));
+        let newest = records.iter().rev().filter(|(_, found)| wanted.matches(found));
         let all: Vec<u64> = newest.map(|(ordinal, _)| *ordinal).collect();
         let filter = wanted.filter();
         let found = index.find(snapshot, sample::environment(), &filter, *skip, *limit).unwrap();

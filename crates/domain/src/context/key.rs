@@ -227,7 +227,7 @@ impl ContextFilter {
     }
 
     /// Whether something with these contexts is shown.
-    pub fn shows(&self, contexts: &ContextSet) -> bool {
+    pub fn matches(&self, contexts: &ContextSet) -> bool {
         match self {
             ContextFilter::Any => true,
             ContextFilter::Exact(wanted) => wanted == contexts,

@@ -12,7 +12,7 @@ use crate::error::{Invalid, Reason, Unit};
 use crate::ids::PlatformId;
 use crate::json::{Member, Object, Shape, Shaped};
 use crate::secret::Secret;
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 /// Where an endpoint is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub enum Endpoint {
     },
 }
 
-vocabulary! {
+wire_enum! {
     /// What kind of place an endpoint is.
     EndpointType, "type":
     SlackChannel = "slack_channel",

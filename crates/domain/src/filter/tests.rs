@@ -39,16 +39,16 @@ fn no() -> FilterChild {
     part("missing", FilterOperator::Equal, "")
 }
 
-fn outcome(filters: &[Filter]) -> Outcome {
+fn report(filters: &[Filter]) -> FilterReport {
     let none = Object::default();
-    evaluate(filters, &Facts { subscriber: &none, payload: &none })
+    evaluate(filters, &FilterFacts { subscriber: &none, payload: &none })
 }
 
 #[track_caller]
 fn check(filters: &[Filter], holds: bool) {
-    let outcome = outcome(filters);
-    assert_eq!(outcome.holds, holds);
-    assert_eq!(outcome.checks.len(), leaves(filters), "every comparison is reported");
+    let report = report(filters);
+    assert_eq!(report.holds, holds);
+    assert_eq!(report.checks.len(), leaves(filters), "every comparison is reported");
     assert_eq!(super::check(filters), Ok(()));
 }
 
@@ -112,7 +112,7 @@ fn a_fact_is_found_by_its_path() {
         "": { "": 4 },
         "text": "abc",
     }));
-    let facts = Facts { subscriber: &subscriber, payload: &payload };
+    let facts = FilterFacts { subscriber: &subscriber, payload: &payload };
     for (on, field, found) in [
         (FilterSource::Payload, "order.total", Some(json!(1))),
         (FilterSource::Payload, "order.items.0.price", Some(json!(3))),
@@ -145,10 +145,10 @@ fn a_report_says_what_was_expected_and_what_was_there() {
         ],
     ));
 
-    let outcome = evaluate(&[filter], &Facts { subscriber: &payload, payload: &payload });
+    let report = evaluate(&[filter], &FilterFacts { subscriber: &payload, payload: &payload });
 
     let beginning = format!("\"{}...", "x".repeat(255));
-    let check = |field, operator, expected, actual, held| Check {
+    let check = |field, operator, expected, actual, held| FilterCheck {
         field: String::from(field),
         operator,
         on: FilterSource::Payload,
@@ -162,12 +162,12 @@ fn a_report_says_what_was_expected_and_what_was_there() {
         check("missing", FilterOperator::NotIn, "a,b", None, true),
         check("note", FilterOperator::Like, "x%", Some(json!(beginning)), true),
     ];
-    assert_eq!(outcome, Outcome { holds: true, checks });
+    assert_eq!(report, FilterReport { holds: true, checks });
     let missing = concat!(
         r#"{"field":"missing","operator":"NOT_IN","on":"payload","#,
         r#""expected":"a,b","held":true}"#
     );
-    assert_eq!(serde_json::to_string(&outcome.checks[2]).unwrap(), missing);
+    assert_eq!(serde_json::to_string(&report.checks[2]).unwrap(), missing);
 }
 
 #[test]
@@ -235,17 +235,17 @@ fn what_is_saved_has_bounds() {
 #[test]
 fn what_is_past_the_bounds_does_not_hold() {
     check(&[nested(16, yes())], true);
-    assert_eq!(outcome(&[nested(17, yes())]), Outcome { holds: false, checks: vec![] });
-    assert!(!outcome(&[nested(16, FilterChild::Group(not(group(Joint::And, [no()]))))]).holds);
+    assert_eq!(report(&[nested(17, yes())]), FilterReport { holds: false, checks: vec![] });
+    assert!(!report(&[nested(16, FilterChild::Group(not(group(Joint::And, [no()]))))]).holds);
 
-    let crowd = outcome(&[group(Joint::And, vec![yes(); 257])]);
+    let crowd = report(&[group(Joint::And, vec![yes(); 257])]);
     assert_eq!((crowd.holds, crowd.checks.len()), (false, 256));
 }
 
 #[test]
 fn a_bottomless_filter_is_refused_and_not_followed() {
     let mut filters = [nested(200_000, yes())];
-    let (refused, outcome) = (super::check(&filters), outcome(&filters));
+    let (refused, report) = (super::check(&filters), report(&filters));
 
     // Its own drop would call itself once per level.
     while let Some(FilterChild::Group(inner)) = filters[0].children.pop() {
@@ -253,7 +253,7 @@ fn a_bottomless_filter_is_refused_and_not_followed() {
     }
     let reason = Reason::TooDeep { max: Filter::MAX_DEPTH };
     assert_eq!(refused.unwrap_err().reason, reason);
-    assert_eq!(outcome, Outcome { holds: false, checks: vec![] });
+    assert_eq!(report, FilterReport { holds: false, checks: vec![] });
 }
 
 #[test]
@@ -296,15 +296,15 @@ fn filter() -> impl Strategy<Value = Filter> {
 
 proptest! {
     #[test]
-    fn any_filter_has_an_outcome_over_any_facts(
+    fn any_filter_has_a_report_over_any_facts(
         filters in prop::collection::vec(filter(), 0..3),
         subscriber in facts(),
         payload in facts(),
     ) {
-        let facts = Facts { subscriber: &subscriber, payload: &payload };
-        let outcome = evaluate(&filters, &facts);
-        prop_assert_eq!(outcome.checks.len(), leaves(&filters).min(Filter::MAX_PARTS));
-        prop_assert_eq!(evaluate(&filters, &facts), outcome);
+        let facts = FilterFacts { subscriber: &subscriber, payload: &payload };
+        let report = evaluate(&filters, &facts);
+        prop_assert_eq!(report.checks.len(), leaves(&filters).min(Filter::MAX_PARTS));
+        prop_assert_eq!(evaluate(&filters, &facts), report);
     }
 
     #[test]
@@ -312,7 +312,7 @@ proptest! {
         filter in filter(),
         payload in facts(),
     ) {
-        let facts = Facts { subscriber: &payload, payload: &payload };
+        let facts = FilterFacts { subscriber: &payload, payload: &payload };
         let affirmed = evaluate(slice::from_ref(&filter), &facts);
         let negated = evaluate(&[not(filter)], &facts);
         prop_assert_eq!(negated.holds, !affirmed.holds);

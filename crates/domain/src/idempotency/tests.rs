@@ -6,20 +6,20 @@ use crate::sample;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 const MADE: i64 = 1_000;
 
-fn stored(answer: Answer) -> StoredAnswer {
+fn stored(outcome: CallOutcome) -> StoredAnswer {
     StoredAnswer {
         environment_id: sample::id(1),
         key: "once".parse().unwrap(),
         call: "abc".into(),
         created_at: sample::at(MADE),
-        answer,
+        outcome,
     }
 }
 
 /// One row per call and time since the first one: what the answer means for it.
 #[test]
 fn an_answer_means_something_for_a_day() {
-    let done = Answer::Done(json!({ "id": 1 }));
+    let done = CallOutcome::Done(json!({ "id": 1 }));
     let stored = stored(done.clone());
     for (call, after, expected) in [
         ("abc", 0, Replay::Same(&done)),
@@ -43,7 +43,7 @@ fn an_answer_means_something_for_a_day() {
 
 #[test]
 fn a_refusal_is_an_answer_as_well() {
-    let refused = Answer::Refused(json!({ "conflict": {} }));
+    let refused = CallOutcome::Refused(json!({ "conflict": {} }));
     let stored = stored(refused.clone());
     assert_eq!(stored.replay("abc", sample::at(MADE)), Replay::Same(&refused));
 }
@@ -51,13 +51,13 @@ fn a_refusal_is_an_answer_as_well() {
 /// One row per answer: how it is written.
 #[test]
 fn an_answer_is_read_as_it_is_written() {
-    for (answer, field, value) in [
-        (Answer::Done(json!({ "a": [1] })), "done", json!({ "a": [1] })),
-        (Answer::Done(json!(null)), "done", json!(null)),
-        (Answer::Done(json!([])), "done", json!([])),
-        (Answer::Refused(json!({ "rejected": {} })), "refused", json!({ "rejected": {} })),
+    for (outcome, field, value) in [
+        (CallOutcome::Done(json!({ "a": [1] })), "done", json!({ "a": [1] })),
+        (CallOutcome::Done(json!(null)), "done", json!(null)),
+        (CallOutcome::Done(json!([])), "done", json!([])),
+        (CallOutcome::Refused(json!({ "rejected": {} })), "refused", json!({ "rejected": {} })),
     ] {
-        let stored = stored(answer);
+        let stored = stored(outcome);
         let json = serde_json::to_value(&stored).unwrap();
         assert_eq!(json.get(field), Some(&value));
         assert_eq!(serde_json::from_value::<StoredAnswer>(json).unwrap(), stored);
@@ -67,8 +67,8 @@ fn an_answer_is_read_as_it_is_written() {
 #[test]
 fn what_was_returned_is_never_printed() {
     let connection = json!({ "auth": { "accessToken": "xoxb-s3cr3t" } });
-    for answer in [Answer::Done(connection.clone()), Answer::Refused(connection)] {
-        let stored = stored(answer);
+    for outcome in [CallOutcome::Done(connection.clone()), CallOutcome::Refused(connection)] {
+        let stored = stored(outcome);
         let printed = format!("{stored:?} {:?}", stored.replay("abc", stored.created_at));
         assert!(!printed.contains("s3cr3t"), "{printed}");
         assert!(

@@ -18,7 +18,7 @@ pub enum Claim {
 
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum SendOutcome {
     /// The message was taken over.
     Sent,
     /// It was not, and may be later: after this time at the earliest.
@@ -55,18 +55,18 @@ impl JobStatus {
     /// nothing about it any more. That a message was taken over does so until the job is over,
     /// whoever has it now; that it was not, only as long as nobody else has it. `jitter` is asked
     /// for where the retry policy needs it.
-    pub fn answered(
+    pub fn after(
         self,
         attempt: u32,
-        answer: Answer,
+        outcome: SendOutcome,
         (policy, jitter): (&RetryPolicy, impl FnOnce() -> u16),
         now: Timestamp,
     ) -> Option<JobStatus> {
         let has_it = self.is_attempt(attempt);
-        match answer {
-            Answer::Sent => (!self.has_ended()).then_some(JobStatus::Completed),
-            Answer::Never => has_it.then_some(JobStatus::Failed),
-            Answer::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
+        match outcome {
+            SendOutcome::Sent => (!self.has_ended()).then_some(JobStatus::Completed),
+            SendOutcome::Never => has_it.then_some(JobStatus::Failed),
+            SendOutcome::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
                 Some(wait) => {
                     let due_at = now.after(wait.max(asked.min(LONGEST_WAIT)));
                     JobStatus::Queued { due_at, attempts: attempt }
@@ -127,11 +127,11 @@ mod tests {
         }
     }
 
-    /// One row per status: where the job stands after each answer to its first attempt, at 5.
+    /// One row per status: where the job stands after each outcome of its first attempt, at 5.
     #[test]
-    fn an_answer_counts_as_long_as_it_says_something() {
+    fn an_outcome_counts_while_the_attempt_is_current() {
         use JobStatus::{Canceled, Completed, Failed, Pending, Skipped};
-        let later = Answer::Later(Duration::ZERO);
+        let later = SendOutcome::Later(Duration::ZERO);
         for (status, sent, retried, refused) in [
             (running(9, 1), Some(Completed), Some(queued(15, 1)), Some(Failed)),
             // Somebody else has it, or had it.
@@ -143,16 +143,16 @@ mod tests {
             (Canceled, None, None, None),
             (Skipped, None, None, None),
         ] {
-            let after = |answer| status.answered(1, answer, (&POLICY, || 0), at(5));
-            let answers = [Answer::Sent, later, Answer::Never].map(after);
-            assert_eq!(answers, [sent, retried, refused], "{status:?}");
+            let after = |outcome| status.after(1, outcome, (&POLICY, || 0), at(5));
+            let statuses = [SendOutcome::Sent, later, SendOutcome::Never].map(after);
+            assert_eq!(statuses, [sent, retried, refused], "{status:?}");
         }
     }
 
     #[test]
     fn the_last_attempt_is_not_tried_again() {
-        let later = Answer::Later(Duration::ZERO);
-        let after = running(9, 2).answered(2, later, (&POLICY, || 0), at(5));
+        let later = SendOutcome::Later(Duration::ZERO);
+        let after = running(9, 2).after(2, later, (&POLICY, || 0), at(5));
         assert_eq!(after, Some(JobStatus::Failed));
     }
 
@@ -166,7 +166,7 @@ mod tests {
             (Duration::from_millis(11), 11),
             (Duration::MAX, day),
         ] {
-            let after = running(9, 1).answered(1, Answer::Later(asked), (&POLICY, || 0), at(0));
+            let after = running(9, 1).after(1, SendOutcome::Later(asked), (&POLICY, || 0), at(0));
             assert_eq!(after, Some(queued(due_at, 1)), "{asked:?}");
         }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::Object;
 use crate::step::{MonthlyType, Ordinal, OrdinalValue};
-use crate::vocabulary::{TimeUnit, Weekday, vocabulary};
+use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
 /// What a digest collected, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct JobDigest {
     pub timed: Option<JobTimed>,
 }
 
-vocabulary! {
+wire_enum! {
     /// How a digest collects.
     DigestType, "type":
     Regular = "regular",

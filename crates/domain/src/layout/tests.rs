@@ -66,13 +66,13 @@ fn what_is_not_translated_any_more_says_so_once() {
 #[test]
 fn a_query_shows_those_that_are_translated_or_those_that_are_not() {
     let (on, off) = (layout(json!({ "isTranslationEnabled": true })), layout(json!({})));
-    for (query, narrow, shown) in [
+    for (query, filtered, shown) in [
         (json!({}), false, [true, true]),
         (json!({ "isTranslationEnabled": true }), true, [true, false]),
         (json!({ "isTranslationEnabled": "false" }), true, [false, true]),
     ] {
         let query: LayoutQuery = serde_json::from_value(query).unwrap();
-        assert_eq!(query.is_narrow(), narrow);
-        assert_eq!([query.shows(&on), query.shows(&off)], shown);
+        assert_eq!(query.is_filtered(), filtered);
+        assert_eq!([query.matches(&on), query.matches(&off)], shown);
     }
 }

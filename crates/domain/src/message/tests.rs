@@ -108,19 +108,19 @@ fn a_query_shows_what_fulfils_all_of_it() {
         ("seen", json!(false), false),
     ];
     let query = |json: Value| serde_json::from_value::<MessageQuery>(json).unwrap();
-    assert!(query(json!({})).shows(&message) && !query(json!({ "limit": 3 })).is_narrow());
+    assert!(query(json!({})).matches(&message) && !query(json!({ "limit": 3 })).is_filtered());
     for (name, value, shown) in &conditions {
-        assert!(query(json!({ *name: value })).is_narrow());
+        assert!(query(json!({ *name: value })).is_filtered());
         for (other, second, second_shown) in &conditions {
             if name != other {
                 let both = json!({ *name: value, *other: second });
                 let expected = *shown && *second_shown;
-                assert_eq!(query(both.clone()).shows(&message), expected, "{both}");
+                assert_eq!(query(both.clone()).matches(&message), expected, "{both}");
             }
         }
     }
     let seen = Message { stage: Stage::Seen { seen_at: sample::at(1) }, ..message };
-    assert!(query(json!({ "seen": true, "read": false })).shows(&seen));
+    assert!(query(json!({ "seen": true, "read": false })).matches(&seen));
 }
 
 #[test]

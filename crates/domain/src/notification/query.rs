@@ -122,7 +122,7 @@ impl NotificationQuery {
 
     /// Whether `notification` belongs to the list, as far as its own fields say. Which subscribers
     /// and workflows the query names is for the caller to find out.
-    pub fn shows(&self, notification: &Notification) -> bool {
+    pub fn matches(&self, notification: &Notification) -> bool {
         let severity = notification.severity.unwrap_or_default();
         let created_at = notification.created_at;
         let does = |kind: &JobType| notification.channels.contains(kind);
@@ -139,7 +139,7 @@ impl NotificationQuery {
                 .subscription_id
                 .as_ref()
                 .is_none_or(|id| came_through(&|topic| topic.subscription_ids.contains(id)))
-            && self.context_keys.shows(&notification.context_keys)
+            && self.context_keys.matches(&notification.context_keys)
             && self.after.is_none_or(|after| created_at >= after)
             && self.before.is_none_or(|before| created_at <= before)
     }

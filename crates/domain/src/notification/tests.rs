@@ -72,12 +72,12 @@ fn a_query_shows_what_fulfils_all_of_it() {
     let notification = notification();
     for (name, value, shown) in &conditions {
         let alone = json!({ *name: value });
-        assert_eq!(query(alone.clone()).shows(&notification), *shown, "{alone}");
+        assert_eq!(query(alone.clone()).matches(&notification), *shown, "{alone}");
         for (other, second, second_shown) in &conditions {
             if name != other {
                 let both = json!({ *name: value, *other: second });
                 let expected = *shown && *second_shown;
-                assert_eq!(query(both.clone()).shows(&notification), expected, "{both}");
+                assert_eq!(query(both.clone()).matches(&notification), expected, "{both}");
             }
         }
     }
@@ -86,8 +86,8 @@ fn a_query_shows_what_fulfils_all_of_it() {
 #[test]
 fn who_does_not_say_how_much_it_matters_says_none() {
     let silent = Notification { severity: None, ..notification() };
-    assert!(query(json!({ "severity": ["none"] })).shows(&silent));
-    assert!(!query(json!({ "severity": ["low"] })).shows(&silent));
+    assert!(query(json!({ "severity": ["none"] })).matches(&silent));
+    assert!(!query(json!({ "severity": ["low"] })).matches(&silent));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn who_is_told_by_whom_is_not_for_the_notification_to_say() {
     ] {
         assert!(
             query(json.clone())
-                .shows(&Notification { channels: vec![JobType::Sms], ..notification() }),
+                .matches(&Notification { channels: vec![JobType::Sms], ..notification() }),
             "{json}"
         );
         assert_eq!(query(json.clone()).names_subscribers(), names, "{json}");
@@ -268,6 +268,6 @@ proptest! {
             ..NotificationQuery::default()
         };
         let shown = (after.unwrap_or(0)..=before.unwrap_or(9)).contains(&created_at);
-        prop_assert_eq!(query.shows(&notification), shown);
+        prop_assert_eq!(query.matches(&notification), shown);
     }
 }

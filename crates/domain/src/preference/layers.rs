@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Preference;
-use crate::vocabulary::{Channel, vocabulary};
+use crate::vocabulary::{Channel, wire_enum};
 
 /// Everything that has a say, from the least to the most specific layer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,7 +74,7 @@ impl From<bool> for Word {
     }
 }
 
-vocabulary! {
+wire_enum! {
     /// Names the layer that decided.
     Layer, "layer":
     Default = "default",

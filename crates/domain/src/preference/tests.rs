@@ -534,7 +534,7 @@ fn a_criticality_shows_its_workflows() {
         (Criticality::NonCritical, false, true),
         (Criticality::All, true, true),
     ] {
-        assert_eq!((criticality.shows(true), criticality.shows(false)), (critical, other));
+        assert_eq!((criticality.matches(true), criticality.matches(false)), (critical, other));
     }
     assert_eq!(Criticality::default(), Criticality::NonCritical);
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::shape;
 use crate::setters::setters;
-use crate::vocabulary::{TimeUnit, Weekday, vocabulary};
+use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
 /// For how long a digest collects, and which events belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ shape! { TimedConfig {
     "ordinalValue": ordinal_value, "monthlyType": monthly_type,
 } }
 
-vocabulary! {
+wire_enum! {
     /// Which one of a month's days of a kind.
     Ordinal, "ordinal":
     First = "1",
@@ -106,7 +106,7 @@ vocabulary! {
     Last = "last",
 }
 
-vocabulary! {
+wire_enum! {
     /// A kind of day.
     OrdinalValue, "ordinalValue":
     Day = "day",
@@ -121,7 +121,7 @@ vocabulary! {
     Saturday = "saturday",
 }
 
-vocabulary! {
+wire_enum! {
     /// How the days of a month are named.
     MonthlyType, "monthlyType":
     Each = "each",

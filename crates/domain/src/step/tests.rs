@@ -7,14 +7,14 @@ fn kind(json: Value) -> StepKind {
     serde_json::from_value(json).unwrap()
 }
 
-fn facts() -> Facts {
-    Facts::new(json!({ "payload": { "n": 3, "note": "<b>&</b>" } }))
+fn variables() -> Variables {
+    Variables::new(json!({ "payload": { "n": 3, "note": "<b>&</b>" } }))
 }
 
 // The parts of a rendered content that are not empty.
 fn rendered(step: Value) -> Value {
     let Rendered { subject, title, content, cta, .. } =
-        kind(step).render(&facts()).unwrap().unwrap();
+        kind(step).render(&variables()).unwrap().unwrap();
     let mut json = json!({ "content": content });
     for (name, part) in [("subject", json!(subject)), ("title", json!(title)), ("cta", json!(cta))]
     {
@@ -110,7 +110,7 @@ fn anything_else_is_plain_text() {
 #[test]
 fn what_sends_nothing_says_nothing() {
     for step in silent() {
-        assert!(kind(step.clone()).render(&facts()).is_none(), "{step}");
+        assert!(kind(step.clone()).render(&variables()).is_none(), "{step}");
         assert_eq!(kind(step).channel(), None);
     }
 }
@@ -153,7 +153,7 @@ fn one_failing_template_fails_the_whole() {
         json!({ "type": "push", "template": { "title": bad, "body": "" } }),
         json!({ "type": "push", "template": { "title": "", "body": bad } }),
     ] {
-        assert!(kind(step.clone()).render(&facts()).unwrap().is_err(), "{step}");
+        assert!(kind(step.clone()).render(&variables()).unwrap().is_err(), "{step}");
     }
 }
 
@@ -203,8 +203,8 @@ proptest! {
     fn any_text_between_the_placeholders_stays(text in "[^{}]{0,40}", note in "\\PC{0,20}") {
         let body = format!("{text}{{{{ payload.note }}}}.");
         let step = kind(json!({ "type": "sms", "template": { "body": body } }));
-        let facts = Facts::new(json!({ "payload": { "note": note } }));
-        let Rendered { content, .. } = step.render(&facts).unwrap().unwrap();
+        let variables = Variables::new(json!({ "payload": { "note": note } }));
+        let Rendered { content, .. } = step.render(&variables).unwrap().unwrap();
         prop_assert_eq!(content, MessageContent::Text(format!("{text}{note}.")));
     }
 }

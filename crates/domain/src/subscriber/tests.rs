@@ -119,19 +119,19 @@ fn a_query_shows_who_fulfils_all_of_it() {
         ("name", json!("lovelace ada"), false),
     ];
     let query = |json: Value| serde_json::from_value::<SubscriberQuery>(json).unwrap();
-    assert!(query(json!({})).shows(&subscriber) && !query(json!({ "limit": 3 })).is_narrow());
+    assert!(query(json!({})).matches(&subscriber) && !query(json!({ "limit": 3 })).is_filtered());
     for (name, value, shown) in &conditions {
-        assert!(query(json!({ *name: value })).is_narrow());
-        assert_eq!(query(json!({ *name: value })).shows(&subscriber), *shown, "{value}");
+        assert!(query(json!({ *name: value })).is_filtered());
+        assert_eq!(query(json!({ *name: value })).matches(&subscriber), *shown, "{value}");
         for (other, second, second_shown) in &conditions {
             if name != other {
                 let both = json!({ *name: value, *other: second });
                 let expected = *shown && *second_shown;
-                assert_eq!(query(both.clone()).shows(&subscriber), expected, "{both}");
+                assert_eq!(query(both.clone()).matches(&subscriber), expected, "{both}");
             }
         }
     }
-    assert!(!query(json!({ "name": "a" })).shows(&sample::subscriber(json!({}))));
+    assert!(!query(json!({ "name": "a" })).matches(&sample::subscriber(json!({}))));
 }
 
 // Some of the fields of a profile.

@@ -12,7 +12,7 @@ use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowId, plain};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
 
 /// Subscribers to put into a topic.
@@ -215,7 +215,7 @@ pub struct SubscriptionError {
     pub message: String,
 }
 
-vocabulary! {
+wire_enum! {
     /// Why a request did not work for one of its items.
     SubscriptionErrorCode, "code":
     SubscriberNotFound = "SUBSCRIBER_NOT_FOUND",

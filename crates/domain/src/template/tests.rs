@@ -53,11 +53,11 @@ fn check(template: &str, expected: &str) {
 }
 
 fn render(format: Format, template: &str) -> Result<String, RenderError> {
-    Template::new(template).unwrap().render(format, &facts())
+    Template::new(template).unwrap().render(format, &variables())
 }
 
-fn facts() -> Facts {
-    Facts::new(json!({
+fn variables() -> Variables {
+    Variables::new(json!({
         "subscriber": { "firstName": "Ada" },
         "payload": {
             "items": [{ "name": "tea" }, { "name": "cup" }],
@@ -73,8 +73,8 @@ proptest! {
         text in "\\PC*|(\\{\\{|\\}\\}|\\{%|%\\}|[a-z.|()\\[\\]'0-9 *+-]| if | for | in | set | end){0,12}",
     ) {
         if let Ok(template) = Template::new(text) {
-            let facts = Facts::new(json!({ "payload": { "a": [1, "b"] } }));
-            let _ = (template.variables(), template.render(Format::Html, &facts));
+            let variables = Variables::new(json!({ "payload": { "a": [1, "b"] } }));
+            let _ = (template.variables(), template.render(Format::Html, &variables));
         }
     }
 }
@@ -160,11 +160,13 @@ fn statements_render_as_in_jinja() {
 #[test]
 fn every_filter_and_test_is_there() {
     for filter in engine::FILTERS {
-        let error = Template(format!("{{{{ 'a' | {filter} }}}}")).render(Format::Plain, &facts());
+        let error =
+            Template(format!("{{{{ 'a' | {filter} }}}}")).render(Format::Plain, &variables());
         assert!(!error.is_err_and(|error| error.0.contains("unknown")), "{filter}");
     }
     for test in engine::TESTS {
-        let error = Template(format!("{{{{ 'a' is {test} }}}}")).render(Format::Plain, &facts());
+        let error =
+            Template(format!("{{{{ 'a' is {test} }}}}")).render(Format::Plain, &variables());
         assert!(!error.is_err_and(|error| error.0.contains("unknown")), "{test}");
     }
 }

@@ -165,7 +165,7 @@ fn what_is_wrong_with_an_import_is_said() {
 #[test]
 fn a_query_shows_what_fulfils_all_of_it() {
     let translation = translation("workflow", "welcome", "de-at");
-    for (query, shows) in [
+    for (query, matches) in [
         (json!({}), true),
         (json!({ "resourceType": "workflow" }), true),
         (json!({ "resourceType": "layout" }), false),
@@ -177,8 +177,12 @@ fn a_query_shows_what_fulfils_all_of_it() {
         (json!({ "resourceType": "workflow", "resourceId": "x", "locale": "de_AT" }), false),
         (json!({ "resourceType": "workflow", "resourceId": "welcome", "locale": "de" }), false),
     ] {
-        let narrow = query != json!({});
+        let filtered = query != json!({});
         let query: TranslationQuery = serde_json::from_value(query).unwrap();
-        assert_eq!((query.shows(&translation), query.is_narrow()), (shows, narrow), "{query:?}");
+        assert_eq!(
+            (query.matches(&translation), query.is_filtered()),
+            (matches, filtered),
+            "{query:?}"
+        );
     }
 }

@@ -66,8 +66,8 @@ impl World {
         }
     }
 
-    fn around(&self) -> Surroundings<'_> {
-        Surroundings {
+    fn facts(&self) -> StepFacts<'_> {
+        StepFacts {
             subscriber: self.subscriber.as_ref(),
             workflow: self.workflow.as_ref(),
             contexts: &self.contexts,
@@ -78,11 +78,11 @@ impl World {
     }
 
     fn render(&self) -> Result<Rendered, Refusal> {
-        render(&self.notification.jobs[0], &self.notification, self.around())
+        render(&self.notification.jobs[0], &self.notification, self.facts())
     }
 
     fn dispatch(&self) -> Result<Dispatch, Refusal> {
-        dispatch(&self.notification.jobs[0], &self.notification, self.around())
+        dispatch(&self.notification.jobs[0], &self.notification, self.facts())
     }
 
     fn text(&self) -> String {

@@ -132,12 +132,12 @@ impl WorkflowQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Whether the query leaves any out.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.tag.is_some() || self.active.is_some()
     }
 
     /// Whether `workflow` belongs to the list.
-    pub fn shows(&self, workflow: &Workflow) -> bool {
+    pub fn matches(&self, workflow: &Workflow) -> bool {
         self.tag.as_ref().is_none_or(|tag| workflow.tags.contains(tag))
             && self.active.is_none_or(|active| workflow.active == active)
     }

@@ -8,7 +8,7 @@ use super::WorkflowCreate;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::WorkflowIdentifier;
 use crate::json::shape;
-use crate::vocabulary::vocabulary;
+use crate::vocabulary::wire_enum;
 
 /// Every workflow that the host application declares, and what becomes of those that it declares
 /// no longer.
@@ -25,7 +25,7 @@ pub struct WorkflowSync {
 
 shape! { WorkflowSync { "workflows": workflows, "undeclared": undeclared } }
 
-vocabulary! {
+wire_enum! {
     /// What becomes of a workflow that is no longer declared.
     Undeclared, "undeclared":
     Keep = "keep",

@@ -330,7 +330,7 @@ fn everybody_with_a_say_has_a_layer() {
 #[test]
 fn a_query_shows_what_fulfils_all_of_it() {
     let workflow = created(json!({ "tags": ["a", "b"], "active": true })).unwrap();
-    for (query, shows) in [
+    for (query, matches) in [
         (json!({}), true),
         (json!({ "tag": "b" }), true),
         (json!({ "tag": "c" }), false),
@@ -339,10 +339,10 @@ fn a_query_shows_what_fulfils_all_of_it() {
         (json!({ "tag": "a", "active": false }), false),
         (json!({ "tag": "c", "active": true }), false),
     ] {
-        let narrow = query != json!({});
+        let filtered = query != json!({});
         let query: WorkflowQuery = serde_json::from_value(query).unwrap();
-        assert_eq!(query.shows(&workflow), shows, "{query:?}");
-        assert_eq!(query.is_narrow(), narrow, "{query:?}");
+        assert_eq!(query.matches(&workflow), matches, "{query:?}");
+        assert_eq!(query.is_filtered(), filtered, "{query:?}");
     }
 }
 

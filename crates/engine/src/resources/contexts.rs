@@ -81,8 +81,8 @@ impl Contexts<'_> {
             query.page.check(self.scope.list_id(ListKind::Contexts), ContextQuery::ORDERS)?;
         let kind = query.kind.as_ref().map(ContextPart::as_str);
         let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
-        let shows = |context: &Context| query.shows(context);
-        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
+        let matches = |context: &Context| query.matches(context);
+        let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 

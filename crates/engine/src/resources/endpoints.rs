@@ -105,11 +105,12 @@ impl ChannelEndpoints<'_> {
             .page
             .check(self.scope.list_id(ListKind::ChannelEndpoints), ChannelFilter::ORDERS)?;
         let wanted = query.connection_identifier.as_ref();
-        let shows = |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
+        let matches =
+            |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
         self.scope.read(|view| {
             let lists =
                 channels::lists(view, &query.filter, request.order_by, layout::endpoint_list)?;
-            let list = List::new(lists).of_records(wanted.is_some(), &shows);
+            let list = List::new(lists).of_records(wanted.is_some(), &matches);
             let mut page = view.page(&list, &request)?;
             let mut names = IntegrationNames::new(view);
             for endpoint in &mut page.data {

@@ -69,8 +69,8 @@ impl Layouts<'_> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Layouts), LayoutQuery::ORDERS)?;
         let prefix = layout::layout_ids(self.scope.environment_id());
-        let shows = |layout: &Layout| query.shows(layout);
-        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
+        let matches = |layout: &Layout| query.matches(layout);
+        let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 

@@ -188,8 +188,8 @@ pub(crate) fn page(
 ) -> Result<Page<Message>> {
     let request = query.page.check(list, MessageQuery::ORDERS)?;
     let (prefix, rest) = source(view.environment_id(), subscriber.id, query);
-    let shows = |message: &Message| rest.shows(message);
-    let list = List::new([prefix]).of_records(rest.is_narrow(), &shows);
+    let matches = |message: &Message| rest.matches(message);
+    let list = List::new([prefix]).of_records(rest.is_filtered(), &matches);
     Ok(view.page(&list, &request)?)
 }
 

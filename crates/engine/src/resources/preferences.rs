@@ -61,7 +61,7 @@ impl SubscriberPreferences<'_> {
             let workflows = self.scope.engine.parts.workflows.all(view, &prefix)?;
             let shown = workflows
                 .iter()
-                .filter(|workflow| workflow.active && query.criticality.shows(workflow.critical));
+                .filter(|workflow| workflow.active && query.criticality.matches(workflow.critical));
             let workflows = shown.map(|workflow| said.about(workflow)).collect();
             Ok(Preferences::new(said.in_general(), workflows))
         })

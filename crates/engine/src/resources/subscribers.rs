@@ -101,8 +101,8 @@ impl Subscribers<'_> {
             Some(email) => layout::subscriber_emails(environment, email),
             None => layout::subscriber_ids(environment),
         };
-        let shows = |subscriber: &Subscriber| query.shows(subscriber);
-        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
+        let matches = |subscriber: &Subscriber| query.matches(subscriber);
+        let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 

@@ -137,11 +137,11 @@ impl Topics<'_> {
     fn listed(&self, topic: &TopicKey, query: &SubscriptionQuery) -> Result<Page<Subscription>> {
         let list_id = self.scope.list_id(ListKind::Subscriptions);
         let request = query.page.check(list_id, SubscriptionQuery::ORDERS)?;
-        let shows = |one: &Subscription| query.context_keys.shows(&one.context_keys);
+        let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
         self.scope.read(|view| {
             let topic = topics::get(view, topic)?;
             let list = listed(view, &topic, query)?;
-            let list = list.of_records(!query.context_keys.is_any(), &shows);
+            let list = list.of_records(!query.context_keys.is_any(), &matches);
             let mut page: Page<Subscription> = view.page(&list, &request)?;
             for subscription in &mut page.data {
                 *subscription = with_workflows(view, subscription.clone())?;

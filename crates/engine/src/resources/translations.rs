@@ -124,8 +124,8 @@ impl Translations<'_> {
             .page
             .check(self.scope.list_id(ListKind::Translations), TranslationQuery::ORDERS)?;
         let prefix = layout::translation_ids(self.scope.environment_id());
-        let shows = |translation: &Translation| query.shows(translation);
-        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
+        let matches = |translation: &Translation| query.matches(translation);
+        let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 

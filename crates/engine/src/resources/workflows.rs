@@ -87,8 +87,8 @@ impl Workflows<'_> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Workflows), WorkflowQuery::ORDERS)?;
         let prefix = layout::workflows(self.scope.environment_id());
-        let shows = |workflow: &Workflow| query.shows(workflow);
-        let list = List::new([prefix]).of_records(query.is_narrow(), &shows);
+        let matches = |workflow: &Workflow| query.matches(workflow);
+        let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 

@@ -97,21 +97,21 @@ fn print(expression: &str) -> String {
     format!("{{{{ {expression} }}}}")
 }
 
-fn facts() -> Facts {
+fn variables() -> Variables {
     let deep = (0..60).fold(json!("x"), |inner, _| json!([inner]));
     let payload =
         json!({ "a": "text", "list": [1, 2, 3], "deep": deep, "big": "x".repeat(100_000) });
-    Facts::new(json!({ "payload": payload }))
+    Variables::new(json!({ "payload": payload }))
 }
 
 // Everything that is done with a template, on a small stack. Returns whether it is accepted.
 fn survives(template: String) -> bool {
     let work = move || {
-        let facts = facts();
+        let variables = variables();
         let accepted = Template::new(template.clone()).is_ok();
         let stored = Template(template);
         for format in [Format::Plain, Format::Html] {
-            let _ = stored.render(format, &facts);
+            let _ = stored.render(format, &variables);
         }
         let _ = stored.variables();
         accepted

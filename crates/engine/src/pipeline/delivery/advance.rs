@@ -37,9 +37,9 @@ impl Run<'_, '_> {
 
     // Puts the message of an in-app job into the inbox.
     fn keep(&mut self, job: JobId) -> Result<()> {
-        let around = self.gathered.surroundings();
+        let facts = self.gathered.step_facts();
         let Some(found) = self.notification.job(job) else { return Ok(()) };
-        let rendered = match turn::render(found, &self.notification, around) {
+        let rendered = match turn::render(found, &self.notification, facts) {
             Ok(rendered) => rendered,
             Err(refusal) => {
                 self.refuse(job, refusal);

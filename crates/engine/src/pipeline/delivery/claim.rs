@@ -96,11 +96,11 @@ impl Run<'_, '_> {
     }
 
     fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
-        let around = self.gathered.surroundings();
+        let facts = self.gathered.step_facts();
         let found = self.notification.job(job).ok_or(Refusal::gone())?;
         let Dispatch { integration, address, rendered } =
-            turn::dispatch(found, &self.notification, around)?;
-        let subscriber = around.subscriber.cloned().ok_or(Refusal::gone())?;
+            turn::dispatch(found, &self.notification, facts)?;
+        let subscriber = facts.subscriber.cloned().ok_or(Refusal::gone())?;
         let channel = integration.channel;
         let message = self.message(job, channel, rendered).ok_or(Refusal::gone())?;
         let message = message.addressed(&integration.provider_id, &address);

@@ -6,7 +6,7 @@ use domain::integration::Integration;
 use domain::notification::{Event, Notification};
 use domain::preference::{Preference, SubscriberPreference};
 use domain::subscriber::Subscriber;
-use domain::turn::Surroundings;
+use domain::turn::StepFacts;
 use domain::workflow::Workflow;
 use std::borrow::Cow;
 use store::{ReadRecords, layout};
@@ -63,8 +63,8 @@ impl<'a> Gathered<'a> {
         })
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub(crate) fn step_facts(&self) -> StepFacts<'_> {
+        StepFacts {
             subscriber: self.subscriber.as_ref(),
             workflow: self.workflow.as_deref(),
             contexts: &self.contexts,

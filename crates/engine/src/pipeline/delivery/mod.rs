@@ -20,7 +20,7 @@ pub(crate) use gathered::Gathered;
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 
-use provider::Outcome;
+use provider::SendResult;
 
 /// What waits to be sent.
 ///
@@ -115,8 +115,8 @@ impl<'e> DeliveryQueue<'e> {
                 report.superseded += 1;
                 continue;
             }
-            let outcome = self.send(&delivery);
-            unsettled.push((delivery, outcome));
+            let result = self.send(&delivery);
+            unsettled.push((delivery, result));
             if since.elapsed() > UNSETTLED {
                 settle::settle(self.engine, &std::mem::take(&mut unsettled), report)?;
                 since = Instant::now();
@@ -126,17 +126,17 @@ impl<'e> DeliveryQueue<'e> {
     }
 
     // A provider that panics takes nobody else's message with it.
-    fn send(&self, delivery: &Delivery) -> Outcome {
+    fn send(&self, delivery: &Delivery) -> SendResult {
         let provider_id = &delivery.integration.provider_id;
         let Some(provider) = self.engine.parts.providers.of(provider_id) else {
-            return Outcome::NoProvider;
+            return SendResult::NoProvider;
         };
         catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
             |_| {
                 let reason = "the provider panicked".into();
-                Outcome::Refused(SendError::Retryable { after: None, reason })
+                SendResult::Refused(SendError::Retryable { after: None, reason })
             },
-            Outcome::from,
+            SendResult::from,
         )
     }
 }

@@ -81,9 +81,9 @@ pub enum SendError {
     },
 }
 
-/// What came of an attempt.
+/// Result of an attempt, with what the provider answered.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum SendResult {
     Sent(ProviderReceipt),
     Refused(SendError),
     NoProvider,
@@ -102,11 +102,11 @@ impl Delivery {
     }
 }
 
-impl From<Result<ProviderReceipt, SendError>> for Outcome {
+impl From<Result<ProviderReceipt, SendError>> for SendResult {
     fn from(answer: Result<ProviderReceipt, SendError>) -> Self {
         match answer {
-            Ok(receipt) => Outcome::Sent(receipt),
-            Err(error) => Outcome::Refused(error),
+            Ok(receipt) => SendResult::Sent(receipt),
+            Err(error) => SendResult::Refused(error),
         }
     }
 }

@@ -1,30 +1,30 @@
 //! Settling: writing down what came of an attempt, and moving on.
 
 use domain::environment::Home;
-use domain::job::{Answer, Detail, JobStatus};
+use domain::job::{Detail, JobStatus, SendOutcome};
 use domain::message::{Message, MessageStatus};
 use store::WriteRecords;
 
 use super::advance::Run;
-use super::provider::{Delivery, Outcome, SendError};
+use super::provider::{Delivery, SendError, SendResult};
 use super::{DeliveryReport, Gathered};
 use crate::resources::notifications;
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
-/// Writes down the outcomes of deliveries, but for jobs that somebody else has taken over since.
+/// Writes down the results of deliveries, but for jobs that somebody else has taken over since.
 pub(super) fn settle(
     engine: &Engine,
-    outcomes: &[(Delivery, Outcome)],
+    results: &[(Delivery, SendResult)],
     report: &mut DeliveryReport,
 ) -> Result<()> {
-    if outcomes.is_empty() {
+    if results.is_empty() {
         return Ok(());
     }
     let settled = engine.write(engine.now(), |draft| {
-        let settled = outcomes.iter().map(|(delivery, outcome)| {
+        let settled = results.iter().map(|(delivery, result)| {
             let home = Home::from(&delivery.notification);
-            settle_one(&mut draft.within(&home), delivery, outcome)
+            settle_one(&mut draft.within(&home), delivery, result)
         });
         settled.collect::<Result<Vec<_>>>()
     })?;
@@ -39,18 +39,18 @@ pub(super) fn settle(
     Ok(())
 }
 
-fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, outcome: &Outcome) -> Result<Settled> {
+fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Result<Settled> {
     let Some(before) = notifications::find(tx, delivery.notification.id)? else {
         return Ok(Settled::Superseded);
     };
     let (job, now) = (before.job(delivery.job), tx.now());
     let retry = (&tx.engine().parts.retry, || tx.jitter());
     let status =
-        job.and_then(|job| job.status.answered(delivery.attempts, outcome.answer(), retry, now));
+        job.and_then(|job| job.status.after(delivery.attempts, result.outcome(), retry, now));
     let Some(status) = status else { return Ok(Settled::Superseded) };
     let gathered = Gathered::now(tx, &before)?;
     let mut run = Run { tx, notification: before.clone(), gathered };
-    let settled = run.settle(delivery, outcome, status)?;
+    let settled = run.settle(delivery, result, status)?;
     run.advance()?;
     let after = run.notification;
     tx.replace(&before, &after)?;
@@ -66,14 +66,14 @@ enum Settled {
 }
 
 impl Run<'_, '_> {
-    // Writes down that the job stands at `status` after `outcome`.
+    // Writes down that the job stands at `status` after `result`.
     fn settle(
         &mut self,
         delivery: &Delivery,
-        outcome: &Outcome,
+        result: &SendResult,
         status: JobStatus,
     ) -> Result<Settled> {
-        let said = outcome.said(delivery);
+        let said = result.said(delivery);
         match status {
             JobStatus::Completed => {
                 let mut message = delivery.message.clone();
@@ -88,17 +88,17 @@ impl Run<'_, '_> {
                 Ok(Settled::Retried)
             }
             JobStatus::Failed => {
-                let error_id = outcome.failure().to_string();
+                let error_id = result.failure().to_string();
                 let error_text = said.clone().unwrap_or_default();
                 let status = MessageStatus::Error { error_id, error_text };
                 let mut message = delivery.message.clone();
                 message.status = status;
                 self.store(delivery, &message)?;
-                self.log(delivery.job, outcome.failure(), said);
+                self.log(delivery.job, result.failure(), said);
                 self.fail(delivery.job);
                 Ok(Settled::Failed)
             }
-            // No answer leads there.
+            // No outcome leads there.
             JobStatus::Pending
             | JobStatus::Running { .. }
             | JobStatus::Canceled
@@ -116,37 +116,37 @@ impl Run<'_, '_> {
     }
 }
 
-impl Outcome {
-    fn answer(&self) -> Answer {
+impl SendResult {
+    fn outcome(&self) -> SendOutcome {
         match self {
-            Outcome::Sent(_) => Answer::Sent,
-            Outcome::Refused(SendError::Retryable { after, .. }) => {
-                Answer::Later(after.unwrap_or_default())
+            SendResult::Sent(_) => SendOutcome::Sent,
+            SendResult::Refused(SendError::Retryable { after, .. }) => {
+                SendOutcome::Later(after.unwrap_or_default())
             }
-            Outcome::Refused(
+            SendResult::Refused(
                 SendError::Permanent { .. }
                 | SendError::RecipientGone { .. }
                 | SendError::Misconfigured { .. },
             )
-            | Outcome::NoProvider => Answer::Never,
+            | SendResult::NoProvider => SendOutcome::Never,
         }
     }
 
     // What it is called in the log, when the job fails of it.
     fn failure(&self) -> Detail {
         match self {
-            Outcome::Sent(_) | Outcome::Refused(_) => Detail::ProviderError,
-            Outcome::NoProvider => Detail::ProviderMissing,
+            SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
+            SendResult::NoProvider => Detail::ProviderMissing,
         }
     }
 
     // What the provider said, as much of it as is worth keeping.
     fn said(&self, delivery: &Delivery) -> Option<String> {
         let said = match self {
-            Outcome::Sent(receipt) => receipt.provider_message_id.clone()?,
-            Outcome::Refused(SendError::Retryable { reason, .. }) => reason.clone(),
-            Outcome::Refused(error) => error.to_string(),
-            Outcome::NoProvider => {
+            SendResult::Sent(receipt) => receipt.provider_message_id.clone()?,
+            SendResult::Refused(SendError::Retryable { reason, .. }) => reason.clone(),
+            SendResult::Refused(error) => error.to_string(),
+            SendResult::NoProvider => {
                 let provider = &delivery.integration.provider_id;
                 format!("no provider is registered for `{provider}`")
             }
