@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tidings::turn::Address;
+use tidings::Address;
 use tidings::{Delivery, Provider, ProviderReceipt, SendError};
 
 /// Takes nearly everything, and answers as providers do where it does not. It never looks at a

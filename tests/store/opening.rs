@@ -103,11 +103,18 @@ fn a_file_is_open_once() {
 #[test]
 fn a_place_where_no_file_can_be_is_named() {
     let folder = tempdir().unwrap();
-    for path in [folder.path().to_owned(), folder.path().join("missing").join("store.redb")] {
-        let error = RedbStore::open(&path).unwrap_err();
-        assert!(matches!(&error, Error::Unopenable { .. }), "{error:?}");
-        assert_eq!(error.to_string(), format!("`{}` cannot be opened", path.display()));
-    }
+    let path = folder.path();
+    let error = RedbStore::open(path).unwrap_err();
+    assert!(matches!(&error, Error::Unopenable { .. }), "{error:?}");
+    assert_eq!(error.to_string(), format!("`{}` cannot be opened", path.display()));
+
+    let missing = folder.path().join("missing");
+    let path = missing.join("store.redb");
+    let error = RedbStore::open(&path).unwrap_err();
+    assert!(matches!(&error, Error::NoFolder { .. }), "{error:?}");
+    let text = "cannot open `PATH`: the folder `FOLDER` does not exist";
+    let text = text.replace("PATH", &path.display().to_string());
+    assert_eq!(error.to_string(), text.replace("FOLDER", &missing.display().to_string()));
 }
 
 fn check_foreign(bytes: &[u8]) {

@@ -61,10 +61,11 @@ pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
     environment, filter, ids, integration, job, json, layout, limits, message, notification, page,
     patch, preference, query, schedule, secret, step, subscriber, subscription, template, time,
-    topic, translation, trigger, turn, vocabulary, workflow,
+    topic, translation, trigger, vocabulary, workflow,
 };
 use tx::Draft;
 
+pub use ::domain::turn::Address;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};

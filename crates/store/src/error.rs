@@ -1,5 +1,7 @@
 //! What can go wrong between a record and the disk.
 
+#[cfg(feature = "redb")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::{error, io};
 
@@ -31,6 +33,15 @@ pub enum Error {
         table: &'static str,
         /// What decoding said.
         source: Box<dyn error::Error + Send + Sync>,
+    },
+
+    /// The folder of the file does not exist.
+    #[error("cannot open `{path}`: the folder `{folder}` does not exist")]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+        /// The folder.
+        folder: PathBuf,
     },
 
     /// The operating system does not let the file be read and written.
@@ -75,4 +86,18 @@ pub enum Error {
         /// The contradiction.
         source: Box<dyn error::Error + Send + Sync>,
     },
+}
+
+impl Error {
+    /// Returns the error of a file at `path` that the operating system refuses to open.
+    #[cfg(feature = "redb")]
+    pub(crate) fn of_opening(path: &Path, source: io::Error) -> Self {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match folder {
+            Some(folder) if source.kind() == io::ErrorKind::NotFound && !folder.exists() => {
+                Error::NoFolder { path: path.to_owned(), folder: folder.to_owned() }
+            }
+            _ => Error::Unopenable { path: path.to_owned(), source },
+        }
+    }
 }

@@ -62,13 +62,14 @@ impl RedbStore {
     ///
     /// # Errors
     ///
-    /// [`Error::Unopenable`] if the operating system refuses; [`Error::AlreadyOpen`] if the file is
+    /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::Unopenable`] if the
+    /// operating system refuses for another reason; [`Error::AlreadyOpen`] if the file is
     /// open already; [`Error::NotOurs`], [`Error::NewerFormat`] or [`Error::Damaged`] if this
     /// version cannot use the file, which stays as it is.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|source| Error::Unopenable { path: path.to_owned(), source })?;
+        let file = file.map_err(|source| Error::of_opening(path, source))?;
         let storage = attempt("open the file", || FileBackend::new(file));
         Self::open_storage(storage.map_err(|failure| failure.at(path))?, path, options)
     }

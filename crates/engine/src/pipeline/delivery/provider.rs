@@ -89,6 +89,60 @@ pub(super) enum SendResult {
     NoProvider,
 }
 
+impl ProviderReceipt {
+    /// Returns the receipt of a message by the id that the service gave it.
+    ///
+    /// ```
+    /// let receipt = tidings::ProviderReceipt::id("msg-17");
+    /// assert_eq!(receipt.provider_message_id.as_deref(), Some("msg-17"));
+    /// ```
+    pub fn id(provider_message_id: impl Into<String>) -> Self {
+        Self { provider_message_id: Some(provider_message_id.into()) }
+    }
+}
+
+impl SendError {
+    /// Returns the error of a service that cannot take the message at the moment.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::SendError;
+    ///
+    /// let error = SendError::retryable("429").after(Duration::from_secs(30));
+    /// assert_eq!(error.to_string(), "try again later: 429");
+    /// ```
+    pub fn retryable(reason: impl Into<String>) -> Self {
+        SendError::Retryable { after: None, reason: reason.into() }
+    }
+
+    /// Returns the error of a service that never takes the message.
+    pub fn permanent(reason: impl Into<String>) -> Self {
+        SendError::Permanent { reason: reason.into() }
+    }
+
+    /// Returns the error of an address at which there is no recipient any more.
+    pub fn recipient_gone(reason: impl Into<String>) -> Self {
+        SendError::RecipientGone { reason: reason.into() }
+    }
+
+    /// Returns the error of an integration that is not set up to send.
+    pub fn misconfigured(reason: impl Into<String>) -> Self {
+        SendError::Misconfigured { reason: reason.into() }
+    }
+
+    /// Sets how long the service asks not to be called. Errors that are not retryable stay as they
+    /// are.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        match self {
+            SendError::Retryable { reason, .. } => {
+                SendError::Retryable { after: Some(span), reason }
+            }
+            error => error,
+        }
+    }
+}
+
 impl Delivery {
     /// The same for every attempt to send this message, and for no other message. What a later
     /// attempt says, and through which integration, may differ: it is decided anew each time.
