@@ -9,7 +9,7 @@ use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
 use lettre::transport::{file, smtp};
 use lettre::{FileTransport, Message, SmtpTransport, Transport};
-use tidings::turn::Address;
+use tidings::Address;
 use tidings::{Delivery, Provider, ProviderReceipt, SendError};
 
 // A server that is silent for longer is tried again later.
