@@ -2,9 +2,10 @@
 
 use domain::context::ContextSet;
 use domain::environment::Home;
+use domain::event::Event;
 use domain::ids::{NotificationId, TransactionId};
 use domain::json::Object;
-use domain::notification::{Event, Notification, NotificationTopic, Ordinal};
+use domain::notification::{Notification, NotificationTopic, Ordinal};
 use domain::subscriber::{Subscriber, SubscriberCreate};
 use domain::time::Timestamp;
 use domain::trigger::{SubscriberRecipient, Trigger};

@@ -19,6 +19,7 @@ pub mod credentials;
 pub mod endpoint;
 pub mod environment;
 pub mod error;
+pub mod event;
 pub mod filter;
 pub mod idempotency;
 pub mod ids;

@@ -5,22 +5,21 @@ mod ordinal;
 mod query;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::contact::Email;
-use crate::context::{Context, ContextSet};
+use crate::context::ContextSet;
 use crate::environment::Home;
+use crate::event::Event;
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, SubscriberId,
     SubscriptionIdentifier, TopicId, TopicKey, TransactionId, WorkflowId,
 };
 use crate::job::{Job, JobStatus};
 use crate::json::Object;
-use crate::known::{self, Known};
 use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
 use crate::time::Timestamp;
-use crate::trigger::{SubscriberRecipient, Trigger};
+use crate::trigger::SubscriberRecipient;
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
@@ -274,38 +273,6 @@ impl Notification {
     pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
         let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
         self.jobs.iter().find(due)
-    }
-}
-
-/// What the notifications of one trigger have in common.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<'a> {
-    /// The environment it happens in.
-    pub home: &'a Home,
-    /// The trigger.
-    pub trigger: &'a Trigger,
-    /// What it is called.
-    pub transaction_id: &'a TransactionId,
-    /// The workflow that it triggers.
-    pub workflow: &'a Workflow,
-    /// The contexts that it names.
-    pub contexts: &'a [Context],
-    /// What they are called.
-    pub context_keys: &'a ContextSet,
-    /// When it happens.
-    pub now: Timestamp,
-}
-
-impl Event<'_> {
-    /// What conditions are asked about, where it is for `subscriber`.
-    pub fn data(&self, subscriber: &Subscriber) -> Value {
-        let about = known::about(subscriber);
-        Known::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
-    }
-
-    // A trigger may overrule how much the workflow's notifications matter.
-    fn severity(&self) -> Option<Severity> {
-        self.trigger.overrides.as_ref()?.get("severity")?.as_str()?.parse().ok()
     }
 }
 

@@ -5,9 +5,10 @@ use uuid::Uuid;
 
 use crate::context::ContextSet;
 use crate::environment::Home;
+use crate::event::Event;
 use crate::integration::Integration;
 use crate::json::Object;
-use crate::notification::{Event, Notification};
+use crate::notification::Notification;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::trigger::{SubscriberRecipient, Trigger};

@@ -13,11 +13,11 @@ use crate::condition::Rule;
 use crate::context::ContextSet;
 use crate::environment::Home;
 use crate::error::Invalid;
+use crate::event::Event;
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, OrganizationId, SubscriberId, SubscriptionId,
     SubscriptionIdentifier, TopicId, TopicKey, WorkflowId,
 };
-use crate::notification::Event;
 use crate::patch::Patch;
 use crate::preference::WorkflowInfo;
 use crate::subscriber::Subscriber;

@@ -1,5 +1,7 @@
 //! Writing once: the one way in which an operation of a scope changes the store.
 
+mod refusal;
+
 use domain::idempotency::{CallOutcome, Replay, StoredAnswer};
 use domain::ids::IdempotencyKey;
 use domain::time::Timestamp;
@@ -8,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::{Order, ReadRecords, Record, WriteRecords, layout};
 
+use self::refusal::StoredRefusal;
 use crate::resources::environments::hash;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -114,7 +117,9 @@ impl Call<'_> {
             // What was begun goes on.
             Replay::Expired | Replay::Same(CallOutcome::Begun) => Ok(None),
             Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(read(answer)?))),
-            Replay::Same(CallOutcome::Refused(refusal)) => Ok(Some(Err(read(refusal)?))),
+            Replay::Same(CallOutcome::Refused(refusal)) => {
+                Ok(Some(Err(read::<StoredRefusal>(refusal)?.into())))
+            }
             Replay::Other => Ok(Some(Err(Error::conflict(Entity::IdempotencyKey, self.key)))),
         }
     }
@@ -137,15 +142,13 @@ impl Call<'_> {
 
     // Keeps the refusal of the call, whose own transaction has left nothing behind.
     fn refuse<T: DeserializeOwned>(&self, refusal: Error) -> Result<T> {
-        if let Error::Store(_) = refusal {
-            return Err(refusal);
-        }
+        let Some(stored) = StoredRefusal::of(&refusal) else { return Err(refusal) };
         let replayed = self.scope.engine.write(self.now, |draft| {
             let mut tx = draft.within(&self.scope.home);
             // Another thread may have been quicker.
             let replayed = self.replay(&tx)?;
             if replayed.is_none() {
-                self.keep(&mut tx, CallOutcome::Refused(json(&refusal)?))?;
+                self.keep(&mut tx, CallOutcome::Refused(json(&stored)?))?;
             }
             Ok(replayed)
         })?;

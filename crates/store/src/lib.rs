@@ -1,4 +1,10 @@
-//! Where records live.
+//! The store of the Tidings notification engine: the contract of a backend, and the backends.
+//!
+//! A backend implements [`Store`], [`Snapshot`] and [`Transaction`] on tables of bytes. The
+//! `conformance` feature has tests of the contract. [`memory::MemoryStore`] and
+//! [`redb::RedbStore`](crate::redb) implement it.
+//!
+//! Hidden items serve the other crates of the engine. They may change with any version.
 
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
@@ -9,11 +15,13 @@ pub mod check;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod decoded;
+#[doc(hidden)]
 pub mod encoding;
 mod error;
 #[cfg(feature = "redb")]
 mod group_commit;
 mod key;
+#[doc(hidden)]
 pub mod layout;
 pub mod memory;
 #[cfg(feature = "redb")]
@@ -25,35 +33,39 @@ mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
 
-pub use decoded::Decoded;
 pub use error::{Error, Result};
-pub use key::{Bytes, Key, Prefix, Range};
 pub use layout::Table;
-pub use pages::List;
-pub use record::{Entries, Record};
-pub use records::{ReadRecords, WriteRecords, read, write};
+
+#[doc(hidden)]
+pub use self::{
+    decoded::Decoded,
+    key::{Bytes, Key, Prefix, Range},
+    pages::List,
+    record::{Entries, Record},
+    records::{ReadRecords, WriteRecords, read, write},
+};
 
 /// An ordered, transactional set of tables of byte keys and byte values.
 ///
 /// # Contract
 ///
-/// * Keys and values are any bytes, also none, also many. Keys sort by their bytes.
-/// * A snapshot shows what was committed before it was taken, whatever is committed after.
+/// * Keys and values are any bytes: empty ones, and long ones. Keys sort by their bytes.
+/// * A snapshot shows the changes that were committed before it was taken, and no later ones.
 /// * Transactions run one after the other. Each sees its own changes and those of every
-///   transaction before it. Nobody else sees its changes until it commits, and who does sees all
-///   of them.
-/// * A body that decides to abort, fails or panics leaves nothing behind but its error or panic.
-/// * Once [`write`](Self::write) has returned `Ok`, the changes of its body, and whatever that
-///   body has seen, are there for as long as the backend keeps anything. When it has returned an
-///   error, its changes are there as a whole or not at all, and nobody was promised either.
-/// * A body may read from the same store, but a `write` inside a `write` waits for itself.
+///   transaction before it. Other readers see all of its changes after its commit, and none
+///   before.
+/// * A body that aborts, fails or panics leaves no changes. Its error or panic reaches the caller.
+/// * When [`write`](Self::write) returns `Ok`, the changes of its body are durable, and so is
+///   everything that the body has seen. When it returns an error, all of its changes are there or
+///   none.
+/// * A body may read from the same store. A `write` inside a `write` deadlocks.
 ///
 /// The `conformance` feature turns this contract into tests.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Shows `body` one fixed view of every table.
+    /// Runs `body` on a snapshot.
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()>;
 
-    /// Runs `body` in a transaction, alone, and makes its changes durable if it decides so.
+    /// Runs `body` in a transaction, and makes the changes durable if `body` decides to commit.
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
 }
 
@@ -94,36 +106,37 @@ pub trait Snapshot {
     ) -> Result<()>;
 }
 
-/// A change in the making. It sees its own changes.
+/// A transaction. Its reads see its own changes.
 pub trait Transaction: Snapshot {
-    /// Puts `value` under `key`, in place of whatever was there.
+    /// Puts `value` under `key`, in place of the value before.
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Leaves nothing under `key`.
+    /// Removes the value under `key`, if there is one.
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()>;
 }
 
-/// What [`Store::read`] runs.
+/// The body of a [`Store::read`].
 pub type ReadBody<'b> = dyn FnMut(&dyn Snapshot) -> Result<()> + 'b;
 
-/// What [`Store::write`] runs. It may be run again, so it has no effect outside the transaction.
+/// The body of a [`Store::write`]. A backend may run it several times, so that it must have no
+/// effect outside the transaction.
 pub type WriteBody<'b> = dyn FnMut(&mut dyn Transaction) -> Result<Decision> + 'b;
 
-/// What [`Snapshot::get_many`] calls for each key: with its value, or with `None`.
+/// The visitor of [`Snapshot::get_many`]. Its argument is the value of a key, or `None`.
 pub type VisitValue<'v> = dyn FnMut(Option<&[u8]>) + 'v;
 
-/// What [`Snapshot::scan`] calls for each entry, with its key and its value.
+/// The visitor of [`Snapshot::scan`]. Its arguments are the key and the value of an entry.
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
-/// A run of keys.
+/// A range of keys.
 pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What becomes of a transaction whose body has ended.
+/// The end of a transaction, as its body decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Its changes are made.
+    /// The changes are made.
     Commit,
-    /// It leaves nothing behind.
+    /// The changes are dropped.
     Abort,
 }
 

@@ -1,7 +1,6 @@
-//! A store that forgets: for tests, and for hosts that need nothing more.
+//! A store in memory, for tests and for hosts that keep nothing.
 //!
-//! Tables are persistent maps, so a snapshot is a pointer, and dropping a transaction is all it
-//! takes to undo it.
+//! Tables are persistent maps: a snapshot is a pointer, and a dropped transaction is undone.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +14,7 @@ use crate::{
     VisitValue, WriteBody, range,
 };
 
-/// Keeps everything in memory. Clones share it, and the last of them takes it away.
+/// A store in memory. Clones share the tables, which end with the last clone.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     shared: Arc<Shared>,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::sample;
 use crate::topic::Topic;
+use crate::trigger::Trigger;
 
 fn query(json: Value) -> NotificationQuery {
     serde_json::from_value(json).unwrap()

@@ -3,8 +3,9 @@
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
+use domain::event::Event;
 use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey};
-use domain::notification::{Event, NotificationTopic};
+use domain::notification::NotificationTopic;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::trigger::Audience;

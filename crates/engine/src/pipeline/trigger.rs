@@ -1,8 +1,9 @@
 //! Triggering workflows.
 
 use activity::{Appender, Facets};
+use domain::event::Event;
 use domain::ids::TransactionId;
-use domain::notification::{Event, Notification, NotificationTopic};
+use domain::notification::{Notification, NotificationTopic};
 use domain::subscriber::Subscriber;
 use domain::trigger::{
     AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,

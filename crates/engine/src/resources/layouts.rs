@@ -7,7 +7,7 @@ use domain::translation::Resource;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
-use crate::resources::translations;
+use crate::resources::translation_groups;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -40,7 +40,7 @@ impl Layouts<'_> {
             upsert.check()?;
             let layout = put(tx, upsert)?;
             if layout.is_translation_enabled {
-                translations::ensure_group(tx, Resource::layout(&layout.layout_id))?;
+                translation_groups::ensure(tx, Resource::layout(&layout.layout_id))?;
             }
             Ok(layout)
         })
@@ -84,7 +84,7 @@ impl Layouts<'_> {
             let layout = get(tx, name)?;
             let mut cascade = Cascade::new(tx);
             let resource = Resource::layout(&layout.layout_id);
-            translations::remove_group(&mut cascade, layout.environment_id, &resource)?;
+            translation_groups::remove(&mut cascade, layout.environment_id, &resource)?;
             cascade.then(|tx| Ok(tx.remove(&layout)?))
         })
     }

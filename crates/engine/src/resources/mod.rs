@@ -15,5 +15,6 @@ pub(crate) mod preferences;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
 pub(crate) mod topics;
+pub(crate) mod translation_groups;
 pub(crate) mod translations;
 pub(crate) mod workflows;

@@ -2,19 +2,18 @@
 
 use domain::contact::Locale;
 use domain::convert::IntoChecked;
-use domain::ids::EnvironmentId;
 use domain::json::Object;
 use domain::page::{ListKind, Page};
 use domain::translation::{
-    ImportResult, Resource, ResourceType, Translation, TranslationGroup, TranslationImport,
-    TranslationQuery, TranslationUpsert,
+    ImportResult, Resource, ResourceType, Translation, TranslationImport, TranslationQuery,
+    TranslationUpsert,
 };
 use serde_json::Value;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
-use crate::resources::{layouts, workflows};
+use crate::resources::{layouts, translation_groups, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -201,25 +200,6 @@ impl Import {
     }
 }
 
-/// Creates the group of a resource that is to be translated, unless it is there.
-pub(crate) fn ensure_group(tx: &mut Tx<'_>, resource: Resource) -> Result<()> {
-    let key = layout::translation_group(tx.environment_id(), &resource);
-    if tx.contains(&key)? {
-        return Ok(());
-    }
-    Ok(tx.insert(&TranslationGroup::new(tx.home(), resource, tx.now()))?)
-}
-
-/// Removes the group of a resource, with its translations.
-pub(crate) fn remove_group(
-    cascade: &mut Cascade<'_, '_>,
-    environment: EnvironmentId,
-    resource: &Resource,
-) -> Result<()> {
-    cascade.remove(&layout::translations(environment, resource))?;
-    cascade.remove(&layout::translation_groups(environment, resource))
-}
-
 fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Value) -> Result<()> {
     let content = Object::try_from(content.clone())?;
     put(tx, TranslationUpsert::new(resource, locale, content)?).map(drop)
@@ -228,7 +208,7 @@ fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Va
 fn put(tx: &mut Tx<'_>, mut upsert: TranslationUpsert) -> Result<Translation> {
     Translation::check_content(&upsert.content)?;
     upsert.resource = known(tx, &upsert.resource)?;
-    ensure_group(tx, upsert.resource.clone())?;
+    translation_groups::ensure(tx, upsert.resource.clone())?;
     let Some(before) = find(tx, &upsert.resource, &upsert.locale)? else {
         let translation = Translation::new(tx.id(), tx.home(), upsert, tx.now());
         tx.insert(&translation)?;

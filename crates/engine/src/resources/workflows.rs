@@ -10,7 +10,7 @@ use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
-use crate::resources::translations;
+use crate::resources::translation_groups;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -160,7 +160,7 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<Step<(), ()>> {
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
     cascade.remove(&preferences)?;
     let resource = Resource::workflow(workflow.identifier());
-    translations::remove_group(&mut cascade, workflow.environment_id, &resource)?;
+    translation_groups::remove(&mut cascade, workflow.environment_id, &resource)?;
     cascade.then(|tx| Ok(tx.remove(workflow)?))
 }
 
@@ -174,7 +174,7 @@ fn translate(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<()> {
     if !workflow.is_translation_enabled {
         return Ok(());
     }
-    translations::ensure_group(tx, Resource::workflow(workflow.identifier()))
+    translation_groups::ensure(tx, Resource::workflow(workflow.identifier()))
 }
 
 fn step_ids(tx: &Tx<'_>) -> StepIds {

@@ -1,9 +1,10 @@
 //! Gathering what the turn of a job depends on.
 
 use domain::context::Context;
+use domain::event::Event;
 use domain::ids::WorkflowId;
 use domain::integration::Integration;
-use domain::notification::{Event, Notification};
+use domain::notification::Notification;
 use domain::preference::{Preference, SubscriberPreference};
 use domain::subscriber::Subscriber;
 use domain::turn::StepFacts;

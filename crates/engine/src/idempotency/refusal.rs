@@ -1,0 +1,89 @@
+//! Refusals as they are stored under an idempotency key.
+
+use domain::error::Invalid;
+use serde::{Deserialize, Serialize};
+
+use crate::{Entity, Error, Rule};
+
+/// A stored refusal. Its JSON is a part of the disk format: a variant or a field keeps its name.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum StoredRefusal {
+    Invalid(Invalid),
+    NotFound { entity: Entity, ids: Vec<String> },
+    Conflict { entity: Entity, id: String },
+    Rejected(Rule),
+}
+
+impl StoredRefusal {
+    /// The stored form of `error`. Returns `None` if it is no answer to the call: the store failed,
+    /// or the caller had no key.
+    pub(super) fn of(error: &Error) -> Option<Self> {
+        match error {
+            Error::Invalid(invalid) => Some(Self::Invalid(invalid.clone())),
+            Error::NotFound { entity, ids } => {
+                Some(Self::NotFound { entity: *entity, ids: ids.clone() })
+            }
+            Error::Conflict { entity, id } => {
+                Some(Self::Conflict { entity: *entity, id: id.clone() })
+            }
+            Error::Rejected(rule) => Some(Self::Rejected(rule.clone())),
+            Error::Unauthorized(_) | Error::Store(_) => None,
+        }
+    }
+}
+
+impl From<StoredRefusal> for Error {
+    fn from(stored: StoredRefusal) -> Self {
+        match stored {
+            StoredRefusal::Invalid(invalid) => Error::Invalid(invalid),
+            StoredRefusal::NotFound { entity, ids } => Error::NotFound { entity, ids },
+            StoredRefusal::Conflict { entity, id } => Error::Conflict { entity, id },
+            StoredRefusal::Rejected(rule) => Error::Rejected(rule),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::error::Reason;
+    use domain::vocabulary::Channel;
+
+    use super::*;
+
+    /// One row per kind of refusal: its JSON on disk.
+    #[test]
+    fn a_refusal_keeps_its_stored_form() {
+        for (error, stored) in [
+            (
+                Error::Invalid(Invalid::new("name", Reason::TooMany { max: 5 })),
+                r#"{"invalid":{"field":"name","reason":{"tooMany":{"max":5}}}}"#,
+            ),
+            (
+                Error::not_found(Entity::TranslationGroup, "a"),
+                r#"{"notFound":{"entity":"translationGroup","ids":["a"]}}"#,
+            ),
+            (
+                Error::conflict(Entity::Topic, "orders"),
+                r#"{"conflict":{"entity":"topic","id":"orders"}}"#,
+            ),
+            (
+                Error::Rejected(Rule::NoPrimary { channel: Channel::Chat }),
+                r#"{"rejected":{"noPrimary":{"channel":"chat"}}}"#,
+            ),
+            (Error::Rejected(Rule::OneInbox), r#"{"rejected":"oneInbox"}"#),
+        ] {
+            let json = serde_json::to_string(&StoredRefusal::of(&error).unwrap()).unwrap();
+            assert_eq!(json, stored);
+            let read: StoredRefusal = serde_json::from_str(stored).unwrap();
+            assert_eq!(Error::from(read).to_string(), error.to_string());
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_store_is_not_stored() {
+        let source = "on purpose".into();
+        let failure = store::Error::Backend { backend: "test", action: "go on", source };
+        assert!(StoredRefusal::of(&failure.into()).is_none());
+    }
+}
