@@ -1,5 +1,5 @@
-//! What channel connections and channel endpoints have in common: they belong to integrations, to
-//! subscribers and to contexts.
+//! Filter, orders and setters that channel connections and channel endpoints share. Both belong to
+//! an integration, a subscriber and contexts.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +10,24 @@ use crate::json::shape;
 use crate::page::OrderBy;
 use crate::vocabulary::{Channel, ProviderId};
 
-/// Which connections or endpoints are listed. Every condition that is given must hold.
+/// Filter of a list of connections or endpoints. An item must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ChannelFilter {
-    /// Those of this subscriber.
+    /// Subscriber of the item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber_id: Option<SubscriberId>,
-    /// Those of integrations on this channel.
+    /// Channel of the item's integration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
-    /// Those of integrations of this provider.
+    /// Provider of the item's integration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<ProviderId>,
-    /// Those of this integration.
+    /// Identifier of the item's integration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integration_identifier: Option<IntegrationIdentifier>,
-    /// Those for exactly these contexts.
+    /// Contexts of the item, compared as a set.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
 }
@@ -38,10 +38,10 @@ shape! { ChannelFilter {
 } }
 
 impl ChannelFilter {
-    /// What the lists can be sorted by.
+    /// Fields that the lists can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 
-    /// Whether those of `integration` may be listed.
+    /// Returns `true` if the channel, provider and identifier of `integration` meet the filter.
     pub fn allows(&self, integration: &Integration) -> bool {
         let provider_id = integration.provider_id.as_str();
         let identifier = &integration.identifier;
@@ -55,16 +55,16 @@ impl ChannelFilter {
 macro_rules! filter_setters {
     ($type:ident) => {
         $crate::setters::setters! { $type:
-            /// Lists those of this subscriber.
+            /// Lists the items of this subscriber.
             subscriber_id @ filter.subscriber_id: checked($crate::ids::SubscriberId, "subscriberId");
-            /// Lists those of integrations on this channel.
+            /// Lists the items of integrations on this channel.
             channel @ filter.channel: exact($crate::vocabulary::Channel);
-            /// Lists those of integrations of this provider.
+            /// Lists the items of integrations of this provider.
             provider_id @ filter.provider_id: exact($crate::vocabulary::ProviderId);
-            /// Lists those of this integration.
+            /// Lists the items of this integration.
             integration_identifier @ filter.integration_identifier:
                 checked($crate::ids::IntegrationIdentifier, "integrationIdentifier");
-            /// Lists those for exactly these contexts, as in `tenant:acme`.
+            /// Lists the items with exactly these contexts, as in `tenant:acme`.
             context_keys @ filter.context_keys:
                 each_checked($crate::context::ContextKey, "contextKeys");
         }

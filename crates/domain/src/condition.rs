@@ -1,12 +1,12 @@
 //! Conditions: rules in [JSON Logic](https://jsonlogic.com) over data.
 //!
-//! A rule is checked and compiled when it is made, so that one in memory can always be evaluated,
-//! and costs little each time. An evaluation always ends and never fails: its depth is that of the
-//! rule, and what it may look at and make is counted. Data is never taken for a rule.
+//! [`Rule::new`] checks and compiles a rule, so that every rule in memory can be evaluated cheaply.
+//! An evaluation always ends and never fails. The rule bounds its depth, and a counter bounds its
+//! steps and its memory. Data is never evaluated as a rule.
 //!
-//! Values are converted into each other as the reference implementation in JavaScript does it.
-//! `log` is not there, and neither are the properties of JavaScript values: `var` finds the members
-//! of objects and the items of arrays, and no `length`.
+//! Values convert into each other as in the reference implementation in JavaScript. There is no
+//! `log`. Properties of JavaScript values are absent too: `var` finds members of objects and items
+//! of arrays, but no `length`.
 //!
 //! ```
 //! use serde_json::json;
@@ -44,7 +44,7 @@ pub use compose::{Expression, var};
 
 /// A rule in JSON Logic, compiled.
 ///
-/// Clones share what was compiled. Two rules are equal if they were written the same.
+/// Clones share the compiled form. Two rules are equal if their sources are equal.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct Rule(Arc<Compiled>);
@@ -56,19 +56,19 @@ struct Compiled {
 }
 
 impl Rule {
-    /// The deepest nesting of arrays and objects in a rule.
+    /// Deepest nesting of arrays and objects in a rule.
     pub const MAX_DEPTH: usize = 64;
 
-    /// The most JSON values in a rule, the arrays and objects among them.
+    /// Maximum number of JSON values in a rule, arrays and objects included.
     pub const MAX_NODES: usize = 4096;
 
-    /// The most that a rule may take as JSON text, in bytes.
+    /// Maximum size of a rule as JSON text, in bytes.
     pub const MAX_SIZE: usize = 32 * 1024;
 
-    /// Compiles `source`: an object with an operator and its arguments.
+    /// Compiles `source`: an object with one member, the operator and its arguments.
     ///
-    /// An object with more members, or none, is an operator nowhere: the root must not be one, and
-    /// inside of the rule it stands for itself.
+    /// An object with no member or with several is a literal. The root of a rule must be an
+    /// operator.
     pub fn new(source: Value) -> Result<Self, Invalid> {
         if !is_shallow(&source, Self::MAX_DEPTH) {
             dismantle(source);
@@ -82,18 +82,19 @@ impl Rule {
         Ok(Self(Arc::new(Compiled { source, root })))
     }
 
-    /// The rule as it was written.
+    /// Returns the source of the rule.
     pub fn source(&self) -> &Value {
         &self.0.source
     }
 
-    /// Whether the rule comes to `true` over `data`. Another value that JavaScript takes for true
-    /// is not enough.
+    /// Returns `true` if the rule evaluates to `true` over `data`. Other truthy values do not
+    /// count.
     pub fn holds(&self, data: &Value) -> bool {
         evaluate::holds(&self.0.root, data)
     }
 
-    /// What the rule comes to over `data`: `null` if that takes too long, or is no JSON number.
+    /// Returns the value of the rule over `data`. Returns `null` if the evaluation exceeds its
+    /// steps, or if the result is no JSON number.
     pub fn evaluate(&self, data: &Value) -> Value {
         evaluate::evaluate(&self.0.root, data)
     }

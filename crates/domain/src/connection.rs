@@ -1,4 +1,4 @@
-//! Channel connections: the workspaces of a chat or push platform that an integration may write to.
+//! Channel connections: workspaces of a chat or push platform that an integration may write to.
 
 mod compose;
 
@@ -19,89 +19,89 @@ use crate::secret::Secret;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{Channel, ProviderId};
 
-/// A workspace that an integration may write to. There is at most one for each integration,
-/// subscriber (or none) and set of contexts.
+/// Workspace that an integration may write to. At most one exists for each integration, set of
+/// contexts and optional subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChannelConnection {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: ConnectionId,
-    /// The organization it belongs to.
+    /// Organization of the connection.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the connection.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The name that its environment knows it by.
+    /// Identifier, unique in its environment.
     pub identifier: ConnectionIdentifier,
-    /// The channel that the integration sends on.
+    /// Channel of the integration.
     pub channel: Channel,
-    /// The provider of the integration, if it is one that is known by name.
+    /// Provider of the integration. `None` for a provider outside the built-in list.
     pub provider_id: Option<ProviderId>,
-    /// The integration.
+    /// Id of the integration.
     #[serde(rename = "_integrationId")]
     pub integration_id: IntegrationId,
-    /// The name that the environment knows the integration by; filled in when it is read.
+    /// Identifier of the integration, filled in by reads.
     pub integration_identifier: Option<IntegrationIdentifier>,
-    /// Whose workspace it is; shared by everybody in its contexts if it is nobody's.
+    /// Subscriber of the workspace. `None` if everyone in the contexts shares it.
     pub subscriber_id: Option<SubscriberId>,
-    /// The contexts that it is for.
+    /// Contexts of the connection.
     pub context_keys: ContextSet,
-    /// The workspace.
+    /// Workspace on the platform.
     pub workspace: Workspace,
-    /// What opens the workspace.
+    /// Access to the workspace.
     pub auth: ConnectionAuth,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A workspace of a chat or push platform.
+/// Workspace of a chat or push platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Workspace {
-    /// What the platform calls it.
+    /// Id given by the platform.
     pub id: PlatformId,
-    /// What people call it.
+    /// Display name: at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 shape! { Workspace { "id": id, "name": name } }
 
-/// What opens a workspace.
+/// Access to a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ConnectionAuth {
-    /// The token that the platform gave out.
+    /// Access token issued by the platform: at most 16 KiB.
     pub access_token: Secret,
 }
 
 shape! { ConnectionAuth { "accessToken": access_token } }
 
-/// A new channel connection, for a subscriber, for contexts, or for both.
+/// New channel connection, for a subscriber, for contexts, or for both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChannelConnectionCreate {
-    /// The name that its environment is to know it by; the engine makes one if nothing is said.
+    /// Identifier, unique in its environment. The engine makes one if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identifier: Option<ConnectionIdentifier>,
-    /// Whose workspace it is.
+    /// Subscriber of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber_id: Option<SubscriberId>,
-    /// The contexts that it is for. Those that are not there are created.
+    /// Contexts of the connection. Contexts that do not exist are created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
-    /// The integration.
+    /// Identifier of the integration.
     pub integration_identifier: IntegrationIdentifier,
-    /// The workspace.
+    /// Workspace on the platform.
     pub workspace: Workspace,
-    /// What opens the workspace.
+    /// Access to the workspace.
     pub auth: ConnectionAuth,
 }
 
@@ -110,7 +110,7 @@ shape! { ChannelConnectionCreate {
     "integrationIdentifier": integration_identifier, "workspace": workspace, "auth": auth,
 } }
 
-/// A partial update of a channel connection.
+/// Partial update of a channel connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "named after the fields of `ChannelConnection`")]
@@ -124,15 +124,15 @@ pub struct ChannelConnectionUpdate {
 
 shape! { ChannelConnectionUpdate { "workspace": workspace, "auth": auth } }
 
-/// Which channel connections are listed. Every condition that is given must hold.
+/// Query of channel connections. A connection must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ChannelConnectionQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those that this lets through.
+    /// Filter of the list.
     #[serde(flatten)]
     pub filter: ChannelFilter,
 }
@@ -142,7 +142,7 @@ shape! { ChannelConnectionQuery { ; page by ChannelFilter::ORDERS, filter } }
 dated! { ChannelConnection }
 
 impl ChannelConnection {
-    /// A connection that nobody has seen before.
+    /// Returns a new connection.
     pub fn new(
         (id, identifier): (ConnectionId, ConnectionIdentifier),
         home: &Home,
@@ -169,7 +169,8 @@ impl ChannelConnection {
         }
     }
 
-    /// The connection after `update`. One that says the same changes nothing.
+    /// Returns the connection after `update`. An update without a difference changes nothing, not
+    /// even the time.
     pub fn updated(
         &self,
         update: ChannelConnectionUpdate,
@@ -183,7 +184,7 @@ impl ChannelConnection {
         Ok(connection.changed_from(self, now))
     }
 
-    /// The connection with its token made unreadable.
+    /// Returns the connection with its token masked.
     #[must_use]
     pub fn redacted(self) -> Self {
         Self { auth: ConnectionAuth { access_token: Secret::redacted() }, ..self }
@@ -191,7 +192,8 @@ impl ChannelConnection {
 }
 
 impl ChannelConnectionCreate {
-    /// Refuses a connection that is for nobody and nothing, and one that opens no workspace.
+    /// Refuses a connection without subscriber and contexts, an overlong name, and an empty or
+    /// overlong token.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.subscriber_id.is_none() && self.context.is_none() {
             return Err(Invalid::new(
@@ -205,7 +207,7 @@ impl ChannelConnectionCreate {
 }
 
 impl Workspace {
-    /// The longest name, in characters.
+    /// Longest display name, in characters.
     pub const MAX_NAME: usize = 255;
 
     fn check(&self) -> Result<(), Invalid> {
@@ -216,7 +218,7 @@ impl Workspace {
 }
 
 impl ConnectionAuth {
-    /// The longest token, in bytes.
+    /// Longest access token, in bytes.
     pub const MAX_TOKEN: usize = 16 * 1024;
 
     fn check(&self) -> Result<(), Invalid> {

@@ -1,4 +1,4 @@
-//! How a person is addressed: e-mail addresses, locales, time zones.
+//! Contact data: e-mail addresses, locales and time zones.
 
 use std::ops::RangeInclusive;
 
@@ -8,30 +8,29 @@ use serde::{Deserialize, Serialize};
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
 
-/// An e-mail address: `local@domain`, without white space.
+/// E-mail address: `local@domain`, without white space.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Email(String);
 
-/// A language, and possibly the script and the region it is written in: `en`, `en_US`,
-/// `zh_Hant_TW`.
+/// Language with an optional script and region: `en`, `en_US`, `zh_Hant_TW`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Locale(String);
 
-/// A time zone by its IANA name: `Europe/Berlin`.
+/// Time zone by its IANA name: `Europe/Berlin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TimeZone(Tz);
 
 impl Email {
-    /// Checks `raw` and takes it as an address.
+    /// Checks `raw` and returns it as an address.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         if raw.is_empty() {
             return Err(Invalid::new("email", Reason::Empty));
         }
-        // The longest path that SMTP carries.
+        // SMTP limits a path to 254 bytes.
         if raw.len() > 254 {
             return Err(Invalid::new("email", Reason::TooLong { max: 254, unit: Unit::Bytes }));
         }
@@ -47,19 +46,19 @@ impl Email {
         }
     }
 
-    /// The address as written.
+    /// Returns the address as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-// What would end the address early in a header.
+// These characters would end the address early in a header.
 fn is_separator(c: char) -> bool {
     c.is_whitespace() || c.is_control() || "@,;:<>()[]\\\"".contains(c)
 }
 
 impl Locale {
-    /// Checks `raw`, in any case and with `-` or `_`, and takes it as a locale.
+    /// Checks `raw`, in any case and with `-` or `_`, and returns it as a locale.
     pub fn new(raw: impl AsRef<str>) -> Result<Self, Invalid> {
         let raw = raw.as_ref();
         if raw.is_empty() {
@@ -82,7 +81,7 @@ impl Locale {
         }
     }
 
-    /// The locale in its canonical form.
+    /// Returns the locale in its canonical form.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -105,7 +104,7 @@ impl TimeZone {
     /// Coordinated universal time.
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// Looks `name` up among the zones of the IANA database.
+    /// Returns the zone `name` of the IANA database. Refuses an unknown name.
     pub fn new(name: impl AsRef<str>) -> Result<Self, Invalid> {
         let name = name.as_ref();
         if name.is_empty() {
@@ -117,7 +116,7 @@ impl TimeZone {
         Ok(Self(zone))
     }
 
-    /// The name of the zone.
+    /// Returns the IANA name.
     pub fn as_str(&self) -> &'static str {
         self.0.name()
     }

@@ -1,33 +1,33 @@
-//! What a message says, and what it calls for.
+//! Content of a message, and its call to action.
 
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Member, Object, Shape, Shaped, shape};
 use crate::vocabulary::wire_enum;
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum MessageContent {
-    /// Text.
+    /// Plain or HTML text.
     Text(String),
     /// Paragraphs and buttons of an e-mail.
     Blocks(Vec<EmailBlock<String>>),
 }
 
-/// A paragraph or a button of an e-mail.
+/// Paragraph or button of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmailBlock<T> {
-    /// Which of the two.
+    /// Kind of block.
     #[serde(rename = "type")]
     pub kind: EmailBlockType,
-    /// What it says.
+    /// Text of the block.
     pub content: T,
-    /// Where a button leads.
+    /// URL that a button opens.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub url: Option<T>,
-    /// How it looks.
+    /// Style of the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub styles: Option<EmailBlockStyles>,
 }
@@ -48,129 +48,129 @@ impl<T: Shaped> Shaped for EmailBlock<T> {
     }
 }
 
-// Written out because a derived default would ask for a default of `T`.
+// A derived default would require `T: Default`.
 const fn none<T>() -> Option<T> {
     None
 }
 
 wire_enum! {
-    /// What a block of an e-mail is.
+    /// Kind of a block of an e-mail.
     EmailBlockType, "type":
     Button = "button",
     Text = "text",
 }
 
-/// How a block of an e-mail looks.
+/// Style of a block of an e-mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmailBlockStyles {
-    /// How its lines are set.
+    /// Alignment of the lines.
     pub text_align: TextAlign,
 }
 
 shape! { EmailBlockStyles { "textAlign": text_align } }
 
 wire_enum! {
-    /// How lines are set.
+    /// Alignment of lines.
     TextAlign, "textAlign":
     Center = "center",
     Left = "left",
     Right = "right",
 }
 
-/// What a message calls for.
+/// Call to action of a message: a URL, buttons, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Cta {
-    /// What a click on it does.
+    /// Effect of a click.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<CtaType>,
-    /// Where a click on it leads.
+    /// Target of a click.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<CtaData>,
-    /// What can be answered to it.
+    /// Buttons, and the chosen one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<CtaAction>,
 }
 
 wire_enum! {
-    /// What a click on a message does.
+    /// Effect of a click on a message.
     CtaType, "type":
     Redirect = "redirect",
 }
 
-/// Where a click on a message leads.
+/// Target of a click on a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CtaData {
-    /// The address.
+    /// URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// What can be answered to a message.
+/// Buttons of a message, and the chosen one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CtaAction {
-    /// Whether it was answered.
+    /// Progress of the choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ActionStatus>,
-    /// The answers to choose from.
+    /// Buttons to choose from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buttons: Vec<CtaButton>,
-    /// The answer.
+    /// Choice of the reader.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<CtaResult>,
 }
 
 wire_enum! {
-    /// Whether a message was answered.
+    /// Progress of a choice.
     ActionStatus, "status":
     Pending = "pending",
     Done = "done",
 }
 
-/// An answer to choose.
+/// Button of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CtaButton {
-    /// How it looks.
+    /// Style of the button.
     #[serde(rename = "type")]
     pub kind: ButtonType,
-    /// What it says.
+    /// Label.
     pub content: String,
-    /// What it says once it was chosen.
+    /// Label once the button was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_content: Option<String>,
 }
 
 wire_enum! {
-    /// How a button looks.
+    /// Style of a button.
     ButtonType, "type":
     Primary = "primary",
     Secondary = "secondary",
 }
 
-/// The answer to a message.
+/// Choice of a reader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CtaResult {
-    /// What was answered besides.
+    /// Data that came with the choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Object>,
-    /// The button that was chosen.
+    /// Chosen button.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<ButtonType>,
 }
 
 impl<T> EmailBlock<T> {
-    /// The same block with every text replaced by what `f` makes of it.
+    /// Returns the block with `f` applied to every text.
     pub fn try_map<U, E>(&self, f: impl Fn(&T) -> Result<U, E>) -> Result<EmailBlock<U>, E> {
         Ok(EmailBlock {
             kind: self.kind,
@@ -182,7 +182,7 @@ impl<T> EmailBlock<T> {
 }
 
 impl Cta {
-    /// What a message calls for that leads to `url` and can be answered with `action`.
+    /// Returns a call to action that opens `url` and offers `action`.
     pub fn new(url: Option<String>, action: Option<CtaAction>) -> Self {
         let kind = url.as_ref().map(|_| CtaType::Redirect);
         Self { kind, data: url.map(|url| CtaData { url: Some(url) }), action }
@@ -190,7 +190,7 @@ impl Cta {
 }
 
 impl CtaAction {
-    /// A choice of `buttons`, if there are any.
+    /// Returns a choice of `buttons`. Returns `None` if there are none.
     pub fn pending(buttons: Vec<CtaButton>) -> Option<Self> {
         let status = Some(ActionStatus::Pending);
         (!buttons.is_empty()).then_some(Self { status, buttons, result: None })

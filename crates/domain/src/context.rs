@@ -1,4 +1,4 @@
-//! Contexts: what a notification is sent for, such as a tenant or an app.
+//! Contexts: the setting of a notification, such as a tenant or an app.
 
 mod compose;
 mod key;
@@ -18,85 +18,85 @@ use crate::time::{Dated, Timestamp, dated};
 
 pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
 
-/// A context, with what is known about it.
+/// Context with its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Context {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: ContextId,
-    /// The organization it belongs to.
+    /// Organization of the context.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the context.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// What it is called.
+    /// Key: type and id.
     #[serde(flatten)]
     pub key: ContextKey,
-    /// What templates and conditions know about it.
+    /// Data for templates and conditions.
     pub data: Object,
-    /// When it was first named.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When its data was last replaced.
+    /// Time of the last change of the data.
     pub updated_at: Timestamp,
 }
 
-/// A new context.
+/// New context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContextCreate {
-    /// What it is to be called.
+    /// Key: type and id.
     #[serde(flatten)]
     pub key: ContextKey,
-    /// What is to be known about it: at most 64 KiB of JSON text.
+    /// Data for templates and conditions: at most 64 KiB of JSON text.
     #[serde(default)]
     pub data: Object,
 }
 
 shape! { ContextCreate { "data": data; key } }
 
-/// New data for a context.
+/// Update of a context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContextUpdate {
-    /// What is to be known about it, in place of what was: at most 64 KiB of JSON text.
+    /// Data that replaces the stored data: at most 64 KiB of JSON text.
     pub data: Object,
 }
 
 shape! { ContextUpdate { "data": data } }
 
-/// Which contexts are listed. Every condition that is given must hold.
+/// Query of contexts. A context must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ContextQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those of this type.
+    /// Type of the context.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<ContextPart>,
-    /// Those of this id, whatever their type is.
+    /// Id of the context, with any type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<ContextPart>,
 }
 
 shape! { ContextQuery { "type": kind, "id": id; page by ContextQuery::ORDERS } }
 
-/// The contexts that a call names: for each type an id, and possibly data.
+/// Contexts of a call: an id for each type, with optional data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ContextPayload(pub BTreeMap<String, ContextValue>);
 
-/// What a call says about one context.
+/// Context of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ContextValue {
-    /// Its id.
+    /// Id alone.
     Id(String),
-    /// Its id and its data.
+    /// Id and data.
     Rich(RichContext),
 }
 
@@ -119,36 +119,36 @@ impl Shaped for ContextValue {
     }
 }
 
-/// The id of a context, and its data.
+/// Id and data of a context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RichContext {
-    /// Which one of its type it is.
+    /// Id, unique within its type.
     pub id: String,
-    /// What is to be known about it from now on.
+    /// Data that replaces the stored data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
 }
 
 shape! { RichContext { "id": id, "data": data } }
 
-/// A context as a call names it, checked.
+/// Checked context of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedContext {
-    /// What it is called.
+    /// Key: type and id.
     pub key: ContextKey,
-    /// What is to be known about it from now on.
+    /// Data that replaces the stored data.
     pub data: Option<Object>,
 }
 
 dated! { Context }
 
 impl Context {
-    /// The most that its data may take as JSON text, in bytes.
+    /// Maximum size of the data as JSON text, in bytes.
     pub const MAX_DATA: usize = 64 * 1024;
 
-    /// A context that nobody has seen before.
+    /// Returns a new context.
     pub fn new(id: ContextId, home: &Home, key: ContextKey, data: Object, now: Timestamp) -> Self {
         Self {
             id,
@@ -161,13 +161,14 @@ impl Context {
         }
     }
 
-    /// The context with `data` in place of its own. The same data changes nothing.
+    /// Returns the context with `data` in place of its own. Equal data changes nothing, not even
+    /// the time.
     #[must_use]
     pub fn with_data(&self, data: Object, now: Timestamp) -> Self {
         Self { data, ..self.clone() }.changed_from(self, now)
     }
 
-    /// Refuses data that is too large.
+    /// Refuses data of more than 64 KiB.
     pub fn check_data(data: &Object) -> Result<(), Invalid> {
         if data.size() > Self::MAX_DATA {
             let reason = Reason::TooLong { max: Self::MAX_DATA, unit: Unit::Bytes };
@@ -178,15 +179,15 @@ impl Context {
 }
 
 impl ContextQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 
-    /// Whether the query leaves out contexts of its type.
+    /// Returns `true` if the query excludes contexts of its type.
     pub fn is_filtered(&self) -> bool {
         self.id.is_some()
     }
 
-    /// Whether `context` belongs to the list.
+    /// Returns `true` if `context` meets the conditions.
     pub fn matches(&self, context: &Context) -> bool {
         self.kind.as_ref().is_none_or(|kind| context.key.kind() == kind.as_str())
             && self.id.as_ref().is_none_or(|id| context.key.id() == id.as_str())
@@ -194,7 +195,7 @@ impl ContextQuery {
 }
 
 impl ContextPayload {
-    /// The most contexts one call may name.
+    /// Maximum number of contexts in a call.
     pub const MAX: usize = 5;
 
     /// Checks the contexts, 1 to 5 of them, and returns them in the order of their types.
@@ -226,7 +227,7 @@ impl ContextValue {
     }
 }
 
-// What serde derives for an untagged enum does not say what is wrong with the context.
+// The derived error of an untagged enum does not name the fault.
 impl<'de> Deserialize<'de> for ContextValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {

@@ -1,13 +1,13 @@
-//! Arguments that become a checked value on the way in.
+//! Conversion of arguments into checked values.
 
 use std::convert::Infallible;
 
 use crate::error::Invalid;
 
-/// A value that converts into a `T`, or is refused by the rule of `T`.
+/// Value that converts into a `T`, or that a rule of `T` refuses.
 ///
-/// A call that takes an id takes `impl IntoChecked<SubscriberId>`: a `&str`, a `String`, the id
-/// itself or a reference to it.
+/// An argument that is an id has the type `impl IntoChecked<SubscriberId>`. It takes a `&str`, a
+/// `String`, the id, or a reference to the id.
 ///
 /// ```
 /// use tidings_domain::convert::IntoChecked;
@@ -26,7 +26,7 @@ pub trait IntoChecked<T> {
     ///
     /// # Errors
     ///
-    /// The rule of `T` that the value breaks.
+    /// Rule of `T` that the value breaks.
     fn into_checked(self) -> Result<T, Invalid>;
 }
 
@@ -36,7 +36,7 @@ impl<T, V: TryInto<T, Error: Into<Invalid>>> IntoChecked<T> for V {
     }
 }
 
-/// Checks every value of a list that is called `field`.
+/// Checks every value of the list `field`.
 pub(crate) fn each_checked<T>(
     field: &str,
     values: impl IntoIterator<Item: IntoChecked<T>>,
@@ -72,7 +72,8 @@ macro_rules! text_conversions {
 }
 pub(crate) use text_conversions;
 
-/// Gives a newtype with a checking `new` the conversions from texts, and none that show it.
+/// Gives a secret newtype with a checking `new` the conversions from texts. It has none that reveal
+/// the text.
 macro_rules! secret_conversions {
     ($name:ident) => {
         impl ::std::str::FromStr for $name {

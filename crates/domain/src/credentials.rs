@@ -1,4 +1,4 @@
-//! What a provider asks for before it sends.
+//! Credentials of providers.
 
 mod compose;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::json::{Object, shape};
 use crate::secret::Secret;
 
-/// The credentials of an integration, under the names that providers give them.
+/// Credentials of an integration, under the names that providers use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
@@ -129,7 +129,7 @@ shape! { Credentials {
     "AppIOBaseUrl": app_io_base_url,
 } }
 
-/// How a provider is connected to. It may hold a private key, so it prints as `***`.
+/// TLS options of a connection to a provider. They may hold a private key, and so print as `***`.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TlsOptions(pub Object);
@@ -141,7 +141,7 @@ impl fmt::Debug for TlsOptions {
 }
 
 impl Credentials {
-    /// The credentials with their secrets made unreadable, and without TLS options.
+    /// Returns the credentials with secrets masked, and without TLS options.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for secret in [

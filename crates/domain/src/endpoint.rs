@@ -1,5 +1,4 @@
-//! Channel endpoints: the concrete destinations at which a subscriber is reached through an
-//! integration.
+//! Channel endpoints: destinations at which an integration reaches a subscriber.
 
 mod compose;
 mod data;
@@ -24,65 +23,66 @@ use crate::vocabulary::{Channel, ProviderId};
 
 pub use data::{Endpoint, EndpointType, PhoneNumber, WebhookUrl};
 
-/// A destination at which a subscriber is reached through an integration.
+/// Destination at which an integration reaches a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChannelEndpoint {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: EndpointId,
-    /// The organization it belongs to.
+    /// Organization of the endpoint.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the endpoint.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The name that its environment knows it by.
+    /// Identifier, unique in its environment.
     pub identifier: EndpointIdentifier,
-    /// The channel that the integration sends on.
+    /// Channel of the integration.
     pub channel: Channel,
-    /// The provider of the integration, if it is one that is known by name.
+    /// Provider of the integration. `None` for a provider outside the built-in list.
     pub provider_id: Option<ProviderId>,
-    /// The integration.
+    /// Id of the integration.
     #[serde(rename = "_integrationId")]
     pub integration_id: IntegrationId,
-    /// The name that the environment knows the integration by; filled in when it is read.
+    /// Identifier of the integration, filled in by reads.
     pub integration_identifier: Option<IntegrationIdentifier>,
-    /// The connection whose workspace it lies in.
+    /// Identifier of the connection to the endpoint's workspace.
     pub connection_identifier: Option<ConnectionIdentifier>,
-    /// Who is reached there.
+    /// Id of the subscriber in the host application.
     pub subscriber_id: SubscriberId,
-    /// The contexts that it is for.
+    /// Contexts of the endpoint.
     pub context_keys: ContextSet,
-    /// Where it is.
+    /// Destination.
     #[serde(flatten)]
     pub endpoint: Endpoint,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A new channel endpoint.
+/// New channel endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChannelEndpointCreate {
-    /// The name that its environment is to know it by; the engine makes one if nothing is said.
+    /// Identifier, unique in its environment. The engine makes one if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identifier: Option<EndpointIdentifier>,
-    /// Who is reached there.
+    /// Id of the subscriber in the host application.
     pub subscriber_id: SubscriberId,
-    /// The contexts that it is for. Those that are not there are created.
+    /// Contexts of the endpoint. Contexts that do not exist are created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
-    /// The integration.
+    /// Identifier of the integration.
     pub integration_identifier: IntegrationIdentifier,
-    /// The connection whose workspace it lies in: one of the same integration.
+    /// Identifier of the connection to the endpoint's workspace, which belongs to the same
+    /// integration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_identifier: Option<ConnectionIdentifier>,
-    /// Where it is.
+    /// Destination.
     #[serde(flatten)]
     pub endpoint: Endpoint,
 }
@@ -94,28 +94,28 @@ shape! { ChannelEndpointCreate {
     endpoint
 } }
 
-/// A new place for a channel endpoint, of the type that it has.
+/// New destination of a channel endpoint, of the same type.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ChannelEndpointUpdate {
-    /// The fields of the place. Those that are not named are gone.
+    /// Fields of the destination. They replace all of the stored fields.
     pub endpoint: Object,
 }
 
 shape! { ChannelEndpointUpdate { "endpoint": endpoint } }
 
-/// Which channel endpoints are listed. Every condition that is given must hold.
+/// Query of channel endpoints. An endpoint must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ChannelEndpointQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those that this lets through.
+    /// Filter of the list.
     #[serde(flatten)]
     pub filter: ChannelFilter,
-    /// Those in the workspace of this connection.
+    /// Connection of the endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_identifier: Option<ConnectionIdentifier>,
 }
@@ -128,7 +128,7 @@ shape! { ChannelEndpointQuery {
 dated! { ChannelEndpoint }
 
 impl ChannelEndpoint {
-    /// An endpoint that nobody has seen before.
+    /// Returns a new endpoint.
     pub fn new(
         (id, identifier): (EndpointId, EndpointIdentifier),
         home: &Home,
@@ -155,14 +155,14 @@ impl ChannelEndpoint {
         }
     }
 
-    /// The endpoint after `update`, which has to be of its type. One that says the same changes
-    /// nothing.
+    /// Returns the endpoint after `update`. Refuses fields of another type. An update without a
+    /// difference changes nothing, not even the time.
     pub fn updated(&self, update: &ChannelEndpointUpdate, now: Timestamp) -> Result<Self, Invalid> {
         let endpoint = Endpoint::new(self.endpoint.kind(), &update.endpoint)?;
         Ok(Self { endpoint, ..self.clone() }.changed_from(self, now))
     }
 
-    /// The endpoint with its secrets made unreadable.
+    /// Returns the endpoint with its secrets masked.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         if let Endpoint::Webhook { url, .. } = &mut self.endpoint {
@@ -172,7 +172,7 @@ impl ChannelEndpoint {
     }
 }
 
-// Which of the fields are secret is for the type to say, so that only their names are shown.
+// Prints names only: the type, which is absent here, decides on the secret fields.
 impl fmt::Debug for ChannelEndpointUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.endpoint.keys().collect();

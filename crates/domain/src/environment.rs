@@ -1,4 +1,4 @@
-//! Environments: the scope of everything else, with API keys of its own.
+//! Environments: separate sets of records, with their own API keys.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,56 +12,56 @@ use crate::slug::{base62, slugify};
 use crate::time::Timestamp;
 use crate::vocabulary::wire_enum;
 
-/// A separate set of records, such as those for development and those for production.
+/// Separate set of records, such as development and production.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Environment {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: EnvironmentId,
-    /// What people call it. No other environment of the organization is called so.
+    /// Display name, unique in its organization.
     pub name: EnvironmentName,
-    /// The organization it belongs to.
+    /// Organization of the environment.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// A short random name that is safe to publish.
+    /// Short random name that is safe to publish.
     pub identifier: String,
-    /// What it is for.
+    /// Purpose of the environment.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<EnvironmentType>,
-    /// Its keys; empty for a caller who may not see them.
+    /// API keys. Empty for a caller without access to them.
     #[serde(default)]
     pub api_keys: Vec<ApiKey>,
-    /// The environment it was derived from.
+    /// Environment that this one derives from.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<EnvironmentId>,
-    /// Its name in URLs.
+    /// Name in URLs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<String>,
-    /// The color it is shown in.
+    /// Display color.
     pub color: Color,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
 }
 
-/// What a new environment is to be.
+/// New environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EnvironmentCreate {
-    /// What people call it. `Development` and `Production` are taken.
+    /// Display name. `Development` and `Production` are reserved.
     pub name: EnvironmentName,
-    /// The environment it is derived from, of the same organization.
+    /// Environment that this one derives from, in the same organization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<EnvironmentId>,
-    /// The color it is shown in.
+    /// Display color.
     pub color: Color,
 }
 
 shape! { EnvironmentCreate { "name": name, "parentId": parent_id, "color": color } }
 
-/// The environment that a record belongs to, and the organization that the environment does.
+/// Environment of a record, and organization of that environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Home {
@@ -70,32 +70,32 @@ pub struct Home {
 }
 
 wire_enum! {
-    /// What an environment is for.
+    /// Purpose of an environment.
     EnvironmentType, "type":
     Dev = "dev",
     Prod = "prod",
 }
 
-/// A key that opens an environment.
+/// API key of an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ApiKey {
-    /// The key itself.
+    /// Key.
     pub key: Secret,
-    /// Who it was made for.
+    /// User that the key was made for.
     #[serde(rename = "_userId")]
     pub user_id: UserId,
-    /// The SHA-256 of the key in hexadecimal digits.
+    /// SHA-256 of the key, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
-/// The name of an environment: not empty, without white space around it.
+/// Name of an environment: not empty, without white space around it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct EnvironmentName(String);
 
-/// A color of 3, 4, 6 or 8 hexadecimal digits, with or without a `#`.
+/// Color of 3, 4, 6 or 8 hexadecimal digits, with or without a `#`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Color(String);
@@ -123,13 +123,13 @@ impl Environment {
         }
     }
 
-    /// The environment for a caller who may not see its keys.
+    /// Returns the environment without its keys.
     #[must_use]
     pub fn without_keys(self) -> Self {
         Self { api_keys: Vec::new(), ..self }
     }
 
-    /// The environment with its keys made unreadable.
+    /// Returns the environment with its keys masked.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for api_key in &mut self.api_keys {
@@ -140,7 +140,7 @@ impl Environment {
 }
 
 impl EnvironmentCreate {
-    /// Returns an environment, by its name and the color that it is shown in.
+    /// Returns a new environment, by its display name and color.
     pub fn new(
         name: impl IntoChecked<EnvironmentName>,
         color: impl IntoChecked<Color>,
@@ -150,7 +150,7 @@ impl EnvironmentCreate {
 }
 
 setters! { EnvironmentCreate:
-    /// Sets the environment that it is derived from, of the same organization.
+    /// Sets the environment that this one derives from, in the same organization.
     parent_id: into(EnvironmentId);
 }
 
@@ -162,7 +162,7 @@ impl ApiKey {
 }
 
 impl EnvironmentName {
-    /// Checks `raw`, takes the white space off both ends, and takes it as a name.
+    /// Checks `raw`, trims white space, and returns it as a name.
     pub fn new(raw: impl AsRef<str>) -> Result<Self, Invalid> {
         let name = raw.as_ref().trim();
         if name.is_empty() {
@@ -173,17 +173,17 @@ impl EnvironmentName {
         Ok(Self(name.into()))
     }
 
-    /// The name as people write it.
+    /// Returns the name as displayed.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the name is one of those that every organization has from the start.
+    /// Returns `true` if the name is reserved for an environment that every organization has.
     pub fn is_reserved(&self) -> bool {
         ["development", "production"].contains(&self.0.to_lowercase().as_str())
     }
 
-    /// What an environment of this name is for.
+    /// Returns the purpose of an environment with this name.
     pub fn kind(&self) -> EnvironmentType {
         if self.0.eq_ignore_ascii_case("development") {
             EnvironmentType::Dev
@@ -192,7 +192,7 @@ impl EnvironmentName {
         }
     }
 
-    /// The name of the environment `id` in URLs.
+    /// Returns the name of the environment `id` in URLs.
     pub fn slug(&self, id: EnvironmentId) -> String {
         let short = match self.0.to_lowercase().as_str() {
             "development" => "dev".into(),
@@ -204,7 +204,7 @@ impl EnvironmentName {
 }
 
 impl Color {
-    /// Checks `raw` and takes it as a color.
+    /// Checks `raw` and returns it as a color.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         let digits = raw.strip_prefix('#').unwrap_or(&raw);
@@ -217,7 +217,7 @@ impl Color {
         Ok(Self(raw))
     }
 
-    /// Returns the color as it was given.
+    /// Returns the color as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What the domain refuses, and why.
+//! Refusals of domain rules.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,160 +6,160 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A value was refused by a domain rule.
+/// Refusal of a value by a domain rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("`{field}` {reason}")]
 pub struct Invalid {
-    /// The wire name of the field, with the way to it, as in `steps[2].template.body`.
+    /// Wire path of the field, as in `steps[2].template.body`.
     pub field: String,
-    /// The rule it broke.
+    /// Rule that the value breaks.
     pub reason: Reason,
 }
 
 impl Invalid {
-    /// `field` broke the rule that `reason` names.
+    /// Returns the refusal of `field` for `reason`.
     pub fn new(field: impl Into<String>, reason: Reason) -> Self {
         Self { field: field.into(), reason }
     }
 
-    /// The same refusal, seen from outside of `place`.
+    /// Returns the refusal with the path of `place` in front of its own.
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         Self { field: format!("{place}.{}", self.field), ..self }
     }
 
-    /// The same refusal of a value that is called `field` where it was given.
+    /// Returns the refusal with `field` in place of its path.
     #[must_use]
     pub fn named(self, field: impl Into<String>) -> Self {
         Self { field: field.into(), ..self }
     }
 }
 
-/// The rule a value broke.
+/// Rule that a value breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Reason {
-    /// Nothing was given where something is required.
+    /// A required value is absent.
     #[error("is required")]
     Missing,
-    /// Neither this nor the other one was given, and one of them is required.
+    /// This field and the other one are absent, and one of them is required.
     #[error("is required unless there is `{other}`")]
     MissingUnless {
-        /// The other field.
+        /// Other field.
         other: Cow<'static, str>,
     },
-    /// The text or list has nothing in it.
+    /// The text or list is empty.
     #[error("must not be empty")]
     Empty,
     /// The text is too long.
     #[error("must be at most {max} {unit} long")]
     TooLong {
-        /// The longest allowed.
+        /// Maximum length.
         max: usize,
-        /// What is counted.
+        /// Unit of the length.
         unit: Unit,
     },
     /// The text or the JSON is larger than a limit that the host has set.
     #[error("must be at most {max} {unit} long, not {size}")]
     TooLarge {
-        /// The longest allowed.
+        /// Maximum size.
         max: usize,
-        /// The length given.
+        /// Size of the value.
         size: usize,
-        /// What is counted.
+        /// Unit of the size.
         unit: Unit,
     },
     /// The list has too many items.
     #[error("must have at most {max} items")]
     TooMany {
-        /// The most allowed.
+        /// Maximum number of items.
         max: usize,
     },
     /// The number is out of bounds.
     #[error("must be between {min} and {max}")]
     OutOfRange {
-        /// The smallest allowed.
+        /// Minimum.
         min: u64,
-        /// The largest allowed.
+        /// Maximum.
         max: u64,
     },
-    /// The text is not of the expected form.
+    /// The text does not have the expected form.
     #[error("must be {expected}")]
     Malformed {
-        /// The expected form, as in `an IANA time zone`.
+        /// Expected form, as in `an IANA time zone`.
         expected: Cow<'static, str>,
     },
     /// The word is not one of those allowed.
     #[error("must be one of {}", words.join(", "))]
     NotOneOf {
-        /// The words allowed.
+        /// Allowed words.
         words: Vec<String>,
     },
     /// The JSON value is nested too deeply.
     #[error("must be nested at most {max} levels deep")]
     TooDeep {
-        /// The deepest allowed.
+        /// Maximum depth.
         max: usize,
     },
-    /// The same value was given before.
+    /// The value occurs twice.
     #[error("must not be given twice")]
     Repeated,
-    /// Two values were given of which only one may be.
+    /// This field and the other one exclude each other.
     #[error("must not be given together with `{other}`")]
     Excludes {
-        /// The other field.
+        /// Other field.
         other: Cow<'static, str>,
     },
     /// The end of a span comes before its start.
     #[error("must not come after `{end}`")]
     Reversed {
-        /// The field that ends the span.
+        /// Field with the end of the span.
         end: Cow<'static, str>,
     },
-    /// The template does not compile.
+    /// The template does not compile, or uses a name that does not exist.
     #[error("is not a valid template: {problem}")]
     Template {
-        /// What the template engine said, with the line.
+        /// Message of the template engine, with the line.
         problem: String,
     },
-    /// The rule names an operator that JSON Logic does not have.
+    /// The rule has an operator that JSON Logic does not define.
     #[error("has no operator `{operator}`")]
     UnknownOperator {
-        /// The operator.
+        /// Operator.
         operator: String,
     },
-    /// The operator is given too few arguments, or too many.
+    /// The operator has too few arguments, or too many.
     #[error("must have {expected}")]
     Arguments {
-        /// How many there must be, as in `2 or 3 arguments`.
+        /// Expected number, as in `2 or 3 arguments`.
         expected: Cow<'static, str>,
     },
-    /// There is no field of that name.
+    /// The field does not exist.
     #[error("is not known{}", did_you_mean(suggestion.as_deref()))]
     Unknown {
-        /// The known name that is probably meant.
+        /// Closest known name.
         suggestion: Option<String>,
     },
-    /// A rule was broken in JSON text, whose reader knows of it only what it says.
+    /// A rule refuses the value, and the JSON reader passes on its message only.
     #[error("{rule}")]
     InWords {
-        /// The rule, as any other reason would say it.
+        /// Message of the rule, as another reason would print it.
         rule: String,
     },
-    /// The JSON text is not what it should be.
+    /// The JSON text cannot be read.
     #[error("cannot be read: {problem}")]
     Unreadable {
-        /// What the reader said.
+        /// Message of the reader.
         problem: String,
     },
-    /// The value is known, and this version of the engine cannot act on it.
+    /// The value is valid, but the engine does not support it.
     #[error("is not supported by this version")]
     Unsupported,
 }
 
 impl Reason {
-    /// The text is not of the form `expected`.
+    /// Returns the reason for a text that does not have the form `expected`.
     pub fn malformed(expected: impl Into<Cow<'static, str>>) -> Self {
         Reason::Malformed { expected: expected.into() }
     }
@@ -169,7 +169,7 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// What the length of a text is counted in.
+/// Unit of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]

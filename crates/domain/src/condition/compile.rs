@@ -1,4 +1,4 @@
-//! From the source of a rule to a tree that can be evaluated.
+//! Compiler from the source of a rule to a tree that can be evaluated.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::Rule;
 use super::operation::{Node, Operation};
 use crate::error::{Invalid, Reason};
 
-/// Compiles a rule, which must not be nested deeper than the stack is.
+/// Compiles a rule. The caller has checked the depth, since the compiler recurses.
 pub(super) fn compile(source: &Value) -> Result<Node, Invalid> {
     if count(source) > Rule::MAX_NODES {
         return Err(Invalid::new("condition", Reason::TooMany { max: Rule::MAX_NODES }));
@@ -57,13 +57,13 @@ fn operation(symbol: &str, arguments: &Value) -> Result<Node, Invalid> {
     let nodes = nodes.map_err(|invalid| inside(&place, invalid))?;
     match Operation::new(symbol, nodes) {
         Ok(operation) => Ok(Node::Operation(operation)),
-        // It is the object that has no such operator.
+        // The error names the object that holds the unknown operator.
         Err(reason @ Reason::UnknownOperator { .. }) => Err(Invalid::new("", reason)),
         Err(reason) => Err(Invalid::new(place, reason)),
     }
 }
 
-// `Invalid::within` puts a dot between the two, and here an index may come next.
+// `Invalid::within` joins with a dot, but an index follows here without one.
 fn inside(place: &str, invalid: Invalid) -> Invalid {
     let field = format!("{place}{}", invalid.field);
     invalid.named(field)

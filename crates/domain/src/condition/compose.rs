@@ -1,12 +1,12 @@
-//! Rules as a program writes them.
+//! Constructors of rules.
 
 use serde_json::{Value, json};
 
 use super::Rule;
 use crate::error::Invalid;
 
-/// A value in a rule: a literal, a [`var`], or an operator with its arguments. It becomes a
-/// [`Rule`] where it is used, and is checked there.
+/// Value in a rule: a literal, a [`var`], or an operator with its arguments. It is checked when it
+/// becomes a [`Rule`].
 ///
 /// ```
 /// use tidings_domain::condition::{Rule, var};
@@ -22,64 +22,66 @@ use crate::error::Invalid;
 #[must_use]
 pub struct Expression(Value);
 
-/// Returns the value that the data has at `path`, as in `payload.total`, or else `null`.
+/// Returns the value of the data at `path`, as in `payload.total`. Evaluates to `null` if the data
+/// has none.
 pub fn var(path: impl Into<String>) -> Expression {
     Expression(json!({ "var": path.into() }))
 }
 
 impl Expression {
-    /// Comes to `true` where the two values are of the same type and equal.
+    /// Evaluates to `true` if the two values have the same type and are equal.
     pub fn equals(self, other: impl Into<Expression>) -> Self {
         self.compared("===", other)
     }
 
-    /// Comes to `true` where the two values are of different types, or not equal.
+    /// Evaluates to `true` if the two values differ in type or value.
     pub fn differs_from(self, other: impl Into<Expression>) -> Self {
         self.compared("!==", other)
     }
 
-    /// Comes to `true` where this value is greater than the other one.
+    /// Evaluates to `true` if this value is greater than the other one.
     pub fn greater_than(self, other: impl Into<Expression>) -> Self {
         self.compared(">", other)
     }
 
-    /// Comes to `true` where this value is greater than the other one, or equal.
+    /// Evaluates to `true` if this value is greater than or equal to the other one.
     pub fn at_least(self, other: impl Into<Expression>) -> Self {
         self.compared(">=", other)
     }
 
-    /// Comes to `true` where this value is less than the other one.
+    /// Evaluates to `true` if this value is less than the other one.
     pub fn less_than(self, other: impl Into<Expression>) -> Self {
         self.compared("<", other)
     }
 
-    /// Comes to `true` where this value is less than the other one, or equal.
+    /// Evaluates to `true` if this value is less than or equal to the other one.
     pub fn at_most(self, other: impl Into<Expression>) -> Self {
         self.compared("<=", other)
     }
 
-    /// Comes to `true` where this value is one of `values`.
+    /// Evaluates to `true` if this value is one of `values`.
     pub fn is_in(self, values: impl IntoIterator<Item: Into<Expression>>) -> Self {
         let values = values.into_iter().map(|value| value.into().0).collect();
         self.compared("in", Expression(Value::Array(values)))
     }
 
-    /// Comes to `true` where this value is a list with `item` in it, or a text with that part.
+    /// Evaluates to `true` if this value is a list with `item` in it, or a text that contains
+    /// `item`.
     pub fn contains(self, item: impl Into<Expression>) -> Self {
         item.into().compared("in", self)
     }
 
-    /// Comes to `true` where both conditions do.
+    /// Evaluates to `true` if both conditions do.
     pub fn and(self, other: impl Into<Expression>) -> Self {
         self.joined("and", other.into())
     }
 
-    /// Comes to `true` where one of the two conditions does.
+    /// Evaluates to `true` if one of the two conditions does.
     pub fn or(self, other: impl Into<Expression>) -> Self {
         self.joined("or", other.into())
     }
 
-    /// Comes to `true` where the condition does not.
+    /// Evaluates to `true` if the condition does not.
     pub fn negated(self) -> Self {
         Self(json!({ "!": [self.0] }))
     }
@@ -88,7 +90,7 @@ impl Expression {
         Self(json!({ operator: [self.0, other.into().0] }))
     }
 
-    // Another argument of the same operator, rather than an operator in an operator.
+    // Appends to the arguments of the same operator, which keeps long chains flat.
     fn joined(mut self, operator: &str, other: Self) -> Self {
         match self.0.get_mut(operator) {
             Some(Value::Array(arguments)) => {

@@ -1,4 +1,4 @@
-//! Values on their way through an evaluation, and what JavaScript makes of them.
+//! Values of an evaluation, and their conversions as in JavaScript.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::fuel::{Exhausted, Fuel};
 use super::number;
 
-/// A value: one of the rule, one of the data, or one that was made.
+/// Value from the rule or the data, or an intermediate result.
 #[derive(Debug)]
 pub(super) enum Datum<'v> {
-    /// What JSON has.
+    /// JSON value.
     Json(Cow<'v, Value>),
-    /// What JSON does not have. As `null`, it would turn into 0 in the next comparison.
+    /// Number that JSON cannot express. As `null`, the next comparison would convert it to 0.
     NotFinite(f64),
 }
 
@@ -23,7 +23,7 @@ static NULL: Value = Value::Null;
 impl Datum<'_> {
     pub(super) const NULL: Datum<'static> = Datum::Json(Cow::Owned(Value::Null));
 
-    /// What JSON makes of the value.
+    /// Returns the value as JSON: `null` for a number that is not finite.
     pub(super) fn json(&self) -> &Value {
         match self {
             Self::Json(value) => value,
@@ -31,7 +31,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The same, to keep.
+    /// Returns the value as owned JSON.
     pub(super) fn into_json(self, fuel: &mut Fuel) -> Result<Value, Exhausted> {
         match self {
             Self::Json(Cow::Owned(value)) => Ok(value),
@@ -40,17 +40,17 @@ impl Datum<'_> {
         }
     }
 
-    /// The items of an array. Nothing else has any.
+    /// Returns the items of an array, and none for any other value.
     pub(super) fn items(&self) -> &[Value] {
         self.json().as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether there is no value.
+    /// Returns `true` if the value is `null`.
     pub(super) fn is_null(&self) -> bool {
         matches!(self, Self::Json(value) if value.is_null())
     }
 
-    /// Whether the value counts as true. Other than in JavaScript, an empty array does not.
+    /// Returns `true` if the value is truthy. Unlike in JavaScript, an empty array is not.
     pub(super) fn is_truthy(&self) -> bool {
         match self {
             Self::NotFinite(number) => !number.is_nan(),
@@ -65,7 +65,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The value as a number.
+    /// Converts the value into a number.
     pub(super) fn number(&self, fuel: &mut Fuel) -> Result<f64, Exhausted> {
         match self {
             Self::NotFinite(number) => Ok(*number),
@@ -78,7 +78,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The number that the value begins with, were it a text.
+    /// Returns the number at the beginning of the value's text.
     pub(super) fn leading_number(&self, fuel: &mut Fuel) -> Result<f64, Exhausted> {
         match self.json() {
             Value::Number(_) => self.number(fuel),
@@ -86,7 +86,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The value as a text.
+    /// Converts the value into a text.
     pub(super) fn text(&self, fuel: &mut Fuel) -> Result<Cow<'_, str>, Exhausted> {
         match self {
             Self::NotFinite(number) => Ok(number::float_text(*number).into()),
@@ -101,7 +101,7 @@ impl Datum<'_> {
         }
     }
 
-    /// Whether the two are the same: JavaScript's `===`.
+    /// Returns `true` if the two are strictly equal, as by JavaScript's `===`.
     pub(super) fn is(&self, other: &Datum<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
         match (self, other) {
             (Self::Json(value), Datum::Json(other)) => same(value, other, fuel),
@@ -112,7 +112,7 @@ impl Datum<'_> {
         }
     }
 
-    /// Whether the two are the same once converted: JavaScript's `==`.
+    /// Returns `true` if the two are loosely equal, as by JavaScript's `==`.
     pub(super) fn equals(&self, other: &Datum<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
         use Value::{Array, Bool, Null, Number, Object, String};
         let (Self::Json(value), Datum::Json(other_value)) = (self, other) else {
@@ -132,7 +132,7 @@ impl Datum<'_> {
         }
     }
 
-    /// Which of the two comes first, if they can be compared.
+    /// Returns the order of the two. Returns `None` if they cannot be compared.
     pub(super) fn order(
         &self,
         other: &Datum<'_>,
@@ -144,7 +144,7 @@ impl Datum<'_> {
         Ok(self.number(fuel)?.partial_cmp(&other.number(fuel)?))
     }
 
-    /// Whether the value is a part of a text, or an item of an array.
+    /// Returns `true` if the value is a part of the text `whole`, or an item of the array `whole`.
     pub(super) fn is_in(&self, whole: &Datum<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
         if let Value::String(whole) = whole.json() {
             fuel.read(whole)?;
@@ -160,7 +160,7 @@ impl Datum<'_> {
         Ok(false)
     }
 
-    // Arrays and objects become texts before they are compared.
+    // Arrays and objects are compared as texts.
     fn is_textual(&self) -> bool {
         matches!(
             self,
@@ -170,7 +170,7 @@ impl Datum<'_> {
     }
 }
 
-// Objects and arrays are the same only as themselves, which `js_op` tells by their addresses.
+// Objects and arrays equal only themselves. `js_op` compares their addresses.
 fn same(value: &Value, other: &Value, fuel: &mut Fuel) -> Result<bool, Exhausted> {
     if let (Value::String(text), Value::String(_)) = (value, other) {
         fuel.read(text)?;

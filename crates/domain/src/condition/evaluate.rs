@@ -1,4 +1,4 @@
-//! What a rule comes to.
+//! Evaluation of compiled rules.
 
 use std::slice;
 
@@ -11,13 +11,13 @@ use super::operation::Node;
 use super::operation::{Binary, Fold, Operation, Order, Scan};
 use super::scope::Scope;
 
-/// Whether a rule comes to `true`.
+/// Returns `true` if the rule evaluates to `true`.
 pub(super) fn holds(root: &Node, data: &Value) -> bool {
     let datum = Evaluation { fuel: Fuel::FULL }.datum(root, Scope::Data(data));
     datum.is_ok_and(|datum| *datum.json() == Value::Bool(true))
 }
 
-/// What a rule comes to, or `null`.
+/// Returns the value of the rule. Returns `null` if the evaluation runs out of fuel.
 pub(super) fn evaluate(root: &Node, data: &Value) -> Value {
     let value = Evaluation { fuel: Fuel::FULL }.value(root, Scope::Data(data));
     value.unwrap_or(Value::Null)
@@ -93,7 +93,7 @@ impl Evaluation {
     }
 }
 
-/// The data.
+/// Operators on data.
 impl Evaluation {
     fn variable<'v>(&mut self, nodes: &'v [Node; 2], scope: Scope<'v>) -> Result<Datum<'v>> {
         let [path, fallback] = nodes;
@@ -148,7 +148,7 @@ impl Evaluation {
     }
 }
 
-/// Logic and numbers.
+/// Operators on booleans and numbers.
 impl Evaluation {
     fn branch<'v>(&mut self, nodes: &'v [Node], scope: Scope<'v>) -> Result<Datum<'v>> {
         let mut rest = nodes;
@@ -216,7 +216,7 @@ impl Evaluation {
     }
 }
 
-/// Texts and arrays.
+/// Operators on texts and arrays.
 impl Evaluation {
     fn cat<'v>(&mut self, nodes: &'v [Node], scope: Scope<'v>) -> Result<Datum<'v>> {
         let mut text = String::new();

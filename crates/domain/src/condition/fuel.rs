@@ -1,43 +1,42 @@
-//! What an evaluation may cost.
+//! Budget of an evaluation.
 
 use serde_json::Value;
 
 use super::number;
 
-/// What is left to an evaluation, in steps.
+/// Remaining steps of an evaluation.
 ///
-/// A step is a part of the rule that is evaluated, a value that is looked at or made in passing, or
-/// some text that is read or written. It takes well below a microsecond.
+/// A step is one node of the rule, one value of the data, or 64 bytes of text. It takes well below
+/// a microsecond.
 #[derive(Debug)]
 pub(super) struct Fuel(usize);
 
-/// An evaluation has cost as much as it may, or has met data that is nested too deeply.
+/// The evaluation has used its steps, or the data is nested too deeply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exhausted;
 
 impl Fuel {
-    /// Enough for a rule of the largest size ten times over, or for conditions on each of some
-    /// thousand items, and gone in a few milliseconds.
+    /// Ten times the steps of the largest rule, used up within a few milliseconds.
     pub(super) const FULL: Self = Self(50_000);
 
-    // As deep as JSON text can be nested for it to be read.
+    // Limit of the JSON reader: deeper data cannot arrive as text.
     const MAX_DEPTH: usize = 128;
 
-    // How many bytes of text make up for a step.
+    // Bytes of text that cost one step.
     const TEXT: usize = 64;
 
-    /// Takes away `steps`.
+    /// Subtracts `steps`.
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
         self.0 = self.0.checked_sub(steps).ok_or(Exhausted)?;
         Ok(())
     }
 
-    /// Takes away what it costs to go through `text`.
+    /// Subtracts the cost of reading `text`.
     pub(super) fn read(&mut self, text: &str) -> Result<(), Exhausted> {
         self.spend(text.len() / Self::TEXT)
     }
 
-    /// A copy of `value`, paid for.
+    /// Copies `value` and subtracts the cost.
     pub(super) fn copy(&mut self, value: &Value) -> Result<Value, Exhausted> {
         self.copy_within(Self::MAX_DEPTH, value)
     }
@@ -66,7 +65,7 @@ impl Fuel {
         })
     }
 
-    /// Writes `value` to the end of `text`, as JavaScript does it.
+    /// Appends `value` to `text`, formatted as in JavaScript, and subtracts the cost.
     pub(super) fn write(&mut self, text: &mut String, value: &Value) -> Result<(), Exhausted> {
         self.write_within(Self::MAX_DEPTH, text, value)
     }

@@ -1,21 +1,21 @@
-//! Numbers as JavaScript reads and writes them.
+//! Numbers, parsed and formatted as in JavaScript.
 
 use std::num::FpCategory;
 
 use jsonlogic_rs::js_op;
 use serde_json::Number;
 
-/// Up to here, every whole number is a floating-point number.
+/// Limit up to which `f64` represents every integer exactly: 2^53.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// The number that all of `text` is, or not a number.
+/// Parses all of `text`. Returns NaN if it is no number.
 pub(super) fn from_text(text: &str) -> f64 {
     let text = text.trim();
-    // What else Rust reads as a number, such as `inf`, is none.
+    // Rust parses more than JavaScript, such as `inf`.
     if numeral(text).len() == text.len() { read(text) } else { f64::NAN }
 }
 
-/// The number that `text` begins with, or not a number.
+/// Parses the beginning of `text`. Returns NaN if it has no number there.
 pub(super) fn from_start(text: &str) -> f64 {
     match numeral(text.trim_start()) {
         "" => f64::NAN,
@@ -27,7 +27,7 @@ fn read(numeral: &str) -> f64 {
     js_op::str_to_number(numeral).unwrap_or(f64::NAN)
 }
 
-// The longest start that may be a number.
+// Returns the longest prefix that has the form of a number.
 fn numeral(text: &str) -> &str {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = unsigned.strip_prefix("Infinity").unwrap_or_else(|| {
@@ -49,7 +49,7 @@ fn after_exponent(text: &str) -> Option<&str> {
     (rest.len() < digits.len()).then_some(rest)
 }
 
-/// The JSON number that `number` is, if it is finite.
+/// Returns `number` as a JSON number. Returns `None` if it is not finite.
 pub(super) fn json(number: f64) -> Option<Number> {
     whole(number).map(Number::from).or_else(|| Number::from_f64(number))
 }
@@ -60,24 +60,24 @@ fn whole(number: f64) -> Option<i64> {
     is_whole.then_some(number as i64)
 }
 
-/// As many of `length` items as `number` says, or all but so many where it is negative.
+/// Returns `number` as a count of `length` items at most. A negative number counts from the end.
 pub(super) fn portion(number: f64, length: usize) -> usize {
     let number = whole(number.trunc().clamp(-WHOLE, WHOLE)).unwrap_or(0);
     let count = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
     if number < 0 { length.saturating_sub(count) } else { length.min(count) }
 }
 
-/// The larger of two numbers, if both are.
+/// Returns the larger number. Returns NaN if one of them is NaN.
 pub(super) fn max(number: f64, other: f64) -> f64 {
     if number.is_nan() || number > other { number } else { other }
 }
 
-/// So many, as a number.
+/// Converts a count into a number.
 pub(super) fn count(items: usize) -> f64 {
     f64::from(u32::try_from(items).unwrap_or(u32::MAX))
 }
 
-/// The text of a JSON number.
+/// Formats a JSON number.
 pub(super) fn text(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() => float_text(float),
@@ -85,7 +85,7 @@ pub(super) fn text(number: &Number) -> String {
     }
 }
 
-/// The text of a number, be it one or not.
+/// Formats a number, which may be NaN or infinite.
 pub(super) fn float_text(number: f64) -> String {
     match (number.classify(), number.abs()) {
         (FpCategory::Nan, _) => "NaN".into(),

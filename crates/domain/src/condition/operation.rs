@@ -1,4 +1,4 @@
-//! The compiled form of a rule: nodes, and the operators, each with as many arguments as it takes.
+//! Compiled form of a rule: nodes, and operators with a fixed number of arguments each.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,72 +7,72 @@ use serde_json::Value;
 
 use crate::error::Reason;
 
-/// A part of a rule.
+/// Node of a rule.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// A value that stands for itself.
+    /// Literal value.
     Literal(Value),
-    /// An array that holds an operator.
+    /// Array with an operator somewhere inside.
     List(Vec<Node>),
-    /// An operator with its arguments.
+    /// Operator with its arguments.
     Operation(Operation),
 }
 
-/// An operator with its arguments.
+/// Operator with its arguments.
 #[derive(Debug)]
 pub(super) enum Operation {
-    /// What the data has at a path, or else something else.
+    /// `var`: the value at a path, or a default.
     Variable(Box<[Node; 2]>),
-    /// Which paths the data has nothing at.
+    /// `missing`: the paths that the data does not have.
     Missing(Vec<Node>),
-    /// The same, unless it has something at enough of them.
+    /// `missing_some`: the same, or an empty array if the data has enough of the paths.
     MissingSome(Box<[Node; 2]>),
-    /// The value after the first condition that is met, or the last value.
+    /// `if`: the value after the first condition that holds, or the last value.
     If(Vec<Node>),
-    /// The first argument whose truth is this, or the last one.
+    /// `or` and `and`: the first argument with this truth value, or the last argument.
     First(bool, Vec<Node>),
-    /// Whether the truth of the argument is this.
+    /// `!!` and `!`: `true` if the argument has this truth value.
     Truth(bool, Box<[Node; 1]>),
-    /// A comparison, or arithmetic, of two.
+    /// Comparison or arithmetic of two values.
     Binary(Binary, Box<[Node; 2]>),
-    /// Whether the second argument is between the other two.
+    /// `<` and `<=` of three values: `true` if the second lies between the others.
     Between(Order, Box<[Node; 3]>),
-    /// A number, with the sign turned around.
+    /// `-` of one number.
     Negate(Box<[Node; 1]>),
-    /// One number from any number of them.
+    /// One number from any count of numbers.
     Fold(Fold, Vec<Node>),
-    /// Texts, one after the other.
+    /// `cat`: the concatenated texts.
     Cat(Vec<Node>),
-    /// A part of a text.
+    /// `substr`: a part of a text.
     Substring(Box<[Node; 3]>),
-    /// Arrays, one after the other.
+    /// `merge`: the concatenated arrays.
     Merge(Vec<Node>),
-    /// Something about each item of an array.
+    /// Operator that evaluates an expression for each item of an array.
     Scan(Scan, Box<[Node; 2]>),
-    /// One value from all items of an array.
+    /// `reduce`: one value from all items of an array.
     Reduce(Box<[Node; 3]>),
 }
 
-/// What is made of two values.
+/// Operators on two values.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Binary {
-    /// Whether they are equal once converted, if the flag is set, or are not.
+    /// `==` if the flag is `true`, `!=` otherwise.
     Equal(bool),
-    /// Whether they are the same, if the flag is set, or are not.
+    /// `===` if the flag is `true`, `!==` otherwise.
     Same(bool),
-    /// Whether they are in order.
+    /// `<`, `<=`, `>` or `>=`.
     Order(Order),
-    /// Whether the first is in the second.
+    /// `in`: `true` if the first is a part of the second.
     In,
-    /// The first minus the second.
+    /// `-` of two numbers.
     Subtract,
-    /// The first divided by the second.
+    /// `/` of two numbers.
     Divide,
-    /// What remains of the first.
+    /// `%` of two numbers.
     Remainder,
 }
 
-/// What order two values have to be in.
+/// Required order of two values.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     Less,
@@ -81,7 +81,7 @@ pub(super) enum Order {
     GreaterEqual,
 }
 
-/// How one number is made of many.
+/// Operators that fold numbers into one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fold {
     Add,
@@ -90,7 +90,7 @@ pub(super) enum Fold {
     Min,
 }
 
-/// What is found out about each item of an array.
+/// Operators that evaluate an expression for each item of an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scan {
     Map,
@@ -101,7 +101,7 @@ pub(super) enum Scan {
 }
 
 impl Operation {
-    /// The operation that `symbol` stands for, if these arguments can be its arguments.
+    /// Returns the operator of `symbol`. Refuses an unknown symbol and a wrong number of arguments.
     pub(super) fn new(symbol: &str, arguments: Vec<Node>) -> Result<Self, Reason> {
         Ok(match symbol {
             "var" => Self::Variable(filled(0, arguments, Value::Null)?),
@@ -159,7 +159,7 @@ impl Operation {
 }
 
 impl Order {
-    /// Whether this order is the one that two values are in, if they can be compared at all.
+    /// Returns `true` if `ordering` satisfies this order. `None` satisfies no order.
     pub(super) fn is(self, ordering: Option<Ordering>) -> bool {
         ordering.is_some_and(match self {
             Self::Less => Ordering::is_lt,
@@ -171,7 +171,7 @@ impl Order {
 }
 
 impl Fold {
-    /// What none at all come to.
+    /// Returns the result for an empty list of numbers.
     pub(super) fn start(self) -> f64 {
         match self {
             Self::Add => 0.0,
@@ -189,7 +189,7 @@ fn exactly<const N: usize>(arguments: Vec<Node>) -> Result<Box<[Node; N]>, Reaso
     })
 }
 
-// What may be left out is filled in, so that nobody has to ask later whether it is there.
+// Missing arguments become their defaults here, so that an evaluation always has all of them.
 fn filled<const N: usize>(
     least: usize,
     mut arguments: Vec<Node>,

@@ -1,21 +1,21 @@
-//! What `var` finds.
+//! Lookup of `var`.
 
 use serde_json::{Map, Value};
 
 use super::datum::Datum;
 use super::fuel::{Exhausted, Fuel};
 
-/// The data that a part of a rule is about.
+/// Data of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope<'v> {
-    /// The data of the rule, or an item of an array in a `map` and the like.
+    /// Data of the rule, or the current item of `map` and its relatives.
     Data(&'v Value),
-    /// An item of an array in a `reduce`, and what came of those before it.
+    /// Current item of `reduce`, and the result for the items before it.
     Step { current: &'v Value, accumulator: &'v Value },
 }
 
 impl<'v> Scope<'v> {
-    /// What is at a path such as `order.items.0`, if there is anything.
+    /// Returns the value at a path such as `order.items.0`. Returns `None` if there is none.
     pub(super) fn find(self, path: &str, fuel: &mut Fuel) -> Result<Option<Datum<'v>>, Exhausted> {
         if path.is_empty() {
             return self.whole(fuel).map(Some);

@@ -1,4 +1,4 @@
-//! Channel connections as a program writes them.
+//! Constructors and setters of channel connections.
 
 use super::{
     ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate, ConnectionAuth,
@@ -12,8 +12,8 @@ use crate::secret::Secret;
 use crate::setters::{context_setter, page_setters, setters};
 
 impl ChannelConnectionCreate {
-    /// Returns a connection of an integration to a workspace, which `access_token` opens. It has
-    /// to be for a subscriber, for contexts, or for both.
+    /// Returns a connection of an integration to a workspace, which `access_token` opens. It needs
+    /// a subscriber, contexts, or both.
     pub fn new(
         integration_identifier: impl IntoChecked<IntegrationIdentifier>,
         workspace: Workspace,
@@ -35,14 +35,14 @@ impl ChannelConnectionCreate {
 setters! { ChannelConnectionCreate:
     /// Sets the identifier; the engine makes one if it is absent.
     identifier: checked(ConnectionIdentifier, "identifier");
-    /// Sets the subscriber whose workspace it is.
+    /// Sets the subscriber of the workspace.
     subscriber_id: checked(SubscriberId, "subscriberId");
 }
 
 context_setter!(ChannelConnectionCreate);
 
 impl Workspace {
-    /// Returns the workspace that a platform knows by `id`.
+    /// Returns the workspace with this id of the platform.
     pub fn new(id: impl IntoChecked<PlatformId>) -> Result<Self, Invalid> {
         let id = id.into_checked().map_err(|invalid| invalid.named("workspace.id"))?;
         Ok(Self { id, name: None })
@@ -55,7 +55,7 @@ setters! { Workspace:
 }
 
 impl ConnectionAuth {
-    /// Returns the token that a platform gave out.
+    /// Returns the access to a workspace, by the token of the platform.
     pub fn new(access_token: impl Into<Secret>) -> Self {
         Self { access_token: access_token.into() }
     }
@@ -64,7 +64,7 @@ impl ConnectionAuth {
 setters! { ChannelConnectionUpdate:
     /// Sets the workspace.
     workspace: exact(Workspace);
-    /// Sets what opens the workspace.
+    /// Sets the access to the workspace.
     auth: exact(ConnectionAuth);
 }
 

@@ -1,4 +1,4 @@
-//! Contexts as a program writes them.
+//! Constructors and setters of contexts.
 
 use super::{
     ContextCreate, ContextFilter, ContextKey, ContextPart, ContextPayload, ContextQuery,
@@ -17,7 +17,7 @@ impl ContextCreate {
 }
 
 setters! { ContextCreate:
-    /// Sets its data: at most 64 KiB of JSON text.
+    /// Sets the data: at most 64 KiB of JSON text.
     data: checked(Object, "data");
 }
 
@@ -29,16 +29,16 @@ impl ContextUpdate {
 }
 
 setters! { ContextQuery:
-    /// Lists those of this type.
+    /// Lists the contexts of this type.
     kind: checked(ContextPart, "type");
-    /// Lists those of this id, whatever their type is.
+    /// Lists the contexts with this id, of any type.
     id: checked(ContextPart, "id");
 }
 
 page_setters!(ContextQuery);
 
 impl ContextPayload {
-    /// Returns the payload with another context: its type, and its id or a [`RichContext`].
+    /// Adds a context to the payload: its type, and its id or a [`RichContext`].
     pub fn with(
         mut self,
         kind: impl Into<String>,
@@ -52,14 +52,14 @@ impl ContextPayload {
 }
 
 impl RichContext {
-    /// Returns a context of that id, without data.
+    /// Returns a context with this id, without data.
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into(), data: None }
     }
 }
 
 setters! { RichContext:
-    /// Sets its data, in place of what is stored: at most 64 KiB of JSON text.
+    /// Sets the data, which replaces the stored data: at most 64 KiB of JSON text.
     data: checked(Object, "data");
 }
 

@@ -1,4 +1,4 @@
-//! What contexts are called, and sets of them.
+//! Keys of contexts, and sets of keys.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,20 +12,20 @@ use crate::error::{Invalid, Reason};
 use crate::json::{self, Shape, Shaped, shape};
 use crate::query;
 
-/// The name of a context: its type and its id, written `type:id`.
+/// Key of a context: type and id, written `type:id`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "ContextKeyFields")]
 pub struct ContextKey {
-    /// The kind of thing it is, such as `tenant`.
+    /// Type, such as `tenant`.
     #[serde(rename = "type")]
     kind: ContextPart,
-    /// Which one of them it is.
+    /// Id, unique within the type.
     id: ContextPart,
 }
 
 shape! { ContextKey { "type": kind, "id": id } }
 
-// What a key is read from, so that what is refused is named after its half.
+// Deserialized by field, so that an error names the part at fault.
 #[derive(Deserialize)]
 struct ContextKeyFields {
     #[serde(rename = "type")]
@@ -33,24 +33,24 @@ struct ContextKeyFields {
     id: String,
 }
 
-/// One half of a context key: 1 to 100 letters, digits, `_` and `-`.
+/// Type or id in a context key: 1 to 100 letters, digits, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ContextPart(String);
 
-/// The contexts that something is about: a set, in which order does not matter.
+/// Set of contexts. The order does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(into = "Vec<String>")]
 pub struct ContextSet(BTreeSet<ContextKey>);
 
-/// Which context sets a list shows.
+/// Filter of a list by context set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "Option<ContextSet>")]
 pub enum ContextFilter {
-    /// Whatever the contexts are.
+    /// Any set.
     #[default]
     Any,
-    /// Exactly these. The empty set asks for what has no context.
+    /// Exactly this set. The empty set selects items without contexts.
     Exact(ContextSet),
 }
 
@@ -77,31 +77,31 @@ impl TryFrom<ContextKeyFields> for ContextKey {
 }
 
 impl ContextKey {
-    /// Checks `kind` and `id` and takes them as a key.
+    /// Checks `kind` and `id` and returns them as a key.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Result<Self, Invalid> {
         let kind = ContextPart::new(kind).map_err(|invalid| invalid.named("context.type"))?;
         let id = ContextPart::new(id).map_err(|invalid| invalid.named("context.id"))?;
         Ok(Self { kind, id })
     }
 
-    /// The kind of thing it is, such as `tenant`.
+    /// Returns the type, such as `tenant`.
     pub fn kind(&self) -> &str {
         &self.kind.0
     }
 
-    /// Which one of them it is.
+    /// Returns the id, unique within the type.
     pub fn id(&self) -> &str {
         &self.id.0
     }
 }
 
 impl ContextPart {
-    /// The half as it was given.
+    /// Returns the text of the part.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Checks `raw` and takes it as one half of a key.
+    /// Checks `raw` and returns it as a part of a key.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -169,17 +169,17 @@ impl From<&ContextKey> for ContextKey {
 }
 
 impl ContextSet {
-    /// Whether there is no context in it.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The keys in it, in order.
+    /// Returns the keys in order.
     pub fn keys(&self) -> impl Iterator<Item = &ContextKey> {
         self.0.iter()
     }
 
-    /// The set as one text. Two sets have the same text just when they are equal.
+    /// Returns the set as one text. Two sets have the same text if and only if they are equal.
     pub fn canonical(&self) -> String {
         let keys: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         keys.join(",")
@@ -192,7 +192,7 @@ impl FromIterator<ContextKey> for ContextSet {
     }
 }
 
-// One empty text is how a query string writes the empty list.
+// A query string writes the empty list as one empty text.
 impl TryFrom<Vec<String>> for ContextSet {
     type Error = Invalid;
 
@@ -221,12 +221,12 @@ impl From<ContextSet> for Vec<String> {
 }
 
 impl ContextFilter {
-    /// Whether everything is shown.
+    /// Returns `true` if the filter excludes nothing.
     pub fn is_any(&self) -> bool {
         *self == ContextFilter::Any
     }
 
-    /// Whether something with these contexts is shown.
+    /// Returns `true` if an item with these contexts meets the filter.
     pub fn matches(&self, contexts: &ContextSet) -> bool {
         match self {
             ContextFilter::Any => true,

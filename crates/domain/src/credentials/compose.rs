@@ -1,4 +1,4 @@
-//! Credentials as a program writes them.
+//! Setters of credentials.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Channel endpoints as a program writes them.
+//! Constructors and setters of channel endpoints.
 
 use super::{ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate, Endpoint};
 use super::{PhoneNumber, WebhookUrl};
@@ -12,7 +12,7 @@ use crate::json::Object;
 use crate::setters::{context_setter, page_setters, setters};
 
 impl ChannelEndpointCreate {
-    /// Returns a place at which an integration reaches a subscriber.
+    /// Returns an endpoint at which an integration reaches a subscriber.
     pub fn new(
         subscriber_id: impl IntoChecked<SubscriberId>,
         integration_identifier: impl IntoChecked<IntegrationIdentifier>,
@@ -34,14 +34,14 @@ impl ChannelEndpointCreate {
 setters! { ChannelEndpointCreate:
     /// Sets the identifier; the engine makes one if it is absent.
     identifier: checked(EndpointIdentifier, "identifier");
-    /// Sets the connection whose workspace the endpoint lies in: one of the same integration.
+    /// Sets the connection to the endpoint's workspace. It belongs to the same integration.
     connection_identifier: checked(ConnectionIdentifier, "connectionIdentifier");
 }
 
 context_setter!(ChannelEndpointCreate);
 
 impl ChannelEndpointUpdate {
-    /// Returns an update to these fields, which are those of the endpoint's type.
+    /// Returns an update to these fields, all of the endpoint's type.
     pub fn new(endpoint: impl IntoChecked<Object>) -> Result<Self, Invalid> {
         let endpoint = endpoint.into_checked().map_err(|invalid| invalid.named("endpoint"))?;
         Ok(Self { endpoint })
@@ -52,7 +52,7 @@ filter_setters!(ChannelEndpointQuery);
 page_setters!(ChannelEndpointQuery);
 
 setters! { ChannelEndpointQuery:
-    /// Lists those in the workspace of this connection.
+    /// Lists the endpoints of this connection.
     connection_identifier: checked(ConnectionIdentifier, "connectionIdentifier");
 }
 
@@ -67,12 +67,12 @@ impl Endpoint {
         Ok(Endpoint::SlackUser { user_id: part("userId", user_id)? })
     }
 
-    /// Returns an address that a chat platform listens at.
+    /// Returns a webhook of a chat platform.
     pub fn webhook(url: impl IntoChecked<WebhookUrl>) -> Result<Self, Invalid> {
         Ok(Endpoint::Webhook { url: part("url", url)?, channel: None })
     }
 
-    /// Returns a telephone.
+    /// Returns a telephone number.
     pub fn phone(phone_number: impl IntoChecked<PhoneNumber>) -> Result<Self, Invalid> {
         Ok(Endpoint::Phone { phone_number: part("phoneNumber", phone_number)? })
     }
@@ -91,7 +91,7 @@ impl Endpoint {
         Ok(Endpoint::MsTeamsUser { user_id: part("userId", user_id)?, tenant_id: None })
     }
 
-    /// Sets the channel that the platform behind a webhook writes to.
+    /// Sets the channel of a webhook.
     pub fn channel(self, channel: impl IntoChecked<PlatformId>) -> Result<Self, Invalid> {
         match self {
             Endpoint::Webhook { url, .. } => {
@@ -101,7 +101,7 @@ impl Endpoint {
         }
     }
 
-    /// Sets the organization of a Microsoft Teams user.
+    /// Sets the tenant of a Microsoft Teams user.
     pub fn tenant_id(self, tenant_id: impl IntoChecked<PlatformId>) -> Result<Self, Invalid> {
         match self {
             Endpoint::MsTeamsUser { user_id, .. } => {

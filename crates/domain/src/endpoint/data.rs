@@ -1,4 +1,4 @@
-//! Where an endpoint is: six types of places, each with fields of its own.
+//! Destinations of endpoints: six types, with fields of their own.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,51 +14,51 @@ use crate::json::{Member, Object, Shape, Shaped};
 use crate::secret::Secret;
 use crate::vocabulary::wire_enum;
 
-/// Where an endpoint is.
+/// Destination of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "EndpointFields", into = "EndpointFields")]
 #[non_exhaustive]
 pub enum Endpoint {
-    /// A Slack channel.
+    /// Slack channel.
     SlackChannel {
-        /// The channel.
+        /// Id of the channel.
         channel_id: PlatformId,
     },
-    /// A Slack user.
+    /// Slack user.
     SlackUser {
-        /// The user.
+        /// Id of the user.
         user_id: PlatformId,
     },
-    /// An address that a chat platform listens at.
+    /// Webhook of a chat platform.
     Webhook {
-        /// The address.
+        /// URL of the webhook.
         url: WebhookUrl,
-        /// The channel that the platform is to write to.
+        /// Channel that the platform posts to.
         channel: Option<PlatformId>,
     },
-    /// A telephone.
+    /// Telephone.
     Phone {
-        /// Its number.
+        /// Telephone number.
         phone_number: PhoneNumber,
     },
-    /// A Microsoft Teams channel.
+    /// Microsoft Teams channel.
     MsTeamsChannel {
-        /// The team of the channel.
+        /// Id of the channel's team.
         team_id: PlatformId,
-        /// The channel.
+        /// Id of the channel.
         channel_id: PlatformId,
     },
-    /// A Microsoft Teams user.
+    /// Microsoft Teams user.
     MsTeamsUser {
-        /// The user.
+        /// Id of the user.
         user_id: PlatformId,
-        /// The organization of the user.
+        /// Id of the user's tenant.
         tenant_id: Option<PlatformId>,
     },
 }
 
 wire_enum! {
-    /// What kind of place an endpoint is.
+    /// Type of destination.
     EndpointType, "type":
     SlackChannel = "slack_channel",
     SlackUser = "slack_user",
@@ -68,17 +68,17 @@ wire_enum! {
     MsTeamsUser = "ms_teams_user",
 }
 
-/// A telephone number as E.164 writes it: `+` and 2 to 15 digits, the first of which is not 0.
+/// Telephone number in E.164 format: `+` and 2 to 15 digits, the first of which is not 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PhoneNumber(String);
 
-/// An absolute `http` or `https` URL. Whoever knows it may write to the channel behind it, so it
-/// is kept as a secret.
+/// Absolute `http` or `https` URL: at most 2,048 bytes. It grants write access to a channel, and so
+/// is a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(Secret);
 
-// How an endpoint looks on the wire.
+// Wire form of an endpoint.
 #[derive(Serialize, Deserialize)]
 struct EndpointFields {
     #[serde(rename = "type")]
@@ -114,8 +114,8 @@ places! {
 }
 
 impl Endpoint {
-    /// The place of type `kind` that `data` describes. Its fields are those of the type and no
-    /// others.
+    /// Returns the destination of type `kind` with the fields of `data`. Refuses missing and
+    /// unknown fields.
     pub fn new(kind: EndpointType, data: &Object) -> Result<Self, Invalid> {
         let mut fields = Fields::of(data);
         let endpoint = match kind {
@@ -143,7 +143,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// What kind of place it is.
+    /// Returns the type of destination.
     pub const fn kind(&self) -> EndpointType {
         match self {
             Endpoint::SlackChannel { .. } => EndpointType::SlackChannel,
@@ -155,7 +155,7 @@ impl Endpoint {
         }
     }
 
-    /// The fields of the place, with the secret one.
+    /// Returns the fields of the destination, secrets included.
     pub fn data(&self) -> Object {
         let fields = match self {
             Endpoint::SlackChannel { channel_id } => vec![("channelId", channel_id.as_str())],
@@ -178,7 +178,7 @@ impl Endpoint {
     }
 }
 
-// The fields of a place that have not been read yet.
+// Fields that are still unread. The rest is unknown and refused.
 struct Fields<'d>(BTreeMap<&'d str, &'d Value>);
 
 impl<'d> Fields<'d> {
@@ -217,7 +217,7 @@ impl<'d> Fields<'d> {
 }
 
 impl PhoneNumber {
-    /// Checks `raw` and takes it as a number.
+    /// Checks `raw` and returns it as a number.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         let is_number = |digits: &str| {
@@ -232,7 +232,7 @@ impl PhoneNumber {
         Err(Invalid::new("phoneNumber", Reason::malformed(expected)))
     }
 
-    /// Returns the number as it was given.
+    /// Returns the number as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -247,17 +247,17 @@ impl From<PhoneNumber> for String {
 }
 
 impl WebhookUrl {
-    /// The longest URL, in bytes.
+    /// Longest URL, in bytes.
     pub const MAX_LEN: usize = 2_048;
 
-    /// Checks `raw` and takes it as a URL.
+    /// Checks `raw` and returns it as a URL.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         if raw.len() > Self::MAX_LEN {
             let reason = Reason::TooLong { max: Self::MAX_LEN, unit: Unit::Bytes };
             return Err(Invalid::new("url", reason));
         }
-        // A host at least; the rest is for the platform to understand.
+        // Requires a host only. The platform checks the rest.
         let (scheme, rest) = raw.split_once("://").unwrap_or_default();
         let is_known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
         let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -269,12 +269,12 @@ impl WebhookUrl {
         Err(Invalid::new("url", Reason::malformed("an absolute `http` or `https` URL")))
     }
 
-    /// Returns the URL itself, which is a secret.
+    /// Returns the URL, which is a secret.
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
 
-    /// What stands for a URL where it is not to be seen.
+    /// Returns the masked form of a URL.
     #[must_use]
     pub fn redacted(&self) -> Self {
         Self(Secret::redacted())
