@@ -1,7 +1,8 @@
-//! Step filters: whether a step runs, or an integration is chosen, given everything that is known.
+//! Step filters: conditions of steps, variants and integrations.
 //!
-//! The [`FilterFacts`] are gathered beforehand: an evaluation looks nothing up, always ends, never fails,
-//! and can be repeated. It makes every comparison, since the report explains the answer.
+//! The caller gathers the [`FilterFacts`] beforehand. An evaluation reads nothing else, always
+//! ends, never fails, and can be repeated. It makes every comparison, so that the report is
+//! complete.
 //!
 //! ```
 //! use serde_json::json;
@@ -34,20 +35,20 @@ use crate::vocabulary::wire_enum;
 
 pub use compose::FilterField;
 
-/// A group of comparisons, and of further groups.
+/// Group of comparisons and of further groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Filter {
-    /// Whether the answer of the group is turned around.
+    /// `true` if the result of the group is negated.
     #[serde(default)]
     pub is_negated: bool,
-    /// What an editor shows the group as. The answer does not depend on it.
+    /// Label for editors, without effect on the result.
     #[serde(rename = "type")]
     pub kind: FilterType,
-    /// Whether every child has to hold, or one of them.
+    /// Joint of the children: all of them must hold, or one of them.
     pub value: Joint,
-    /// What is grouped. Where nothing is, the group holds.
+    /// Children. A group without children holds.
     #[serde(default)]
     pub children: Vec<FilterChild>,
 }
@@ -57,7 +58,7 @@ shape! { Filter {
 } }
 
 wire_enum! {
-    /// What an editor shows a group as.
+    /// Label of a group in an editor.
     FilterType, "type":
     Boolean = "BOOLEAN",
     Text = "TEXT",
@@ -70,19 +71,19 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// How the children of a group make up its answer.
+    /// Joint of the children of a group.
     Joint, "value":
     And = "AND",
     Or = "OR",
 }
 
-/// What a group is made of. On the wire, what names a field is a comparison.
+/// Child of a group. On the wire, a child with `field` is a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum FilterChild {
-    /// A comparison.
+    /// Comparison.
     Part(FieldFilterPart),
-    /// A group within the group.
+    /// Nested group.
     Group(Filter),
 }
 
@@ -98,25 +99,25 @@ impl Shaped for FilterChild {
     }
 }
 
-/// A comparison of one fact with the value of the filter.
+/// Comparison of a fact with the value of the filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FieldFilterPart {
-    /// Where the fact is found, as in `order.items.0.price`. A name that is just the same, dots
-    /// and all, comes first.
+    /// Path of the fact, as in `order.items.0.price`. A member with exactly this name, dots
+    /// included, comes first.
     pub field: String,
-    /// What the fact is compared with.
+    /// Value to compare with.
     pub value: String,
-    /// How they are compared.
+    /// Operator.
     pub operator: FilterOperator,
-    /// Whose fact it is.
+    /// Source of the fact.
     pub on: FilterSource,
 }
 
 shape! { FieldFilterPart { "field": field, "value": value, "operator": operator, "on": on } }
 
 wire_enum! {
-    /// How a fact is compared with the value of a filter.
+    /// Operator of a comparison.
     ///
     /// | operator | its opposite | holds where the fact |
     /// |---|---|---|
@@ -128,11 +129,11 @@ wire_enum! {
     /// | `ALL_IN` | | has elements, and nothing but elements that are `IN` |
     /// | `LIKE` | `NOT_LIKE` | is a text of the form of the value, case aside: `%` is any text, `_` any character |
     ///
-    /// Where there is no fact, none of them holds. An opposite holds exactly where its counterpart
-    /// does not, so also where there is no fact.
+    /// If the fact is absent, none of the operators holds. An opposite holds if and only if its
+    /// counterpart does not, so also if the fact is absent.
     ///
-    /// Values are listed as a JSON array or between commas, where spaces around a value and values
-    /// without a character do not count.
+    /// A list of values is a JSON array, or is separated by commas. Between commas, white space
+    /// around values and empty values are ignored.
     FilterOperator, "operator":
     Larger = "LARGER",
     Smaller = "SMALLER",
@@ -151,64 +152,65 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Whose facts a comparison is about.
+    /// Source of the fact of a comparison.
     FilterSource, "on":
     Subscriber = "subscriber",
     Payload = "payload",
 }
 
-/// Everything a filter may ask about.
+/// Facts that filters compare.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterFacts<'a> {
-    /// The subscriber, as templates see it.
+    /// Subscriber, as in templates.
     pub subscriber: &'a Object,
-    /// What the trigger brought along.
+    /// Payload of the trigger.
     pub payload: &'a Object,
 }
 
-/// What came of an evaluation, with every comparison that was made.
+/// Result of an evaluation, with every comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilterReport {
-    /// Whether the filters hold.
+    /// `true` if the filters hold.
     pub holds: bool,
-    /// The comparisons, in the order of the filters.
+    /// Comparisons, in the order of the filters.
     pub checks: Vec<FilterCheck>,
 }
 
-/// One comparison that was made.
+/// Result of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilterCheck {
-    /// Where the fact was looked for.
+    /// Path of the fact.
     pub field: String,
-    /// How it was compared.
+    /// Operator.
     pub operator: FilterOperator,
-    /// Whose fact it is.
+    /// Source of the fact.
     pub on: FilterSource,
-    /// What it was compared with.
+    /// Value of the filter.
     pub expected: String,
-    /// The fact, if there is one; of a long one, the beginning of its JSON text.
+    /// Fact, if it exists. A long one is cut to the first 256 characters of its JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<Value>,
-    /// Whether the comparison held.
+    /// `true` if the comparison holds.
     pub held: bool,
 }
 
 impl Filter {
-    /// The deepest nesting of groups.
+    /// Deepest nesting of groups.
     pub const MAX_DEPTH: usize = 16;
 
-    /// The most comparisons and empty groups in all filters together.
+    /// Maximum number of comparisons and empty groups in all filters together.
     pub const MAX_PARTS: usize = 256;
 }
 
 impl FieldFilterPart {
-    /// The longest pattern of `LIKE`, in characters.
+    /// Longest pattern of `LIKE`, in characters.
     pub const MAX_PATTERN: usize = 127;
 }
 
-/// Refuses filters that are nested too deeply, have too many parts, or cannot mean anything.
+/// Refuses filters that are nested too deeply, have too many parts, or hold a value that no fact
+/// can match.
 pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
-    // Walks with a list of its own, for the filters may be nested deeper than the stack is.
+    // A list instead of recursion: the filters may be nested deeper than the stack allows.
     let place = |(index, group)| (format!("filters[{index}]"), group, 1);
     let mut open: Vec<_> = filters.iter().enumerate().map(place).collect();
     let mut parts = 0;
@@ -234,9 +236,9 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Evaluates `filters` over `facts`. They hold if one of them does, or if there are none.
+/// Evaluates `filters` over `facts`. They hold if one of them holds, or if there are none.
 ///
-/// What is past the bounds that [`check`] keeps counts as not holding.
+/// Groups and comparisons beyond the limits of [`check`] do not hold.
 pub fn evaluate(filters: &[Filter], facts: &FilterFacts<'_>) -> FilterReport {
     let mut evaluation = Evaluation { facts, checks: Vec::new() };
     let holds = join(Joint::Or, filters.iter().map(|group| evaluation.group(group, 1)));
@@ -278,7 +280,7 @@ impl Evaluation<'_> {
     }
 }
 
-// Counts, where `all` and `any` would stop before every comparison is made.
+// Counts, since `all` and `any` would stop early and leave comparisons out of the report.
 fn join(joint: Joint, verdicts: impl ExactSizeIterator<Item = bool>) -> bool {
     let total = verdicts.len();
     let held = verdicts.filter(|held| *held).count();
@@ -305,7 +307,7 @@ impl<'a> FilterFacts<'a> {
     }
 }
 
-// A report must not carry off the whole payload once for each comparison.
+// Bounds the report: every comparison may be about the whole payload.
 fn excerpt(value: &Value) -> Value {
     let mut excerpt = Excerpt { text: String::new(), room: Excerpt::MAX };
     match write!(excerpt, "{value}") {
@@ -335,7 +337,7 @@ impl Write for Excerpt {
 
 impl<'de> Deserialize<'de> for FilterChild {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // What serde derives for an untagged enum does not say what is wrong with the child.
+        // The derived error of an untagged enum does not name the fault.
         let child = Map::deserialize(from)?;
         if child.contains_key("field") {
             return FieldFilterPart::deserialize(child).map(Self::Part).map_err(D::Error::custom);

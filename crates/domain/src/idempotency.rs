@@ -1,5 +1,4 @@
-//! Idempotency: what came of a call is kept for a while under the key that its caller gave it, so
-//! that the call happens once however often it is made.
+//! Idempotency: a repeated call with the same key returns the stored outcome, and changes nothing.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,52 +9,52 @@ use serde_json::Value;
 use crate::ids::{EnvironmentId, IdempotencyKey};
 use crate::time::Timestamp;
 
-/// What came of a call, kept under its key.
+/// Outcome of a call, stored under the key of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredAnswer {
-    /// The environment it belongs to.
+    /// Environment of the call.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The key of the call.
+    /// Idempotency key of the call.
     pub key: IdempotencyKey,
-    /// A hash of the operation and its arguments: the same just for the same call.
+    /// Hash of the operation and its arguments. Equal calls have equal hashes.
     pub call: String,
-    /// When the call was made.
+    /// Time of the call.
     pub created_at: Timestamp,
-    /// What came of it.
+    /// Outcome of the call.
     #[serde(flatten)]
     pub outcome: CallOutcome,
 }
 
-/// What came of a call, as JSON.
+/// Outcome of a call, as JSON.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CallOutcome {
-    /// It takes several transactions, and the first of them was made.
+    /// The call takes several transactions, and the first one is committed.
     Begun,
-    /// It was done, and returned this.
+    /// The call succeeded, with this result.
     Done(Value),
-    /// It was refused, with this error.
+    /// The call was refused, with this error.
     Refused(Value),
 }
 
-/// What a stored answer means for a call with its key.
+/// Meaning of a stored answer for another call with its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay<'a> {
-    /// It is too old to mean anything: the call is made.
+    /// The answer has expired, and the call is made.
     Expired,
-    /// It is the same call: this came of it.
+    /// The call is the same, and has this outcome.
     Same(&'a CallOutcome),
-    /// It is another call: the key is taken.
+    /// The call is another one, and its key is taken.
     Other,
 }
 
 impl StoredAnswer {
-    /// How long an answer is kept.
+    /// Lifetime of a stored answer.
     pub const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// What the answer means for a call that is made at `now`.
+    /// Returns the meaning of the answer for a call at `now`.
     pub fn replay(&self, call: &str, now: Timestamp) -> Replay<'_> {
         if self.expires_at() <= now {
             Replay::Expired
@@ -66,13 +65,13 @@ impl StoredAnswer {
         }
     }
 
-    /// When it stops to mean anything.
+    /// Returns the time of expiry.
     pub fn expires_at(&self) -> Timestamp {
         self.created_at.after(Self::LIFETIME)
     }
 }
 
-// A record that was returned may hold secrets, and here nobody knows where.
+// Results may hold secrets at any place.
 impl fmt::Debug for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

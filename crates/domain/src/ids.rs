@@ -1,5 +1,4 @@
-//! Every kind of identifier. Those that somebody else chose are texts; those that the engine
-//! makes are UUIDs in order of creation.
+//! Identifiers. Callers choose texts; the engine makes UUIDs, in the order of creation.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -21,14 +20,14 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks `raw` and takes it as an identifier.
+            /// Checks `raw` and returns it as an identifier.
             pub fn new(raw: impl Into<Arc<str>>) -> Result<Self, Invalid> {
                 let raw = raw.into();
                 $check($field, &raw)?;
                 Ok(Self(raw))
             }
 
-            /// The identifier as it was given.
+            /// Returns the identifier as written.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -125,148 +124,147 @@ macro_rules! made_id {
 }
 
 text_id! {
-    /// An organization, named by the host application. Environments belong to one.
+    /// Organization, named by the host application. It owns environments.
     OrganizationId, "organizationId", readable
 }
 text_id! {
-    /// A recipient, named by the host application: usually its own user id.
+    /// Subscriber, named by the host application: usually its own user id.
     SubscriberId, "subscriberId", readable
 }
 text_id! {
-    /// One call of trigger, named by the host application or else by the engine.
+    /// Triggered event, named by the host application or by the engine.
     TransactionId, "transactionId", readable
 }
 text_id! {
-    /// A person who administers: who created or deleted something.
+    /// User of the host application that creates or deletes records.
     UserId, "userId", readable
 }
 text_id! {
-    /// A workflow, by the name that triggers it: runs of letters and digits, joined by `-`, `_` or
-    /// `.`.
+    /// Name that triggers a workflow: runs of letters and digits, joined by `-`, `_` or `.`.
     WorkflowIdentifier, "workflowId", joined_runs
 }
 text_id! {
-    /// An integration, by the name that its environment knows it by.
+    /// Name of an integration, unique in its environment.
     IntegrationIdentifier, "identifier", joined_runs
 }
 text_id! {
-    /// A topic, by the name that the host application gave it: at most 100 characters.
+    /// Key of a topic, chosen by the host application: at most 100 characters.
     TopicKey, "topicKey", topic_key
 }
 text_id! {
-    /// A subscription, by a name that no other one in its topic has.
+    /// Name of a subscription, unique in its topic.
     SubscriptionIdentifier, "identifier", long
 }
 text_id! {
-    /// A channel connection, by the name that its environment knows it by.
+    /// Name of a channel connection, unique in its environment.
     ConnectionIdentifier, "connectionIdentifier", readable
 }
 text_id! {
-    /// A channel endpoint, by the name that its environment knows it by.
+    /// Name of a channel endpoint, unique in its environment.
     EndpointIdentifier, "identifier", readable
 }
 text_id! {
-    /// A channel, user, team or tenant, by the name that a chat platform gave it.
+    /// Channel, user, team or tenant, named by a chat platform.
     PlatformId, "id", readable
 }
 text_id! {
-    /// A layout, by the name that its environment knows it by.
+    /// Name of a layout, unique in its environment.
     LayoutIdentifier, "layoutId", joined_runs
 }
 text_id! {
-    /// One call of a writing operation, named by whoever calls it.
+    /// Key of one writing call, chosen by the caller.
     IdempotencyKey, "idempotency-key", short
 }
 
 made_id! {
-    /// A channel connection, as the engine knows it.
+    /// Id of a channel connection, made by the engine.
     ConnectionId, "connectionId"
 }
 made_id! {
-    /// A context, as the engine knows it.
+    /// Id of a context, made by the engine.
     ContextId, "contextId"
 }
 made_id! {
-    /// An entry in the log of a job.
+    /// Id of an entry in the log of a job.
     DetailId, "detailId"
 }
 made_id! {
-    /// A channel endpoint, as the engine knows it.
+    /// Id of a channel endpoint, made by the engine.
     EndpointId, "endpointId"
 }
 made_id! {
-    /// An environment.
+    /// Id of an environment.
     EnvironmentId, "environmentId"
 }
 made_id! {
-    /// An integration.
+    /// Id of an integration.
     IntegrationId, "integrationId"
 }
 made_id! {
-    /// A job: one step of a workflow for one notification.
+    /// Id of a job: one step of a workflow for one notification.
     JobId, "jobId"
 }
 made_id! {
-    /// A layout, as the engine knows it.
+    /// Id of a layout, made by the engine.
     LayoutId, "_layoutId"
 }
 made_id! {
-    /// A message.
+    /// Id of a message.
     MessageId, "messageId"
 }
 made_id! {
-    /// A notification: one triggered event for one subscriber.
+    /// Id of a notification: one triggered event for one subscriber.
     NotificationId, "notificationId"
 }
 made_id! {
-    /// The group that a workflow is listed under.
+    /// Id of a group of workflows.
     NotificationGroupId, "notificationGroupId"
 }
 made_id! {
-    /// A step of a workflow.
+    /// Id of a step of a workflow.
     StepId, "stepId"
 }
 made_id! {
-    /// A subscriber, as the engine knows it: a subscriber that is deleted and created again gets
-    /// another one.
+    /// Id of a subscriber, made by the engine. A subscriber that is deleted and created again gets
+    /// a new one.
     InternalSubscriberId, "_subscriberId"
 }
 made_id! {
-    /// A subscription, as the engine knows it.
+    /// Id of a subscription, made by the engine.
     SubscriptionId, "id"
 }
 made_id! {
-    /// The content of a step.
+    /// Id of the content of a step.
     TemplateId, "templateId"
 }
 made_id! {
-    /// A topic, as the engine knows it.
+    /// Id of a topic, made by the engine.
     TopicId, "topicId"
 }
 made_id! {
-    /// A translation.
+    /// Id of a translation.
     TranslationId, "translationId"
 }
 made_id! {
-    /// A workflow, as the engine knows it.
+    /// Id of a workflow, made by the engine.
     WorkflowId, "workflowId"
 }
 
-/// A UUID of version 7: what it says besides the milliseconds since the Unix epoch is the lower 74
-/// bits of `tail`. It sorts by its time, and then by its tail.
+/// Returns a UUID of version 7 from the milliseconds since the Unix epoch and the lower 74 bits of
+/// `tail`. UUIDs sort by time, and then by tail.
 pub fn v7(millis: u64, tail: u128) -> Uuid {
     let (high, low) = (tail >> 62 & 0xfff, tail & ((1 << 62) - 1));
     Uuid::from_u128(u128::from(millis) << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
 }
 
 impl UserId {
-    /// The host application, where nobody else is named.
+    /// Returns the user that stands for the host application.
     pub fn host() -> Self {
         Self("host".into())
     }
 }
 
-/// The longest text that is taken as an identifier, in bytes.
+/// Longest identifier, in bytes.
 pub const MAX_LEN: usize = 255;
 
 fn sized(field: &str, raw: &str, max: usize) -> Result<(), Invalid> {
@@ -284,22 +282,22 @@ fn readable(field: &str, raw: &str) -> Result<(), Invalid> {
     plain(field, raw)
 }
 
-// A name that the engine makes of other names.
+// The engine composes such a name from other names.
 fn long(field: &str, raw: &str) -> Result<(), Invalid> {
     sized(field, raw, 2_048)?;
     plain(field, raw)
 }
 
-// A name that may be of any script, so that its length is counted as people do.
+// The name may be in any script, so its length counts in characters.
 fn short(field: &str, raw: &str) -> Result<(), Invalid> {
     sized(field, raw, usize::MAX)?;
     at_most(field, raw, MAX_LEN)?;
     plain(field, raw)
 }
 
-/// Refuses control characters, line breaks among them. Every name is checked so: identifiers, what
-/// people call a thing, tags, and the names and numbers of a subscriber. Descriptions, templates and
-/// custom data are not names. The key layout separates parts with NUL.
+/// Refuses control characters, line breaks among them. The rule holds for every name: identifiers,
+/// display names, tags, and the names and phone number of a subscriber. It does not hold for
+/// descriptions, templates and custom data. The key layout separates parts with NUL.
 pub(crate) fn plain(field: &str, raw: &str) -> Result<(), Invalid> {
     if raw.chars().any(char::is_control) {
         let expected = "text without control characters";

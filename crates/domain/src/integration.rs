@@ -1,4 +1,4 @@
-//! Integrations: accounts at providers, and which one of a channel sends.
+//! Integrations: accounts at providers, and the choice of the one that sends.
 
 mod compose;
 mod declare;
@@ -24,65 +24,65 @@ use crate::vocabulary::Channel;
 pub use peers::Peers;
 use peers::rank;
 
-/// An account at a provider.
+/// Account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Integration {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: IntegrationId,
-    /// The environment it belongs to.
+    /// Environment of the integration.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The organization it belongs to.
+    /// Organization of the integration.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// What people call it.
+    /// Display name: 1 to 128 characters.
     pub name: String,
-    /// The name that its environment knows it by.
+    /// Identifier, unique in its environment.
     pub identifier: IntegrationIdentifier,
-    /// The provider. Any text, so that a host application can register a provider of its own.
+    /// Id of the provider. Any text is valid, since a host application can register its own
+    /// providers.
     pub provider_id: String,
-    /// The channel that it sends on.
+    /// Channel of the integration.
     pub channel: Channel,
-    /// What the provider asks for.
+    /// Credentials for the provider.
     pub credentials: Credentials,
-    /// How it listens to the provider.
+    /// Settings for reports of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Configurations>,
-    /// Where it stands among the integrations of its channel.
+    /// Standing among the integrations of the channel.
     #[serde(flatten)]
     pub standing: Standing,
-    /// When it sends instead of the primary one.
+    /// Conditions for sending in place of the primary integration.
     #[serde(default)]
     pub conditions: Vec<Filter>,
 }
 
-/// Where an integration stands among those of its channel.
+/// Standing of an integration among those of its channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StandingFields", into = "StandingFields")]
 pub enum Standing {
-    /// It sends nothing.
+    /// Sends nothing.
     Inactive,
-    /// It sends.
+    /// Can be chosen to send.
     Active {
-        /// Whether it is the one that sends if nothing else is said.
+        /// `true` if the integration sends by default.
         primary: bool,
-        /// Its rank: the higher, the sooner it is asked. On channels without a primary integration
-        /// it is 0.
+        /// Rank: the highest comes first. It is 0 on channels without a primary integration.
         priority: u32,
     },
-    /// It is gone, and kept for the record only.
+    /// Deleted, and kept as a record only.
     Deleted {
-        /// Since when.
+        /// Time of the deletion.
         at: Timestamp,
-        /// Who deleted it.
+        /// User that deleted the integration.
         by: UserId,
     },
 }
 
-// How a standing looks on the wire.
+// Wire form of a standing.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StandingFields {
@@ -97,15 +97,15 @@ struct StandingFields {
     deleted_by: Option<UserId>,
 }
 
-/// How an integration listens to its provider.
+/// Settings for the reports of a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Configurations {
-    /// Whether the provider may report back.
+    /// `true` if the provider may report back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inbound_webhook_enabled: Option<bool>,
-    /// What the provider signs its reports with.
+    /// Key that signs the reports of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inbound_webhook_signing_key: Option<Secret>,
 }
@@ -115,32 +115,32 @@ shape! { Configurations {
     "inboundWebhookSigningKey": inbound_webhook_signing_key,
 } }
 
-/// A new integration.
+/// New integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct IntegrationCreate {
-    /// The provider.
+    /// Id of the provider.
     pub provider_id: String,
-    /// The channel that it sends on.
+    /// Channel of the integration.
     pub channel: Channel,
-    /// What people call it; the name of the provider if nothing is said.
+    /// Display name: 1 to 128 characters. If absent, it is the name of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The name that its environment is to know it by; made from its name if nothing is said.
+    /// Identifier, unique in its environment. If absent, the engine derives it from the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identifier: Option<IntegrationIdentifier>,
-    /// What the provider asks for.
+    /// Credentials for the provider.
     #[serde(default)]
     pub credentials: Credentials,
-    /// Whether it sends. Absent means true for a new integration, and unchanged for one that
-    /// exists.
+    /// `true` if the integration sends. If absent, a new integration sends, and an existing one
+    /// keeps its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// When it sends instead of the primary one.
+    /// Conditions for sending in place of the primary integration.
     #[serde(default)]
     pub conditions: Vec<Filter>,
-    /// How it listens to the provider.
+    /// Settings for reports of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Configurations>,
 }
@@ -151,7 +151,7 @@ shape! { IntegrationCreate {
     "configurations": configurations,
 } }
 
-/// A partial update of an integration.
+/// Partial update of an integration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named after the fields of `Integration`")]
@@ -176,13 +176,14 @@ shape! { IntegrationUpdate {
     "conditions": conditions, "configurations": configurations,
 } }
 
-/// How an integration is deleted.
+/// Options of the deletion of an integration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct IntegrationDelete {
-    /// Whether the next one in rank becomes primary if this one was. Otherwise nothing is sent on
-    /// its channel until another one is made primary, unless only one active one is left.
+    /// `true` if the next integration in rank becomes primary in place of a deleted primary one.
+    /// Otherwise the channel sends nothing until another one becomes primary, unless exactly one
+    /// active integration is left.
     #[serde(deserialize_with = "query::value")]
     pub promote: bool,
 }
@@ -190,10 +191,10 @@ pub struct IntegrationDelete {
 shape! { IntegrationDelete { "promote": promote as written } }
 
 impl Integration {
-    /// The longest name, in characters.
+    /// Longest display name, in characters.
     pub const MAX_NAME: usize = 128;
 
-    /// An integration that nobody has seen before, not active yet.
+    /// Returns a new integration that is not active.
     pub fn new(
         id: IntegrationId,
         home: &Home,
@@ -218,7 +219,7 @@ impl Integration {
         Ok(integration)
     }
 
-    /// The identifier of an integration that is created without one: its name and `suffix`.
+    /// Returns the identifier of an integration created without one: its name and `suffix`.
     pub fn made_identifier(
         create: &IntegrationCreate,
         suffix: &str,
@@ -230,7 +231,7 @@ impl Integration {
         IntegrationIdentifier::new(parts.collect::<Vec<_>>().join("-"))
     }
 
-    /// The integration after `update`, except for whether it is active.
+    /// Returns the integration after `update`, but for its standing.
     pub fn updated(&self, update: IntegrationUpdate) -> Result<Self, Invalid> {
         let mut integration = self.clone();
         integration.name = update.name.unwrap_or(integration.name);
@@ -262,7 +263,7 @@ impl Integration {
         })
     }
 
-    /// Whether it sends.
+    /// Returns `true` if the integration can send.
     pub const fn is_active(&self) -> bool {
         match self.standing {
             Standing::Active { .. } => true,
@@ -270,7 +271,7 @@ impl Integration {
         }
     }
 
-    /// Whether it is the one that sends if nothing else is said.
+    /// Returns `true` if the integration sends by default.
     pub const fn is_primary(&self) -> bool {
         match self.standing {
             Standing::Active { primary, .. } => primary,
@@ -278,7 +279,7 @@ impl Integration {
         }
     }
 
-    /// Whether it is gone.
+    /// Returns `true` if the integration is deleted.
     pub const fn is_deleted(&self) -> bool {
         match self.standing {
             Standing::Deleted { .. } => true,
@@ -286,7 +287,7 @@ impl Integration {
         }
     }
 
-    /// The integration with its secrets made unreadable.
+    /// Returns the integration with its secrets masked.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         self.credentials = self.credentials.redacted();
@@ -306,7 +307,7 @@ impl Integration {
 }
 
 impl Channel {
-    /// Whether one of the channel's integrations is the primary one.
+    /// Returns `true` if one integration of the channel is primary.
     pub const fn has_primary(self) -> bool {
         match self {
             Channel::Email | Channel::Sms => true,
@@ -315,9 +316,9 @@ impl Channel {
     }
 }
 
-/// Chooses the integration of `channel` that sends: the one that is `named`, else the first in rank
-/// whose conditions hold, else the primary one, else the only active one. On channels without a
-/// primary integration it is the newest instead of the only one.
+/// Chooses the integration that sends on `channel`. The `named` one comes first, then the first in
+/// rank whose conditions hold, then the primary one. The last choice is the only active one.
+/// Channels without a primary integration take the newest active one instead.
 pub fn choose<'a>(
     integrations: &[&'a Integration],
     channel: Channel,

@@ -1,4 +1,4 @@
-//! Jobs: one step of a workflow for one notification, and what happened to it.
+//! Jobs: the execution of one step for one notification, with a log.
 
 mod attempt;
 mod digest;
@@ -17,148 +17,148 @@ pub use attempt::{Claim, SendOutcome};
 pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 
-/// The execution of one step of a workflow, for one notification.
+/// Execution of one step of a workflow, for one notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Job {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: JobId,
-    /// What it does.
+    /// Type of the step.
     #[serde(rename = "type")]
     pub kind: JobType,
-    /// What a digest collected.
+    /// Events of a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<JobDigest>,
-    /// What happened to it, oldest first.
+    /// Log, oldest entry first.
     pub execution_details: Vec<ExecutionDetail>,
-    /// The step that it is.
+    /// Step, as of the trigger.
     pub step: JobStep,
-    /// The overrides that apply to it.
+    /// Overrides of the trigger for this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
-    /// The payload that applies to it.
+    /// Payload of the trigger for this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Object>,
-    /// The provider that it goes through.
+    /// Provider of the job.
     pub provider_id: ProviderId,
-    /// Where it stands.
+    /// Status.
     #[serde(flatten)]
     pub status: JobStatus,
-    /// The message that came of it.
+    /// Message of the job.
     #[serde(rename = "_messageId", default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// When it last changed.
+    /// Time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
-    /// How often it was put off to fit the subscriber's schedule.
+    /// Number of delays to fit the subscriber's schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_extensions_count: Option<u32>,
 }
 
-/// Where a job stands.
+/// Status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum JobStatus {
-    /// It waits for the job before it.
+    /// Waits for the job before it.
     Pending,
-    /// It waits for somebody to take it.
+    /// Waits for an attempt.
     Queued {
-        /// When it may be taken.
+        /// Earliest time of the attempt.
         due_at: Timestamp,
-        /// How often it was tried before.
+        /// Number of attempts so far.
         attempts: u32,
     },
-    /// Somebody has it.
+    /// Leased for an attempt.
     Running {
-        /// Until when nobody else may take it.
+        /// End of the lease, after which another attempt may begin.
         lease_until: Timestamp,
-        /// How often it was tried, this time included.
+        /// Number of attempts, the current one included.
         attempts: u32,
     },
-    /// It did what it should.
+    /// Succeeded.
     Completed,
-    /// It could not do what it should.
+    /// Failed for good.
     Failed,
-    /// A job before it failed, or somebody called it off.
+    /// Canceled, or behind a job that failed.
     Canceled,
-    /// A rule said that it should not be done.
+    /// Skipped by a rule, such as a condition or a preference.
     Skipped,
 }
 
-/// The step that a job is, as it was when the event was triggered.
+/// Step of a job, as it was when the event was triggered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct JobStep {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: StepId,
-    /// Whether it is run.
+    /// `true` if the step runs.
     pub active: bool,
-    /// When it is run.
+    /// Conditions of the step.
     pub filters: Vec<Filter>,
-    /// What the engine calls its content.
+    /// Id of the content, given by the engine.
     #[serde(rename = "_templateId")]
     pub template_id: TemplateId,
-    /// Where replies go.
+    /// Address for replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_callback: Option<ReplyCallback>,
-    /// Values that control it.
+    /// Values that control the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_variables: Option<Object>,
-    /// How it waits or collects.
+    /// Settings of a delay, digest or throttle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Object>,
-    /// What is wrong with it.
+    /// Problems of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issues: Option<Object>,
-    /// What it says. Empty here: the workflow has it.
+    /// Content. Always absent: the workflow has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Object>,
-    /// Other contents.
+    /// Alternative contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<JobStep>,
-    /// What people call it.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The step before it.
+    /// Id of the step before it.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<StepId>,
 }
 
-/// An entry in the log of a job.
+/// Entry in the log of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExecutionDetail {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: DetailId,
-    /// When it was written.
+    /// Time of the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// How good or bad it is.
+    /// Severity of the entry.
     pub status: ExecutionStatus,
-    /// What happened.
+    /// Event that the entry records.
     pub detail: Detail,
-    /// Whether it happened when the job was tried again.
+    /// `true` if the job was attempted before.
     pub is_retry: bool,
-    /// Whether it was a test.
+    /// `true` if the job was a test.
     pub is_test: bool,
-    /// The provider that it happened with.
+    /// Provider that took part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<ProviderId>,
-    /// More about it, as text.
+    /// Details, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// Where it comes from.
+    /// Origin of the entry.
     pub source: ExecutionSource,
 }
 
 wire_enum! {
-    /// How good or bad an entry in the log of a job is.
+    /// Severity of an entry in the log of a job.
     ExecutionStatus, "status":
     Success = "Success",
     Warning = "Warning",
@@ -169,7 +169,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Where an entry in the log of a job comes from.
+    /// Origin of an entry in the log of a job.
     ExecutionSource, "source":
     Credentials = "Credentials",
     Internal = "Internal",
@@ -178,7 +178,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What happened to a job. The words are stable: they can be searched for.
+    /// Event in the log of a job. The words are stable, so that hosts can search for them.
     #[non_exhaustive]
     Detail, "detail":
     StepQueued = "step_queued",
@@ -208,12 +208,12 @@ wire_enum! {
 }
 
 impl Detail {
-    // Whether a try came to an end with it.
+    // Returns `true` if the event ends an attempt.
     const fn is_attempt(self) -> bool {
         matches!(self, Detail::ProviderRetry | Detail::LeaseExpired)
     }
 
-    // Whether it happened with the provider of the job.
+    // Returns `true` if the provider of the job took part in the event.
     const fn names_provider(self) -> bool {
         matches!(
             self,
@@ -225,7 +225,7 @@ impl Detail {
         )
     }
 
-    /// How good or bad it is.
+    /// Returns the severity of the event.
     pub const fn status(self) -> ExecutionStatus {
         match self {
             Detail::StepQueued => ExecutionStatus::Queued,
@@ -257,7 +257,7 @@ impl Detail {
 }
 
 impl ExecutionDetail {
-    /// The entry that says that `detail` has happened.
+    /// Returns the entry that records `detail` at `now`.
     pub fn new(id: DetailId, detail: Detail, raw: Option<String>, now: Timestamp) -> Self {
         Self {
             id,
@@ -274,7 +274,7 @@ impl ExecutionDetail {
 }
 
 impl Job {
-    /// A job that waits for its turn.
+    /// Returns a job that waits for the job before it.
     pub fn new(id: JobId, step: &WorkflowStep, now: Timestamp) -> Self {
         let kind = step.definition.kind.job_type();
         Self {
@@ -293,14 +293,14 @@ impl Job {
         }
     }
 
-    /// Adds `entry` to the log, with the provider and whether the job was tried before.
+    /// Adds `entry` to the log. Its provider and its retry flag are set here.
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
         self.execution_details.push(entry);
     }
 
-    /// Moves the job to `status`.
+    /// Sets the status.
     pub fn move_to(&mut self, status: JobStatus, now: Timestamp) {
         self.status = status;
         self.updated_at = Some(now);
@@ -308,7 +308,7 @@ impl Job {
 }
 
 impl JobStatus {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             JobStatus::Pending => "pending",
@@ -321,7 +321,8 @@ impl JobStatus {
         }
     }
 
-    /// When the job is to be tried, or its lease is over; never, if it waits or is over.
+    /// Returns the time of the next attempt, or the end of the lease. Returns `None` if the job
+    /// waits or has ended.
     pub const fn due_at(self) -> Option<Timestamp> {
         match self {
             JobStatus::Queued { due_at, .. } => Some(due_at),
@@ -334,7 +335,7 @@ impl JobStatus {
         }
     }
 
-    /// Whether the job is over.
+    /// Returns `true` if the job has ended.
     pub const fn has_ended(self) -> bool {
         match self {
             JobStatus::Pending | JobStatus::Queued { .. } | JobStatus::Running { .. } => false,

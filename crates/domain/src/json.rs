@@ -1,5 +1,5 @@
-//! JSON that the host application hands in: requests, and the objects in them, such as payloads,
-//! custom data and overrides.
+//! JSON from the host application: requests, and objects in them, such as payloads, custom data and
+//! overrides.
 
 mod leaf;
 mod read;
@@ -25,19 +25,20 @@ pub(crate) use shape::{Flat, Member, shape};
 pub(crate) use walk::{Unknown, unknown};
 pub(crate) use way::Way;
 
-/// A JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
+/// JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
 ///
-/// The bound keeps every later walk over it off the end of the stack, and what is written
-/// readable: `serde_json` refuses to read what is nested deeper than 128 levels.
+/// The bound protects the stack of later walks. It also keeps stored records readable: `serde_json`
+/// refuses more than 128 levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
 pub struct Object(Map<String, Value>);
 
 impl Object {
-    /// The deepest nesting allowed.
+    /// Deepest nesting.
     pub const MAX_DEPTH: usize = 64;
 
-    /// What `record` says. A record holds objects, and so may be nested deeper than they are.
+    /// Returns `record` as an object. Records contain objects, and so may exceed the depth of an
+    /// object.
     pub(crate) fn of(record: impl Serialize) -> Self {
         match serde_json::to_value(record) {
             Ok(Value::Object(map)) => Self(map),
@@ -45,7 +46,7 @@ impl Object {
         }
     }
 
-    /// Returns what `value` is serialized as, which has to be an object.
+    /// Returns `value` as serialized. Refuses a value that is no object.
     ///
     /// ```
     /// use serde::Serialize;
@@ -65,7 +66,7 @@ impl Object {
         value.map_err(|error| Invalid::new("object", unreadable(error)))?.try_into()
     }
 
-    /// How many bytes the object takes as JSON text.
+    /// Returns the size of the object as JSON text, in bytes.
     pub fn size(&self) -> usize {
         size(&self.0)
     }
@@ -124,7 +125,7 @@ impl From<Object> for Value {
     }
 }
 
-// Walks with a list of its own, for the value may be deeper than the stack is.
+// A list instead of recursion: the value may be nested deeper than the stack allows.
 pub(crate) fn is_shallow(value: &Value, max_depth: usize) -> bool {
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
@@ -139,7 +140,7 @@ pub(crate) fn is_shallow(value: &Value, max_depth: usize) -> bool {
     true
 }
 
-// Drops a value level by level: its own drop would call itself once per level.
+// Drops a value level by level. The derived drop would recurse once per level.
 pub(crate) fn dismantle(value: Value) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -151,9 +152,9 @@ pub(crate) fn dismantle(value: Value) {
     }
 }
 
-/// How many bytes `value` takes as JSON text.
+/// Returns the size of `value` as JSON text, in bytes.
 pub(crate) fn size(value: &impl Serialize) -> usize {
-    // Writing JSON into a counter does not fail.
+    // Writing JSON into a counter cannot fail.
     let mut size = Size(0);
     serde_json::to_writer(&mut size, value).map_or(usize::MAX, |()| size.0)
 }

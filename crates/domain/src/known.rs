@@ -1,4 +1,4 @@
-//! What templates and conditions know: the subscriber, the payload, the contexts and the workflow.
+//! Data for templates and conditions: subscriber, payload, contexts and workflow.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,10 +8,10 @@ use crate::json::Object;
 use crate::subscriber::Subscriber;
 use crate::workflow::Workflow;
 
-/// The names that templates may start with.
+/// Roots of the variables of templates.
 pub(crate) const ROOTS: [&str; 7] =
     ["payload", "subscriber", "actor", "context", "workflow", "steps", "t"];
-/// What is known of a subscriber.
+/// Fields of a subscriber.
 pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
     "subscriberId",
     "firstName",
@@ -32,12 +32,12 @@ pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
     "_organizationId",
     "_environmentId",
 ];
-/// What is known of a workflow.
+/// Fields of a workflow.
 pub(crate) const WORKFLOW_FIELDS: [&str; 2] = ["name", "identifier"];
-/// What is known of a context.
+/// Fields of a context.
 pub(crate) const CONTEXT_FIELDS: [&str; 2] = ["id", "data"];
 
-/// What templates and conditions know, under the names that they use.
+/// Data for templates and conditions, by root.
 #[derive(Debug, Serialize)]
 pub(crate) struct Known<'a> {
     subscriber: &'a Object,
@@ -53,7 +53,7 @@ struct KnownWorkflow<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// What is known of these. `subscriber` is what [`about`] says.
+    /// Returns the data. `subscriber` is the result of [`about`].
     pub(crate) fn new(
         subscriber: &'a Object,
         payload: &'a Object,
@@ -65,13 +65,13 @@ impl<'a> Known<'a> {
         Self { subscriber, payload, context, workflow: KnownWorkflow { name, identifier } }
     }
 
-    /// The same as data for conditions.
+    /// Returns the data as a value, for conditions.
     pub(crate) fn data(&self) -> Value {
         Object::of(self).into()
     }
 }
 
-/// What is known of a subscriber: everything but the channel settings, for they hold secrets.
+/// Returns the fields of a subscriber. The channel settings are left out, since they hold secrets.
 pub(crate) fn about(subscriber: &Subscriber) -> Object {
     let mut subscriber = subscriber.clone();
     subscriber.profile.channels.clear();

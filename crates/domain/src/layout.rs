@@ -1,5 +1,4 @@
-//! Layouts: what the e-mails of several workflows have around them. So far they are what
-//! translations can be for, besides workflows.
+//! Layouts: frames around the e-mails of several workflows. The engine keeps their names and translations.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,42 +12,43 @@ use crate::query;
 use crate::setters::{page_setters, setters};
 use crate::time::{Dated, Timestamp, dated};
 
-/// What the e-mails of several workflows have around them.
+/// Frame around the e-mails of several workflows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Layout {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: LayoutId,
-    /// The organization it belongs to.
+    /// Organization of the layout.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the layout.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The name that its environment knows it by. It stays as it is.
+    /// Identifier, unique in its environment. It never changes.
     pub layout_id: LayoutIdentifier,
-    /// What people call it.
+    /// Display name: 1 to 128 characters.
     pub name: String,
-    /// Whether it is translated.
+    /// `true` if the layout has translations.
     pub is_translation_enabled: bool,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A layout as it is to be.
+/// New or changed layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LayoutUpsert {
-    /// The name that its environment knows it by.
+    /// Identifier, unique in its environment.
     pub layout_id: LayoutIdentifier,
-    /// What people call it: 1 to 128 characters.
+    /// Display name: 1 to 128 characters.
     pub name: String,
-    /// Whether it is translated. What is not said stays; at first it is not.
+    /// `true` if the layout has translations. If absent, an existing layout keeps its value, and a
+    /// new one has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_translation_enabled: Option<bool>,
 }
@@ -57,15 +57,15 @@ shape! { LayoutUpsert {
     "layoutId": layout_id, "name": name, "isTranslationEnabled": is_translation_enabled,
 } }
 
-/// Which layouts are listed. Every condition that is given must hold.
+/// Query of layouts. A layout must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct LayoutQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those that are translated, or those that are not.
+    /// `true` selects layouts with translations, `false` those without.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub is_translation_enabled: Option<bool>,
 }
@@ -77,10 +77,10 @@ shape! { LayoutQuery {
 dated! { Layout }
 
 impl Layout {
-    /// The longest name, in characters.
+    /// Longest display name, in characters.
     pub const MAX_NAME: usize = 128;
 
-    /// A layout that nobody has seen before.
+    /// Returns a new layout.
     pub fn new(id: LayoutId, home: &Home, upsert: LayoutUpsert, now: Timestamp) -> Self {
         Self {
             id,
@@ -94,7 +94,8 @@ impl Layout {
         }
     }
 
-    /// The layout as `upsert` says. One that says the same changes nothing.
+    /// Returns the layout after `upsert`. An upsert without a difference changes nothing, not even
+    /// the time.
     #[must_use]
     pub fn updated(&self, upsert: LayoutUpsert, now: Timestamp) -> Self {
         let is_translation_enabled =
@@ -103,7 +104,7 @@ impl Layout {
         layout.changed_from(self, now)
     }
 
-    /// The layout, no longer translated.
+    /// Returns the layout without translations.
     #[must_use]
     pub fn untranslated(&self, now: Timestamp) -> Self {
         Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
@@ -136,22 +137,22 @@ setters! { LayoutUpsert:
 }
 
 setters! { LayoutQuery:
-    /// Lists those that are translated, or those that are not.
+    /// Lists the layouts with translations, or those without.
     translated @ is_translation_enabled: exact(bool);
 }
 
 page_setters!(LayoutQuery);
 
 impl LayoutQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Whether the query leaves any out.
+    /// Returns `true` if the query excludes layouts.
     pub fn is_filtered(&self) -> bool {
         self.is_translation_enabled.is_some()
     }
 
-    /// Whether `layout` belongs to the list.
+    /// Returns `true` if `layout` meets the conditions.
     pub fn matches(&self, layout: &Layout) -> bool {
         self.is_translation_enabled.is_none_or(|enabled| layout.is_translation_enabled == enabled)
     }

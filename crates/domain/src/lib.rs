@@ -1,12 +1,12 @@
-//! The rules of the Tidings notification engine, as values and total functions.
+//! Rules of the Tidings notification engine, as values and total functions.
 //!
-//! Every entity has a file, and so has every decision: [`preference::resolve`] says whether a
-//! channel may be used and who said so, [`filter`] whether a step's conditions hold,
-//! [`integration::choose`] which provider account sends. The same types are what callers hand in
-//! and get back, what the rules work on, and what is stored; their JSON is the wire format.
+//! Every entity has a file, and so has every decision. [`preference::resolve`] decides whether a
+//! channel may be used, and names the layer that decides. [`filter`] evaluates the conditions of a
+//! step. [`integration::choose`] selects the provider account. Callers, rules and the store share
+//! the same types, and their JSON is the wire format.
 //!
-//! Deliberately absent: a clock, randomness, I/O, threads and a store. What time it is, and what a
-//! new record is called, are arguments.
+//! The crate has no clock, randomness, I/O, threads or store. Times and ids of new records are
+//! arguments.
 
 pub mod channel;
 pub mod condition;

@@ -1,7 +1,6 @@
-//! The limits on what callers hand in.
+//! Limits on the input of callers.
 //!
-//! Those that a host can change are the fields of [`Limits`]. The others are constants of the
-//! types that they are about; this module names them all:
+//! A host can change the fields of [`Limits`]. The other limits are constants of their types:
 //!
 //! | what | limit |
 //! |---|---|
@@ -50,7 +49,7 @@ use crate::setters::setters;
 use crate::subscriber::{Profile, SubscriberTexts, SubscriberUpdate};
 use crate::trigger::{Recipient, SubscriberRecipient, Trigger};
 
-/// The limits that a host can change.
+/// Limits that a host can change.
 ///
 /// ```
 /// use tidings_domain::limits::Limits;

@@ -1,4 +1,4 @@
-//! Messages: what reached a subscriber on one channel, or should have.
+//! Messages: the content of one notification on one channel, and its delivery.
 
 mod compose;
 
@@ -23,101 +23,100 @@ use crate::turn::Address;
 use crate::vocabulary::{Channel, wire_enum};
 use crate::workflow::Workflow;
 
-/// A message on one channel.
+/// Message on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Message {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: MessageId,
-    /// The workflow that it is from.
+    /// Id of the workflow.
     #[serde(rename = "_templateId", default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<WorkflowId>,
-    /// The content that it was rendered from.
+    /// Id of the step's content.
     #[serde(rename = "_messageTemplateId", default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
-    /// The feed that it is listed in.
+    /// Id of the feed.
     #[serde(rename = "_feedId", default, skip_serializing_if = "Option::is_none")]
     pub feed_id: Option<String>,
-    /// The environment it belongs to.
+    /// Environment of the message.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The organization it belongs to.
+    /// Organization of the message.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The notification that it is a part of.
+    /// Id of the notification.
     #[serde(rename = "_notificationId")]
     pub notification_id: NotificationId,
-    /// Whom it is for.
+    /// Id of the subscriber, given by the engine.
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
-    /// Whom it is for; filled in when a list is read.
+    /// Subscriber, filled in by lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<Subscriber>,
-    /// The workflow that it is from; filled in when a list is read.
+    /// Workflow, filled in by lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Workflow>,
-    /// The name of the workflow that it is from.
+    /// Identifier of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_identifier: Option<WorkflowIdentifier>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was delivered; several times if it was delivered again.
+    /// Times of delivery: more than one if the message was delivered again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivered_at: Vec<Timestamp>,
-    /// How far it has been taken.
+    /// Progress of the reader.
     #[serde(flatten)]
     pub stage: Stage,
-    /// Until when it is out of sight.
+    /// End of the snooze.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<Timestamp>,
-    /// What it says.
+    /// Content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<MessageContent>,
-    /// The call of trigger that it is from.
+    /// Id of the triggered event.
     pub transaction_id: TransactionId,
-    /// The line above it.
+    /// Subject of an e-mail, or line above a message in the inbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The line above a push message.
+    /// Title of a push message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The address that it went to.
+    /// E-mail address of the recipient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The number that it went to.
+    /// Telephone number of the recipient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
-    /// The address that it was posted to.
+    /// URL of the webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct_webhook_url: Option<Secret>,
-    /// The provider that it went through.
+    /// Id of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
-    /// The devices that it went to.
+    /// Tokens of the recipient's devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_tokens: Vec<String>,
-    /// The channel that it is on.
+    /// Channel.
     pub channel: Channel,
-    /// What it calls for.
+    /// Call to action.
     pub cta: Cta,
-    /// Whether it was handed over.
+    /// Result of the delivery.
     #[serde(flatten)]
     pub status: MessageStatus,
-    /// The payload of the trigger.
+    /// Payload of the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Object>,
-    /// The overrides of the trigger.
+    /// Overrides of the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
-    /// The contexts that it is about.
+    /// Contexts of the event.
     #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
     pub context_keys: ContextSet,
 }
 
-/// How far a message has been taken. Each stage includes the ones before it: what was read was
-/// seen.
+/// Progress of the reader. Each stage includes the ones before it: a read message was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StageFields", into = "StageFields")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -127,7 +126,7 @@ pub enum Stage {
     Read { seen_at: Timestamp, read_at: Timestamp },
 }
 
-// How a stage looks on the wire.
+// Wire form of a stage.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StageFields {
@@ -140,7 +139,7 @@ struct StageFields {
 }
 
 wire_enum! {
-    /// What a reader does to a message.
+    /// Action of a reader on a message.
     MarkAs, "markAs":
     Read = "read",
     Seen = "seen",
@@ -148,49 +147,49 @@ wire_enum! {
     Unseen = "unseen",
 }
 
-/// Whether a message was handed over to its provider.
+/// Result of the delivery to a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum MessageStatus {
-    /// It was.
+    /// The provider accepted the message.
     Sent,
-    /// It was not.
+    /// The delivery failed.
     #[serde(rename_all = "camelCase")]
     Error {
-        /// What kind of thing went wrong.
+        /// Kind of the error.
         error_id: String,
-        /// What went wrong.
+        /// Message of the error.
         error_text: String,
     },
-    /// It was, and something was odd about it.
+    /// The provider accepted the message, with a warning.
     #[serde(rename_all = "camelCase")]
     Warning {
-        /// What kind of thing was odd.
+        /// Kind of the warning.
         error_id: String,
-        /// What was odd.
+        /// Message of the warning.
         error_text: String,
     },
 }
 
-/// Which messages of a subscriber are listed, newest first. Every condition that is given must
-/// hold.
+/// Query of the messages of a subscriber, newest first. A message must meet every condition that is
+/// set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct MessageQuery {
-    /// Those on this channel.
+    /// Channel of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
-    /// Those of this call of trigger.
+    /// Id of the triggered event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// Those that were read, or those that were not.
+    /// `true` selects read messages, `false` unread ones.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub read: Option<bool>,
-    /// Those that were seen, or those that were not.
+    /// `true` selects seen messages, `false` unseen ones.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub seen: Option<bool>,
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
 }
@@ -201,36 +200,36 @@ shape! { MessageQuery {
     page by MessageQuery::ORDERS
 } }
 
-/// Messages to mark, as a request names them.
+/// Request to mark messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MarkMessages {
-    /// The messages: 1 to 1,000 of them.
+    /// Ids of the messages: 1 to 1,000.
     #[serde(deserialize_with = "query::one_or_many")]
     pub message_id: Vec<MessageId>,
-    /// What they are marked as.
+    /// Mark.
     pub mark_as: MarkAs,
 }
 
 shape! { MarkMessages { "messageId": message_id as many, "markAs": mark_as } }
 
-/// How many messages in an inbox wait for their reader.
+/// Numbers of unseen and unread messages in an inbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InboxCounts {
-    /// Those that were not seen.
+    /// Number of unseen messages.
     pub unseen: usize,
-    /// Those that were not read.
+    /// Number of unread messages.
     pub unread: usize,
 }
 
 impl Message {
-    /// The most messages that are marked at once.
+    /// Maximum number of messages in a request to mark.
     pub const MAX_MARKED: usize = 1_000;
 
-    /// Refuses to mark no messages, or too many.
+    /// Refuses to mark no message, or more than 1,000.
     pub fn check_marked(ids: &[MessageId]) -> Result<(), Invalid> {
         if ids.is_empty() {
             return Err(Invalid::new("messageId", Reason::Empty));
@@ -238,8 +237,8 @@ impl Message {
         at_most_items("messageId", ids, Self::MAX_MARKED)
     }
 
-    /// What `rendered` says to the subscriber of `notification`, as the step `template_id` of
-    /// `workflow` has it, on its way through `channel`.
+    /// Returns the message with the content `rendered` on `channel`, for the subscriber of
+    /// `notification`. `template_id` is the step's content in `workflow`.
     pub fn new(
         id: MessageId,
         notification: &Notification,
@@ -282,7 +281,7 @@ impl Message {
         }
     }
 
-    /// What it says, if that is one text.
+    /// Returns the content if it is one text.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Some(MessageContent::Text(text)) => Some(text),
@@ -290,7 +289,7 @@ impl Message {
         }
     }
 
-    /// The message on its way through `provider_id` to `address`.
+    /// Returns the message to `address`, sent by `provider_id`.
     #[must_use]
     pub fn addressed(mut self, provider_id: &str, address: &Address) -> Self {
         self.provider_id = Some(provider_id.into());
@@ -303,7 +302,7 @@ impl Message {
         self
     }
 
-    /// The message with its secrets made unreadable.
+    /// Returns the message with its secrets masked.
     #[must_use]
     pub fn redacted(self) -> Self {
         let subscriber = self.subscriber.map(Subscriber::redacted);
@@ -313,30 +312,30 @@ impl Message {
 }
 
 impl InboxCounts {
-    /// Returns how many messages were not seen, and how many were not read.
+    /// Returns the numbers of unseen and unread messages.
     pub fn new(unseen: usize, unread: usize) -> Self {
         Self { unseen, unread }
     }
 }
 
 impl Stage {
-    /// The stage after a reader did `mark_as`. What changes nothing changes no date.
+    /// Returns the stage after `mark_as`. A mark without effect changes no time.
     #[must_use]
     pub fn mark(self, mark_as: MarkAs, now: Timestamp) -> Stage {
         match (mark_as, self) {
             (MarkAs::Unseen, _) => Stage::Unseen,
-            // What was never seen cannot be made unread without having been seen.
+            // An unseen message that is marked unread becomes seen.
             (MarkAs::Seen | MarkAs::Unread, Stage::Unseen) => Stage::Seen { seen_at: now },
             (MarkAs::Read, Stage::Unseen) => Stage::Read { seen_at: now, read_at: now },
             (MarkAs::Read, Stage::Seen { seen_at }) => Stage::Read { seen_at, read_at: now },
             (MarkAs::Unread, Stage::Read { seen_at, .. }) => Stage::Seen { seen_at },
-            // Marked so before, or taken further since.
+            // The mark is set already, or a later stage includes it.
             (MarkAs::Seen | MarkAs::Unread, Stage::Seen { .. })
             | (MarkAs::Seen | MarkAs::Read, Stage::Read { .. }) => self,
         }
     }
 
-    /// Whether the message was seen.
+    /// Returns `true` if the message was seen.
     pub const fn is_seen(self) -> bool {
         match self {
             Stage::Unseen => false,
@@ -344,7 +343,7 @@ impl Stage {
         }
     }
 
-    /// Whether the message was read.
+    /// Returns `true` if the message was read.
     pub const fn is_read(self) -> bool {
         match self {
             Stage::Unseen | Stage::Seen { .. } => false,
@@ -382,10 +381,10 @@ impl From<Stage> for StageFields {
 }
 
 impl MessageQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Whether the query leaves any out.
+    /// Returns `true` if the query excludes messages.
     pub fn is_filtered(&self) -> bool {
         self.channel.is_some()
             || self.transaction_id.is_some()
@@ -393,7 +392,7 @@ impl MessageQuery {
             || self.seen.is_some()
     }
 
-    /// Whether `message` belongs to the list.
+    /// Returns `true` if `message` meets the conditions.
     pub fn matches(&self, message: &Message) -> bool {
         self.channel.is_none_or(|channel| message.channel == channel)
             && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)

@@ -1,4 +1,4 @@
-//! Notifications: one triggered event for one subscriber, with everything that happened to it.
+//! Notifications: one triggered event for one subscriber, with its jobs.
 
 mod compose;
 mod ordinal;
@@ -31,79 +31,79 @@ pub use query::{NotificationPage, NotificationQuery};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Notification {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: NotificationId,
-    /// The environment it belongs to.
+    /// Environment of the notification.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The organization it belongs to.
+    /// Organization of the notification.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// Whom it is for.
+    /// Id of the subscriber, given by the engine.
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
-    /// The call of trigger that it is from.
+    /// Id of the triggered event.
     pub transaction_id: TransactionId,
-    /// The workflow that it is from.
+    /// Id of the workflow.
     #[serde(rename = "_templateId", default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<WorkflowId>,
-    /// The notification whose digest it went into.
+    /// Id of the notification whose digest includes this one.
     #[serde(rename = "_digestedNotificationId", default, skip_serializing_if = "Option::is_none")]
     pub digested_notification_id: Option<NotificationId>,
-    /// When the event was triggered.
+    /// Time of the trigger.
     pub created_at: Timestamp,
-    /// When something last happened to it.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// What its workflow does.
+    /// Types of the workflow's steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
-    /// Whom it is for; filled in when it is read, as long as the subscriber exists.
+    /// Subscriber, filled in by reads while it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<NotificationSubscriber>,
-    /// The workflow that it is from; filled in when it is read, as long as the workflow exists.
+    /// Workflow, filled in by reads while it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<NotificationTemplate>,
-    /// Its jobs, in the order of the steps.
+    /// Jobs, in the order of the steps.
     #[serde(default)]
     pub jobs: Vec<Job>,
-    /// What happened.
+    /// Payload of the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Object>,
-    /// What was different this time.
+    /// Overrides of the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
-    /// Values that control its steps.
+    /// Values that control the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controls: Option<Object>,
-    /// Whom it was for, as the trigger said.
+    /// Recipient, as in the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Object>,
-    /// What its workflow is filed under.
+    /// Tags of the workflow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The topics through which the subscriber got it.
+    /// Topics through which the subscriber got the notification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<NotificationTopic>,
-    /// How much it matters.
+    /// Severity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-    /// Whether its workflow is critical: subscribers cannot opt out of it.
+    /// `true` if the workflow is critical: subscribers cannot opt out of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical: Option<bool>,
-    /// The contexts that it is about.
+    /// Contexts of the event.
     #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
     pub context_keys: ContextSet,
 }
 
-/// Whom a notification is for.
+/// Subscriber of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NotificationSubscriber {
-    /// What the host application calls it.
+    /// Id in the host application.
     pub subscriber_id: SubscriberId,
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: InternalSubscriberId,
     /// Given name.
@@ -112,47 +112,47 @@ pub struct NotificationSubscriber {
     /// Family name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// Where e-mail goes.
+    /// E-mail address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<Email>,
-    /// Where text messages go.
+    /// Telephone number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
 }
 
-/// The workflow that a notification is from.
+/// Workflow of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NotificationTemplate {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<WorkflowId>,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Where it came from.
+    /// Origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<WorkflowOrigin>,
-    /// What sets it off.
+    /// Triggers.
     pub triggers: [NotificationTrigger; 1],
 }
 
-/// A topic through which a subscriber got a notification.
+/// Topic through which a subscriber got a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NotificationTopic {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_topicId")]
     pub topic_id: TopicId,
-    /// What the host application calls it.
+    /// Key, given by the host application.
     pub topic_key: TopicKey,
-    /// The subscriptions that let it through.
+    /// Identifiers of the subscriptions that admitted the notification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subscription_ids: Vec<SubscriptionIdentifier>,
 }
 
 impl NotificationTopic {
-    /// Returns a topic, with the subscriptions that let a notification through.
+    /// Returns a topic, with the subscriptions that admitted a notification.
     pub fn new(
         topic_id: TopicId,
         topic_key: TopicKey,
@@ -161,8 +161,8 @@ impl NotificationTopic {
         Self { topic_id, topic_key, subscription_ids }
     }
 
-    /// The topic of these subscriptions, which let a notification through; nothing, if there are
-    /// none.
+    /// Returns the topic of `subscriptions`, which admitted a notification. Returns `None` if there
+    /// are none.
     pub fn through<'s>(subscriptions: impl Iterator<Item = &'s Subscription>) -> Option<Self> {
         let mut subscriptions = subscriptions.peekable();
         let first = subscriptions.peek()?;
@@ -173,9 +173,9 @@ impl NotificationTopic {
 }
 
 impl Notification {
-    /// The notification of `event` for `subscriber`, who is told through `topics`, or else in
-    /// person, with a job for each active step of the workflow. What comes first is its id, and
-    /// when it was created.
+    /// Returns the notification of `event` for `subscriber`, with a job for each active step.
+    /// `topics` is empty for a recipient that the trigger names. The first argument is the id and
+    /// the time of creation.
     pub fn new(
         (id, created_at): (NotificationId, Timestamp),
         event: &Event<'_>,
@@ -213,7 +213,7 @@ impl Notification {
         }
     }
 
-    /// Returns a notification of which nothing else is known.
+    /// Returns a notification with every other field empty.
     pub fn bare(
         id: NotificationId,
         home: &Home,
@@ -247,29 +247,29 @@ impl Notification {
         }
     }
 
-    /// The job of that id.
+    /// Returns the job with this id.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.iter().find(|job| job.id == id)
     }
 
-    /// The job of that id.
+    /// Returns the job with this id.
     pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.jobs.iter_mut().find(|job| job.id == id)
     }
 
-    /// When one of its jobs is to be tried, or its lease is over; never, if none waits for that.
-    /// Jobs run one after the other, so there is at most one.
+    /// Returns the time of the next attempt of a job, or the end of its lease. Returns `None` if no
+    /// job is queued or running. Jobs run one after the other, so there is at most one.
     pub fn due_at(&self) -> Option<Timestamp> {
         self.jobs.iter().find_map(|job| job.status.due_at())
     }
 
-    /// The job whose turn it is, if the ones before it are over.
+    /// Returns the next job, if those before it have ended.
     pub fn next_job(&self) -> Option<&Job> {
         let next = self.jobs.iter().find(|job| !job.status.has_ended())?;
         (next.status == JobStatus::Pending).then_some(next)
     }
 
-    /// The job that is to be tried at `now`, or whose lease is over by then.
+    /// Returns the job that is due at `now`, by its time or the end of its lease.
     pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
         let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
         self.jobs.iter().find(due)

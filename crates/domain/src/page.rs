@@ -1,4 +1,4 @@
-//! Pages: how a long list is handed out in pieces.
+//! Pages of lists.
 
 mod compose;
 
@@ -16,28 +16,27 @@ use crate::json::shape;
 use crate::query;
 use crate::vocabulary::wire_enum;
 
-/// Which piece of a list is asked for.
+/// Page of a list in a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct PageQuery {
-    /// Start behind this place.
+    /// Cursor in front of the page.
     #[serde(deserialize_with = "after", skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// End just before this place. Not together with `after`.
+    /// Cursor behind the page. Excludes `after`.
     #[serde(deserialize_with = "before", skip_serializing_if = "Option::is_none")]
     pub before: Option<Cursor>,
-    /// How many items at most: 1 to 100, 10 if nothing is said.
+    /// Maximum number of items: 1 to 100, 10 by default.
     #[serde(deserialize_with = "size", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// What the list is sorted by. Which fields it can be is up to the list; if nothing is said,
-    /// it is in order of creation.
+    /// Field to sort by. Each list has its own fields. The default is the order of creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_by: Option<OrderBy>,
-    /// The direction of the list: descending, that is newest first, if nothing is said.
+    /// Direction of the list. The default is descending: newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_direction: Option<Direction>,
-    /// Whether the item at the cursor belongs to the page.
+    /// `true` if the item at the cursor belongs to the page.
     #[serde(deserialize_with = "include_cursor")]
     pub include_cursor: bool,
 }
@@ -48,8 +47,7 @@ shape! { PageQuery {
 } }
 
 wire_enum! {
-    /// A field that a list can be sorted by. Where two items have the same value, the one that was
-    /// created later counts as the larger one.
+    /// Field to sort by. Of two items with equal values, the later created one is larger.
     OrderBy, "orderBy":
     Id = "_id",
     CreatedAt = "createdAt",
@@ -58,31 +56,31 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// The direction of a list.
+    /// Direction of a list.
     Direction, "orderDirection":
     Ascending = "ASC",
     Descending = "DESC",
 }
 
-/// A page query, checked.
+/// Checked page query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The list.
+    /// List.
     pub list: ListId,
-    /// Where the page lies in the list.
+    /// Place of the page.
     pub place: Place,
-    /// How many items at most.
+    /// Maximum number of items.
     pub limit: usize,
-    /// What the list is sorted by.
+    /// Field to sort by.
     pub order_by: OrderBy,
-    /// The direction of the list.
+    /// Direction of the list.
     pub direction: Direction,
 }
 
-/// Where a page lies in its list.
+/// Place of a page in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At the start.
+    /// Start of the list.
     Start,
     /// Behind a cursor.
     After(Bound),
@@ -90,35 +88,35 @@ pub enum Place {
     Before(Bound),
 }
 
-/// A cursor, and which side of it its own item is on.
+/// Cursor, with or without its item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Its item belongs to the page.
+    /// The item belongs to the page.
     Included(Cursor),
-    /// Its item does not.
+    /// The item does not belong to the page.
     Excluded(Cursor),
 }
 
-/// A piece of a list.
+/// Page of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Page<T> {
-    /// The items, in list order.
+    /// Items, in the order of the list.
     pub data: Vec<T>,
-    /// The cursor that the next page comes after; none on the last one.
+    /// Cursor for `after` of the next page. `None` on the last page.
     pub next: Option<Cursor>,
-    /// The cursor that the previous page comes before; none on the first one.
+    /// Cursor for `before` of the previous page. `None` on the first page.
     pub previous: Option<Cursor>,
-    /// How many items the whole list has.
+    /// Number of items in the whole list.
     #[serde(flatten)]
     pub total: Total,
 }
 
-/// How many items a list has, as far as they are counted.
+/// Number of items in a list, counted up to a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "TotalFields", into = "TotalFields")]
 pub enum Total {
-    /// This many.
+    /// Exact number.
     Exactly(usize),
     /// More than [`Total::CAP`].
     Capped,
@@ -131,8 +129,8 @@ struct TotalFields {
     total_count_capped: bool,
 }
 
-/// A place in a list: which list it is, what it is sorted by, and the value of an item. Opaque to callers, and good for as
-/// long as the list is, even if the item is gone.
+/// Place in a list: the list, its order, and the sort value of an item. Opaque to callers. It stays
+/// valid after the item is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cursor {
@@ -141,11 +139,11 @@ pub struct Cursor {
     key: Vec<u8>,
 }
 
-/// Tells a list from others, so that a cursor of one is not taken for a place in another.
+/// Identity of a list. A cursor of another list is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListId([u8; 4]);
 
-/// The kinds of lists that are read by pages.
+/// Kinds of paged lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ListKind {
@@ -162,7 +160,7 @@ pub enum ListKind {
 }
 
 impl ListKind {
-    // The number of the list in cursors, which clients keep: it never changes.
+    // Number of the kind in cursors. It never changes, since clients keep cursors.
     const fn number(self) -> u8 {
         match self {
             ListKind::Subscribers => 3,
@@ -180,13 +178,12 @@ impl ListKind {
 }
 
 impl PageQuery {
-    /// The size of a page if nothing is said.
+    /// Default size of a page.
     pub const DEFAULT_LIMIT: u32 = 10;
-    /// The largest page.
+    /// Largest page.
     pub const MAX_LIMIT: u32 = 100;
 
-    /// Checks the query of a list that can be sorted by `orders`, by the first of them if nothing
-    /// is said, and says which page it asks for.
+    /// Checks the query of a list that can be sorted by `orders`. The first of them is the default.
     pub fn check(&self, list: ListId, orders: &[OrderBy]) -> Result<PageRequest, Invalid> {
         let limit = limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)?;
         let order_by = self.order_by.or(orders.first().copied()).unwrap_or(OrderBy::Id);
@@ -227,7 +224,7 @@ pub(crate) fn limit(asked: Option<u32>, default: u32, max: u32) -> Result<usize,
 }
 
 impl Direction {
-    /// The other way round.
+    /// Returns the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -238,7 +235,7 @@ impl Direction {
 }
 
 impl<T> Page<T> {
-    /// Returns a page with the cursors of its ends, where the list goes on behind them.
+    /// Returns a page. A cursor is set where the list continues.
     pub fn new(
         data: Vec<T>,
         (previous, next): (Option<Cursor>, Option<Cursor>),
@@ -249,10 +246,10 @@ impl<T> Page<T> {
 }
 
 impl Total {
-    /// The number up to which items are counted.
+    /// Number up to which items are counted.
     pub const CAP: usize = 50_000;
 
-    /// The total of a list of which `counted` items were seen, counting to one past the cap.
+    /// Returns the total of a list with `counted` items, counted to one past the cap.
     pub fn of(counted: usize) -> Self {
         if counted > Self::CAP { Total::Capped } else { Total::Exactly(counted) }
     }
@@ -274,21 +271,21 @@ impl From<Total> for TotalFields {
 }
 
 impl OrderBy {
-    /// How many of the bytes that `sorted` starts with are the value of this field and the id of
-    /// the item; nothing, if it does not start with them.
+    /// Returns the length of the sort value and the id at the start of `sorted`, in bytes. Returns
+    /// `None` if `sorted` does not start with them.
     pub fn sort_len(self, sorted: &[u8]) -> Option<usize> {
         const TIME: usize = size_of::<i64>();
         const ID: usize = size_of::<uuid::Bytes>();
         let len = match self {
             OrderBy::Id => ID,
             OrderBy::CreatedAt | OrderBy::UpdatedAt => TIME + ID,
-            // A key is a text, which ends in NUL, and there is one item of it.
+            // A key ends in NUL, and belongs to one item only.
             OrderBy::Key => sorted.iter().position(|byte| *byte == 0)? + 1,
         };
         (len <= sorted.len()).then_some(len)
     }
 
-    /// A number for it that stays the same, in cursors and on disk.
+    /// Returns the stable number of the field in cursors and on disk.
     pub const fn tag(self) -> u8 {
         match self {
             OrderBy::Id => 0,
@@ -300,26 +297,26 @@ impl OrderBy {
 }
 
 impl ListId {
-    /// The list of that kind in an environment.
+    /// Returns the list of this kind in an environment.
     pub fn new(environment: EnvironmentId, kind: ListKind) -> Self {
-        // The end of an id is random.
+        // The last bytes of an id are random.
         let [.., first, second, third] = Uuid::from(environment).into_bytes();
         Self([first, second, third, kind.number()])
     }
 }
 
 impl Cursor {
-    /// The place of the item that sorts as `key` in `list`, as it is sorted by `order_by`.
+    /// Returns the place of the item with the sort key `key` in `list`, sorted by `order_by`.
     pub fn at(list: ListId, order_by: OrderBy, key: &[u8]) -> Self {
         Self { order_by, list, key: key.to_vec() }
     }
 
-    /// The list that it is a place in.
+    /// Returns the list of the cursor.
     pub const fn list(&self) -> ListId {
         self.list
     }
 
-    /// What the item sorts as.
+    /// Returns the sort key of the item.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -360,7 +357,7 @@ impl FromStr for Cursor {
     }
 }
 
-// Serde loses the way to these where a query is a part of another one, so they name themselves.
+// Serde loses the path of flattened fields, so these refusals contain their own.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     let refused = || Invalid::new("limit", Reason::malformed("a whole number"));
     query::optional(from).map_err(|_| D::Error::custom(refused()))

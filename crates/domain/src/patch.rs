@@ -1,29 +1,29 @@
-//! Partial updates.
+//! Partial updates of fields.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a partial update does to one field.
+/// Effect of a partial update on one field.
 ///
-/// On the wire a field that is kept is absent, and one that is cleared is `null`. A struct that
-/// has a patch as a field says so with `#[serde(default, skip_serializing_if = "Patch::is_keep")]`.
+/// On the wire a kept field is absent, and a cleared one is `null`. Fields of this type have the
+/// attribute `#[serde(default, skip_serializing_if = "Patch::is_keep")]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {
-    /// Leaves the field as it is.
+    /// Keeps the field.
     #[default]
     Keep,
-    /// Empties the field.
+    /// Clears the field.
     Clear,
-    /// Gives the field a value.
+    /// Sets the field.
     Set(T),
 }
 
 impl<T> Patch<T> {
-    /// Whether this leaves the field as it is.
+    /// Returns `true` if this keeps the field.
     pub fn is_keep(&self) -> bool {
         matches!(self, Patch::Keep)
     }
 
-    /// Returns the value that the field is given.
+    /// Returns the value to set.
     pub fn as_set(&self) -> Option<&T> {
         match self {
             Patch::Keep | Patch::Clear => None,
@@ -31,7 +31,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// Does it to `field`.
+    /// Applies the patch to `field`.
     pub fn apply(self, field: &mut Option<T>) {
         match self {
             Patch::Keep => {}

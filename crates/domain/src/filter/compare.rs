@@ -1,4 +1,4 @@
-//! How one fact is compared with the value of a filter.
+//! Comparison of a fact with the value of a filter.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::{FieldFilterPart, FilterOperator};
 use crate::error::{Invalid, Reason, at_most};
 
 impl FilterOperator {
-    /// Refuses a value that no fact could ever be compared with.
+    /// Refuses a value that no fact can match.
     pub(super) fn check(self, value: &str) -> Result<(), Invalid> {
         match self {
             FilterOperator::Between | FilterOperator::NotBetween => bounds(value).map(drop),
@@ -29,7 +29,7 @@ impl FilterOperator {
         }
     }
 
-    /// Whether the comparison of a fact with the value of a filter holds.
+    /// Returns `true` if the comparison of a fact with the value of a filter holds.
     pub(super) fn holds(self, actual: Option<&Value>, expected: &str) -> bool {
         let is = |test: fn(&Value, &str) -> bool| actual.is_some_and(|fact| test(fact, expected));
         let ordered = |test: fn(Ordering) -> bool| {
@@ -144,7 +144,7 @@ fn order_texts(left: &str, right: &str) -> Option<Ordering> {
     Some(left.cmp(right))
 }
 
-// Without a detour over `f64`, which cannot tell large integers apart.
+// `f64` cannot represent large integers exactly.
 fn order_numbers(left: &Number, right: &Number) -> Option<Ordering> {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
@@ -161,19 +161,19 @@ fn order_mixed(left: i128, right: f64) -> Option<Ordering> {
     Some(left.cmp(&whole).then(0.0.partial_cmp(&fraction)?))
 }
 
-// Reads what JSON calls a number: neither `inf` nor an empty text is one.
+// Parses a JSON number. `inf` and an empty text are none.
 fn number(text: &str) -> Option<Number> {
     text.trim().parse().ok()
 }
 
-// Not a `Timestamp`, which knows no more than milliseconds.
+// `Timestamp` would round to milliseconds.
 fn instant(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
 }
 
-/// A pattern of `LIKE` as an automaton whose states are the bits of a number: the lowest bit is the
-/// start, and each one above it says that one more character of the pattern fits. All states are
-/// followed together, so that a text is read once, whatever the pattern.
+/// Pattern of `LIKE` as an automaton. Its states are the bits of a number: bit n is set if the
+/// first n characters of the pattern match. All states advance together, so one pass over the text
+/// suffices for every pattern.
 struct Pattern {
     any: u128,
     only: BTreeMap<char, u128>,
@@ -183,7 +183,7 @@ struct Pattern {
 
 impl Pattern {
     fn new(pattern: &str) -> Result<Self, Invalid> {
-        // There is one state more than there are characters.
+        // The automaton has one state more than the pattern has characters.
         at_most("value", pattern, FieldFilterPart::MAX_PATTERN)?;
         let (mut any, mut only, mut stay, mut end) = (0, BTreeMap::new(), 0, 1);
         for character in pattern.chars() {
@@ -209,7 +209,8 @@ impl Pattern {
     }
 }
 
-// Of several lower-case characters the first will do: `_` still has to be one of them.
+// A character may have several in lower case. The first one suffices, since `_` must match one
+// character.
 fn fold(character: char) -> char {
     character.to_lowercase().next().unwrap_or(character)
 }

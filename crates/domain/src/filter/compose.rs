@@ -1,4 +1,4 @@
-//! Filters as a program writes them.
+//! Constructors of filters.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
 };
 
-/// A fact that a filter compares: the beginning of [`Filter::payload`] and [`Filter::subscriber`].
+/// Fact of a comparison, made by [`Filter::payload`] and [`Filter::subscriber`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct FilterField {
@@ -31,19 +31,19 @@ impl Filter {
         Self { is_negated: false, kind: FilterType::Group, value, children }
     }
 
-    /// Returns the filter that holds where this one and `other` hold.
+    /// Returns a filter that holds if this one and `other` hold.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.joined(Joint::And, other)
     }
 
-    /// Returns the filter that holds where this one or `other` holds.
+    /// Returns a filter that holds if this one or `other` holds.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         self.joined(Joint::Or, other)
     }
 
-    /// Returns the filter that holds where this one does not.
+    /// Returns a filter that holds if this one does not.
     #[must_use]
     pub fn negated(self) -> Self {
         Self { is_negated: !self.is_negated, ..self }
@@ -54,7 +54,7 @@ impl Filter {
         Self::group(joint, children.collect::<Vec<_>>())
     }
 
-    // What stands for the filter in a group: its children, where the groups can be one.
+    // Returns the children of the filter if groups can be merged, or the filter as the only child.
     fn below(self, joint: Joint) -> Vec<FilterChild> {
         let is_one = !self.is_negated && (self.value == joint || self.children.len() == 1);
         if is_one && !self.children.is_empty() { self.children } else { vec![self.into()] }
@@ -62,63 +62,63 @@ impl Filter {
 }
 
 impl FilterField {
-    /// Holds where the field is `value`.
+    /// Holds if the field equals `value`.
     pub fn equals(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::Equal, value)
     }
 
-    /// Holds where the field is not `value`, or is absent.
+    /// Holds if the field differs from `value`, or is absent.
     pub fn differs_from(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::NotEqual, value)
     }
 
-    /// Holds where the field is larger than `value`.
+    /// Holds if the field is larger than `value`.
     pub fn larger_than(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::Larger, value)
     }
 
-    /// Holds where the field is smaller than `value`.
+    /// Holds if the field is smaller than `value`.
     pub fn smaller_than(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::Smaller, value)
     }
 
-    /// Holds where the field is `value` or larger.
+    /// Holds if the field equals `value` or is larger.
     pub fn at_least(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::LargerEqual, value)
     }
 
-    /// Holds where the field is `value` or smaller.
+    /// Holds if the field equals `value` or is smaller.
     pub fn at_most(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::SmallerEqual, value)
     }
 
-    /// Holds where the field is neither smaller than `low` nor larger than `high`.
+    /// Holds if the field is neither smaller than `low` nor larger than `high`.
     pub fn between(self, low: impl Display, high: impl Display) -> Filter {
         let bounds = listed([low.to_string(), high.to_string()]);
         self.compared(FilterOperator::Between, bounds)
     }
 
-    /// Holds where the field is one of `values`.
+    /// Holds if the field is one of `values`.
     pub fn is_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
         self.compared(FilterOperator::In, listed(values))
     }
 
-    /// Holds where the field is none of `values`, or is absent.
+    /// Holds if the field is none of `values`, or is absent.
     pub fn is_not_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
         self.compared(FilterOperator::NotIn, listed(values))
     }
 
-    /// Holds where an element of the field is one of `values`.
+    /// Holds if an element of the field is one of `values`.
     pub fn any_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
         self.compared(FilterOperator::AnyIn, listed(values))
     }
 
-    /// Holds where the field has elements, and each of them is one of `values`.
+    /// Holds if the field has elements, and each of them is one of `values`.
     pub fn all_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
         self.compared(FilterOperator::AllIn, listed(values))
     }
 
-    /// Holds where the field is a text of the form `pattern`, case aside: `%` is any text, `_` is
+    /// Holds if the field is a text of the form `pattern`, in any case. `%` matches any text, `_`
     /// any character.
     pub fn like(self, pattern: impl Into<String>) -> Filter {
         self.compared(FilterOperator::Like, pattern.into())
@@ -132,7 +132,7 @@ impl FilterField {
     }
 }
 
-// A JSON array, so that a value may hold commas.
+// A JSON array, so that a value may contain commas.
 fn listed(values: impl IntoIterator<Item: Display>) -> String {
     let values = values.into_iter().map(|value| value.to_string().into());
     serde_json::Value::Array(values.collect()).to_string()

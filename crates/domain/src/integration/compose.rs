@@ -1,4 +1,4 @@
-//! Integrations as a program writes them.
+//! Constructors and setters of integrations.
 
 use super::{Configurations, Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use crate::credentials::Credentials;
@@ -34,15 +34,15 @@ setters! { IntegrationCreate:
     identifier: checked(IntegrationIdentifier, "identifier");
     /// Sets the credentials.
     credentials: exact(Credentials);
-    /// Switches the integration on, also where an operator has switched it off.
+    /// Activates the integration, even after an operator has deactivated it.
     active: flag(true);
-    /// Switches the integration off: it sends nothing.
+    /// Deactivates the integration: it sends nothing.
     inactive @ active: flag(false);
     /// Sets the conditions, of which one must hold.
     conditions: each(Filter);
     /// Adds a condition, of which one must hold.
     condition @ conditions: push(Filter);
-    /// Sets how it listens to the provider.
+    /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);
 }
 
@@ -51,26 +51,26 @@ setters! { IntegrationUpdate:
     name: into(String);
     /// Sets the identifier.
     identifier: checked(IntegrationIdentifier, "identifier");
-    /// Sets the credentials, in place of those before.
+    /// Sets the credentials, which replace the stored ones.
     credentials: exact(Credentials);
-    /// Switches the integration on or off.
+    /// Activates or deactivates the integration.
     active: exact(bool);
     /// Sets the conditions, of which one must hold.
     conditions: each(Filter);
-    /// Sets how it listens to the provider.
+    /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);
-    /// Removes how it listens to the provider.
+    /// Removes the settings for reports of the provider.
     clear_configurations @ configurations: clear();
 }
 
 setters! { IntegrationDelete:
-    /// Makes the next one in rank primary, if this one was.
+    /// Makes the next integration in rank primary, if this one was.
     promote: flag(true);
 }
 
 setters! { Configurations:
-    /// Sets whether the provider may report back.
+    /// Allows or forbids reports of the provider.
     inbound_webhook_enabled: exact(bool);
-    /// Sets the key that the provider signs its reports with.
+    /// Sets the key that signs the reports of the provider.
     inbound_webhook_signing_key: into(Secret);
 }

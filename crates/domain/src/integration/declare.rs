@@ -5,8 +5,8 @@ use crate::error::{Invalid, Reason};
 use crate::patch::Patch;
 
 impl Integration {
-    /// Returns the update that sets every field of the declaration `create`, but `active` if it is
-    /// absent.
+    /// Returns the update that sets every field of the declaration `create`. `active` is set only
+    /// if it is present.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How the integrations of one channel stand to one another, and how that changes.
+//! Ranks of the integrations of one channel, and changes of them.
 
 use std::cmp::Reverse;
 
@@ -7,13 +7,13 @@ use crate::credentials::Credentials;
 use crate::ids::{IntegrationId, UserId};
 use crate::time::Timestamp;
 
-/// The integrations of one channel that are not deleted, as a change finds them.
+/// Integrations of one channel that are not deleted.
 #[derive(Debug)]
 pub struct Peers(pub Vec<Integration>);
 
 impl Peers {
-    /// Makes `id` active when it is created: primary if nobody else is, otherwise right behind the
-    /// one that is. What has conditions is never primary.
+    /// Activates the new integration `id`. It becomes primary if no other is, and ranks right
+    /// behind the primary one otherwise. An integration with conditions never becomes primary.
     pub fn activate_new(&mut self, id: IntegrationId) {
         let is_free = !self.0.iter().any(Integration::is_primary);
         self.activate_as(id, |integration| {
@@ -21,7 +21,7 @@ impl Peers {
         });
     }
 
-    /// Makes `id` active again, right behind the primary one. It does not become primary by that.
+    /// Activates the integration `id`, right behind the primary one.
     pub fn activate(&mut self, id: IntegrationId) {
         self.activate_as(id, |_| false);
     }
@@ -35,12 +35,12 @@ impl Peers {
         });
     }
 
-    /// Makes `id` inactive. Nobody else becomes primary for that.
+    /// Deactivates the integration `id`. No other one becomes primary.
     pub fn deactivate(&mut self, id: IntegrationId) {
         self.change(id, |integration| integration.standing = Standing::Inactive);
     }
 
-    /// Makes `id` the primary one: active, and without conditions.
+    /// Makes the integration `id` primary: active, and without conditions.
     pub fn lead(&mut self, id: IntegrationId) {
         if !self.0.iter().any(|peer| peer.id == id) {
             return;
@@ -57,7 +57,7 @@ impl Peers {
         });
     }
 
-    /// Demotes `id`, if it is primary and has conditions now.
+    /// Demotes the integration `id` if it is primary and has conditions.
     pub fn follow_conditions(&mut self, id: IntegrationId) {
         self.change(id, |integration| {
             let priority = integration.priority();
@@ -67,8 +67,8 @@ impl Peers {
         });
     }
 
-    /// Deletes `id`, with its credentials. If it was primary and `promote` says so, the next one in
-    /// rank becomes primary.
+    /// Deletes the integration `id` with its credentials. If it was primary and `promote` is set,
+    /// the next one in rank becomes primary.
     pub fn delete(&mut self, id: IntegrationId, promote: bool, by: UserId, now: Timestamp) {
         let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
         self.change(id, |integration| {
@@ -93,7 +93,7 @@ impl Peers {
         self.number();
     }
 
-    // Numbers the active ones by rank, the last one 1.
+    // Numbers the active integrations by rank. The last one gets 1.
     fn number(&mut self) {
         let mut active: Vec<_> = self.0.iter_mut().filter(|peer| peer.is_active()).collect();
         active.sort_by_key(|peer| rank(peer));
@@ -104,7 +104,7 @@ impl Peers {
     }
 }
 
-// The higher, the sooner it is asked; of equals the older one.
+// The highest comes first, and of equals the older one.
 pub(super) fn rank(integration: &Integration) -> impl Ord + use<> {
     (integration.is_primary(), integration.priority(), Reverse(integration.id))
 }

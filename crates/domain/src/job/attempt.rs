@@ -1,37 +1,38 @@
-//! Attempts: when a job may be tried, and where it stands after an answer.
+//! Attempts: the claim of a due job, and its status after an outcome.
 
 use std::time::Duration;
 
 use super::{JobStatus, RetryPolicy};
 use crate::time::Timestamp;
 
-/// What comes of a job that is due.
+/// Decision about a due job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is tried. This is the number of the attempt, counting from 1.
+    /// Attempt with this number, counting from 1.
     Attempt(u32),
-    /// The same, because nobody knows what came of the attempt before.
+    /// Attempt with this number, after one whose outcome is unknown.
     Repeat(u32),
-    /// Nobody knows what came of the last attempt that it had.
+    /// No attempt: the outcome of the last one is unknown.
     GiveUp,
 }
 
-/// What came of an attempt.
+/// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// The message was taken over.
+    /// The provider accepted the message.
     Sent,
-    /// It was not, and may be later: after this time at the earliest.
+    /// The provider refused the message for now. The next attempt is due after this time at the
+    /// earliest.
     Later(Duration),
-    /// It was not, and never will be.
+    /// The provider refused the message for good.
     Never,
 }
 
-/// For longer than this no provider is left alone, whatever it asks for.
+/// Upper bound of the wait that a provider asks for.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl JobStatus {
-    /// What comes of the job at `now`; nothing, if it is not due.
+    /// Returns the decision about the job at `now`. Returns `None` if the job is not due.
     pub fn claim(self, policy: &RetryPolicy, now: Timestamp) -> Option<Claim> {
         match self {
             JobStatus::Queued { due_at, attempts } if due_at <= now => {
@@ -51,10 +52,10 @@ impl JobStatus {
         }
     }
 
-    /// Where the job stands after `answer` to its attempt number `attempt`; nothing, if that says
-    /// nothing about it any more. That a message was taken over does so until the job is over,
-    /// whoever has it now; that it was not, only as long as nobody else has it. `jitter` is asked
-    /// for where the retry policy needs it.
+    /// Returns the status after `outcome` of the attempt number `attempt`. Returns `None` if the
+    /// outcome has no effect. An accepted message counts until the job has ended. A refused one
+    /// counts only while `attempt` is the current attempt. `jitter` is called only if there is
+    /// another attempt.
     pub fn after(
         self,
         attempt: u32,

@@ -1,4 +1,4 @@
-//! What a digest collected.
+//! Events that a digest has collected.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::json::Object;
 use crate::step::{MonthlyType, Ordinal, OrdinalValue};
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
-/// What a digest collected, and how.
+/// Events that a digest has collected, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "named as in the specification")]
@@ -34,14 +34,14 @@ pub struct JobDigest {
 }
 
 wire_enum! {
-    /// How a digest collects.
+    /// Type of a digest.
     DigestType, "type":
     Regular = "regular",
     Backoff = "backoff",
     Timed = "timed",
 }
 
-/// The times of the calendar at which a digest ends.
+/// Calendar times at which a digest ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]

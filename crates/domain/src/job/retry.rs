@@ -1,27 +1,27 @@
-//! When a provider that cannot send right now is tried again.
+//! Retries of failed attempts.
 
 use std::time::Duration;
 
-/// How often, and at which intervals, a provider that cannot send right now is tried.
+/// Number and intervals of the attempts to send a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often in all.
+    /// Maximum number of attempts.
     pub attempts: u32,
-    /// The time between the first try and the second. It doubles with every try.
+    /// Interval between the first attempt and the second. It doubles with every attempt.
     pub first_interval: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Eight tries within half an hour.
+    /// Eight attempts within half an hour.
     fn default() -> Self {
         Self { attempts: 8, first_interval: Duration::from_secs(14) }
     }
 }
 
 impl RetryPolicy {
-    /// How long to wait after the try number `attempts`; nothing if it was the last one.
-    /// `jitter`, out of 65 536, takes up to a quarter off, so that what failed together is not
-    /// tried together.
+    /// Returns the wait after the attempt number `attempts`. Returns `None` if it was the last one.
+    /// `jitter`, out of 65,536, shortens the wait by up to a quarter, so that simultaneous failures
+    /// spread out.
     pub fn next(&self, attempts: u32, jitter: u16) -> Option<Duration> {
         if attempts >= self.attempts {
             return None;

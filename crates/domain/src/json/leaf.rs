@@ -1,4 +1,4 @@
-//! What is read as a whole: texts, numbers, flags, and objects that are free to hold anything.
+//! Shapes without members: texts, numbers, flags, and objects with any content.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -105,7 +105,7 @@ macro_rules! wholes {
 
 wholes! { String, Value, Secret, TlsOptions, Template }
 
-// These say themselves which rule was broken.
+// The errors of these types name the broken rule.
 macro_rules! checked {
     ($from:ident in $variant:pat => $expected:literal: $($type:ty),+ $(,)?) => {
         $(
@@ -151,7 +151,7 @@ impl Shaped for Rule {
     }
 }
 
-/// A text, where there is no object instead of it.
+/// Shape of a text that may stand in place of an object.
 pub(crate) fn text_or_object<T: TryFrom<String, Error: Into<Invalid>>>() -> Shape {
     Shape::leaf(|value| match value {
         Value::String(text) => T::try_from(text.clone()).map(drop).map_err(Into::into),
@@ -159,7 +159,7 @@ pub(crate) fn text_or_object<T: TryFrom<String, Error: Into<Invalid>>>() -> Shap
     })
 }
 
-/// Something that is written as one word.
+/// Shape of an enum that is written as one word.
 pub(crate) fn word<T: FromStr<Err = Invalid>>() -> Shape {
     Shape::leaf(|value| match value {
         Value::String(word) => word.parse::<T>().map(drop),
@@ -181,7 +181,7 @@ macro_rules! words {
 
 words! { EnvironmentId, IntegrationId, MessageId, StepId }
 
-/// A context by its name: `type:id`.
+/// Shape of a context key: `type:id`.
 pub(crate) fn context_key() -> Shape {
     word::<ContextKey>()
 }

@@ -1,4 +1,4 @@
-//! Reading requests.
+//! Reading of requests.
 
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, Value};
@@ -10,8 +10,8 @@ use super::walk::{Look, Unknown};
 use super::way::{BODY, Way};
 use crate::error::{Invalid, Reason};
 
-/// Reads a request from JSON text. What is refused is named with the way to it. A member that is
-/// not known is refused, and so is one that is given twice.
+/// Reads a request from JSON text. A refusal names the path of the field. Unknown and repeated
+/// members are refused.
 ///
 /// ```
 /// use tidings_domain::json::read;
@@ -26,8 +26,7 @@ pub fn read<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
     read_value(parse(json)?, Unknown::Refused)
 }
 
-/// Reads a request as [`read`] does, and passes over members that are not known: for a server that
-/// has newer clients.
+/// Reads a request as [`read`] does, but ignores unknown members: for a server with newer clients.
 ///
 /// ```
 /// use tidings_domain::json::{read, read_lenient};

@@ -1,4 +1,4 @@
-//! What is wrong with a value, as people say it.
+//! Refusals of JSON values.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Error, Value};
@@ -7,10 +7,10 @@ use super::way::Way;
 use crate::error::{Invalid, Reason};
 use crate::page::OrderBy;
 
-/// What serde said about the value at `way`.
+/// Returns the refusal of the value at `way` for an error of serde.
 ///
-/// Serde has nothing but a text for what went wrong. It names the field if it is missing or given
-/// twice, or if a rule of ours was broken.
+/// An error of serde is a text. It names a missing or repeated field, or contains a refusal of the
+/// domain.
 pub(super) fn of(way: &Way<'_>, error: &Error) -> Invalid {
     let text = error.to_string();
     let (about, text) = if let Some(name) = text.strip_prefix("missing field ") {
@@ -31,7 +31,8 @@ pub(super) fn of(way: &Way<'_>, error: &Error) -> Invalid {
     }
 }
 
-/// Reads `value`, and says what is wrong with it. It calls itself what the rule does that it breaks.
+/// Reads `value`, or returns the refusal. The path is the name that the broken rule gives to
+/// itself.
 pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Result<(), Invalid> {
     T::deserialize(value).map(drop).map_err(|error| {
         let text = error.to_string();
@@ -44,7 +45,7 @@ pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Result<(), Invalid> {
     })
 }
 
-/// Refuses what is not one of `words`.
+/// Refuses a value that is not one of `words`.
 pub(super) fn word(words: &[&str], value: &Value) -> Result<(), Invalid> {
     match value {
         Value::String(text) if words.contains(&text.as_str()) => Ok(()),
@@ -56,7 +57,7 @@ pub(super) fn word(words: &[&str], value: &Value) -> Result<(), Invalid> {
     }
 }
 
-/// Refuses what a list cannot be sorted by.
+/// Refuses an order that the list does not have.
 pub(super) fn order(orders: &[OrderBy], value: &Value) -> Result<(), Invalid> {
     if value.is_null() {
         return Ok(());
@@ -64,12 +65,12 @@ pub(super) fn order(orders: &[OrderBy], value: &Value) -> Result<(), Invalid> {
     word(&orders.iter().map(|order| order.as_str()).collect::<Vec<_>>(), value)
 }
 
-/// The refusal of a value that is not `expected`.
+/// Returns the refusal of a value that is not `expected`.
 pub(super) fn not(expected: &'static str) -> Invalid {
     Invalid::new("value", Reason::malformed(expected))
 }
 
-// The text in front of what was expected shows what was read, which may be a secret.
+// The text in front of the expectation quotes the value, which may be a secret.
 fn unexpected(text: &str) -> Reason {
     let Some((_, expected)) = text.rsplit_once("expected ") else {
         return Reason::Unreadable { problem: "it has another form than it should".to_owned() };
@@ -77,7 +78,7 @@ fn unexpected(text: &str) -> Reason {
     Reason::malformed(form(expected).to_owned())
 }
 
-// What a form that serde expects is called by people.
+// Returns the public name of a form that serde expects.
 fn form(expected: &str) -> &str {
     match expected.split(' ').next().unwrap_or_default() {
         "struct" | "internally" | "adjacently" => "an object",

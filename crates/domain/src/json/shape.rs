@@ -1,8 +1,8 @@
-//! What a request looks like as JSON: which members an object has, and how each of them is read.
+//! Shapes of requests as JSON: members, and how each of them is read.
 //!
-//! Serde knows as much, and does not say it: it passes over what it does not know, and loses the
-//! way in structures that are flattened into others. So every request declares its shape beside
-//! its fields, with [`shape`].
+//! Serde has the same knowledge, but keeps it to itself. It ignores unknown members, and loses the
+//! path in flattened structures. So every request declares its shape beside its fields, with
+//! [`shape`].
 
 use std::iter;
 
@@ -12,53 +12,53 @@ use serde_json::{Map, Value};
 use crate::error::Invalid;
 use crate::page::OrderBy;
 
-/// A type that [`read`](super::read) reads.
+/// Type that [`read`](super::read) reads.
 pub trait Shaped: DeserializeOwned {
-    /// What it looks like as JSON.
+    /// Returns the shape as JSON.
     #[doc(hidden)]
     fn shape() -> Shape;
 
-    /// The same in a query, where a number or a flag may be written out.
+    /// Returns the shape in a query, where a number or a flag may be a text.
     #[doc(hidden)]
     fn written() -> Shape {
         Self::shape()
     }
 }
 
-/// What something looks like as JSON.
+/// Shape of a JSON value.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape(pub(super) Kind);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Something that is read as a whole.
+    /// Value without members of its own.
     Leaf(Check),
-    /// The words that a list can be sorted by.
+    /// Field that a list can be sorted by.
     Orders(&'static [OrderBy]),
-    /// Something, or `null`.
+    /// Value or `null`.
     Nullable(Lazy),
-    /// A list.
+    /// List.
     Items(Lazy),
-    /// A list, or one item of it.
+    /// List, or one item of it.
     Many(Lazy, EmptyText),
-    /// An object with members of any name.
+    /// Object with members of any name.
     Entries(Name, Lazy),
-    /// An object with these members, and those of what is flattened into it.
+    /// Object with these members, and with those of the flattened shapes.
     Members { read: Read, members: &'static [Member], flat: &'static [Flat] },
-    /// An object whose members depend on a word.
+    /// Object whose members depend on a word.
     Tagged { read: Read, tag: &'static str, variants: &'static [(&'static str, Lazy)] },
-    /// One of several, depending on what is there.
+    /// One of several shapes, depending on the value.
     Choice(fn(&Value) -> Shape),
 }
 
-/// What an empty text says where a list is expected.
+/// Meaning of an empty text in place of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EmptyText {
-    /// It is an item.
+    /// One item.
     IsItem,
-    /// Nothing, as a field of a form that nobody has filled in.
+    /// Absent, as for an empty field of a form.
     SaysNothing,
-    /// That the list is empty.
+    /// The empty list.
     IsNoItem,
 }
 
@@ -67,14 +67,14 @@ pub(super) type Check = fn(&Value) -> Result<(), Invalid>;
 pub(super) type Read = fn(&Value) -> Result<(), serde_json::Error>;
 type Name = fn(&str) -> Result<(), Invalid>;
 
-/// A member of an object, under its name and under others that mean the same.
+/// Member of an object, under its name and its aliases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     names: &'static [&'static str],
     shape: Lazy,
 }
 
-/// The members of something that is flattened into an object.
+/// Members of a flattened shape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flat {
     shape: Lazy,
@@ -82,7 +82,7 @@ pub(crate) struct Flat {
 }
 
 impl Member {
-    /// The member of `S` that the field is.
+    /// Returns the member for a field of `S`.
     pub(crate) const fn of<S, T: Shaped>(
         names: &'static [&'static str],
         _: for<'s> fn(&'s S) -> &'s T,
@@ -90,7 +90,7 @@ impl Member {
         Self { names, shape: T::shape }
     }
 
-    /// The same where numbers and flags may be written out.
+    /// Returns the member for a field in a query, where numbers and flags may be texts.
     pub(crate) const fn written<S, T: Shaped>(
         names: &'static [&'static str],
         _: for<'s> fn(&'s S) -> &'s T,
@@ -98,7 +98,7 @@ impl Member {
         Self { names, shape: T::written }
     }
 
-    /// A list, or one item of it.
+    /// Returns the member for a list, or for one item of it.
     pub(crate) const fn many<S, T: Shaped>(
         names: &'static [&'static str],
         _: for<'s> fn(&'s S) -> &'s Vec<T>,
@@ -106,7 +106,8 @@ impl Member {
         Self { names, shape: || Shape(Kind::Many(T::shape, EmptyText::IsItem)) }
     }
 
-    /// A list, or one item of it, in a query: an empty text says nothing.
+    /// Returns the member for a list in a query, or for one item of it. An empty text counts as
+    /// absent.
     pub(crate) const fn list<S, T: Shaped>(
         names: &'static [&'static str],
         _: for<'s> fn(&'s S) -> &'s Vec<T>,
@@ -114,24 +115,24 @@ impl Member {
         Self { names, shape: || Shape(Kind::Many(T::shape, EmptyText::SaysNothing)) }
     }
 
-    /// A member with members of its own.
+    /// Returns a member with members of its own.
     pub(crate) const fn inside(names: &'static [&'static str], shape: Lazy) -> Self {
         Self { names, shape }
     }
 
-    /// The member of a variant, which has no fields that could be named.
+    /// Returns the member of a variant, which has no field to refer to.
     pub(crate) const fn typed<T: Shaped>(names: &'static [&'static str]) -> Self {
         Self { names, shape: T::shape }
     }
 }
 
 impl Flat {
-    /// What the field holds.
+    /// Returns the flattened members of a field.
     pub(crate) const fn of<S, T: Shaped>(_: for<'s> fn(&'s S) -> &'s T) -> Self {
         Self { shape: T::shape, orders: &[] }
     }
 
-    /// The page of a list that can be sorted by `orders`.
+    /// Returns the members of the page of a list with these `orders`.
     pub(crate) const fn page<S, T: Shaped>(
         _: for<'s> fn(&'s S) -> &'s T,
         orders: &'static [OrderBy],
@@ -139,19 +140,19 @@ impl Flat {
         Self { shape: T::shape, orders }
     }
 
-    /// What a variant holds.
+    /// Returns the flattened members of a variant.
     pub(crate) const fn typed<T: Shaped>() -> Self {
         Self { shape: T::shape, orders: &[] }
     }
 }
 
 impl Shape {
-    /// Something that is read as a whole, and says what is wrong with it.
+    /// Returns the shape of a value without members, which `check` reads.
     pub(crate) const fn leaf(check: Check) -> Self {
         Self(Kind::Leaf(check))
     }
 
-    /// An object with these members.
+    /// Returns the shape of an object with these members.
     pub(crate) fn members<T: DeserializeOwned>(
         members: &'static [Member],
         flat: &'static [Flat],
@@ -159,7 +160,7 @@ impl Shape {
         Self(Kind::Members { read: reads::<T>, members, flat })
     }
 
-    /// The same object, from which a `T` is made.
+    /// Returns the same shape, read as a `T`.
     pub(crate) fn read_as<T: DeserializeOwned>(self) -> Self {
         match self.0 {
             Kind::Members { members, flat, .. } => {
@@ -169,7 +170,7 @@ impl Shape {
         }
     }
 
-    /// An object whose members depend on the word under `tag`.
+    /// Returns the shape of an object whose members depend on the word under `tag`.
     pub(crate) fn tagged<T: DeserializeOwned>(
         tag: &'static str,
         variants: &'static [(&'static str, Lazy)],
@@ -177,22 +178,22 @@ impl Shape {
         Self(Kind::Tagged { read: reads::<T>, tag, variants })
     }
 
-    /// An object with members of any name that `name` does not refuse.
+    /// Returns the shape of an object with members of any name that `name` accepts.
     pub(crate) fn entries<T: Shaped>(name: Name) -> Self {
         Self(Kind::Entries(name, T::shape))
     }
 
-    /// A set that may be a single item; an empty text is the empty set.
+    /// Returns the shape of a set, or of a single item. An empty text is the empty set.
     pub(crate) const fn set(item: Lazy) -> Self {
         Self(Kind::Many(item, EmptyText::IsNoItem))
     }
 
-    /// One of several, depending on what is there.
+    /// Returns one of several shapes, depending on the value.
     pub(crate) const fn choice(choose: fn(&Value) -> Shape) -> Self {
         Self(Kind::Choice(choose))
     }
 
-    /// Whether it is a list, of which a query may give one item after the other.
+    /// Returns `true` for a list, whose items may be repeated fields of a query.
     pub(crate) fn is_list(&self) -> bool {
         match self.0 {
             Kind::Items(_) | Kind::Many(..) => true,
@@ -206,12 +207,12 @@ impl Shape {
         }
     }
 
-    /// Whether an empty text says something in a query.
+    /// Returns `true` if an empty text has a meaning in a query.
     pub(crate) fn takes_empty_text(&self) -> bool {
         matches!(self.0, Kind::Many(_, EmptyText::IsNoItem))
     }
 
-    /// The shape of the member of that name, in `object`.
+    /// Returns the shape of the member `name` of `object`.
     pub(crate) fn member(&self, object: &Map<String, Value>, name: &str) -> Option<Shape> {
         match self.0 {
             Kind::Members { members, flat, .. } => {
@@ -233,7 +234,7 @@ impl Shape {
         }
     }
 
-    /// What the members of `object` may be called.
+    /// Returns the names that the members of `object` may have.
     pub(crate) fn names(&self, object: &Map<String, Value>) -> Vec<&'static str> {
         match self.0 {
             Kind::Members { members, flat, .. } => {
@@ -255,7 +256,7 @@ impl Shape {
         }
     }
 
-    /// The words that decide what is in `object`, and the name they stand under.
+    /// Returns the words that select a variant, and the name of their member.
     pub(super) fn tags(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         match self.0 {
             Kind::Members { flat, .. } => {
@@ -284,7 +285,8 @@ impl Flat {
     }
 }
 
-// The variant that the word in `object` chooses; all of them, if it chooses none.
+// Returns the variant that the word in `object` selects. Returns all variants if there is no such
+// word.
 fn chosen(
     object: &Map<String, Value>,
     tag: &str,
@@ -301,10 +303,10 @@ fn reads<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
     T::deserialize(value).map(drop)
 }
 
-/// Declares what a type looks like as JSON: the names of its members, with the fields that they
-/// are, and behind `;` the fields whose members are its own. Behind a field may stand how it is read:
-/// `as written`, as a number or a flag of a query; `as many`, as a list or one item of it; `as
-/// list`, the same in a query. Of an enum, the words of its tag have members with their types.
+/// Declares the shape of a type: the names of its members, with their fields. Fields behind `;` are
+/// flattened. A field may be followed by its form. `as written` is a number or a flag of a query.
+/// `as many` is a list or one item of it. `as list` is the same in a query. For an enum, the words
+/// of the tag have members with their types.
 macro_rules! shape {
     ($type:ident {
         $($name:literal $(| $alias:literal)* : $field:ident $(as $how:ident)?),* $(,)?

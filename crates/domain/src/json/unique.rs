@@ -1,4 +1,4 @@
-//! JSON values whose objects have each name once.
+//! JSON values without repeated members.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::way::Way;
 use crate::error::{Invalid, Reason};
 
-/// Reads a value, and keeps the first name that is given twice.
+/// Reads a value, and records the first repeated name.
 pub(super) struct Unique<'s> {
     pub(super) way: Way<'s>,
     pub(super) repeated: &'s mut Option<Invalid>,

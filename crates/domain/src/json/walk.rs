@@ -1,4 +1,4 @@
-//! Comparing a value with a shape.
+//! Walk over a value along its shape.
 
 use serde_json::{Map, Value};
 
@@ -8,26 +8,26 @@ use super::way::Way;
 use crate::error::{Invalid, Reason};
 use crate::suggest::nearest;
 
-/// What becomes of members that are not known.
+/// Treatment of unknown members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// They are refused.
+    /// Unknown members are refused.
     Refused,
-    /// They are passed over.
+    /// Unknown members are ignored.
     Ignored,
 }
 
-/// What is looked at on a walk.
+/// Subject of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// What objects and lists there are, and what the members are called.
+    /// Objects, lists and names of members.
     Form(Unknown),
-    /// What the values are. For those who know that one of them cannot be read.
+    /// Values: a second walk, after serde has refused one of them.
     Values,
 }
 
 impl Look {
-    /// Refuses the first thing in `value` that is not of its shape.
+    /// Refuses the first value that does not have its shape.
     pub(super) fn at(self, shape: Shape, value: &Value, way: &Way<'_>) -> Result<(), Invalid> {
         let refused = |expected| Err(Invalid::new(way.named(), Reason::malformed(expected)));
         match (shape.0, value) {
@@ -104,7 +104,7 @@ impl Look {
         items.try_for_each(|(index, value)| self.at(item, value, &Way::Item(way, index)))
     }
 
-    // The names come first, then the words that decide which others there are, then what is inside.
+    // The order is: names, then words that select further names, then contents.
     fn members(
         self,
         shape: Shape,

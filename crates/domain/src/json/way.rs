@@ -1,13 +1,13 @@
-//! The way to a value inside of a request.
+//! Path of a value in a request.
 
 use std::fmt;
 
 use crate::error::Invalid;
 
-/// What a request is called as a whole.
+/// Path of the whole request.
 pub(crate) const BODY: &str = "body";
 
-/// The way to a value: names of members, and places in lists. Costs nothing until it is shown.
+/// Path of a value: names of members, and indexes. It is formatted only for an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way<'w> {
     Whole,
@@ -16,7 +16,7 @@ pub(crate) enum Way<'w> {
 }
 
 impl Way<'_> {
-    /// What the value is called.
+    /// Returns the path as text.
     pub(crate) fn named(&self) -> String {
         match self {
             Way::Whole => BODY.to_owned(),
@@ -24,8 +24,8 @@ impl Way<'_> {
         }
     }
 
-    /// The refusal of the value, which calls itself something, such as `timestamp`. What is inside
-    /// of it keeps its own way.
+    /// Returns the refusal with this path in place of its own name, such as `timestamp`. A path
+    /// inside of the value is appended.
     pub(crate) fn of(&self, invalid: Invalid) -> Invalid {
         match self {
             Way::Whole => invalid,
@@ -53,7 +53,7 @@ impl fmt::Display for Way<'_> {
     }
 }
 
-// A name may be anything that a client has sent.
+// A client may send any name.
 fn shown(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const MAX: usize = 64;
     let letters = name.chars().take(MAX);

@@ -1,4 +1,4 @@
-//! Queries of messages as a program writes them.
+//! Setters of message queries.
 
 use super::{MarkAs, MarkMessages, MessageQuery};
 use crate::convert::{IntoChecked, each_checked};
@@ -8,17 +8,17 @@ use crate::setters::{page_setters, setters};
 use crate::vocabulary::Channel;
 
 setters! { MessageQuery:
-    /// Lists those on this channel.
+    /// Lists the messages on this channel.
     channel: exact(Channel);
-    /// Lists those of this event.
+    /// Lists the messages of this event.
     transaction_id: checked(TransactionId, "transactionId");
-    /// Lists those that were read.
+    /// Lists the read messages.
     read: flag(true);
-    /// Lists those that were not read.
+    /// Lists the unread messages.
     unread @ read: flag(false);
-    /// Lists those that were seen.
+    /// Lists the seen messages.
     seen: flag(true);
-    /// Lists those that were not seen.
+    /// Lists the unseen messages.
     unseen @ seen: flag(false);
 }
 

@@ -1,4 +1,4 @@
-//! Queries of the activity list as a program writes them.
+//! Setters of queries of the activity list.
 
 use super::NotificationQuery;
 use crate::context::ContextKey;
@@ -8,32 +8,33 @@ use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
 
 setters! { NotificationQuery:
-    /// Lists those whose workflow does one of these.
+    /// Lists the notifications of workflows with one of these step types.
     channels: each(JobType);
-    /// Lists those of one of these workflows, by id or identifier.
+    /// Lists the notifications of these workflows, by id or identifier.
     templates: each(String);
-    /// Lists those for a subscriber with exactly one of these addresses.
+    /// Lists the notifications for subscribers with exactly one of these addresses.
     emails: each(String);
-    /// Lists those for a subscriber of this id, or with this text in the address. Deprecated.
+    /// Lists the notifications for the subscriber with this id, or with this text in the address.
+    /// Deprecated.
     search: into(String);
-    /// Lists those for one of these subscribers.
+    /// Lists the notifications for these subscribers.
     subscriber_ids: each_checked(SubscriberId, "subscriberIds");
-    /// Lists those of one of these severities.
+    /// Lists the notifications of these severities.
     severity: each(Severity);
-    /// Sets which page is asked for, counting from 0.
+    /// Sets the number of the page, counting from 0.
     page: exact(u32);
-    /// Sets how many notifications the page has at most: 1 to 50.
+    /// Sets the maximum number of notifications on the page: 1 to 50.
     limit: exact(u32);
-    /// Lists those of this event.
+    /// Lists the notifications of this event.
     transaction_id: checked(TransactionId, "transactionId");
-    /// Lists those that came through this topic.
+    /// Lists the notifications through this topic.
     topic_key: checked(TopicKey, "topicKey");
-    /// Lists those that came through this subscription.
+    /// Lists the notifications through this subscription.
     subscription_id: checked(SubscriptionIdentifier, "subscriptionId");
-    /// Lists those about exactly these contexts, as in `tenant:acme`.
+    /// Lists the notifications with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
-    /// Lists those triggered then or later.
+    /// Lists the notifications triggered at this time or later.
     after: exact(Timestamp);
-    /// Lists those triggered then or earlier.
+    /// Lists the notifications triggered at this time or earlier.
     before: exact(Timestamp);
 }

@@ -1,44 +1,43 @@
-//! The place of a notification in the activity list of its environment.
+//! Place of a notification in the activity list of its environment.
 
 use uuid::Uuid;
 
 use crate::ids::{NotificationId, v7};
 use crate::time::Timestamp;
 
-/// How many notifications of the environment were created before: a notification's place in the
-/// activity list, oldest first.
+/// Number of notifications created before, in the same environment: the place in the activity list,
+/// oldest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ordinal(u64);
 
 impl Ordinal {
-    /// How many bits it has.
+    /// Number of bits.
     pub const BITS: u32 = 40;
 
-    /// The ordinal behind `before` others.
+    /// Returns the ordinal behind `before` others.
     pub const fn new(before: u64) -> Self {
         Self(before & ((1 << Self::BITS) - 1))
     }
 
-    /// How many come before it.
+    /// Returns the number of notifications before it.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-// The bits behind the ordinal, which are random.
+// Random bits behind the ordinal.
 const RANDOM_BITS: u32 = 74 - Ordinal::BITS;
 
 impl NotificationId {
-    /// The id of the notification that was created at `at` as the one with this ordinal. The upper
-    /// 34 bits of `random` keep it from being guessed. Ids of one environment sort by time and
-    /// ordinal.
+    /// Returns the id of the notification created at `at` with this ordinal. The upper 34 bits of
+    /// `random` make ids hard to guess. Ids of one environment sort by time and ordinal.
     pub fn new(at: Timestamp, ordinal: Ordinal, random: u64) -> Self {
         let random = random >> (u64::BITS - RANDOM_BITS);
         let tail = u128::from(ordinal.get()) << RANDOM_BITS | u128::from(random);
         v7(u64::try_from(at.as_millis()).unwrap_or_default(), tail).into()
     }
 
-    /// The ordinal that it was made with.
+    /// Returns the ordinal in the id.
     pub fn ordinal(self) -> Ordinal {
         let bits = Uuid::from(self).as_u128();
         let tail = (bits >> 64 & 0xfff) << 62 | bits & ((1 << 62) - 1);

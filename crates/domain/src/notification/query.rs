@@ -1,4 +1,4 @@
-//! What is asked of the activity list, and what comes back.
+//! Queries of the activity list, and its pages.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,53 +12,52 @@ use crate::query;
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
 
-/// Which notifications are listed, newest first. Every condition that is given must hold; of
-/// several values for one condition one is enough. Conditions about the subscriber are one
-/// condition.
+/// Query of notifications, newest first. A notification must meet every condition that is set, by
+/// one of its values. The conditions on the subscriber together count as one condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct NotificationQuery {
-    /// Those whose workflow does one of these.
+    /// Step types of the workflow.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
-    /// Those of one of these workflows, by id or identifier.
+    /// Workflows, by id or identifier.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,
-    /// Those for a subscriber with exactly one of these addresses.
+    /// E-mail addresses of the subscriber, compared exactly.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,
-    /// Those for a subscriber of this id, or with this in the address. Deprecated.
+    /// Id of the subscriber, or a part of the e-mail address. Deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
-    /// Those for one of these subscribers.
+    /// Ids of the subscriber in the host application.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub subscriber_ids: Vec<SubscriberId>,
-    /// Those that matter so much. `none` includes those that do not say.
+    /// Severities. `none` includes notifications without severity.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub severity: Vec<Severity>,
-    /// Which page of them, counting from 0.
+    /// Number of the page, counting from 0.
     #[serde(deserialize_with = "query::value")]
     pub page: u32,
-    /// How many on a page: 1 to 50, 10 if nothing is said.
+    /// Maximum number of notifications on the page: 1 to 50, 10 by default.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Those of this call of trigger.
+    /// Id of the triggered event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// Those that came through this topic.
+    /// Key of the topic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic_key: Option<TopicKey>,
-    /// Those that came through this subscription.
+    /// Identifier of the subscription.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscription_id: Option<SubscriptionIdentifier>,
-    /// Those about exactly these contexts.
+    /// Contexts, compared as a set.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
-    /// Those triggered then or later.
+    /// Earliest time of the trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Timestamp>,
-    /// Those triggered then or earlier.
+    /// Latest time of the trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Timestamp>,
 }
@@ -71,35 +70,35 @@ shape! { NotificationQuery {
     "after": after, "before": before,
 } }
 
-/// A page of the activity list.
+/// Page of the activity list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NotificationPage {
-    /// Whether there is another page.
+    /// `true` if there is another page.
     pub has_more: bool,
-    /// The notifications, newest first.
+    /// Notifications, newest first.
     pub data: Vec<Notification>,
-    /// How many were asked for.
+    /// Maximum number of notifications on a page.
     pub page_size: usize,
-    /// Which page it is.
+    /// Number of the page, counting from 0.
     pub page: u32,
 }
 
 impl NotificationPage {
-    /// Returns the page of that number, which has at most `page_size` notifications.
+    /// Returns the page with this number and at most `page_size` notifications.
     pub fn new(data: Vec<Notification>, has_more: bool, page_size: usize, page: u32) -> Self {
         Self { has_more, data, page_size, page }
     }
 }
 
 impl NotificationQuery {
-    /// The size of a page if nothing is said.
+    /// Default size of a page.
     pub const DEFAULT_LIMIT: u32 = 10;
-    /// The largest page.
+    /// Largest page.
     pub const MAX_LIMIT: u32 = 50;
 
-    /// Checks the query, and says how many notifications a page has.
+    /// Checks the query, and returns the size of a page.
     pub fn check(&self) -> Result<usize, Invalid> {
         if let (Some(after), Some(before)) = (self.after, self.before)
             && after > before
@@ -109,19 +108,19 @@ impl NotificationQuery {
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }
 
-    /// Whether the query is about certain subscribers.
+    /// Returns `true` if the query has conditions on the subscriber.
     pub fn names_subscribers(&self) -> bool {
         let named = !self.emails.is_empty() || !self.subscriber_ids.is_empty();
         named || self.searched().is_some()
     }
 
-    /// What subscribers are searched for.
+    /// Returns the text to search for in subscribers.
     pub fn searched(&self) -> Option<&str> {
         self.search.as_deref().filter(|search| !search.is_empty())
     }
 
-    /// Whether `notification` belongs to the list, as far as its own fields say. Which subscribers
-    /// and workflows the query names is for the caller to find out.
+    /// Returns `true` if `notification` meets the conditions on its own fields. The caller checks
+    /// those on subscribers and workflows.
     pub fn matches(&self, notification: &Notification) -> bool {
         let severity = notification.severity.unwrap_or_default();
         let created_at = notification.created_at;

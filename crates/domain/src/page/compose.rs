@@ -1,4 +1,4 @@
-//! Pages as a program asks for them.
+//! Setters of page queries.
 
 use super::{Cursor, Direction, OrderBy, PageQuery};
 use crate::setters::setters;
@@ -8,13 +8,13 @@ setters! { PageQuery:
     after: into(Cursor);
     /// Ends the page in front of `before`.
     before: into(Cursor);
-    /// Sets how many items the page has at most: 1 to 100.
+    /// Sets the maximum number of items on the page: 1 to 100.
     limit: exact(u32);
-    /// Sets the field that the list is sorted by.
+    /// Sets the field to sort by.
     order_by: exact(OrderBy);
     /// Sets the direction of the list.
     order_direction: exact(Direction);
-    /// Takes the item at the cursor into the page.
+    /// Includes the item at the cursor.
     include_cursor: flag(true);
 }
 
