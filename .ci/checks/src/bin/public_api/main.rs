@@ -3,8 +3,8 @@
 //! listing instead.
 //!
 //! The facade re-exports modules of its sibling crates. Their items are listed under the names that
-//! they have in the facade. Left out are blanket, derived and auto-trait implementations, and the
-//! functions of a trait's implementation, which the trait lists.
+//! they have in the facade. Left out are blanket, derived and auto-trait implementations, the
+//! functions of a trait's implementation, which the trait lists, and the heads of inherent ones.
 
 mod rename;
 
@@ -75,7 +75,7 @@ fn items(json: &Path) -> Result<Vec<String>> {
         if item.starts_with("impl") {
             implementor = item.split_once(" for ").map(|(_, of)| format!(" {}::", plain(of)));
         }
-        item.starts_with("impl") || !ours
+        if item.starts_with("impl") { implementor.is_some() } else { !ours }
     });
     Ok(items)
 }

@@ -44,9 +44,7 @@ impl Exports {
         let mut renamed = String::new();
         let mut rest = item;
         while let Some(next) = rest.chars().next() {
-            let found = self.0.iter().find(|(from, _)| is_within(rest, from));
-            let starts = !renamed.ends_with(|last: char| last.is_alphanumeric() || last == '_');
-            if let (Some((from, facade)), true) = (found, starts) {
+            if let Some((from, facade)) = self.0.iter().find(|(from, _)| is_within(rest, from)) {
                 renamed.push_str(facade);
                 rest = &rest[from.len()..];
             } else {
