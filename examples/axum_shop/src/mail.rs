@@ -44,8 +44,7 @@ impl Mail {
 
     fn message(&self, delivery: &Delivery, id: &str) -> Result<Message, SendError> {
         let Address::Email(address) = &delivery.address else {
-            let reason = "this provider sends e-mail only".to_owned();
-            return Err(SendError::Misconfigured { reason });
+            return Err(SendError::misconfigured("this provider sends e-mail only"));
         };
         let to = address.as_str().parse().map_err(gone)?;
         let message = &delivery.message;
@@ -56,7 +55,7 @@ impl Mail {
             .message_id(Some(id.to_owned()))
             .header(ContentType::TEXT_HTML)
             .body(message.text().unwrap_or_default().to_owned())
-            .map_err(|error| SendError::Permanent { reason: error.to_string() })
+            .map_err(|error| SendError::permanent(error.to_string()))
     }
 }
 
@@ -69,7 +68,7 @@ impl Provider for Mail {
             Way::Smtp(server) => server.send(&message).map(drop).map_err(|error| refused(&error)),
             Way::Folder(folder) => folder.send(&message).map(drop).map_err(|error| full(&error)),
         }?;
-        Ok(ProviderReceipt { provider_message_id: Some(id) })
+        Ok(ProviderReceipt::id(id))
     }
 }
 
@@ -78,16 +77,16 @@ impl Provider for Mail {
 fn refused(error: &smtp::Error) -> SendError {
     let reason = error.to_string();
     match error.status().map(u16::from) {
-        Some(550) => SendError::RecipientGone { reason },
-        Some(500..) => SendError::Permanent { reason },
-        _ => SendError::Retryable { after: None, reason },
+        Some(550) => SendError::recipient_gone(reason),
+        Some(500..) => SendError::permanent(reason),
+        _ => SendError::retryable(reason),
     }
 }
 
 fn gone(error: lettre::address::AddressError) -> SendError {
-    SendError::RecipientGone { reason: error.to_string() }
+    SendError::recipient_gone(error.to_string())
 }
 
 fn full(error: &file::Error) -> SendError {
-    SendError::Retryable { after: None, reason: error.to_string() }
+    SendError::retryable(error.to_string())
 }
