@@ -1,37 +1,15 @@
-//! An embedded notification engine: every operation is a function call.
+#![doc = include_str!("../README.md")]
 //!
-//! [`Engine`] is the way in. A host application opens one file, and has subscribers, preferences,
-//! workflows, an inbox, an activity list and durable delivery:
+//! # Where things are
 //!
-//! ```
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use serde_json::json;
-//! use tidings::Engine;
-//! use tidings::message::MessageQuery;
-//! use tidings::step::Step;
-//! use tidings::trigger::Trigger;
-//! use tidings::workflow::WorkflowCreate;
-//!
-//! let engine = Engine::in_memory(); // or Engine::open("notifications.redb")?
-//! let env = engine.organization("acme")?.development()?;
-//!
-//! let step = Step::in_app("Hello {{ payload.name }}!")?;
-//! env.workflows().create(&WorkflowCreate::new("greeting", "Greeting")?.step(step))?;
-//! env.events().trigger(&Trigger::new("greeting", "ada")?.payload(json!({ "name": "Ada" }))?)?;
-//!
-//! let inbox = env.inbox("ada")?.list(&MessageQuery::default())?;
-//! assert_eq!(inbox.data.len(), 1);
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! Operations are grouped by what they are about, one file per group: those of
-//! [`env.subscribers()`](Scope::subscribers) are in `resources/subscribers.rs`, and so on. Each reads the
-//! same way: take the time, open a transaction, ask the domain, store the answer.
-//!
-//! Records, requests and rules have a module for each entity, such as [`trigger`] and
-//! [`subscriber`]. Storage is behind the contract of [`store`], and the activity list is searched in
-//! an index of its own.
+//! * [`Engine`] opens a store. An [`Organization`] has environments, and a [`Scope`] is the inside of
+//!   one: a function for each group of operations, such as [`Scope::workflows`] and
+//!   [`Scope::inbox`].
+//! * Records and requests have a module for each entity, such as [`trigger`], [`workflow`] and
+//!   [`subscriber`]. Steps of workflows are in [`step`], ids in [`ids`].
+//! * [`json`] and [`query`] read what clients send, [`error`] has the refusals.
+//! * [`Provider`] is what sends messages, [`DeliveryQueue`] what calls it.
+//! * [`store`] has the backends, and the contract for one of your own.
 
 mod builder;
 pub mod check;
@@ -196,7 +174,3 @@ impl Engine {
         self.parts.store.as_ref()
     }
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
