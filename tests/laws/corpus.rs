@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use testkit::{facade, filters, history, keys, reads, records, requests, rules};
+use testkit::{facade, filters, history, keys, reads, records, requests, rules, templates};
 
 use crate::seeded;
 
@@ -30,6 +30,11 @@ fn any_condition() {
 #[test]
 fn any_filters() {
     replay("filters", |bytes| filters::run(&filters::decode(bytes)));
+}
+
+#[test]
+fn any_template() {
+    replay("templates", templates::run);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod check;
 mod corpus;
 mod damage;
 mod formats;
+mod greed;
 mod indexes_agree;
 mod kill;
 mod model;

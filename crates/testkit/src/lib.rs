@@ -13,6 +13,7 @@
 //! cargo +nightly fuzz run rules       # any JSON as a condition, over any data
 //! cargo +nightly fuzz run filters     # any step filters, over any facts
 //! cargo +nightly fuzz run keys        # any cursor in any list, and how keys sort
+//! cargo +nightly fuzz run templates   # any text as a template, on a small stack
 //! ```
 //!
 //! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. What turns red goes into
@@ -38,6 +39,7 @@ pub mod requests;
 pub mod rules;
 pub mod seeded;
 pub mod tables;
+pub mod templates;
 pub mod world;
 
 /// The history that `bytes` stand for, just as the fuzzer reads them.

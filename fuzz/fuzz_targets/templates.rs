@@ -1,0 +1,8 @@
+//! Any text as a template, on a small stack.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use testkit::templates;
+
+fuzz_target!(|bytes: &[u8]| templates::run(bytes));
