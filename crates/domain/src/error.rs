@@ -123,6 +123,12 @@ pub enum Reason {
         /// Message of the template engine, with the line.
         problem: String,
     },
+    /// The value does not match its JSON Schema.
+    #[error("does not match the schema: {problem}")]
+    Schema {
+        /// Rule of the schema.
+        problem: String,
+    },
     /// The rule has an operator that JSON Logic does not define.
     #[error("has no operator `{operator}`")]
     UnknownOperator {

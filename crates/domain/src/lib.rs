@@ -33,6 +33,7 @@ pub mod message;
 pub mod notification;
 pub mod page;
 pub mod patch;
+mod payload;
 pub mod preference;
 pub mod query;
 #[cfg(test)]

@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
+use crate::json::Object;
 use engine::{ENGINE, MAX_OUTPUT, Output, PLAIN};
 use problem::Problem;
 use scan::Scan;
@@ -74,7 +75,7 @@ impl Template {
     }
 
     /// The same, for a workflow whose payload has the JSON schema `payload`.
-    pub(crate) fn check_for(&self, payload: Option<&serde_json::Value>) -> Result<(), Invalid> {
+    pub(crate) fn check_for(&self, payload: Option<&Object>) -> Result<(), Invalid> {
         let scan = self.scan()?;
         let unknown = scan.uses.iter().find_map(|used| used.check(payload).err());
         if let Some(problem) = unknown {

@@ -19,6 +19,7 @@ use crate::ids::{
     WorkflowIdentifier, plain,
 };
 use crate::json::Object;
+use crate::payload;
 use crate::preference::{ConditionData, Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
@@ -89,6 +90,12 @@ pub struct Workflow {
     /// Whether its channels can be sent on, filled in where it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_integration_status: Option<Object>,
+    /// JSON Schema of the payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_schema: Option<Object>,
+    /// Whether payloads are checked against the schema. Absent means true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate_payload: Option<bool>,
     /// Whether it is translated.
     #[serde(default)]
     pub is_translation_enabled: bool,
@@ -212,6 +219,8 @@ impl Workflow {
             notification_group: None,
             data: create.data,
             workflow_integration_status: None,
+            payload_schema: create.payload_schema,
+            validate_payload: create.validate_payload,
             is_translation_enabled: create.is_translation_enabled,
             severity: create.severity,
             origin: None,
@@ -247,6 +256,8 @@ impl Workflow {
             update.preference_settings.unwrap_or(workflow.preference_settings);
         update.preferences.apply(&mut workflow.preferences);
         update.data.apply(&mut workflow.data);
+        update.payload_schema.apply(&mut workflow.payload_schema);
+        workflow.validate_payload = update.validate_payload.or(workflow.validate_payload);
         workflow.check()?;
         Ok(workflow.changed_from(self, now))
     }
@@ -270,7 +281,30 @@ impl Workflow {
             let field = format!("tags[{index}]");
             at_most(&field, tag, Self::MAX_TAG)?;
             plain(&field, tag)
+        })?;
+        self.check_schema()
+    }
+
+    // Refuses a schema that is none, and templates that name fields that it does not have.
+    fn check_schema(&self) -> Result<(), Invalid> {
+        let Some(schema) = &self.payload_schema else { return Ok(()) };
+        if self.validate_payload != Some(false) {
+            payload::check_schema(schema)?;
+        }
+        let mut steps = self.steps.iter().enumerate();
+        steps.try_for_each(|(index, step)| {
+            let checked = step.definition.check_payload(schema);
+            checked.map_err(|invalid| invalid.within(format!("steps[{index}]")))
         })
+    }
+
+    /// Refuses a payload that the schema does not allow, with the way to the field, as in
+    /// `payload.order.id`.
+    pub fn check_payload(&self, payload: &Object) -> Result<(), Invalid> {
+        match (&self.payload_schema, self.validate_payload) {
+            (None, _) | (Some(_), Some(false)) => Ok(()),
+            (Some(schema), _) => payload::check(schema, payload),
+        }
     }
 
     /// The name that triggers it.

@@ -2,6 +2,7 @@
 
 use super::{EmailBody, InAppTemplate, StepDefinition, StepKind};
 use crate::error::Invalid;
+use crate::json::Object;
 use crate::template::Template;
 
 /// A template, and the way to it inside of its step.
@@ -14,14 +15,35 @@ impl StepDefinition {
         let kinds = [&self.kind].into_iter().chain(variants);
         kinds.flat_map(StepKind::templates).map(|(_, template)| template)
     }
+
+    /// Refuses templates that name fields of the payload that its `schema` does not have.
+    pub(crate) fn check_payload(&self, schema: &Object) -> Result<(), Invalid> {
+        self.kind.check_payload(schema)?;
+        let mut variants = self.variants.iter().enumerate();
+        variants.try_for_each(|(index, variant)| {
+            let checked = variant.kind.check_payload(schema);
+            checked.map_err(|invalid| invalid.within(format!("variants[{index}]")))
+        })
+    }
 }
 
 impl StepKind {
-    /// Refuses templates that do not compile.
+    /// Refuses templates that do not compile, or that name what there is not.
     pub(super) fn check_templates(&self) -> Result<(), Invalid> {
+        self.each_template(Template::check)
+    }
+
+    fn check_payload(&self, schema: &Object) -> Result<(), Invalid> {
+        self.each_template(|template| template.check_for(Some(schema)))
+    }
+
+    fn each_template(
+        &self,
+        check: impl Fn(&Template) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
         let mut templates = self.templates().into_iter();
         templates.try_for_each(|(name, template)| {
-            template.check().map_err(|invalid| invalid.named(format!("template.{name}")))
+            check(template).map_err(|invalid| invalid.named(format!("template.{name}")))
         })
     }
 

@@ -1,8 +1,9 @@
 //! The variables of templates, and which of them there are.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::problem::{Problem, meant};
+use crate::json::Object;
 use crate::known::{CONTEXT_FIELDS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
 
 /// A variable that a template uses.
@@ -19,7 +20,7 @@ pub(super) struct Use<'s> {
 impl Use<'_> {
     /// Refuses a variable that there is not. `payload` is the schema of the payload, if the
     /// workflow has one.
-    pub(super) fn check(&self, payload: Option<&Value>) -> Result<(), Problem> {
+    pub(super) fn check(&self, payload: Option<&Object>) -> Result<(), Problem> {
         let field = |place: &str, name: &str, known: &[&str]| {
             if known.contains(&name) {
                 return Ok(());
@@ -40,8 +41,8 @@ impl Use<'_> {
     }
 
     // Follows the way through the schema, as far as the schema says which fields there are.
-    fn check_payload(&self, way: &[&str], schema: Option<&Value>) -> Result<(), Problem> {
-        let mut schema = schema;
+    fn check_payload(&self, way: &[&str], schema: Option<&Object>) -> Result<(), Problem> {
+        let mut schema: Option<&Map<String, Value>> = schema.map(|schema| &**schema);
         let mut place = String::from("payload");
         for name in way {
             let Some(fields) = schema.and_then(fields) else { return Ok(()) };
@@ -50,7 +51,7 @@ impl Use<'_> {
                 let what = format!("`{place}` has no field{}", meant(name, known));
                 return Err(Problem::new(what, self.at));
             };
-            schema = Some(inside);
+            schema = inside.as_object();
             place = format!("{place}.{name}");
         }
         Ok(())
@@ -58,7 +59,7 @@ impl Use<'_> {
 }
 
 // The fields that an object of this schema has. Returns `None` if it may have others.
-fn fields(schema: &Value) -> Option<&serde_json::Map<String, Value>> {
+fn fields(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
     const OPEN: [&str; 10] = [
         "$ref",
         "$dynamicRef",
@@ -71,7 +72,6 @@ fn fields(schema: &Value) -> Option<&serde_json::Map<String, Value>> {
         "patternProperties",
         "additionalProperties",
     ];
-    let schema = schema.as_object()?;
     let closed = |name: &&str| match schema.get(*name) {
         None => true,
         Some(value) => *name == "additionalProperties" && value == &Value::Bool(false),

@@ -28,6 +28,8 @@ impl WorkflowCreate {
             preference_settings: Preference::default(),
             steps: Vec::new(),
             data: None,
+            payload_schema: None,
+            validate_payload: None,
         })
     }
 }
@@ -55,6 +57,10 @@ setters! { WorkflowCreate:
     steps: each(Step);
     /// Sets custom data.
     data: checked(Object, "data");
+    /// Sets the JSON Schema of the payload: at most 64 KiB.
+    payload_schema: checked(Object, "payloadSchema");
+    /// Sets whether payloads are checked against the schema.
+    validate_payload: exact(bool);
 }
 
 setters! { WorkflowUpdate:
@@ -82,8 +88,14 @@ setters! { WorkflowUpdate:
     steps: each(Step);
     /// Sets custom data.
     data: checked(Object, "data");
+    /// Sets the JSON Schema of the payload: at most 64 KiB.
+    payload_schema: checked(Object, "payloadSchema");
+    /// Sets whether payloads are checked against the schema.
+    validate_payload: exact(bool);
     /// Removes custom data.
     clear_data @ data: clear();
+    /// Removes the JSON Schema of the payload.
+    clear_payload_schema @ payload_schema: clear();
 }
 
 setters! { WorkflowQuery:

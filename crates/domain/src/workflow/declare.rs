@@ -63,6 +63,8 @@ impl From<WorkflowCreate> for WorkflowUpdate {
             preference_settings,
             steps,
             data,
+            payload_schema,
+            validate_payload,
         } = create;
         Self {
             name: Some(name),
@@ -76,6 +78,8 @@ impl From<WorkflowCreate> for WorkflowUpdate {
             preferences: Patch::Keep,
             steps: Some(steps),
             data: data.map_or(Patch::Clear, Patch::Set),
+            payload_schema: payload_schema.map_or(Patch::Clear, Patch::Set),
+            validate_payload,
         }
     }
 }

@@ -64,12 +64,20 @@ pub struct WorkflowCreate {
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
+    /// JSON Schema of the payload: at most 64 KiB. Templates may name only the fields that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_schema: Option<Object>,
+    /// Whether payloads are checked against the schema. Absent means true for a new workflow, and
+    /// unchanged for one that exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate_payload: Option<bool>,
 }
 
 shape! { WorkflowCreate {
     "workflowId": workflow_id, "name": name, "description": description, "active": active,
     "critical": critical, "isTranslationEnabled": is_translation_enabled, "severity": severity,
     "tags": tags, "preferenceSettings": preference_settings, "steps": steps, "data": data,
+    "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
 
 /// A partial update of a workflow.
@@ -100,13 +108,17 @@ pub struct WorkflowUpdate {
     pub steps: Option<Vec<Step>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub data: Patch<Object>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub payload_schema: Patch<Object>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validate_payload: Option<bool>,
 }
 
 shape! { WorkflowUpdate {
     "name": name, "description": description, "active": active, "critical": critical,
     "isTranslationEnabled": is_translation_enabled, "severity": severity, "tags": tags,
     "preferenceSettings": preference_settings, "preferences": preferences, "steps": steps,
-    "data": data,
+    "data": data, "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
 
 /// Which workflows are listed. Every condition that is given must hold.

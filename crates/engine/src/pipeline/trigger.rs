@@ -54,7 +54,8 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
-    /// recipient, or there are more than 100, or if a context is not well formed.
+    /// recipient, or there are more than 100, if a context is not well formed, or if the schema of
+    /// the workflow does not allow the payload.
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let receipt = self.scope.write("events.trigger", trigger, |tx| accept(tx, trigger))?;
         self.tend_activity();
@@ -106,6 +107,7 @@ fn accept(tx: &mut Tx<'_>, trigger: &Trigger) -> Result<TriggerReceipt> {
     let named = contexts::named(trigger.context.as_ref())?;
     let found = workflows::find_by_identifier(tx, &trigger.workflow)?;
     let workflow = found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
+    workflow.check_payload(&trigger.payload)?;
     let made = || TransactionId::new(format!("txn_{}", tx.text(24)));
     let transaction_id = trigger.transaction_id.clone().map_or_else(made, Ok)?;
     let receipt = TriggerReceipt::of(&workflow, transaction_id);

@@ -101,7 +101,7 @@ fn what_a_notification_does_not_need_is_refused() {
 
 #[test]
 fn the_fields_of_a_declared_payload_are_known() {
-    let schema = serde_json::json!({
+    let schema = crate::sample::object(serde_json::json!({
         "type": "object",
         "properties": {
             "order": { "properties": { "id": { "type": "string" } } },
@@ -110,7 +110,7 @@ fn the_fields_of_a_declared_payload_are_known() {
             "items": { "type": "array" },
         },
         "additionalProperties": false,
-    });
+    }));
     let check = |template: &str| Template(template.into()).check_for(Some(&schema));
     for template in [
         "{{ payload }}{{ payload.order }}{{ payload.order.id }}{{ payload['order']['id'] }}",
