@@ -35,6 +35,7 @@ pub mod page;
 pub mod patch;
 mod payload;
 pub mod preference;
+pub mod preview;
 pub mod query;
 #[cfg(test)]
 mod sample;

@@ -2,6 +2,7 @@
 
 mod compose;
 mod metadata;
+mod render;
 mod templates;
 
 use serde::{Deserialize, Serialize};

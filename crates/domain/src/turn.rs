@@ -14,9 +14,8 @@ use crate::known::{Known, about};
 use crate::notification::Notification;
 use crate::preference::{ConditionData, Layer, Layers, Preference, resolve};
 use crate::secret::Secret;
-use crate::step::{Rendered, Variant, WorkflowStep};
+use crate::step::{Rendered, WorkflowStep};
 use crate::subscriber::{Profile, Subscriber};
-use crate::template;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
@@ -148,12 +147,8 @@ impl<'a> Turn<'a> {
     fn render(&self, facts: &FilterFacts<'_>) -> Result<Rendered, Refusal> {
         self.admit(facts)?;
         self.prefer()?;
-        let variables = template::Variables::new(self.known());
-        let variant = self.variant(facts);
-        let kind = variant.map_or(&self.step.definition.kind, |(_, variant)| &variant.kind);
-        let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
-        match kind.render(&variables) {
-            Some(Ok(rendered)) => Ok(Rendered { variant, ..rendered }),
+        match self.step.render(facts, self.known()) {
+            Some(Ok(rendered)) => Ok(rendered),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
             None => Err(fail(Detail::ContentNotGenerated)),
         }
@@ -183,17 +178,6 @@ impl<'a> Turn<'a> {
             Layer::SubscriberGlobal => Detail::FilteredBySubscriberGlobalPreference,
             Layer::SubscriberWorkflow => Detail::FilteredBySubscriberWorkflowPreference,
         }))
-    }
-
-    // The first variant whose conditions hold, and its place. One without conditions is never
-    // chosen.
-    fn variant(&self, facts: &FilterFacts<'_>) -> Option<(usize, &'a Variant)> {
-        let mut variants = self.step.definition.variants.iter().enumerate();
-        variants.find(|(_, variant)| {
-            variant.active
-                && !variant.filters.is_empty()
-                && filter::evaluate(&variant.filters, facts).holds
-        })
     }
 
     fn integration(&self) -> Result<&'a Integration, Refusal> {

@@ -38,8 +38,8 @@ pub use ::bench_data;
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
     environment, filter, ids, integration, job, json, layout, limits, message, notification, page,
-    patch, preference, query, schedule, secret, step, subscriber, subscription, template, time,
-    topic, translation, trigger, vocabulary, workflow,
+    patch, preference, preview, query, schedule, secret, step, subscriber, subscription, template,
+    time, topic, translation, trigger, vocabulary, workflow,
 };
 use tx::Draft;
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use domain::template::{Facts, Format, Template};
+use domain::template::{Format, Template, Variables};
 use serde_json::json;
 
 /// The smallest stack that templates are rendered on, in bytes.
@@ -28,7 +28,7 @@ fn render(text: &str) {
     // A stored template is not checked.
     let stored: Template = serde_json::from_value(json!(text)).expect("a text is a template");
     assert_eq!(stored.check().is_ok(), sound, "a template is refused, and then it is not");
-    let facts = facts();
+    let facts = variables();
     for format in [Format::Plain, Format::Html] {
         if let Ok(said) = stored.render(format, &facts) {
             assert!(said.len() <= MAX_OUTPUT, "{} bytes", said.len());
@@ -39,7 +39,7 @@ fn render(text: &str) {
     assert!(variables.iter().all(|name| text.contains(name.split('.').next().unwrap_or(""))));
 }
 
-fn facts() -> Facts {
+fn variables() -> Variables {
     let deep = (0..60).fold(json!("x"), |inner, _| json!([inner]));
     let numbers: Vec<u32> = (0..1000).collect();
     let payload = json!({
@@ -47,7 +47,7 @@ fn facts() -> Facts {
         "list": numbers, "big": "x\\'\"\u{1}<\u{fc}".repeat(10_000),
     });
     let subscriber = json!({ "subscriberId": "ada", "firstName": "Ada" });
-    Facts::new(json!({ "payload": payload, "subscriber": subscriber, "context": {} }))
+    Variables::new(json!({ "payload": payload, "subscriber": subscriber, "context": {} }))
 }
 
 /// Templates that make texts and lists as large as they can.

@@ -4,13 +4,15 @@ mod declare;
 
 use domain::ids::{WorkflowId, WorkflowIdentifier};
 use domain::page::{ListKind, Page};
+use domain::preview::Preview;
+use domain::step::Rendered;
 use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::Cascade;
-use crate::resources::translation_groups;
+use crate::resources::{contexts, subscribers, translation_groups};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -106,6 +108,47 @@ impl Workflows<'_> {
             tx.replace(&before, &after)?;
             translate(tx, &after)?;
             Ok(after)
+        })
+    }
+
+    /// Renders a step of a workflow for a subscriber and a payload. Nothing is written.
+    ///
+    /// Neither conditions nor preferences keep the step from being rendered.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use serde_json::json;
+    /// use tidings::content::MessageContent;
+    /// use tidings::preview::Preview;
+    /// use tidings::step::Step;
+    /// use tidings::subscriber::SubscriberCreate;
+    /// use tidings::workflow::WorkflowCreate;
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let step = Step::sms("Order {{ payload.order }} is on its way")?.named("text");
+    /// env.workflows().create(&WorkflowCreate::new("order-shipped", "Order shipped")?.step(step))?;
+    /// env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    ///
+    /// let preview = Preview::new("text", "ada")?.payload(json!({ "order": "A-1001" }))?;
+    /// let rendered = env.workflows().preview("order-shipped", &preview)?;
+    /// assert_eq!(rendered.content, MessageContent::Text("Order A-1001 is on its way".into()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no such workflow or subscriber; [`Error::Invalid`] if the
+    /// workflow has no such step, if its schema does not allow the payload, or if a template
+    /// cannot be rendered, with its line.
+    pub fn preview(&self, name: &str, preview: &Preview) -> Result<Rendered> {
+        self.scope.read(|view| {
+            let workflow = get(view, name)?;
+            let subscriber = subscribers::get(view, &preview.subscriber_id)?;
+            let named = contexts::named(preview.context.as_ref())?;
+            let contexts = contexts::known(view, &contexts::keys(&named))?;
+            Ok(preview.render(&workflow, &subscriber, &contexts)?)
         })
     }
 

@@ -1,0 +1,161 @@
+//! Previews: what a step of a workflow says, without sending it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, ContextPayload, ContextValue};
+use crate::convert::IntoChecked;
+use crate::error::{Invalid, Reason};
+use crate::filter::FilterFacts;
+use crate::ids::SubscriberId;
+use crate::json::{Object, shape};
+use crate::known::{Known, about};
+use crate::setters::setters;
+use crate::step::{Rendered, WorkflowStep};
+use crate::subscriber::Subscriber;
+use crate::workflow::Workflow;
+
+/// Request for what a step says.
+///
+/// ```
+/// use serde_json::json;
+/// use tidings_domain::preview::Preview;
+///
+/// let preview = Preview::new("mail", "ada")?
+///     .payload(json!({ "order": "A-1001" }))?
+///     .context("tenant", "acme")?;
+/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Preview {
+    /// Id, uuid or name of the step, or else its place, counted from 0.
+    pub step: String,
+    /// Subscriber that the message is for.
+    pub subscriber_id: SubscriberId,
+    /// Fields of the event, for templates and conditions.
+    #[serde(default)]
+    pub payload: Object,
+    /// Contexts of the event: those that exist, with the data that they have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPayload>,
+}
+
+shape! { Preview {
+    "step": step, "subscriberId": subscriber_id, "payload": payload, "context": context,
+} }
+
+impl Preview {
+    /// Returns a preview of `step` for a subscriber, with an empty payload.
+    pub fn new(
+        step: impl Into<String>,
+        subscriber: impl IntoChecked<SubscriberId>,
+    ) -> Result<Self, Invalid> {
+        let subscriber_id =
+            subscriber.into_checked().map_err(|invalid| invalid.named("subscriberId"))?;
+        Ok(Self { step: step.into(), subscriber_id, payload: Object::default(), context: None })
+    }
+
+    /// Adds a context: its type, and its id or a [`RichContext`](crate::context::RichContext).
+    pub fn context(
+        mut self,
+        kind: impl Into<String>,
+        value: impl Into<ContextValue>,
+    ) -> Result<Self, Invalid> {
+        self.context = Some(self.context.unwrap_or_default().with(kind, value)?);
+        Ok(self)
+    }
+
+    /// Renders the step as delivery does. Conditions choose its variant; neither they nor
+    /// preferences keep it from being rendered.
+    pub fn render(
+        &self,
+        workflow: &Workflow,
+        subscriber: &Subscriber,
+        contexts: &[Context],
+    ) -> Result<Rendered, Invalid> {
+        workflow.check_payload(&self.payload)?;
+        let (place, step) = self.step_of(workflow)?;
+        let about = about(subscriber);
+        let facts = FilterFacts { subscriber: &about, payload: &self.payload };
+        let known = Known::new(&about, &self.payload, contexts, workflow);
+        let rendered = step.render(&facts, known).ok_or_else(|| {
+            Invalid::new("step", Reason::malformed("a step that sends a message"))
+        })?;
+        rendered.map_err(|error| {
+            let reason = Reason::Template { problem: error.to_string() };
+            Invalid::new(format!("steps[{place}].template"), reason)
+        })
+    }
+
+    fn step_of<'w>(&self, workflow: &'w Workflow) -> Result<(usize, &'w WorkflowStep), Invalid> {
+        let step = self.step.as_str();
+        let mut steps = workflow.steps.iter().enumerate();
+        let named = steps.clone().find(|(_, one)| {
+            let names = [&one.definition.uuid, &one.definition.name];
+            one.id.to_string() == step || names.iter().any(|name| name.as_deref() == Some(step))
+        });
+        let place = || step.parse().ok().and_then(|place| steps.nth(place));
+        let unknown = || Invalid::new("step", Reason::malformed("a step of the workflow"));
+        named.or_else(place).ok_or_else(unknown)
+    }
+}
+
+setters! { Preview:
+    /// Sets the fields of the event, for templates and conditions.
+    payload: checked(Object, "payload");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::content::MessageContent;
+    use crate::sample;
+
+    fn workflow() -> Workflow {
+        let greeting = json!([{ "type": "GROUP", "value": "AND", "children": [{
+            "field": "vip", "value": "true", "operator": "EQUAL", "on": "payload",
+        }] }]);
+        sample::workflow(json!([
+            { "type": "in_app", "name": "inbox", "template": { "body": "{{ payload.a }}" },
+              "variants": [{ "type": "in_app", "name": "vip", "filters": greeting,
+                             "template": { "body": "Dear {{ subscriber.firstName }}" } }] },
+            { "type": "sms", "uuid": "text", "active": false,
+              "template": { "body": "{{ context.tenant.id }}\n{{ -payload.a }}" } },
+        ]))
+    }
+
+    fn preview(step: &str, payload: Value) -> Result<Rendered, Invalid> {
+        let subscriber = sample::subscriber(json!({ "firstName": "Ada" }));
+        let preview = Preview::new(step, "ada").unwrap().payload(sample::object(payload)).unwrap();
+        preview.render(&workflow(), &subscriber, &[])
+    }
+
+    #[test]
+    fn a_step_is_found_by_its_names_and_its_place() {
+        let id = workflow().steps[0].id.to_string();
+        for step in ["inbox", "0", &id] {
+            let content = preview(step, json!({ "a": "x" })).unwrap().content;
+            assert_eq!(content, MessageContent::Text("x".into()), "{step}");
+        }
+        assert!(preview("text", json!({ "a": 1 })).is_ok(), "also if it is not active");
+        let error = preview("2", json!({})).unwrap_err().to_string();
+        assert_eq!(error, "`step` must be a step of the workflow");
+    }
+
+    #[test]
+    fn conditions_choose_the_variant() {
+        let rendered = preview("inbox", json!({ "vip": "true" })).unwrap();
+        assert_eq!(rendered.content, MessageContent::Text("Dear Ada".into()));
+        assert_eq!(rendered.variant.as_deref(), Some("vip"));
+    }
+
+    #[test]
+    fn what_cannot_be_rendered_is_refused_with_its_line() {
+        let error = preview("text", json!({ "a": "x" })).unwrap_err().to_string();
+        assert!(error.starts_with("`steps[1].template` is not a valid template: "), "{error}");
+        assert!(error.ends_with(" in line 2"), "{error}");
+    }
+}

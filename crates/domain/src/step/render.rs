@@ -1,0 +1,33 @@
+//! What a step says.
+
+use super::{Rendered, Variant, WorkflowStep};
+use crate::filter::{self, FilterFacts};
+use crate::known::Known;
+use crate::template::{RenderError, Variables};
+
+impl WorkflowStep {
+    /// Renders the variant of the step that the `facts` choose. Returns `None` if the step sends no
+    /// message.
+    pub(crate) fn render(
+        &self,
+        facts: &FilterFacts<'_>,
+        known: Known<'_>,
+    ) -> Option<Result<Rendered, RenderError>> {
+        let variant = self.variant(facts);
+        let kind = variant.map_or(&self.definition.kind, |(_, variant)| &variant.kind);
+        let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
+        let rendered = kind.render(&Variables::new(known))?;
+        Some(rendered.map(|rendered| Rendered { variant, ..rendered }))
+    }
+
+    // The first variant whose conditions hold, and its place. One without conditions is never
+    // chosen.
+    fn variant(&self, facts: &FilterFacts<'_>) -> Option<(usize, &Variant)> {
+        let mut variants = self.definition.variants.iter().enumerate();
+        variants.find(|(_, variant)| {
+            variant.active
+                && !variant.filters.is_empty()
+                && filter::evaluate(&variant.filters, facts).holds
+        })
+    }
+}
