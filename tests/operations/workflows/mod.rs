@@ -1,6 +1,7 @@
 //! Workflows: creating, reading, listing, changing and deleting them.
 
 mod declared;
+mod payload;
 mod refusing;
 
 use serde_json::{Value, json};

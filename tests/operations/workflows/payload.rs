@@ -1,0 +1,59 @@
+//! Workflows that declare their payload.
+
+use serde_json::{Value, json};
+use tidings::preview::Preview;
+use tidings::workflow::WorkflowCreate;
+
+use crate::world::{in_app, on_both, parsed, with, workflow_of};
+
+fn declared(body: &str) -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": { "order": { "properties": { "id": { "type": "string" } } } },
+        "required": ["order"],
+    });
+    let step = with(in_app(), json!({ "name": "inbox", "template": { "body": body } }));
+    with(workflow_of("order", &[step]), json!({ "payloadSchema": schema }))
+}
+
+#[test]
+fn triggers_and_templates_are_checked_against_the_schema() {
+    on_both(|world| {
+        let create = |body: &str| -> WorkflowCreate { parsed(declared(body)) };
+        let misspelled = create("{{ payload.order.idd }}");
+        world.refuses(
+            "422 `steps[0].template.body` is not a valid template: `payload.order` has no field \
+             `idd` (did you mean `id`?) in line 1",
+            || world.env.workflows().create(&misspelled),
+        );
+        world.env.workflows().create(&create("Order {{ payload.order.id }}")).unwrap();
+        world.env.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
+        for (payload, refusal) in [
+            (json!({}), "422 `payload.order` is required"),
+            (
+                json!({ "order": { "id": 5 } }),
+                "422 `payload.order.id` does not match the schema: value is not of type \"string\"",
+            ),
+        ] {
+            let trigger = parsed(json!({ "name": "order", "to": "ada", "payload": payload }));
+            world.refuses(refusal, || world.env.events().trigger(&trigger));
+            let preview = Preview::new("inbox", "ada").unwrap().payload(payload.clone()).unwrap();
+            world.refuses(refusal, || world.env.workflows().preview("order", &preview));
+        }
+        let payload = json!({ "order": { "id": "A-1" } });
+        world.trigger(json!({ "name": "order", "to": "ada", "payload": payload }));
+        assert_eq!(world.inbox("ada").len(), 1);
+
+        let update = |change: Value| world.env.workflows().update("order", &parsed(change));
+        world.refuses(
+            "422 `steps[0].template.body` is not a valid template: `payload` has no field `order` \
+             in line 1",
+            || update(json!({ "payloadSchema": { "properties": { "other": {} } } })),
+        );
+        update(json!({ "validatePayload": false })).unwrap();
+        world.trigger(json!({ "name": "order", "to": "ada", "payload": {} }));
+        assert_eq!(world.inbox("ada").len(), 2);
+        let workflow = update(json!({ "payloadSchema": null })).unwrap();
+        assert_eq!(workflow.payload_schema, None);
+    });
+}
