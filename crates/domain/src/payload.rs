@@ -17,7 +17,7 @@ pub(crate) fn check_schema(schema: &Object) -> Result<(), Invalid> {
 
 /// Refuses a payload that `schema` does not allow.
 pub(crate) fn check(schema: &Object, payload: &Object) -> Result<(), Invalid> {
-    validation::validate(&validation::compiled(schema)?, payload)
+    validation::check(schema, payload)
 }
 
 #[cfg(feature = "payload-schema")]
@@ -40,19 +40,11 @@ mod validation {
         options.build(&schema).map_err(|error| Invalid::new("payloadSchema", reason(&error)))
     }
 
-    pub(super) fn validate(validator: &Validator, payload: &Object) -> Result<(), Invalid> {
+    pub(super) fn check(schema: &Object, payload: &Object) -> Result<(), Invalid> {
         let payload = Value::from(payload.clone());
-        validator.validate(&payload).map_err(|error| {
-            let mut way = String::from("payload");
-            for segment in error.instance_path() {
-                match segment {
-                    LocationSegment::Property(name) => {
-                        way.push('.');
-                        way.push_str(&name);
-                    }
-                    LocationSegment::Index(index) => way.push_str(&format!("[{index}]")),
-                }
-            }
+        compiled(schema)?.validate(&payload).map_err(|error| {
+            let way: String = error.instance_path().into_iter().map(step).collect();
+            let way = format!("payload{way}");
             match error.kind() {
                 ValidationErrorKind::Required { property: Value::String(name) } => {
                     Invalid::new(format!("{way}.{name}"), Reason::Missing)
@@ -60,6 +52,13 @@ mod validation {
                 _ => Invalid::new(way, reason(&error)),
             }
         })
+    }
+
+    fn step(segment: LocationSegment<'_>) -> String {
+        match segment {
+            LocationSegment::Property(name) => format!(".{name}"),
+            LocationSegment::Index(index) => format!("[{index}]"),
+        }
     }
 
     // Does not repeat the value.
@@ -78,8 +77,8 @@ mod validation {
         Err(Invalid::new("payloadSchema", Reason::Unsupported))
     }
 
-    pub(super) fn validate((): &(), _: &Object) -> Result<(), Invalid> {
-        Ok(())
+    pub(super) fn check(schema: &Object, _: &Object) -> Result<(), Invalid> {
+        compiled(schema)
     }
 }
 
