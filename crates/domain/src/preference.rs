@@ -1,6 +1,7 @@
-//! Preferences: who has a say in whether a channel may be used, and who wins.
+//! Preferences: which channels may be used, by layer, and which layer decides.
 //!
-//! The rule needs no store, so a host application can test its workflows' preferences offline:
+//! The rule needs no store, so that a host application can test the preferences of its workflows
+//! offline:
 //!
 //! ```
 //! use tidings_domain::preference::{Layer, Layers, Preference, Verdict, resolve};
@@ -41,27 +42,27 @@ use layers::Word;
 pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 
-/// What one layer has to say: a word for all channels, and words for single ones.
+/// Preference of one layer: one setting for all channels, and settings for single ones.
 ///
-/// A condition has the last word: where it does not hold, the layer says no to every channel; where
-/// it does, it says no only to channels that it names, whatever its word for all of them is.
+/// A condition overrides the setting for all channels. If it does not hold, every channel is off.
+/// If it holds, only channels that are switched off by name are off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Preference {
-    /// Holds for every channel without a word of its own.
+    /// Setting for every channel without one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Words for single channels.
+    /// Settings for single channels.
     #[serde(flatten)]
     pub channels: PreferenceChannels,
-    /// What must hold for any channel to be used.
+    /// Condition that must hold for any channel to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
 }
 
 shape! { Preference { "enabled": enabled, "condition": condition; channels } }
 
-/// A word for each channel that there is something to say about.
+/// Setting for each channel. `None` for a channel without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the channels say it")]
@@ -84,14 +85,14 @@ shape! { PreferenceChannels {
 } }
 
 impl Preference {
-    /// The same preference with a word for `channel`.
+    /// Returns the preference with `channel` switched on or off.
     #[must_use]
     pub fn with(mut self, channel: Channel, enabled: bool) -> Self {
         *self.channels.word(channel) = Some(enabled);
         self
     }
 
-    /// The same preference with a word for every channel that has none of its own.
+    /// Returns the preference with every channel without a setting of its own switched on or off.
     #[must_use]
     pub fn with_all(self, enabled: bool) -> Self {
         Self { enabled: Some(enabled), ..self }
@@ -101,7 +102,7 @@ impl Preference {
         let word = self.channels.get(channel);
         match (self.condition_holds(data), word) {
             (None, word) => word.or(self.enabled).map(Word::from),
-            // Whether the condition holds or not.
+            // The condition overrides the setting for all channels.
             (Some(_), Some(false)) => Some(Word::No),
             (Some(holds), Some(true) | None) => Some(holds),
         }
@@ -123,7 +124,7 @@ impl Preference {
 }
 
 impl PreferenceChannels {
-    /// The word for `channel`.
+    /// Returns the setting for `channel`.
     pub const fn get(&self, channel: Channel) -> Option<bool> {
         match channel {
             Channel::InApp => self.in_app,
@@ -134,7 +135,7 @@ impl PreferenceChannels {
         }
     }
 
-    /// What `layers` decide for every channel.
+    /// Returns the decision of `layers` for every channel.
     pub fn resolved(layers: Layers<'_>) -> Self {
         let mut channels = Self::default();
         for channel in Channel::ALL {
@@ -143,7 +144,7 @@ impl PreferenceChannels {
         channels
     }
 
-    /// Takes over the words of `other`, where it has any.
+    /// Replaces the settings that `other` has.
     pub fn merge(&mut self, other: &PreferenceChannels) {
         for channel in Channel::ALL {
             if let Some(enabled) = other.get(*channel) {
@@ -163,21 +164,21 @@ impl PreferenceChannels {
     }
 }
 
-/// Which preferences of a subscriber are read.
+/// Query of the preferences of a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct PreferencesQuery {
-    /// Which workflows are shown.
+    /// Filter of the workflows by criticality.
     pub criticality: Criticality,
-    /// The contexts they are read for.
+    /// Contexts of the preferences.
     pub context_keys: ContextSet,
 }
 
 shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
 
 wire_enum! {
-    /// Which workflows are shown.
+    /// Filter of workflows by criticality.
     Criticality, "criticality":
     Critical = "critical",
     NonCritical = "nonCritical",
@@ -192,7 +193,7 @@ impl Default for Criticality {
 }
 
 impl Criticality {
-    /// Whether a workflow is shown.
+    /// Returns `true` if the filter selects a workflow that is `critical` or not.
     pub fn matches(self, critical: bool) -> bool {
         match self {
             Criticality::Critical => critical,
@@ -202,67 +203,67 @@ impl Criticality {
     }
 }
 
-/// Every preference of a subscriber.
+/// All preferences of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Preferences {
-    /// The word for every workflow.
+    /// Preference for every workflow.
     pub global: GlobalPreference,
-    /// What holds for each workflow, oldest workflow first.
+    /// Preference for each workflow, oldest workflow first.
     pub workflows: Vec<WorkflowPreference>,
 }
 
-/// What holds where a workflow says nothing.
+/// Effective preference for workflows without one of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GlobalPreference {
-    /// Whether a channel that is not named may be used.
+    /// `true` if a channel without a setting may be used.
     pub enabled: bool,
-    /// Whether each channel may be used.
+    /// Setting for each channel: `true` if it may be used.
     pub channels: PreferenceChannels,
-    /// The hours in which the subscriber may be disturbed.
+    /// Hours for disturbing messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// What must hold besides, as the subscriber said.
+    /// Condition of the subscriber.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
 }
 
-/// What holds for one workflow.
+/// Effective preference for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct WorkflowPreference {
-    /// Whether a channel that no layer names may be used.
+    /// `true` if a channel without a setting may be used.
     pub enabled: bool,
-    /// Whether each channel may be used.
+    /// Setting for each channel: `true` if it may be used.
     pub channels: PreferenceChannels,
-    /// Who decided, for each channel.
+    /// Layer that decided, for each channel.
     pub overrides: Vec<PreferenceOverride>,
-    /// The workflow.
+    /// Workflow.
     pub workflow: WorkflowName,
-    /// What must hold besides, as the subscriber said about this workflow.
+    /// Condition of the subscriber for this workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
-    /// When the subscriber last said something about this workflow.
+    /// Time of the subscriber's last change for this workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
 }
 
-/// Who decided about a channel.
+/// Layer that decided about a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PreferenceOverride {
-    /// The channel.
+    /// Channel.
     pub channel: Channel,
-    /// The side that decided.
+    /// Side that decided.
     pub source: OverrideSource,
-    /// The layer that decided.
+    /// Layer that decided.
     pub layer: Layer,
 }
 
 wire_enum! {
-    /// The side that decided about a channel.
+    /// Side that decided about a channel.
     OverrideSource, "source":
     Subscriber = "subscriber",
     Template = "template",
@@ -279,7 +280,7 @@ impl From<Layer> for OverrideSource {
 }
 
 impl PreferenceOverride {
-    /// Who decided in `layers`, for each channel.
+    /// Returns the layer of `layers` that decided, for each channel.
     pub fn all(layers: Layers<'_>) -> Vec<Self> {
         let decided = |channel: &Channel| {
             let layer = resolve(layers, *channel).decided_by();
@@ -289,45 +290,45 @@ impl PreferenceOverride {
     }
 }
 
-/// A workflow, as a preference names it.
+/// Names of a workflow in a preference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct WorkflowName {
-    /// Its name in URLs.
+    /// Name in URLs.
     pub slug: String,
-    /// The name that triggers it.
+    /// Identifier that triggers the workflow.
     pub identifier: WorkflowIdentifier,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// When it was last changed.
+    /// Time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
 }
 
-/// New words of a subscriber for several workflows.
+/// Update of a subscriber's preferences for several workflows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BulkPreferences {
-    /// The words, at most 100. Of two for the same workflow the last one holds.
+    /// Updates: 1 to 100. The last one for a workflow counts.
     pub preferences: Vec<BulkPreference>,
-    /// The contexts they hold for.
+    /// Contexts of the preferences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
 
 shape! { BulkPreferences { "preferences": preferences, "context": context } }
 
-/// New words of a subscriber for one workflow.
+/// Update of a subscriber's preference for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BulkPreference {
-    /// The workflow: its identifier, its id or its slug.
+    /// Workflow: its identifier, its id or its slug.
     pub workflow_id: String,
-    /// The words. A channel that is not named keeps the one it has.
+    /// Settings. An absent channel keeps its setting.
     pub channels: PreferenceChannels,
-    /// What must hold for any channel to be used.
+    /// Condition that must hold for any channel to be used.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub condition: Patch<Rule>,
 }
@@ -336,23 +337,23 @@ shape! { BulkPreference {
     "workflowId": workflow_id, "channels": channels, "condition": condition
 } }
 
-/// New words of a subscriber for every workflow.
+/// Update of a subscriber's preference for every workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct GlobalPreferenceUpdate {
-    /// The word for every channel without a word of its own.
+    /// Setting for every channel without one of its own.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub enabled: Patch<bool>,
-    /// The words. A channel that is not named keeps the one it has.
+    /// Settings. An absent channel keeps its setting.
     pub channels: PreferenceChannels,
-    /// What must hold for any channel to be used.
+    /// Condition that must hold for any channel to be used.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub condition: Patch<Rule>,
-    /// The hours in which the subscriber may be disturbed.
+    /// Hours for disturbing messages.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub schedule: Patch<Schedule>,
-    /// The contexts they hold for.
+    /// Contexts of the preference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
@@ -362,62 +363,63 @@ shape! { GlobalPreferenceUpdate {
     "context": context,
 } }
 
-/// What holds for a workflow, or for all of them, after an update.
+/// Effective preference after an update, for one workflow or for all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UpdatedPreference {
-    /// What it is about.
+    /// Scope of the preference.
     pub level: PreferenceLevel,
-    /// The workflow, where it is about one.
+    /// Workflow, for a preference of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowInfo>,
-    /// Whether a channel that no layer names may be used.
+    /// `true` if a channel without a setting may be used.
     pub enabled: bool,
-    /// Whether each channel may be used.
+    /// Setting for each channel: `true` if it may be used.
     pub channels: PreferenceChannels,
-    /// What must hold besides, as the subscriber said.
+    /// Condition of the subscriber.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
 }
 
 wire_enum! {
-    /// What a preference is about.
+    /// Scope of a preference.
     PreferenceLevel, "level":
     Global = "global",
     Template = "template",
 }
 
-/// What a subscriber may know about a workflow.
+/// Public part of a workflow, for subscribers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkflowInfo {
-    /// What the engine calls it.
+    /// Id given by the engine.
     pub id: WorkflowId,
-    /// The name that triggers it.
+    /// Identifier that triggers the workflow.
     pub identifier: WorkflowIdentifier,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Whether it is critical: subscribers cannot opt out of it.
+    /// `true` if the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
-    /// What it is filed under.
+    /// Tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
-    /// How much its notifications matter.
+    /// Severity of its notifications.
     pub severity: Severity,
 }
 
 impl Preferences {
-    /// Returns every preference of a subscriber.
+    /// Returns all preferences of a subscriber.
     pub fn new(global: GlobalPreference, workflows: Vec<WorkflowPreference>) -> Self {
         Self { global, workflows }
     }
 }
 
 impl GlobalPreference {
-    /// Returns what holds where a workflow says nothing, with the subscriber's `global` preference.
+    /// Returns the effective preference for workflows without one, with the subscriber's `global`
+    /// preference.
     pub fn new(global: Option<&Preference>, schedule: Option<Schedule>) -> Self {
         let data = ConditionData::AssumedToHold;
         let layers = Layers { subscriber_global: global, data, ..Layers::default() };
@@ -431,8 +433,8 @@ impl GlobalPreference {
 }
 
 impl WorkflowPreference {
-    /// Returns what holds for `workflow`, with the subscriber's `global` and `specific` preferences
-    /// and the time of the latter.
+    /// Returns the effective preference for `workflow`, from the subscriber's `global` and
+    /// `specific` preferences. The time is that of the latter.
     pub fn new(
         workflow: &Workflow,
         global: Option<&Preference>,
@@ -452,7 +454,8 @@ impl WorkflowPreference {
 }
 
 impl UpdatedPreference {
-    /// Returns what holds for `workflow` after an update of the subscriber's `specific` preference.
+    /// Returns the effective preference for `workflow` after an update of the subscriber's
+    /// `specific` preference.
     pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
         let layers = workflow.layers(global, Some(specific));
         Self {
@@ -474,10 +477,10 @@ impl From<GlobalPreference> for UpdatedPreference {
 }
 
 impl BulkPreferences {
-    /// The most workflows one update may be about.
+    /// Maximum number of workflows in an update.
     pub const MAX: usize = 100;
 
-    /// Refuses an update about no workflow, or about too many.
+    /// Refuses an update of no workflow, or of more than 100.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.preferences.is_empty() {
             return Err(Invalid::new("preferences", Reason::Empty));

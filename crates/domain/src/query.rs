@@ -1,8 +1,8 @@
-//! Queries: what is asked of a list, as it is read from JSON or from the pairs of a query string.
+//! Queries of lists, read from JSON or from a query string.
 //!
-//! A query string knows nothing but text. So a number may be given in digits, a flag as `true` or
-//! `false`, and a list of one item as the item. An empty text says nothing, as a field of a form
-//! that was left empty; only a context filter takes it for the empty set.
+//! A query string consists of texts. So a number may be written in digits, and a flag as `true` or
+//! `false`. A list with one item may be the item. An empty text counts as absent, as in an empty
+//! field of a form. For a context filter it is the empty set.
 
 mod read;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use read::{read, read_lenient};
 
-/// Reads a number or a flag, also one that is written out. `null` says nothing.
+/// Reads a number or a flag, or its text. `null` counts as absent.
 pub(crate) fn value<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
 where
     T: Default + DeserializeOwned + FromStr<Err: Display>,
@@ -23,7 +23,7 @@ where
     optional(from).map(Option::unwrap_or_default)
 }
 
-/// Reads a number or a flag, also one that is written out, if there is one.
+/// Reads an optional number or flag, or its text.
 pub(crate) fn optional<'de, D: Deserializer<'de>, T>(from: D) -> Result<Option<T>, D::Error>
 where
     T: DeserializeOwned + FromStr<Err: Display>,
@@ -31,7 +31,7 @@ where
     Option::<Value>::deserialize(from)?.map(value_or_text).transpose()
 }
 
-/// Reads a list, also one that is a single item. `null` says nothing.
+/// Reads a list, or its only item. `null` counts as absent.
 pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -43,7 +43,7 @@ pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     .map_err(D::Error::custom)
 }
 
-/// Reads a list, also one that is a single item. `null` says nothing, and so does an empty text.
+/// Reads a list, or its only item. `null` and an empty text count as absent.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -52,7 +52,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     items.map(T::deserialize).collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-/// Takes an object, where a text was not given instead.
+/// Reads an object, but refuses a text with a better message.
 pub(crate) fn fields<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E> {
     match value {
         Value::Object(_) => T::deserialize(value).map_err(E::custom),

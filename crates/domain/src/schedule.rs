@@ -1,4 +1,4 @@
-//! Schedules: the hours in which a subscriber wants to be disturbed.
+//! Schedules: hours in which a subscriber accepts disturbing messages.
 
 mod compose;
 mod open;
@@ -13,53 +13,53 @@ use crate::error::{Invalid, Reason};
 use crate::json::shape;
 use crate::vocabulary::Weekday;
 
-/// When a subscriber may be reached on channels that disturb.
+/// Hours in which a subscriber accepts messages on channels that disturb.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Schedule {
-    /// Whether the schedule applies at all.
+    /// `true` if the schedule applies.
     pub is_enabled: bool,
-    /// The hours of each day; every hour of every day, if nothing is said.
+    /// Hours of each day. If absent, every hour of every day is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weekly_schedule: Option<BTreeMap<Weekday, DaySchedule>>,
 }
 
 shape! { Schedule { "isEnabled": is_enabled, "weeklySchedule": weekly_schedule } }
 
-/// The hours of one day.
+/// Hours of one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DaySchedule {
-    /// Whether the day is open at all.
+    /// `true` if the day has open hours.
     pub is_enabled: bool,
-    /// The open hours; the whole day, if nothing is said.
+    /// Open hours. If absent, the whole day is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hours: Option<Vec<Hours>>,
 }
 
 shape! { DaySchedule { "isEnabled": is_enabled, "hours": hours } }
 
-/// A span of open hours. It goes past midnight where the end comes before the start.
+/// Span of open hours. It ends on the next day if the end comes before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Hours {
-    /// When the span begins.
+    /// Start of the span, included.
     pub start: ClockTime,
-    /// When it is over.
+    /// End of the span, excluded.
     pub end: ClockTime,
 }
 
 shape! { Hours { "start": start, "end": end } }
 
-/// A time of day to the minute, written as on a 12-hour clock: `09:30 AM`.
+/// Time of day to the minute, on a 12-hour clock: `09:30 AM`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClockTime(NaiveTime);
 
 impl Schedule {
-    /// Refuses a schedule that applies and names no day, or has a span without length.
+    /// Refuses a schedule that applies but names no day, and an empty span.
     pub fn check(&self) -> Result<(), Invalid> {
         let (true, Some(days)) = (self.is_enabled, &self.weekly_schedule) else { return Ok(()) };
         if days.is_empty() {
@@ -80,10 +80,10 @@ impl Schedule {
 }
 
 impl ClockTime {
-    /// Reads a time such as `09:30 AM`.
+    /// Parses a time such as `09:30 AM`.
     pub fn new(text: impl AsRef<str>) -> Result<Self, Invalid> {
         let text = text.as_ref();
-        // The space before AM or PM may be left out.
+        // The space before AM or PM is optional.
         let parse = |format| NaiveTime::parse_from_str(text.trim(), format).ok();
         let time = parse("%I:%M %p").or_else(|| parse("%I:%M%p"));
         time.map(Self)

@@ -1,4 +1,4 @@
-//! Values that must not be seen by accident.
+//! Secrets: texts that are never printed.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -7,27 +7,26 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A text that stays out of logs: it prints as `***`, and its memory is overwritten when it is
-/// dropped.
+/// Secret text: it prints as `***`, and its memory is overwritten on drop.
 ///
-/// It is serialized as it is, for that is how it is stored and sent. A record that holds one has
-/// a `redacted` function for every other purpose.
+/// It serializes in plain text, for the store and for providers. Records with secrets have a
+/// `redacted` function for every other purpose.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes `text` as a secret.
+    /// Returns `text` as a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The secret itself.
+    /// Returns the secret text.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What stands for a secret where it is not to be seen.
+    /// Returns the masked form of a secret.
     pub fn redacted() -> Self {
         Self("***".into())
     }

@@ -1,18 +1,19 @@
 //! Chained setters of requests.
 
-/// Declares the setters of a request, with the name of their field or with one of their own:
+/// Declares the setters of a request, under the name of their field or another one:
 ///
-/// * `name: into(T)` takes what converts into a `T`,
+/// * `name: into(T)` takes a value that converts into a `T`,
 /// * `name: exact(T)` takes a `T`,
-/// * `name: checked(T, "wireName")` takes what is checked as a `T`, and names the field in refusals,
-/// * `name: within(T)` does the same, and leaves the field that the refusal names,
-/// * `name: flag(value)` takes nothing,
-/// * `name: each(T)` takes a list of what converts into a `T`, in place of the list before,
-/// * `name: each_checked(T, "wireName")` takes a list of what is checked as a `T`,
-/// * `name: push(T)` adds what converts into a `T` to a list,
-/// * `name: clear()` empties a field of a partial update.
+/// * `name: checked(T, "wireName")` takes a value and checks it as a `T`; refusals name the field,
+/// * `name: within(T)` does the same, but keeps the field name of the refusal,
+/// * `name: flag(value)` takes no argument,
+/// * `name: each(T)` takes a list of values that convert into a `T`, and replaces the list,
+/// * `name: each_checked(T, "wireName")` takes a list of values and checks each as a `T`,
+/// * `name: push(T)` adds a value that converts into a `T` to a list,
+/// * `name: clear()` clears a field of a partial update.
 ///
-/// A field is a `T`, an `Option<T>` or a `Patch<T>`; `name @ way.to.field` names another one.
+/// A field is a `T`, an `Option<T>` or a `Patch<T>`. `name @ path.to.field` sets a field of another
+/// name.
 macro_rules! setters {
     ($type:ident: $(
         $(#[$doc:meta])*
@@ -116,19 +117,19 @@ macro_rules! setter {
 }
 pub(crate) use {setter, setters};
 
-/// Declares the setters of the page that a query asks for.
+/// Declares the setters of the page of a query.
 macro_rules! page_setters {
     ($type:ident) => {
         $crate::setters::setters! { $type:
-            /// Sets which page is asked for.
+            /// Sets the page.
             page: exact($crate::page::PageQuery);
-            /// Sets how many items the page has at most: 1 to 100.
+            /// Sets the maximum number of items on the page: 1 to 100.
             limit @ page.limit: exact(u32);
             /// Starts the page behind `after`.
             after @ page.after: into($crate::page::Cursor);
             /// Ends the page in front of `before`.
             before @ page.before: into($crate::page::Cursor);
-            /// Sets the field that the list is sorted by.
+            /// Sets the field to sort by.
             order_by @ page.order_by: exact($crate::page::OrderBy);
             /// Sets the direction of the list.
             order_direction @ page.order_direction: exact($crate::page::Direction);
@@ -137,12 +138,12 @@ macro_rules! page_setters {
 }
 pub(crate) use page_setters;
 
-/// Declares the setter of the contexts that a request is for.
+/// Declares the setter of the contexts of a request.
 macro_rules! context_setter {
     ($type:ident) => {
         impl $type {
             /// Adds a context: its type, and its id or a
-            /// [`RichContext`](crate::context::RichContext). There are 5 at most.
+            /// [`RichContext`](crate::context::RichContext). At most 5.
             pub fn context(
                 mut self,
                 kind: impl Into<String>,

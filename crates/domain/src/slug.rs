@@ -1,8 +1,8 @@
-//! Names in URLs: what people call a thing, and its id.
+//! Names in URLs: a display name and an id.
 
 use uuid::Uuid;
 
-/// A name as a part of a URL: letters and digits in lower case, joined by single `-`.
+/// Returns the name as a part of a URL: lower-case letters and digits, joined by single `-`.
 pub(crate) fn slugify(name: &str) -> String {
     let lower = name.to_lowercase();
     let runs = lower.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
@@ -11,7 +11,7 @@ pub(crate) fn slugify(name: &str) -> String {
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// An id as 22 letters and digits.
+/// Returns the id as 22 letters and digits.
 pub(crate) fn base62(id: Uuid) -> String {
     let digit = |rest: &mut u128| {
         let digit = BASE62.get((*rest % 62) as usize)?;
@@ -22,7 +22,7 @@ pub(crate) fn base62(id: Uuid) -> String {
     digits.collect::<Vec<_>>().into_iter().rev().collect()
 }
 
-/// Reads what [`base62`] wrote.
+/// Parses the result of [`base62`].
 pub(crate) fn from_base62(text: &str) -> Option<Uuid> {
     let value = |digit| BASE62.iter().position(|other| *other == digit);
     let append = |id: u128, digit| {

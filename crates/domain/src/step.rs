@@ -1,4 +1,4 @@
-//! The steps of a workflow: what is sent on which channel, and what happens in between.
+//! Steps of workflows: messages on channels, and actions in between.
 
 mod compose;
 mod metadata;
@@ -21,7 +21,7 @@ pub use metadata::{
     TimedConfig, TimedWindow, Window,
 };
 
-/// A step of a saved workflow.
+/// Step of a saved workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkflowStep {
@@ -31,42 +31,41 @@ pub struct WorkflowStep {
     /// Id of its content, made by the engine.
     #[serde(rename = "_templateId")]
     pub template_id: TemplateId,
-    /// Step before it.
+    /// Id of the step before it.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<StepId>,
-    /// Everything that the host application set.
+    /// Part that the host application sets.
     #[serde(flatten)]
     pub definition: StepDefinition,
 }
 
-/// The part of a step that the host application sets.
+/// Part of a step that the host application sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StepDefinition {
-    /// Id in the editor that it was written in.
+    /// Id in the editor of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether it is run.
+    /// `true` if the step runs.
     #[serde(default = "yes")]
     pub active: bool,
-    /// Whether the steps after it are given up when it fails.
+    /// `true` if a failure of the step cancels those after it.
     #[serde(default)]
     pub should_stop_on_fail: bool,
-    /// Conditions: it is run if one of them holds, or if there are none.
+    /// Conditions. The step runs if one of them holds, or if there are none.
     #[serde(default)]
     pub filters: Vec<Filter>,
-    /// What it does.
+    /// Action.
     #[serde(flatten)]
     pub kind: StepKind,
-    /// Other contents. The first active one with filters, of which one holds, replaces the step's
-    /// own.
+    /// Alternative contents. The first active one of which a filter holds replaces the step's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
-    /// Where replies go.
+    /// Address for replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_callback: Option<ReplyCallback>,
 }
@@ -77,7 +76,7 @@ shape! { StepDefinition {
     kind
 } }
 
-/// A step that a workflow is created or updated with.
+/// Step in a new or updated workflow.
 ///
 /// ```
 /// use tidings_domain::filter::Filter;
@@ -97,94 +96,94 @@ shape! { StepDefinition {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// Id of the step that an update keeps; none for a new step.
+    /// Id of the step that an update keeps. `None` for a new step.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<StepId>,
-    /// Everything that the host application sets.
+    /// Part that the host application sets.
     #[serde(flatten)]
     pub definition: StepDefinition,
 }
 
 shape! { Step { "_id": id; definition } }
 
-/// Another content of a step.
+/// Alternative content of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Variant {
     /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether it is used.
+    /// `true` if the content can be used.
     #[serde(default = "yes")]
     pub active: bool,
-    /// Conditions: it is used if one of them holds, and never if there are none.
+    /// Conditions. The content is used if one of them holds, and never if there are none.
     #[serde(default)]
     pub filters: Vec<Filter>,
-    /// What it does. It is of the same type as its step.
+    /// Action, of the same type as the step.
     #[serde(flatten)]
     pub kind: StepKind,
 }
 
 shape! { Variant { "name": name, "active": active, "filters": filters; kind } }
 
-/// Where replies to a message go.
+/// Address for replies to a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ReplyCallback {
-    /// Whether replies are passed on.
+    /// `true` if replies are passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// The address they are passed on to.
+    /// URL for the replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
 shape! { ReplyCallback { "active": active, "url": url } }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StepKind {
     /// Puts a message into the inbox.
     InApp {
-        /// What it says.
+        /// Content.
         template: InAppTemplate,
     },
     /// Sends an e-mail.
     Email {
-        /// What it says.
+        /// Content.
         template: EmailTemplate,
     },
     /// Sends a text message.
     Sms {
-        /// What it says.
+        /// Content.
         template: TextTemplate,
     },
     /// Sends a chat message.
     Chat {
-        /// What it says.
+        /// Content.
         template: TextTemplate,
     },
     /// Sends a push message.
     Push {
-        /// What it says.
+        /// Content.
         template: PushTemplate,
     },
-    /// Collects events for a while.
+    /// Collects events.
     Digest {
-        /// For how long, and which ones.
+        /// Window and grouping.
         metadata: DigestMetadata,
     },
     /// Waits.
     Delay {
-        /// For how long.
+        /// Length.
         metadata: DelayMetadata,
     },
-    /// Goes on only so often.
+    /// Lets a limited number of events pass.
     Throttle {
-        /// How often.
+        /// Limit.
         metadata: ThrottleMetadata,
     },
     /// Calls a function of the host application.
@@ -207,29 +206,29 @@ shape! { StepKind by "type" {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InAppTemplate {
-    /// The line above the text.
+    /// Line above the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Template>,
-    /// The text.
+    /// Text.
     pub body: Template,
-    /// Where a click on it leads.
+    /// URL that a click opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Template>,
-    /// The buttons below it.
+    /// Buttons below the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buttons: Vec<ButtonTemplate>,
 }
 
 shape! { InAppTemplate { "subject": subject, "body": body, "url": url, "buttons": buttons } }
 
-/// A button below a message.
+/// Button below a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ButtonTemplate {
-    /// Look.
+    /// Style.
     #[serde(rename = "type")]
     pub kind: ButtonType,
-    /// Text.
+    /// Label.
     pub content: Template,
 }
 
@@ -239,15 +238,15 @@ shape! { ButtonTemplate { "type": kind, "content": content } }
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmailTemplate {
-    /// The subject line.
+    /// Subject.
     pub subject: Template,
-    /// The text: HTML, or blocks.
+    /// Body: HTML, or blocks.
     pub body: EmailBody,
 }
 
 shape! { EmailTemplate { "subject": subject, "body": body } }
 
-/// The text of an e-mail.
+/// Body of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EmailBody {
@@ -274,7 +273,7 @@ impl Shaped for EmailBody {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TextTemplate {
-    /// The text.
+    /// Text.
     pub body: Template,
 }
 
@@ -284,37 +283,36 @@ shape! { TextTemplate { "body": body } }
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PushTemplate {
-    /// The line above the text.
+    /// Title.
     pub title: Template,
-    /// The text.
+    /// Text.
     pub body: Template,
 }
 
 shape! { PushTemplate { "title": title, "body": body } }
 
-/// What a step says, with the placeholders filled in.
+/// Content of a step, rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The subject line of an e-mail, or the line above a message.
+    /// Subject of an e-mail, or line above a message.
     pub subject: Option<String>,
-    /// The line above a push message.
+    /// Title of a push message.
     pub title: Option<String>,
-    /// The text.
+    /// Text.
     pub content: MessageContent,
-    /// What a message in the inbox calls for.
+    /// Call to action of a message in the inbox.
     pub cta: Cta,
-    /// The variant of the step that says it, by its name or else its place; none if it is the step
-    /// itself.
+    /// Name of the variant, or its index if it has no name. `None` for the step's own content.
     pub variant: Option<String>,
 }
 
 impl StepDefinition {
-    /// The most variants of a step.
+    /// Maximum number of variants of a step.
     pub const MAX_VARIANTS: usize = 20;
-    /// The longest name of a step or a variant, in characters.
+    /// Longest display name of a step or a variant, in characters.
     pub const MAX_NAME: usize = 128;
 
-    /// Refuses what cannot be run.
+    /// Refuses a step with too many variants, overlong names, or invalid conditions or templates.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.kind.channel().is_none() {
             return Err(Invalid::new("type", Reason::Unsupported));
@@ -345,7 +343,7 @@ fn check_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
 }
 
 impl StepKind {
-    /// What the job of such a step is.
+    /// Returns the type of the step's jobs.
     pub const fn job_type(&self) -> JobType {
         match self {
             StepKind::InApp { .. } => JobType::InApp,
@@ -360,12 +358,12 @@ impl StepKind {
         }
     }
 
-    /// The channel that such a step sends on, if it sends.
+    /// Returns the channel of the step. Returns `None` if it sends nothing.
     pub const fn channel(&self) -> Option<Channel> {
         self.job_type().channel()
     }
 
-    /// What such a step says, if it says something, with the placeholders filled in.
+    /// Renders the content of the step. Returns `None` if the step has no content.
     pub fn render(&self, variables: &Variables) -> Option<Result<Rendered, RenderError>> {
         match self {
             StepKind::InApp { template } => Some(template.render(variables)),

@@ -18,7 +18,7 @@ use crate::secret::Secret;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::ChannelProviderId;
 
-/// A recipient of notifications.
+/// Recipient of notifications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -34,7 +34,7 @@ pub struct Subscriber {
     /// Names of topics. Deprecated, and never filled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
-    /// Whether it is connected at the moment.
+    /// `true` if the subscriber is connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_online: Option<bool>,
     /// Time of the last connection.
@@ -49,7 +49,7 @@ pub struct Subscriber {
     /// Environment of the subscriber.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// Always false: a subscriber that is deleted is gone.
+    /// Always `false`: deletion removes the record.
     pub deleted: bool,
     /// Time of creation.
     pub created_at: Timestamp,
@@ -71,16 +71,16 @@ pub struct Profile {
     /// E-mail address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<Email>,
-    /// Number that text messages go to.
+    /// Telephone number for text messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
     /// URL or name of a picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
-    /// Language to write in.
+    /// Language of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
-    /// Time zone to write times in.
+    /// Time zone for times in messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<TimeZone>,
     /// Destinations of chat and push messages.
@@ -96,7 +96,7 @@ shape! { Profile {
     "avatar": avatar, "locale": locale, "timezone": timezone, "channels": channels, "data": data,
 } }
 
-/// A new subscriber.
+/// New subscriber.
 ///
 /// ```
 /// use tidings_domain::subscriber::SubscriberCreate;
@@ -120,7 +120,7 @@ pub struct SubscriberCreate {
 
 shape! { SubscriberCreate { "subscriberId": subscriber_id; profile } }
 
-/// A partial update of a subscriber.
+/// Partial update of a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "named after the fields of `Profile`")]
@@ -149,7 +149,7 @@ shape! { SubscriberUpdate {
     "avatar": avatar, "locale": locale, "timezone": timezone, "data": data,
 } }
 
-/// Which subscribers are listed. Every condition that is given must hold.
+/// Query of subscribers. A subscriber must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -157,13 +157,13 @@ pub struct SubscriberQuery {
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those with exactly this address.
+    /// E-mail address, compared exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// Those with exactly this number.
+    /// Telephone number, compared exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
-    /// Those with this part in the given name and the family name, in any case.
+    /// Part of the given name and the family name, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -199,28 +199,28 @@ shape! { ChannelSettings {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ChannelCredentials {
-    /// The address that a chat provider listens at.
+    /// URL of a chat provider's webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<Secret>,
-    /// The Mattermost channel.
+    /// Mattermost channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// The devices that a push provider knows.
+    /// Device tokens of a push provider: at most 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_tokens: Vec<String>,
-    /// The id of a Grafana on-call alert.
+    /// Id of a Grafana on-call alert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alert_uid: Option<String>,
-    /// The title of a Grafana on-call alert.
+    /// Title of a Grafana on-call alert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The picture of a Grafana on-call alert.
+    /// URL of a Grafana on-call alert's picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_url: Option<String>,
-    /// The state of a Grafana on-call alert.
+    /// State of a Grafana on-call alert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The link of a Grafana on-call alert.
+    /// Link of a Grafana on-call alert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_url: Option<String>,
 }
@@ -257,7 +257,8 @@ impl Subscriber {
         }
     }
 
-    /// Returns the subscriber with `profile` instead of its own. An equal one changes nothing.
+    /// Returns the subscriber with `profile` in place of its own. An equal one changes nothing, not
+    /// even the time.
     #[must_use]
     pub fn with_profile(&self, profile: Profile, now: Timestamp) -> Self {
         if self.profile == profile {
@@ -267,7 +268,7 @@ impl Subscriber {
         Self { profile, version, ..self.clone() }.changed(now)
     }
 
-    /// Returns the subscriber with the secrets of its channels made unreadable.
+    /// Returns the subscriber with the secrets of its channels masked.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for settings in &mut self.profile.channels {
@@ -279,10 +280,10 @@ impl Subscriber {
 }
 
 impl Profile {
-    /// The most devices and chat destinations of one integration.
+    /// Maximum number of device tokens and chat destinations of one integration.
     pub const MAX_DEVICE_TOKENS: usize = 100;
 
-    /// Refuses more device tokens than a provider is called for, and names with control characters.
+    /// Refuses too many device tokens, and names with control characters.
     pub fn check(&self) -> Result<(), Invalid> {
         self.texts().check()?;
         for (index, settings) in self.channels.iter().enumerate() {
@@ -308,7 +309,7 @@ impl Profile {
         profile
     }
 
-    /// Returns `newer`, with the fields that it leaves out taken from `self`.
+    /// Returns `newer`, with its absent fields taken from `self`.
     #[must_use]
     pub fn superseded_by(self, newer: Profile) -> Self {
         Self {
@@ -325,7 +326,7 @@ impl Profile {
     }
 }
 
-/// Texts of a subscriber that have no rule of their own, by the names of their fields.
+/// Texts of a subscriber without a type of their own, by field name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubscriberTexts<'t> {
     pub(crate) names: [(&'static str, Option<&'t str>); 3],
@@ -374,12 +375,12 @@ impl SubscriberQuery {
     /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Whether the query leaves any out.
+    /// Returns `true` if the query excludes subscribers.
     pub fn is_filtered(&self) -> bool {
         self.email.is_some() || self.phone.is_some() || self.name.is_some()
     }
 
-    /// Whether `subscriber` belongs to the list.
+    /// Returns `true` if `subscriber` meets the conditions.
     pub fn matches(&self, subscriber: &Subscriber) -> bool {
         let profile = &subscriber.profile;
         let email = profile.email.as_ref().map(Email::as_str);

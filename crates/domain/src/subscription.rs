@@ -1,4 +1,4 @@
-//! Subscriptions: who is reached through a topic, for which contexts, and by which workflows.
+//! Subscriptions: subscribers in topics, with contexts and with settings for workflows.
 
 mod compose;
 mod request;
@@ -30,62 +30,62 @@ pub use request::{
     WorkflowChoice, WorkflowFilter, WorkflowVerdict, WorkflowWord,
 };
 
-/// A subscriber in a topic. The same subscriber may be in it several times, for other contexts or
-/// with other rules.
+/// Subscriber in a topic. The same subscriber may have several subscriptions, with other contexts
+/// or settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Subscription {
-    /// What the engine calls it.
+    /// Id given by the engine.
     pub id: SubscriptionId,
-    /// The organization it belongs to.
+    /// Organization of the subscription.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the subscription.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The topic.
+    /// Id of the topic.
     #[serde(rename = "_topicId")]
     pub topic_id: TopicId,
-    /// What the host application calls the topic.
+    /// Key of the topic, given by the host application.
     pub topic_key: TopicKey,
-    /// The subscriber.
+    /// Id of the subscriber, given by the engine.
     #[serde(rename = "_subscriberId")]
     pub internal_subscriber_id: InternalSubscriberId,
-    /// What the host application calls the subscriber.
+    /// Id of the subscriber in the host application.
     pub subscriber_id: SubscriberId,
-    /// The name that its topic knows it by.
+    /// Identifier, unique in the topic.
     pub identifier: SubscriptionIdentifier,
-    /// What people call it.
+    /// Display name: at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it says about single workflows. About others it says yes.
+    /// Settings for single workflows. Other workflows are admitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preferences: Vec<SubscriptionPreference>,
-    /// The contexts that it is for: exactly these, and no others.
+    /// Contexts of the subscription: exactly these.
     pub context_keys: ContextSet,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// What a subscription says about a workflow.
+/// Setting of a subscription for a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionPreference {
-    /// The subscription.
+    /// Identifier of the subscription.
     pub subscription_id: SubscriptionIdentifier,
-    /// The workflow.
+    /// Id of the workflow.
     #[serde(rename = "_workflowId")]
     pub workflow_id: WorkflowId,
-    /// The workflow; filled in when it is read, as long as the workflow exists.
+    /// Workflow, filled in by reads while it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowInfo>,
-    /// Whether its notifications are let through. A condition has the last word.
+    /// `true` if the subscription admits the workflow. A condition overrides it.
     pub enabled: bool,
-    /// The rule that lets them through.
+    /// Condition that admits the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
 }
@@ -93,16 +93,16 @@ pub struct SubscriptionPreference {
 dated! { Subscription }
 
 impl Subscription {
-    /// The most subscriptions of one subscriber in one topic.
+    /// Maximum number of subscriptions of one subscriber in one topic.
     pub const MAX_OF_SUBSCRIBER: usize = 10;
-    /// The most workflows that a subscription says something about.
+    /// Maximum number of workflows with a setting in a subscription.
     pub const MAX_PREFERENCES: usize = 100;
-    /// The longest name, in characters.
+    /// Longest display name, in characters.
     pub const MAX_NAME: usize = 255;
-    /// The longest identifier that a caller may choose, in characters.
+    /// Longest identifier that a caller may choose, in characters.
     pub const MAX_IDENTIFIER: usize = 512;
 
-    /// A subscription that nobody has seen before, with nothing to say.
+    /// Returns a new subscription without settings.
     pub fn new(
         id: SubscriptionId,
         identifier: SubscriptionIdentifier,
@@ -128,7 +128,7 @@ impl Subscription {
         }
     }
 
-    /// The name of a subscription that is created without one.
+    /// Returns the identifier of a subscription created without one.
     pub fn made_identifier(
         topic: &TopicKey,
         subscriber: &SubscriberId,
@@ -142,8 +142,8 @@ impl Subscription {
         SubscriptionIdentifier::new(name)
     }
 
-    /// The subscription after `name`, and with `verdicts`, one about each workflow, in place of
-    /// what it said. What says the same changes nothing.
+    /// Returns the subscription with `name`, and with `verdicts` in place of its settings. An
+    /// update without a difference changes nothing, not even the time.
     #[must_use]
     pub fn updated(
         &self,
@@ -165,17 +165,18 @@ impl Subscription {
         SubscriptionPreference { subscription_id, workflow_id, workflow: None, enabled, condition }
     }
 
-    /// Whether it is the one of `subscriber` for `contexts`.
+    /// Returns `true` if the subscription belongs to `subscriber` and has exactly these `contexts`.
     pub fn is_of(&self, subscriber: &Subscriber, contexts: &ContextSet) -> bool {
         self.internal_subscriber_id == subscriber.id && self.context_keys == *contexts
     }
 
-    /// Whether `other` is a subscription of the same subscriber.
+    /// Returns `true` if `other` belongs to the same subscriber.
     pub fn is_of_same_subscriber(&self, other: &Self) -> bool {
         self.internal_subscriber_id == other.internal_subscriber_id
     }
 
-    /// Whether it lets an event through. `data` is what its conditions are asked about.
+    /// Returns `true` if the subscription admits the event. Its conditions are evaluated over
+    /// `data`.
     pub fn admits(&self, event: &Event<'_>, data: &impl Deref<Target = Value>) -> bool {
         let about =
             |preference: &&SubscriptionPreference| preference.workflow_id == event.workflow.id;
@@ -185,7 +186,7 @@ impl Subscription {
 }
 
 impl SubscriptionPreference {
-    // Data is made up only if it is asked for.
+    // `data` is lazy: only conditions dereference it.
     fn admits(&self, data: &impl Deref<Target = Value>) -> bool {
         self.condition.as_ref().map_or(self.enabled, |rule| rule.holds(data))
     }

@@ -1,12 +1,12 @@
-//! Suggestions: the known word that a misspelled one was meant to be.
+//! Suggestions: the known word closest to a misspelled one.
 
-/// The longest word that a suggestion is looked for, in characters.
+/// Longest word to suggest a correction for, in characters.
 const MAX_LEN: usize = 64;
 
-/// The word of `known` that is nearest to `word`, for a "did you mean".
+/// Returns the word of `known` closest to `word`, for a "did you mean".
 ///
-/// Letter case does not count. At most a third of the characters may be wrong, missing, added or
-/// swapped with their neighbour, and always one. Returns `None` if no known word is that near.
+/// Case is ignored. One error is always allowed, and at most a third of the characters. An error is
+/// a wrong, missing, extra or swapped character. Returns `None` if no known word is that close.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = folded(word)?;
     let near = known.into_iter().filter_map(|one| {
@@ -18,14 +18,14 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     near.min_by_key(|(distance, _)| *distance).map(|(_, one)| one)
 }
 
-// The characters in lower case. Returns `None` if there are too many.
+// Returns the characters in lower case. Returns `None` if there are too many.
 fn folded(word: &str) -> Option<Vec<char>> {
     let characters: Vec<_> = word.chars().take(MAX_LEN + 1).flat_map(char::to_lowercase).collect();
     (characters.len() <= MAX_LEN).then_some(characters)
 }
 
-// The optimal string alignment distance: insertions, deletions, replacements and swaps of
-// neighbours that lead from `a` to `b`. The table is kept two lines back.
+// Returns the optimal string alignment distance: the number of insertions, deletions, replacements
+// and swaps of neighbours. The table keeps two lines only.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();

@@ -1,11 +1,10 @@
 //! Templates: texts with placeholders, such as `Hello {{ subscriber.firstName }}`.
 //!
 //! The language is Jinja's. A template knows `subscriber`, `payload`, `context` (by type: `id` and
-//! `data`) and `workflow`. What is not known renders as nothing.
+//! `data`) and `workflow`. An undefined value renders as an empty text.
 //!
-//! A template is written by whoever writes workflows, and is trusted as code is: its instructions
-//! are counted and bounded, the texts that it builds up on the way are not. What it is filled with
-//! need not be trusted.
+//! Templates are as trusted as the code of workflows. Their instructions, and the sizes of their
+//! values, are bounded. Variables need no trust.
 
 mod budget;
 mod cursor;
@@ -32,49 +31,49 @@ use engine::{ENGINE, MAX_OUTPUT, Output, PLAIN};
 use problem::Problem;
 use scan::Scan;
 
-/// A text with placeholders.
+/// Text with placeholders.
 ///
-/// One that is read from JSON is taken as it is, so that reading a workflow costs nothing more; a
-/// workflow that is saved [checks](Template::check) every template in it.
+/// Deserialization does not check a template, so that workflows are read quickly. Saving a workflow
+/// [checks](Template::check) every template in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Template(String);
 
-/// What the placeholders stand for.
+/// Values of the placeholders.
 #[derive(Clone, Debug)]
 pub struct Variables(Value);
 
-/// How text is put in place of placeholders.
+/// Format of the rendered text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As it is.
+    /// Values are inserted unchanged.
     Plain,
-    /// With what means something in HTML escaped.
+    /// Values are inserted with HTML escaped.
     Html,
 }
 
-/// A template could not be rendered: it ran too long, or did something impossible.
+/// Error of a rendering: the template ran too long, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct RenderError(String);
 
 impl Template {
-    /// The longest template, in bytes.
+    /// Longest template, in bytes.
     pub const MAX_LEN: usize = 256 * 1024;
 
-    /// Takes `raw` as a template, if it compiles.
+    /// Returns `raw` as a template. Refuses a text that does not compile.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let template = Self(raw.into());
         template.check()?;
         Ok(template)
     }
 
-    /// Refuses a template that is too long or does not compile, or that names what there is not.
+    /// Refuses a template that is too long, does not compile, or uses unknown names.
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_for(None)
     }
 
-    /// The same, for a workflow whose payload has the JSON schema `payload`.
+    /// Checks the template for a workflow whose payload has the JSON schema `payload`.
     pub(crate) fn check_for(&self, payload: Option<&Object>) -> Result<(), Invalid> {
         let scan = self.scan()?;
         let unknown = scan.uses.iter().find_map(|used| used.check(payload).err());
@@ -101,12 +100,12 @@ impl Template {
         Invalid::new("template", Reason::Template { problem })
     }
 
-    /// The template as it was written.
+    /// Returns the text of the template.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The names of the placeholders, as in `payload.order.id`.
+    /// Returns the names of the placeholders, as in `payload.order.id`.
     pub fn variables(&self) -> HashSet<String> {
         let Ok(scan) = self.scan() else { return HashSet::new() };
         let edited = scan.edits.applied(&self.0);
@@ -116,7 +115,7 @@ impl Template {
         names
     }
 
-    /// The text, with `variables` in the place of the placeholders: at most 1 MiB.
+    /// Renders the template with `variables`: at most 1 MiB.
     pub fn render(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {
         let name = match format {
             Format::Plain => engine::PLAIN,
@@ -137,7 +136,7 @@ impl Template {
 }
 
 impl Variables {
-    /// Takes whatever can be serialized as variables.
+    /// Returns `variables` as serialized.
     pub fn new(variables: impl Serialize) -> Self {
         Self(Value::from(Serde(variables)))
     }

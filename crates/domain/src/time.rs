@@ -1,4 +1,4 @@
-//! Time as the domain sees it: an instant that somebody else read from a clock.
+//! Time: instants that the caller reads from a clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Invalid, Reason};
 
-/// An instant in milliseconds since the Unix epoch, within the years 0 to 9999.
+/// Instant in milliseconds since the Unix epoch, within the years 0 to 9999.
 ///
-/// On the wire it is written as in `2026-11-20T12:00:00.000Z`. It is read from ISO 8601: a date, or
-/// a date and a time with an offset, with or without seconds and signs in between. A time without
-/// an offset is refused, because it could be anywhere; a date alone starts in UTC.
+/// Its wire form is `2026-11-20T12:00:00.000Z`. It is read from ISO 8601: a date, or a date and a
+/// time with an offset. Seconds and separators are optional. A time without an offset is refused as
+/// ambiguous. A date alone means midnight in UTC.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -21,12 +21,12 @@ use crate::error::{Invalid, Reason};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The first instant of the year 0.
+    /// First instant of the year 0.
     pub const MIN: Timestamp = Timestamp(-62_167_219_200_000);
-    /// The last instant of the year 9999.
+    /// Last instant of the year 9999.
     pub const MAX: Timestamp = Timestamp(253_402_300_799_999);
 
-    /// The given number of milliseconds since the Unix epoch, or the nearest instant there is.
+    /// Returns the instant of `millis` milliseconds since the Unix epoch, or the nearest valid one.
     pub const fn from_millis(millis: i64) -> Self {
         if millis < Self::MIN.0 {
             Self::MIN
@@ -37,31 +37,31 @@ impl Timestamp {
         }
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// The instant `span` later, or the last one there is.
+    /// Returns the instant `span` later, at most [`Timestamp::MAX`].
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_add(millis))
     }
 
-    /// How long `self` comes after `earlier`; nothing if it comes before.
+    /// Returns the span from `earlier` to `self`. It is zero if `self` comes first.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or_default())
     }
 }
 
-/// A record that says when it was created, and when it was last changed.
+/// Record with times of creation and of the last change.
 pub(crate) trait Dated: PartialEq + Sized {
-    /// When it was created, and when it was last changed.
+    /// Returns the times of creation and of the last change.
     fn dates(&mut self) -> (Timestamp, &mut Timestamp);
 
-    /// Returns the record after a change at `now`. A clock that has gone back does not date the change
-    /// before the creation.
+    /// Returns the record after a change at `now`. If the clock has gone back, the change keeps the
+    /// time of creation.
     fn changed(mut self, now: Timestamp) -> Self {
         let (created_at, updated_at) = self.dates();
         *updated_at = now.max(created_at);
@@ -123,7 +123,7 @@ impl FromStr for Timestamp {
     }
 }
 
-// What of ISO 8601 is not in RFC 3339, in the terms of `chrono`. The offset may be `Z`, `+01:00`,
+// Forms of ISO 8601 outside of RFC 3339, in the terms of `chrono`. The offset may be `Z`, `+01:00`,
 // `+0100` or `+01`.
 const TIMES: &[&str] =
     &["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z", "%Y%m%dT%H%M%S%.f%#z", "%Y%m%dT%H%M%#z"];

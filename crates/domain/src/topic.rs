@@ -1,4 +1,4 @@
-//! Topics: names under which many subscribers are reached at once.
+//! Topics: names for groups of subscribers.
 
 mod compose;
 
@@ -13,84 +13,84 @@ use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::time::{Dated, Timestamp, dated};
 
-/// A name under which many subscribers are reached at once.
+/// Name for a group of subscribers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Topic {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: TopicId,
-    /// The organization it belongs to.
+    /// Organization of the topic.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the topic.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// What the host application calls it. It stays as it is.
+    /// Key, chosen by the host application. It never changes.
     pub key: TopicKey,
-    /// What people call it.
+    /// Display name: 1 to 100 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A new topic.
+/// New topic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TopicCreate {
-    /// What the host application calls it.
+    /// Key, chosen by the host application.
     pub key: TopicKey,
-    /// What people call it.
+    /// Display name: 1 to 100 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 shape! { TopicCreate { "key": key, "name": name } }
 
-/// A partial update of a topic.
+/// Partial update of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TopicUpdate {
-    /// What people call it.
+    /// Display name: 1 to 100 characters.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
 }
 
 shape! { TopicUpdate { "name": name } }
 
-/// Which topics are listed. Every condition that is given must hold.
+/// Query of topics. A topic must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TopicQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those with this in their key, in any case. An empty text says nothing.
+    /// Part of the key, in any case. An empty text counts as absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Those with this in their name, in any case. An empty text says nothing.
+    /// Part of the display name, in any case. An empty text counts as absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 shape! { TopicQuery { "key": key, "name": name; page by TopicQuery::ORDERS } }
 
-/// What a topic is found by: its key and its name, [folded](fold).
+/// Search text of a topic: key and display name, [folded](fold).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedTopic<'t> {
-    /// The key.
+    /// Key.
     pub key: &'t [u8],
-    /// The name; empty, if there is none.
+    /// Display name. Empty if the topic has none.
     pub name: &'t [u8],
 }
 
-/// What topics are searched for.
+/// Search for topics.
 #[derive(Clone, Debug)]
 pub struct TopicSearch {
     key: Finder<'static>,
@@ -100,10 +100,10 @@ pub struct TopicSearch {
 dated! { Topic }
 
 impl Topic {
-    /// The longest name, in characters.
+    /// Longest display name, in characters.
     pub const MAX_NAME: usize = 100;
 
-    /// A topic that nobody has seen before.
+    /// Returns a new topic.
     pub fn new(id: TopicId, home: &Home, create: TopicCreate, now: Timestamp) -> Self {
         Self {
             id,
@@ -116,7 +116,8 @@ impl Topic {
         }
     }
 
-    /// The topic with a new name, or without one. One that says the same changes nothing.
+    /// Returns the topic after `update`. An update without a difference changes nothing, not even
+    /// the time.
     #[must_use]
     pub fn updated(&self, update: TopicUpdate, now: Timestamp) -> Self {
         let mut topic = self.clone();
@@ -126,12 +127,12 @@ impl Topic {
 }
 
 impl TopicCreate {
-    /// Refuses a name that is empty, too long or not readable.
+    /// Refuses a display name that is empty, longer than 100 characters, or has control characters.
     pub fn check(&self) -> Result<(), Invalid> {
         self.name.as_deref().map_or(Ok(()), check_name)
     }
 
-    /// What it changes where there is a topic of its key already.
+    /// Returns the update for a topic with this key that exists.
     #[must_use]
     pub fn to_update(&self) -> TopicUpdate {
         TopicUpdate { name: self.name.clone().map_or(Patch::Keep, Patch::Set) }
@@ -139,7 +140,7 @@ impl TopicCreate {
 }
 
 impl TopicUpdate {
-    /// Refuses a name that is empty, too long or not readable.
+    /// Refuses a display name that is empty, longer than 100 characters, or has control characters.
     pub fn check(&self) -> Result<(), Invalid> {
         match &self.name {
             Patch::Keep | Patch::Clear => Ok(()),
@@ -157,11 +158,11 @@ fn check_name(name: &str) -> Result<(), Invalid> {
 }
 
 impl TopicQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] =
         &[OrderBy::Id, OrderBy::Key, OrderBy::CreatedAt, OrderBy::UpdatedAt];
 
-    /// What the query searches for, if it leaves any topic out.
+    /// Returns the search of the query. Returns `None` if it excludes no topic.
     pub fn search(&self) -> Option<TopicSearch> {
         let folded = |text: &Option<String>| {
             Finder::new(&fold(text.as_deref().unwrap_or_default())).into_owned()
@@ -173,14 +174,14 @@ impl TopicQuery {
 }
 
 impl TopicSearch {
-    /// Whether a topic is among those that are searched for.
+    /// Returns `true` if the search finds the topic.
     pub fn finds(&self, topic: FoldedTopic<'_>) -> bool {
         self.key.find(topic.key).is_some() && self.name.find(topic.name).is_some()
     }
 }
 
-/// `text` without regard to case: a part of it folds to a part of what it folds to, whatever is
-/// around it. So it goes letter by letter, and by way of capitals, of which there are fewer.
+/// Returns `text` without case. The folded form of a part is a part of the folded form. So folding
+/// works by single letters, by way of capitals, of which there are fewer.
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Translations: the texts of a workflow or a layout in one language.
+//! Translations: texts of a workflow or a layout in one language.
 
 mod compose;
 
@@ -16,81 +16,79 @@ use crate::page::{OrderBy, PageQuery};
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::wire_enum;
 
-/// The texts of a workflow or a layout in one language.
+/// Texts of a workflow or a layout in one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Translation {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: TranslationId,
-    /// The organization it belongs to.
+    /// Organization of the translation.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The environment it belongs to.
+    /// Environment of the translation.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// What it is for.
+    /// Translated workflow or layout.
     #[serde(flatten)]
     pub resource: Resource,
-    /// The language.
+    /// Language.
     pub locale: Locale,
-    /// The texts by their names, which may be nested.
+    /// Texts by name. Names may be nested.
     pub content: Object,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When its content was last replaced.
+    /// Time of the last change of the content.
     pub updated_at: Timestamp,
 }
 
-/// What a translation is for: a workflow or a layout, by the name that its environment knows it
-/// by.
+/// Workflow or layout with translations, by its identifier.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
-    /// Its identifier.
+    /// Identifier.
     pub resource_id: String,
-    /// Which of the two it is.
+    /// Type.
     pub resource_type: ResourceType,
 }
 
 shape! { Resource { "resourceId": resource_id, "resourceType": resource_type } }
 
 wire_enum! {
-    /// What a translation can be for.
+    /// Type of a resource with translations.
     ResourceType, "resourceType":
     Workflow = "workflow",
     Layout = "layout",
 }
 
-/// All translations of a workflow or a layout. It is there from the moment that the resource is to
-/// be translated, or has a translation, until it is deleted.
+/// All translations of a workflow or a layout. The group exists from the first translation of the
+/// resource, or from switching translations on, until its deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TranslationGroup {
-    /// The environment it belongs to.
+    /// Environment of the group.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// What it is for.
+    /// Translated workflow or layout.
     #[serde(flatten)]
     pub resource: Resource,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
 }
 
-/// A translation as it is to be.
+/// New or changed translation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TranslationUpsert {
-    /// What it is for: a workflow by its identifier, its id or its slug, or a layout by its
-    /// identifier or its id.
+    /// Workflow by identifier, id or slug, or layout by identifier or id.
     #[serde(flatten)]
     pub resource: Resource,
-    /// The language.
+    /// Language.
     pub locale: Locale,
-    /// The texts by their names, in place of those that were there.
+    /// Texts by name, which replace the stored ones.
     pub content: Object,
 }
 
@@ -101,59 +99,59 @@ shape! { TranslationUpsert { "locale": locale, "content": content; resource } }
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TranslationImport {
-    /// The language.
+    /// Language.
     pub locale: Locale,
-    /// The texts.
+    /// Texts.
     pub master_json: MasterJson,
 }
 
 shape! { TranslationImport { "locale": locale, "masterJson": master_json } }
 
-/// The texts of many resources, by the names of the resources.
+/// Texts of many resources, by resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct MasterJson {
-    /// Those of workflows.
+    /// Texts of workflows.
     pub workflows: BTreeMap<String, Value>,
-    /// Those of layouts.
+    /// Texts of layouts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub layouts: BTreeMap<String, Value>,
 }
 
 shape! { MasterJson { "workflows": workflows, "layouts": layouts } }
 
-/// What came of an import.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ImportResult {
-    /// Whether at least one resource was imported.
+    /// `true` if at least one resource was imported.
     pub success: bool,
-    /// The same, for people.
+    /// Message about the result.
     pub message: String,
-    /// The resources that were imported, as the import names them.
+    /// Imported resources, as named in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub successful: Vec<String>,
-    /// The resources that were not imported, as the import names them.
+    /// Failed resources, as named in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }
 
-/// Which translations are listed. Every condition that is given must hold.
+/// Query of translations. A translation must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct TranslationQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those of workflows, or those of layouts.
+    /// Type of the resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<ResourceType>,
-    /// Those of this resource, by its identifier.
+    /// Identifier of the resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_id: Option<String>,
-    /// Those into this language.
+    /// Language.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
 }
@@ -180,10 +178,10 @@ impl Resource {
 dated! { Translation }
 
 impl Translation {
-    /// The most that its content may take as JSON text, in bytes.
+    /// Maximum size of the content as JSON text, in bytes.
     pub const MAX_CONTENT: usize = 1024 * 1024;
 
-    /// A translation that nobody has seen before.
+    /// Returns a new translation.
     pub fn new(id: TranslationId, home: &Home, upsert: TranslationUpsert, now: Timestamp) -> Self {
         Self {
             id,
@@ -197,13 +195,13 @@ impl Translation {
         }
     }
 
-    /// The translation with `content` in place of its own.
+    /// Returns the translation with `content` in place of its own.
     #[must_use]
     pub fn with_content(&self, content: Object, now: Timestamp) -> Self {
         Self { content, ..self.clone() }.changed(now)
     }
 
-    /// Refuses content that is too large, or that holds anything but texts by their names.
+    /// Refuses content of more than 1 MiB, and values that are neither texts nor objects of texts.
     pub fn check_content(content: &Object) -> Result<(), Invalid> {
         if content.size() > Self::MAX_CONTENT {
             let reason = Reason::TooLong { max: Self::MAX_CONTENT, unit: Unit::Bytes };
@@ -215,7 +213,7 @@ impl Translation {
     }
 }
 
-// An object is nested so deep at most that this comes to an end.
+// The depth of an object is bounded, and so is this recursion.
 fn check_text(name: &str, value: &Value) -> Result<(), Invalid> {
     match value {
         Value::String(_) => Ok(()),
@@ -236,10 +234,10 @@ impl TranslationGroup {
 }
 
 impl TranslationImport {
-    /// The most resources of one import.
+    /// Maximum number of resources in an import.
     pub const MAX: usize = 1_000;
 
-    /// Refuses an import of too many resources.
+    /// Refuses an import of more than 1,000 resources.
     pub fn check(&self) -> Result<(), Invalid> {
         let MasterJson { workflows, layouts } = &self.master_json;
         if workflows.len() + layouts.len() > Self::MAX {
@@ -248,7 +246,7 @@ impl TranslationImport {
         Ok(())
     }
 
-    /// The resources and their texts, in a fixed order.
+    /// Returns the resources and their texts, in a fixed order.
     pub fn resources(&self) -> impl Iterator<Item = (Resource, &Value)> {
         let MasterJson { workflows, layouts } = &self.master_json;
         let workflows = workflows.iter().map(|texts| (ResourceType::Workflow, texts));
@@ -260,7 +258,7 @@ impl TranslationImport {
 }
 
 impl ImportResult {
-    /// What came of an import that worked for some resources and not for others.
+    /// Returns the result of an import with `successful` and `failed` resources.
     pub fn new(successful: Vec<String>, failed: Vec<String>) -> Self {
         let message = match (successful.len(), failed.len()) {
             (0, 0) => "no supported resources found".into(),
@@ -275,15 +273,15 @@ impl ImportResult {
 }
 
 impl TranslationQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Whether the query leaves any out.
+    /// Returns `true` if the query excludes translations.
     pub fn is_filtered(&self) -> bool {
         self.resource_type.is_some() || self.resource_id.is_some() || self.locale.is_some()
     }
 
-    /// Whether `translation` belongs to the list.
+    /// Returns `true` if `translation` meets the conditions.
     pub fn matches(&self, translation: &Translation) -> bool {
         let Resource { resource_id, resource_type } = &translation.resource;
         self.resource_type.is_none_or(|wanted| *resource_type == wanted)

@@ -1,4 +1,4 @@
-//! Triggers: the way into the engine.
+//! Triggers: events of the host application, and their recipients.
 
 mod compose;
 
@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
 
-/// An event that has happened, and its recipients.
+/// Event of the host application, with its recipients.
 ///
 /// ```
 /// use serde_json::json;
@@ -47,7 +47,7 @@ pub struct Trigger {
     /// Fields of the event, for templates and conditions.
     #[serde(default)]
     pub payload: Object,
-    /// Settings that are different this time.
+    /// Settings that override those of the workflow for this event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
     /// Id of the event, made by the engine if absent. An event that is triggered again under the
@@ -74,7 +74,7 @@ pub enum Recipients {
     Many(Vec<Recipient>),
 }
 
-/// A recipient of an event.
+/// Recipient of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Recipient {
@@ -118,7 +118,7 @@ impl Shaped for Recipient {
     }
 }
 
-/// The subscribers in a topic whose subscriptions let the event through.
+/// Subscribers in a topic whose subscriptions admit the event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -128,7 +128,7 @@ pub struct TopicRecipient {
     pub kind: TopicRecipientType,
     /// Key of the topic.
     pub topic_key: TopicKey,
-    /// Subscribers that no topic of the trigger reaches: at most 1,000.
+    /// Subscribers to leave out of the topics of the trigger: at most 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<SubscriberId>,
 }
@@ -136,7 +136,7 @@ pub struct TopicRecipient {
 shape! { TopicRecipient { "type": kind, "topicKey": topic_key, "exclude": exclude, } }
 
 wire_enum! {
-    /// What a recipient can be besides a subscriber.
+    /// Type of a recipient other than a subscriber.
     TopicRecipientType, "type":
     Topic = "Topic",
 }
@@ -146,16 +146,16 @@ wire_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TriggerReceipt {
-    /// Always true: a trigger that is not acknowledged is an error.
+    /// Always `true`: a trigger that is not acknowledged is an error.
     pub acknowledged: bool,
-    /// What came of it.
+    /// Status.
     pub status: TriggerStatus,
     /// Id of the event.
     pub transaction_id: TransactionId,
-    /// The notifications that were created, one for each recipient.
+    /// Notifications, one for each recipient.
     #[serde(default)]
     pub notifications: Vec<CreatedNotification>,
-    /// Subscribers in a topic of the trigger of whom no subscription let it through.
+    /// Subscribers in a topic of the trigger without a subscription that admits the event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filtered: Vec<SubscriberId>,
     /// Topics of the trigger that do not exist.
@@ -163,7 +163,7 @@ pub struct TriggerReceipt {
     pub missing_topics: Vec<TopicKey>,
 }
 
-/// A trigger that was acknowledged, kept so that it happens once.
+/// Acknowledged trigger, stored so that a repetition creates nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptedTrigger {
@@ -177,7 +177,7 @@ pub struct AcceptedTrigger {
     pub receipt: TriggerReceipt,
 }
 
-/// A notification that a trigger created.
+/// Notification of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -190,7 +190,7 @@ pub struct CreatedNotification {
 }
 
 wire_enum! {
-    /// What came of a trigger.
+    /// Status of a trigger.
     #[non_exhaustive]
     TriggerStatus, "status":
     Processed = "processed",
@@ -200,14 +200,14 @@ wire_enum! {
 }
 
 impl Trigger {
-    /// The most recipients of one trigger.
+    /// Maximum number of recipients of a trigger.
     pub const MAX_RECIPIENTS: usize = 100;
-    /// The most subscribers that are left out of a topic.
+    /// Maximum number of excluded subscribers of a topic.
     pub const MAX_EXCLUDED: usize = 1_000;
-    /// The most triggers of one bulk.
+    /// Maximum number of triggers in a bulk.
     pub const MAX_BULK: usize = 100;
 
-    /// Refuses a bulk of no triggers, and one of too many.
+    /// Refuses a bulk without triggers, or with more than 100.
     pub fn check_bulk(triggers: &[Trigger]) -> Result<(), Invalid> {
         if triggers.is_empty() {
             return Err(Invalid::new("events", Reason::Empty));
@@ -215,7 +215,7 @@ impl Trigger {
         at_most_items("events", triggers, Self::MAX_BULK)
     }
 
-    /// The subscribers and the topics that it is for, each subscriber once.
+    /// Returns the subscribers and topics of the trigger, each subscriber once.
     pub fn audience(&self) -> Result<Audience<'_>, Invalid> {
         let recipients = self.to.as_slice();
         if recipients.is_empty() {
@@ -245,7 +245,7 @@ impl Recipients {
         }
     }
 
-    /// Checks every recipient. What is refused is named with the way to it.
+    /// Checks every recipient. A refusal names the path of the field.
     pub(crate) fn each(
         &self,
         check: impl Fn(&Recipient) -> Result<(), Invalid>,
@@ -273,19 +273,19 @@ impl Recipient {
     }
 }
 
-/// Whom a trigger is for.
+/// Recipients of a trigger.
 #[derive(Clone, Debug, Default)]
 pub struct Audience<'t> {
-    /// Those who are named themselves, each once.
+    /// Subscribers that the trigger names, each once.
     pub subscribers: Vec<&'t SubscriberRecipient>,
-    /// The topics.
+    /// Topics.
     pub topics: Vec<&'t TopicRecipient>,
-    // Who is not told through a topic.
+    // Subscribers that no topic reaches.
     passed_over: HashSet<&'t SubscriberId>,
 }
 
 impl<'t> Audience<'t> {
-    // Of several for one subscriber the last that says something about it counts.
+    // The last recipient with a profile counts among several for one subscriber.
     fn add(&mut self, recipient: &'t SubscriberRecipient) {
         let id = recipient.subscriber_id();
         self.passed_over.insert(id);
@@ -297,21 +297,21 @@ impl<'t> Audience<'t> {
         }
     }
 
-    /// What the topics are called, each once.
+    /// Returns the keys of the topics, each once.
     pub fn topic_keys(&self) -> impl Iterator<Item = &'t TopicKey> {
         let mut known = HashSet::new();
         self.topics.iter().map(|topic| &topic.topic_key).filter(move |key| known.insert(*key))
     }
 
-    /// Whether a subscriber in one of the topics is not told through any of them: who is named
-    /// otherwise is told anyway.
+    /// Returns `true` if the topics do not reach the subscriber. A subscriber that the trigger
+    /// names gets the event anyway.
     pub fn excludes(&self, subscriber: &SubscriberId) -> bool {
         self.passed_over.contains(subscriber)
     }
 }
 
 impl TriggerReceipt {
-    /// What comes of a trigger of `workflow`, before it has any notification.
+    /// Returns the receipt of a trigger of `workflow`, without notifications.
     pub fn of(workflow: &Workflow, transaction_id: TransactionId) -> Self {
         let status = TriggerStatus::of(workflow);
         Self {
@@ -326,14 +326,14 @@ impl TriggerReceipt {
 }
 
 impl CreatedNotification {
-    /// Returns the notification of that id for a subscriber.
+    /// Returns the notification with this id for a subscriber.
     pub fn new(subscriber_id: SubscriberId, notification_id: NotificationId) -> Self {
         Self { subscriber_id, notification_id }
     }
 }
 
 impl TriggerStatus {
-    /// What comes of a trigger of `workflow`.
+    /// Returns the status of a trigger of `workflow`.
     pub fn of(workflow: &Workflow) -> Self {
         if !workflow.active {
             TriggerStatus::TriggerNotActive
@@ -348,7 +348,7 @@ impl TriggerStatus {
 }
 
 impl SubscriberRecipient {
-    /// What the host application calls the subscriber.
+    /// Returns the id of the subscriber in the host application.
     pub const fn subscriber_id(&self) -> &SubscriberId {
         match self {
             SubscriberRecipient::Id(id) => id,
@@ -356,8 +356,8 @@ impl SubscriberRecipient {
         }
     }
 
-    /// How the trigger named it. The secrets of its channels are left out, and so is custom data
-    /// that is nested as deep as it may be, for here it lies one level deeper.
+    /// Returns the recipient as in the trigger, without secrets of its channels. Custom data with
+    /// the maximum depth is left out too, since it would be one level deeper here.
     pub fn as_object(&self) -> Object {
         let mut create = self.to_create();
         create.profile.channels.clear();
@@ -368,7 +368,7 @@ impl SubscriberRecipient {
         })
     }
 
-    /// What the subscriber is created with if need be.
+    /// Returns the subscriber to create if it does not exist.
     pub fn to_create(&self) -> SubscriberCreate {
         match self {
             SubscriberRecipient::Id(id) => {
@@ -379,7 +379,7 @@ impl SubscriberRecipient {
     }
 }
 
-// What serde derives for untagged enums does not say what is wrong with a recipient.
+// The derived error of an untagged enum does not name the fault.
 impl<'de> Deserialize<'de> for Recipients {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {

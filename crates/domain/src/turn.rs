@@ -1,4 +1,4 @@
-//! The turn of a job: whether and how its step is run, decided from facts alone.
+//! Turn of a job: the decision whether its step runs, and the content and address of its message.
 
 use std::borrow::Cow;
 
@@ -19,68 +19,69 @@ use crate::subscriber::{Profile, Subscriber};
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
-/// Everything that a turn depends on, gathered when it comes.
+/// Facts that the turn of a job depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct StepFacts<'a> {
-    /// Whom the notification is for, unless the subscriber was deleted.
+    /// Subscriber of the notification. `None` if it was deleted.
     pub subscriber: Option<&'a Subscriber>,
-    /// The workflow that it is from, unless it was deleted.
+    /// Workflow of the notification. `None` if it was deleted.
     pub workflow: Option<&'a Workflow>,
-    /// The contexts that it is about.
+    /// Contexts of the notification.
     pub contexts: &'a [Context],
-    /// What the subscriber said about every workflow.
+    /// Preference of the subscriber for every workflow.
     pub global: Option<&'a Preference>,
-    /// What the subscriber said about this workflow.
+    /// Preference of the subscriber for this workflow.
     pub specific: Option<&'a Preference>,
-    /// The integrations of the environment.
+    /// Integrations of the environment.
     pub integrations: &'a [Integration],
 }
 
-/// A job whose turn has come is not done.
+/// Reason for not running a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Whether that is as it should be.
+    /// Kind of refusal.
     pub kind: RefusalKind,
-    /// What stood against it.
+    /// Entry for the log.
     pub detail: Detail,
-    /// More about it, as text.
+    /// Details, as text.
     pub raw: Option<String>,
 }
 
-/// Whether it is as it should be that a job is not done.
+/// Kind of refusal of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// A rule says that it should not be done.
+    /// A rule skips the job.
     Skip,
-    /// It should be done, and cannot be.
+    /// The job should run, but cannot.
     Fail,
 }
 
-/// A message on its way to a provider.
+/// Message for a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
-    /// The account that it goes through.
+    /// Integration that sends the message.
     pub integration: Integration,
-    /// Where it goes.
+    /// Address of the recipient.
     pub address: Address,
-    /// What it says.
+    /// Content.
     pub rendered: Rendered,
 }
 
-/// Where a message goes.
+/// Address of a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// To an e-mail address.
+    /// E-mail address.
     Email(Email),
-    /// To a telephone.
+    /// Telephone number.
     Phone(String),
-    /// To the address that a chat provider listens at.
+    /// Webhook of a chat provider.
     Webhook(Secret),
-    /// To the devices that a push provider knows.
+    /// Device tokens of a push provider.
     Devices(Vec<String>),
 }
 
-/// What the message of `job`, a job of `notification`, says, if it is to be sent at all.
+/// Renders the message of `job`, a job of `notification`. Refuses a message that must not or cannot
+/// be sent.
 pub fn render(
     job: &Job,
     notification: &Notification,
@@ -90,8 +91,8 @@ pub fn render(
     turn.render(&turn.filter_facts())
 }
 
-/// What the message of `job`, a job of `notification`, says and how it is sent, if it is to be
-/// sent at all.
+/// Renders the message of `job`, a job of `notification`, and chooses its integration and address.
+/// Refuses a message that must not or cannot be sent.
 pub fn dispatch(
     job: &Job,
     notification: &Notification,
@@ -104,7 +105,7 @@ pub fn dispatch(
     Ok(Dispatch { integration: integration.clone(), address, rendered })
 }
 
-// A job whose subscriber, workflow and step are there.
+// Job with an existing subscriber, workflow and step.
 struct Turn<'a> {
     notification: &'a Notification,
     facts: StepFacts<'a>,
@@ -142,8 +143,8 @@ impl<'a> Turn<'a> {
         FilterFacts { subscriber: &self.about, payload: &self.payload }
     }
 
-    // Conditions come before preferences, and both before the content: what is not to be sent need
-    // not render.
+    // Conditions and preferences come before the content: a message that is not sent need not
+    // render.
     fn render(&self, facts: &FilterFacts<'_>) -> Result<Rendered, Refusal> {
         self.admit(facts)?;
         self.prefer()?;
@@ -191,7 +192,7 @@ impl<'a> Turn<'a> {
         let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
         let choose =
             |among: &[_]| integration::choose(among, self.channel, named, &self.filter_facts());
-        // What does not reach the subscriber is chosen only where nothing else does.
+        // An integration without an address of the subscriber is the last choice.
         let chosen = choose(&reaching).or_else(|| choose(&all));
         chosen.ok_or_else(|| {
             let raw = named.map(ToOwned::to_owned);
@@ -233,7 +234,7 @@ const fn fail(detail: Detail) -> Refusal {
 }
 
 impl Refusal {
-    /// What the job depends on is not there any more.
+    /// Returns the refusal of a job whose workflow was deleted.
     pub const fn gone() -> Self {
         skip(Detail::WorkflowDeleted)
     }

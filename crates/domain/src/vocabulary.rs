@@ -1,4 +1,4 @@
-//! The closed lists of words that several entities share, in the order of the specification.
+//! Enums of words on the wire that several entities share, in the order of the specification.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,8 +8,8 @@ use serde::de::{Error, Visitor};
 
 use crate::error::Invalid;
 
-/// Declares a closed list of words: an enum that is written, read and printed as its words. With
-/// serde's derive alone the list would be had by serde only, and not be walked, parsed or shown.
+/// Declares an enum that is serialized, parsed and printed as words. The derive of serde alone
+/// would give no list of the words, and no `FromStr` or `Display`.
 macro_rules! wire_enum {
     ($(#[$attribute:meta])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
         $(#[$attribute])*
@@ -20,10 +20,10 @@ macro_rules! wire_enum {
         }
 
         impl $name {
-            /// Every one of them, in the order of the specification.
+            /// All values, in the order of the specification.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
-            /// The word on the wire.
+            /// Returns the word on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
@@ -74,7 +74,7 @@ macro_rules! wire_enum {
 }
 pub(crate) use wire_enum;
 
-/// Reads something that is written as one word.
+/// Visitor of a value that is written as one word.
 pub(crate) struct Word<T>(PhantomData<T>);
 
 impl<T> Default for Word<T> {
@@ -96,7 +96,7 @@ impl<T: FromStr<Err = Invalid>> Visitor<'_> for Word<T> {
 }
 
 wire_enum! {
-    /// A way to reach a subscriber.
+    /// Channel to a subscriber.
     Channel, "channel":
     InApp = "in_app",
     Email = "email",
@@ -106,7 +106,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What a step of a workflow does, and so what its job is.
+    /// Type of a step and its jobs.
     JobType, "type":
     InApp = "in_app",
     Email = "email",
@@ -133,7 +133,7 @@ impl From<Channel> for JobType {
 }
 
 impl JobType {
-    /// The channel that such a job sends on, if it sends.
+    /// Returns the channel of such a job. Returns `None` if it sends nothing.
     pub const fn channel(self) -> Option<Channel> {
         match self {
             JobType::InApp => Some(Channel::InApp),
@@ -151,7 +151,7 @@ impl JobType {
 }
 
 wire_enum! {
-    /// How much a notification matters.
+    /// Severity of a notification.
     Severity, "severity":
     High = "high",
     Medium = "medium",
@@ -167,7 +167,7 @@ impl Default for Severity {
 }
 
 wire_enum! {
-    /// What the length of a window or a delay is counted in.
+    /// Unit of a window or a delay.
     TimeUnit, "unit":
     Seconds = "seconds",
     Minutes = "minutes",
@@ -178,7 +178,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// A day of the week.
+    /// Day of the week.
     Weekday, "weekDays":
     Monday = "monday",
     Tuesday = "tuesday",
@@ -190,7 +190,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// A provider that is known by name.
+    /// Built-in name of a provider.
     ProviderId, "providerId":
     Emailjs = "emailjs",
     Mailgun = "mailgun",
@@ -273,7 +273,7 @@ wire_enum! {
 }
 
 impl ProviderId {
-    /// The provider that stands for `channel` until an integration is chosen.
+    /// Returns the provider of a job on `channel` before an integration is chosen.
     pub const fn built_in(channel: Channel) -> Self {
         match channel {
             Channel::InApp | Channel::Push => ProviderId::Svc,
@@ -285,7 +285,7 @@ impl ProviderId {
 }
 
 wire_enum! {
-    /// A provider that a subscriber can have channel settings for.
+    /// Provider in the channel settings of a subscriber.
     ChannelProviderId, "providerId":
     Slack = "slack",
     Discord = "discord",

@@ -1,4 +1,4 @@
-//! Workflows: what happens when an event is triggered.
+//! Workflows: the steps that run when an event is triggered.
 
 mod compose;
 mod declare;
@@ -30,64 +30,64 @@ use crate::vocabulary::{JobType, Severity, wire_enum};
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
 
-/// A workflow.
+/// Sequence of steps that a trigger runs for a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "the specification has them")]
 #[non_exhaustive]
 pub struct Workflow {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: WorkflowId,
-    /// What people call it.
+    /// Display name: 1 to 128 characters.
     pub name: String,
-    /// What it is for.
+    /// Description: at most 256 characters.
     pub description: String,
-    /// Whether it can be triggered.
+    /// `true` if the workflow can be triggered.
     pub active: bool,
-    /// Whether it is still being written.
+    /// `true` if the workflow is a draft.
     pub draft: bool,
-    /// What it says about channels, as its author defined it.
+    /// Preference in the definition of the workflow.
     pub preference_settings: Preference,
-    /// What it says about channels, as it was set in a dashboard.
+    /// Preference set by an operator in a dashboard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Preference>,
-    /// Whether it is critical: subscribers cannot opt out of it.
+    /// `true` if the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
-    /// What it is filed under.
+    /// Tags: at most 16 of at most 64 characters.
     pub tags: Vec<String>,
-    /// What it does, in this order.
+    /// Steps, in their order: at most 20.
     pub steps: Vec<WorkflowStep>,
-    /// The organization it belongs to.
+    /// Organization of the workflow.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// Who created it.
+    /// User that created the workflow.
     #[serde(rename = "_creatorId")]
     pub creator_id: UserId,
-    /// The environment it belongs to.
+    /// Environment of the workflow.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// What sets it off.
+    /// Trigger of the workflow.
     pub triggers: [NotificationTrigger; 1],
-    /// The group it is listed under.
+    /// Id of the workflow's group.
     #[serde(rename = "_notificationGroupId")]
     pub notification_group_id: NotificationGroupId,
-    /// The workflow it was derived from.
+    /// Workflow that this one derives from.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<WorkflowId>,
-    /// Always false: a workflow that is deleted is gone.
+    /// Always `false`: deletion removes the record.
     pub deleted: bool,
-    /// When it was deleted.
+    /// Time of the deletion.
     pub deleted_at: Option<Timestamp>,
-    /// Who deleted it.
+    /// User that deleted the workflow.
     pub deleted_by: Option<UserId>,
-    /// The group it is listed under, filled in where it is asked for.
+    /// Group, filled in by some reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notification_group: Option<NotificationGroup>,
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
-    /// Whether its channels can be sent on, filled in where it is asked for.
+    /// Integrations of its channels, filled in by some reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_integration_status: Option<Object>,
     /// JSON Schema of the payload.
@@ -96,98 +96,98 @@ pub struct Workflow {
     /// Whether payloads are checked against the schema. Absent means true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_payload: Option<bool>,
-    /// Whether it is translated.
+    /// `true` if the workflow has translations.
     #[serde(default)]
     pub is_translation_enabled: bool,
-    /// How much its notifications matter.
+    /// Severity of its notifications.
     pub severity: Severity,
-    /// Where it came from.
+    /// Origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<WorkflowOrigin>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// What sets a workflow off.
+/// Trigger of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NotificationTrigger {
-    /// What kind of thing sets it off.
+    /// Type.
     #[serde(rename = "type")]
     pub kind: TriggerType,
-    /// The name that triggers it.
+    /// Identifier of the workflow.
     pub identifier: WorkflowIdentifier,
-    /// What the payload may hold.
+    /// Variables of the payload.
     pub variables: Vec<TriggerVariable>,
-    /// What of the subscriber it may use.
+    /// Variables of the subscriber.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subscriber_variables: Vec<TriggerVariable>,
 }
 
 wire_enum! {
-    /// What kind of thing sets a workflow off.
+    /// Type of a workflow's trigger.
     TriggerType, "type":
     Event = "event",
 }
 
-/// A name that a template may use.
+/// Variable of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TriggerVariable {
-    /// The name.
+    /// Name.
     pub name: String,
 }
 
-/// What workflows are listed under.
+/// Group of workflows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NotificationGroup {
-    /// What the engine calls it.
+    /// Id given by the engine.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<NotificationGroupId>,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// The environment it belongs to.
+    /// Environment of the group.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// The organization it belongs to.
+    /// Organization of the group.
     #[serde(rename = "_organizationId")]
     pub organization_id: OrganizationId,
-    /// The group it was derived from.
+    /// Group that this one derives from.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<NotificationGroupId>,
 }
 
 wire_enum! {
-    /// Where a workflow came from.
+    /// Origin of a workflow.
     WorkflowOrigin, "origin":
     SvcCloud = "svc-cloud",
     SvcCloudV1 = "svc-cloud-v1",
     External = "external",
 }
 
-/// The ids of a new step.
+/// Ids of a new step.
 pub type StepIds = (StepId, TemplateId);
 
 dated! { Workflow }
 
 impl Workflow {
-    /// The longest name, in characters.
+    /// Longest display name, in characters.
     pub const MAX_NAME: usize = 128;
-    /// The longest description, in characters.
+    /// Longest description, in characters.
     pub const MAX_DESCRIPTION: usize = 256;
-    /// The most tags.
+    /// Maximum number of tags.
     pub const MAX_TAGS: usize = 16;
-    /// The longest tag, in characters.
+    /// Longest tag, in characters.
     pub const MAX_TAG: usize = 64;
-    /// The most steps.
+    /// Maximum number of steps.
     pub const MAX_STEPS: usize = 20;
 
-    /// A workflow that nobody has seen before. `new_step` makes the ids of its steps.
+    /// Returns a new workflow. `new_step` makes the ids of its steps.
     pub fn new(
         id: WorkflowId,
         home: &Home,
@@ -231,7 +231,7 @@ impl Workflow {
         Ok(workflow)
     }
 
-    /// The workflow after `update`. `new_step` makes the ids of steps that it did not have before.
+    /// Returns the workflow after `update`. `new_step` makes the ids of new steps.
     pub fn updated(
         &self,
         update: WorkflowUpdate,
@@ -262,7 +262,7 @@ impl Workflow {
         Ok(workflow.changed_from(self, now))
     }
 
-    /// The workflow, no longer translated.
+    /// Returns the workflow without translations.
     #[must_use]
     pub fn untranslated(&self, now: Timestamp) -> Self {
         Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
@@ -307,25 +307,25 @@ impl Workflow {
         }
     }
 
-    /// The name that triggers it.
+    /// Returns the identifier that triggers the workflow.
     pub const fn identifier(&self) -> &WorkflowIdentifier {
         let [trigger] = &self.triggers;
         &trigger.identifier
     }
 
-    /// Its name in URLs.
+    /// Returns the name in URLs.
     pub fn slug(&self) -> String {
         format!("{}{SLUG}{}", slugify(&self.name), base62(self.id.into()))
     }
 
-    /// The id that ends `slug`, if it is one.
+    /// Returns the id at the end of `slug`. Returns `None` if there is none.
     pub fn id_in_slug(slug: &str) -> Option<WorkflowId> {
         let (_, id) = slug.rsplit_once(SLUG)?;
         from_base62(id).map(WorkflowId::from)
     }
 
-    /// The layers that decide about its channels: its own, and the subscriber's `global` and
-    /// `specific` preferences. Conditions are taken to hold.
+    /// Returns the layers that decide about its channels: its own, and the subscriber's `global`
+    /// and `specific` preferences. Conditions count as met.
     pub fn layers<'a>(
         &'a self,
         global: Option<&'a Preference>,
@@ -341,17 +341,17 @@ impl Workflow {
         }
     }
 
-    /// The step of that id.
+    /// Returns the step with this id.
     pub fn step(&self, id: StepId) -> Option<&WorkflowStep> {
         self.steps.iter().find(|step| step.id == id)
     }
 
-    /// The steps that are run, in their order.
+    /// Returns the active steps, in their order.
     pub fn active_steps(&self) -> impl Iterator<Item = &WorkflowStep> {
         self.steps.iter().filter(|step| step.definition.active)
     }
 
-    /// What its active steps do, each kind of thing once.
+    /// Returns the types of the active steps, each once.
     pub fn job_types(&self) -> Vec<JobType> {
         let mut types: Vec<_> =
             self.active_steps().map(|step| step.definition.kind.job_type()).collect();
@@ -360,7 +360,7 @@ impl Workflow {
         types
     }
 
-    /// What a subscriber may know about it.
+    /// Returns the public part of the workflow, for subscribers.
     pub fn info(&self) -> WorkflowInfo {
         WorkflowInfo {
             id: self.id,
@@ -374,11 +374,11 @@ impl Workflow {
     }
 }
 
-/// What stands between the name and the id in a workflow's slug.
+/// Text between the name and the id in a slug.
 const SLUG: &str = "_wf_";
 
 impl NotificationTrigger {
-    // What `identifier` triggers may use whatever the templates of its steps name.
+    // Returns the trigger with the variables in the templates of `steps`.
     fn new(identifier: WorkflowIdentifier, steps: &[WorkflowStep]) -> Self {
         let templates = steps.iter().flat_map(|step| step.definition.templates());
         let names: BTreeSet<String> = templates.flat_map(Template::variables).collect();

@@ -14,8 +14,8 @@ use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 use crate::workflow::WorkflowCreate;
 
-/// A workflow, the preferences of one subscriber, and what conditions are decided on. It tells
-/// without an engine whether a channel may be used.
+/// Workflow with the preferences of one subscriber, and the data for conditions. It decides without
+/// an engine whether a channel may be used.
 ///
 /// ```
 /// use serde_json::json;
@@ -53,14 +53,14 @@ pub struct PreferenceCase {
     moment: Option<(Timestamp, TimeZone)>,
 }
 
-// What a topic subscription says about the workflow.
+// Effect of a topic subscription on the workflow.
 #[derive(Clone, Debug)]
 enum Admission {
     Always(bool),
     If(Rule),
 }
 
-/// What becomes of a message on one channel.
+/// Decision about a message on one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The message is sent, because the layer says so or no layer objects.
@@ -69,13 +69,13 @@ pub enum Decision {
     Disabled(Layer),
     /// The condition of the layer depends on data that the case does not have.
     Undecided(Layer),
-    /// No topic subscription lets the notification through.
+    /// No topic subscription admits the notification.
     NotSubscribed,
     /// The conditions of topic subscriptions depend on data that the case does not have.
     SubscriptionUndecided,
-    /// The schedule of the subscriber is closed at that moment, until it opens next, if ever.
+    /// The schedule of the subscriber is closed at that moment.
     OutsideSchedule {
-        /// When it opens next.
+        /// Next opening. `None` if the schedule never opens.
         next_opening: Option<Timestamp>,
     },
     /// The subscriber has a schedule, and the case has no moment.
@@ -151,15 +151,15 @@ impl PreferenceCase {
         Ok(self)
     }
 
-    /// Adds a topic subscription that lets notifications of the workflow through, or does not. One
-    /// that lets them through is enough. A case without subscriptions is that of a subscriber whom
-    /// the trigger names.
+    /// Adds a topic subscription that admits notifications of the workflow, or rejects them. One
+    /// that admits them is enough. A case without subscriptions is that of a subscriber whom the
+    /// trigger names.
     pub fn subscription(mut self, enabled: bool) -> Self {
         self.subscriptions.push(Admission::Always(enabled));
         self
     }
 
-    /// Adds a topic subscription that lets notifications through if a condition holds.
+    /// Adds a topic subscription that admits notifications if a condition holds.
     pub fn subscription_if(mut self, condition: Rule) -> Self {
         self.subscriptions.push(Admission::If(condition));
         self
@@ -175,8 +175,8 @@ impl PreferenceCase {
         Self { moment: Some((moment, zone)), ..self }
     }
 
-    /// Decides what becomes of a message on `channel`: by the topic subscriptions, the preferences
-    /// and the schedule, in this order.
+    /// Decides about a message on `channel`: by the topic subscriptions, the preferences and the
+    /// schedule, in this order.
     ///
     /// The schedule holds back neither in-app messages nor those of a critical workflow. A condition
     /// is undecided unless the case has a subscriber, a payload or a context. With one of them, the
@@ -205,7 +205,7 @@ impl PreferenceCase {
         }
     }
 
-    // What conditions see. Returns `None` if the case says nothing about that.
+    // Returns the data for conditions. Returns `None` if the case has no such data.
     fn data(&self) -> Option<Value> {
         let is_known =
             self.subscriber.is_some() || self.payload.is_some() || !self.context.is_empty();

@@ -1,4 +1,4 @@
-//! Preferences as a program writes them.
+//! Constructors and setters of preferences.
 
 use super::{
     BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preference,
@@ -11,7 +11,7 @@ use crate::setters::{context_setter, setters};
 use crate::vocabulary::Channel;
 
 setters! { Preference:
-    /// Sets the condition that has the last word: a rule, JSON, or an
+    /// Sets the condition, which overrides the setting for all channels: a rule, JSON, or an
     /// [`Expression`](crate::condition::Expression).
     only_if @ condition: within(Rule);
 }
@@ -40,7 +40,7 @@ impl BulkPreference {
 }
 
 setters! { BulkPreference:
-    /// Sets the condition that has the last word.
+    /// Sets the condition, which overrides the setting for all channels.
     only_if @ condition: within(Rule);
     /// Removes the condition.
     clear_condition @ condition: clear();
@@ -64,15 +64,15 @@ impl GlobalPreferenceUpdate {
 }
 
 setters! { GlobalPreferenceUpdate:
-    /// Switches every channel without a word of its own on or off.
+    /// Switches every channel without a setting of its own on or off.
     with_all @ enabled: exact(bool);
-    /// Removes the word for every channel without one of its own.
+    /// Removes the setting for every channel without one of its own.
     clear_enabled @ enabled: clear();
-    /// Sets the condition that has the last word.
+    /// Sets the condition, which overrides the setting for all channels.
     only_if @ condition: within(Rule);
     /// Removes the condition.
     clear_condition @ condition: clear();
-    /// Sets the hours in which the subscriber may be disturbed.
+    /// Sets the hours for disturbing messages.
     schedule: exact(Schedule);
     /// Removes the schedule.
     clear_schedule @ schedule: clear();
@@ -81,7 +81,7 @@ setters! { GlobalPreferenceUpdate:
 context_setter!(GlobalPreferenceUpdate);
 
 setters! { PreferencesQuery:
-    /// Sets which workflows are shown.
+    /// Sets the filter of the workflows by criticality.
     criticality: exact(Criticality);
     /// Sets the contexts that the preferences are read for, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");

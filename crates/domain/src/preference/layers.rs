@@ -1,57 +1,57 @@
-//! Who decides whether a channel may be used.
+//! Layers of preferences, and the decision about a channel.
 
 use serde_json::Value;
 
 use super::Preference;
 use crate::vocabulary::{Channel, wire_enum};
 
-/// Everything that has a say, from the least to the most specific layer.
+/// Preferences of every layer, from the least to the most specific one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers<'a> {
-    /// The workflow as its author defined it.
+    /// Preference in the definition of the workflow.
     pub definition: Option<&'a Preference>,
-    /// The workflow as it was set in a dashboard.
+    /// Preference set by an operator in a dashboard.
     pub dashboard: Option<&'a Preference>,
-    /// The subscriber's word for every workflow.
+    /// Preference of the subscriber for every workflow.
     pub subscriber_global: Option<&'a Preference>,
-    /// The subscriber's word for this workflow.
+    /// Preference of the subscriber for this workflow.
     pub subscriber_workflow: Option<&'a Preference>,
-    /// Whether the workflow is critical: subscribers cannot opt out of it.
+    /// `true` if the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
-    /// What conditions are decided on.
+    /// Data for conditions.
     pub data: ConditionData<'a>,
 }
 
-/// What the conditions of preferences are decided on.
+/// Data for the conditions of preferences.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum ConditionData<'a> {
-    /// No data: a layer whose word depends on its condition is undecided.
+    /// No data: a layer that depends on its condition is undecided.
     #[default]
     Missing,
-    /// No data: each condition is taken to hold, as where preferences are shown.
+    /// No data: every condition counts as met, as in lists of preferences.
     AssumedToHold,
     /// Data: `subscriber`, `payload`, `context` and `workflow`.
     Known(&'a Value),
 }
 
-/// Whether a channel may be used, and which layer decides about it.
+/// Decision about a channel, with the layer that decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The channel may be used.
     Enabled(Layer),
     /// The channel may not be used.
     Disabled(Layer),
-    /// The layer has a condition, and there is no data to decide it on.
+    /// The layer depends on its condition, and there is no data for it.
     Undecided(Layer),
 }
 
 impl Verdict {
-    /// Whether the channel may be used. False if that is undecided.
+    /// Returns `true` if the channel may be used. Returns `false` if that is undecided.
     pub const fn is_enabled(self) -> bool {
         matches!(self, Verdict::Enabled(_))
     }
 
-    /// The layer that decides.
+    /// Returns the layer that decides.
     pub const fn decided_by(self) -> Layer {
         match self {
             Verdict::Enabled(layer) | Verdict::Disabled(layer) | Verdict::Undecided(layer) => layer,
@@ -59,12 +59,12 @@ impl Verdict {
     }
 }
 
-// What one layer says.
+// Setting of one layer for a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Yes,
     No,
-    // It depends on data that is missing.
+    // Depends on missing data.
     Open,
 }
 
@@ -75,7 +75,7 @@ impl From<bool> for Word {
 }
 
 wire_enum! {
-    /// Names the layer that decided.
+    /// Layer that decides.
     Layer, "layer":
     Default = "default",
     Definition = "definition",
@@ -85,14 +85,14 @@ wire_enum! {
 }
 
 impl<'a> Layers<'a> {
-    /// Whether anything depends on data.
+    /// Returns `true` if a layer that counts has a condition.
     pub(crate) fn have_conditions(self) -> bool {
         self.heard().any(|(preference, _)| preference.condition.is_some())
     }
 
-    // Those who are listened to, from the most to the least specific one.
+    // Returns the layers that count, from the most to the least specific one.
     fn heard(self) -> impl Iterator<Item = (&'a Preference, Layer)> {
-        // A critical workflow does not listen to its subscribers.
+        // A critical workflow ignores its subscribers' preferences.
         let listens = !self.critical;
         let layers = [
             (self.subscriber_workflow.filter(|_| listens), Layer::SubscriberWorkflow),
@@ -104,13 +104,13 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Decides whether `channel` may be used. The most specific layer that says something about the
-/// channel decides; where nobody does, the channel is on.
+/// Decides whether `channel` may be used. The most specific layer with a setting for the channel
+/// decides. Without any setting, the channel is on.
 pub fn resolve(layers: Layers<'_>, channel: Channel) -> Verdict {
     decide(layers, |preference| preference.say(channel, layers.data))
 }
 
-/// Decides whether a channel that no layer names may be used.
+/// Decides whether a channel without a setting in any layer may be used.
 pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
     decide(layers, |preference| preference.say_unnamed(layers.data))
 }

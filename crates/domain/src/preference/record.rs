@@ -1,4 +1,4 @@
-//! The word of a subscriber, as it is stored.
+//! Stored preference of a subscriber.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,30 +8,30 @@ use crate::ids::{EnvironmentId, InternalSubscriberId, WorkflowId};
 use crate::schedule::Schedule;
 use crate::time::Timestamp;
 
-/// The word of a subscriber, as it is stored.
+/// Stored preference of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriberPreference {
-    /// The environment it belongs to.
+    /// Environment of the preference.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// Whose word it is.
+    /// Id of the subscriber, given by the engine.
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
-    /// The contexts it holds for: exactly these, and no others.
+    /// Contexts of the preference: exactly these.
     #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
     pub context_keys: ContextSet,
-    /// What it is about.
+    /// Scope.
     #[serde(flatten)]
     pub scope: PreferenceScope,
-    /// The word.
+    /// Preference.
     pub preference: Preference,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
 impl SubscriberPreference {
-    /// A word that says nothing yet.
+    /// Returns a preference without settings.
     pub fn new(
         environment_id: EnvironmentId,
         subscriber_id: InternalSubscriberId,
@@ -43,7 +43,8 @@ impl SubscriberPreference {
         Self { environment_id, subscriber_id, context_keys, scope, preference, updated_at }
     }
 
-    /// The word after `said`. What says nothing new changes nothing.
+    /// Returns the preference after the update `said`. An update without a difference changes
+    /// nothing, not even the time.
     #[must_use]
     pub fn saying(&self, said: &BulkPreference, now: Timestamp) -> Self {
         let mut after = self.clone();
@@ -52,7 +53,8 @@ impl SubscriberPreference {
         after.dated(self, now)
     }
 
-    /// The word about every workflow after `update`. What says nothing new changes nothing.
+    /// Returns the preference for every workflow after `update`. An update without a difference
+    /// changes nothing, not even the time.
     #[must_use]
     pub fn updated(&self, update: &GlobalPreferenceUpdate, now: Timestamp) -> Self {
         let mut after = self.clone();
@@ -70,21 +72,21 @@ impl SubscriberPreference {
     }
 }
 
-/// What a subscriber's word is about.
+/// Scope of a subscriber's preference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "level")]
 pub enum PreferenceScope {
     /// Every workflow.
     #[serde(rename = "global")]
     Global {
-        /// The hours in which the subscriber may be disturbed.
+        /// Hours for disturbing messages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schedule: Option<Schedule>,
     },
     /// One workflow.
     #[serde(rename = "template")]
     Workflow {
-        /// The workflow.
+        /// Id of the workflow.
         #[serde(rename = "_workflowId")]
         workflow_id: WorkflowId,
     },

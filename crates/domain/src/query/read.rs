@@ -1,4 +1,4 @@
-//! Reading queries.
+//! Reading of query strings.
 
 use percent_encoding::percent_decode;
 use serde_json::{Map, Value};
@@ -8,9 +8,9 @@ use crate::json::{Shaped, Unknown, Way, read_value, unknown};
 
 /// Reads a query from the part of a URL behind `?`, or from the body of a form.
 ///
-/// A list is a field that is repeated, with or without `[]` or `[0]` behind its name. An empty
-/// field says nothing, but for `contextKeys`: there it asks for what has no context. A field that
-/// is not known is refused, and so is one that is given twice and is no list.
+/// A list is a repeated field, with or without `[]` or `[0]` behind its name. An empty field counts
+/// as absent. An empty `contextKeys` selects items without contexts. Unknown fields are refused,
+/// and so are repeated fields that are no lists.
 ///
 /// ```
 /// use tidings_domain::notification::NotificationQuery;
@@ -28,8 +28,7 @@ pub fn read<T: Shaped>(query: &str) -> Result<T, Invalid> {
     read_fields(query, Unknown::Refused)
 }
 
-/// Reads a query as [`read`] does, and passes over fields that are not known: for a server that has
-/// newer clients.
+/// Reads a query as [`read`] does, but ignores unknown fields: for a server with newer clients.
 pub fn read_lenient<T: Shaped>(query: &str) -> Result<T, Invalid> {
     read_fields(query, Unknown::Ignored)
 }
@@ -57,7 +56,7 @@ fn read_fields<T: Shaped>(query: &str, strictness: Unknown) -> Result<T, Invalid
     read_value(Value::Object(fields), strictness)
 }
 
-// A list is one as soon as its field is repeated, or is written as an item.
+// A repeated field becomes a list, and so does a field with brackets.
 fn add(
     fields: &mut Map<String, Value>,
     name: &str,
@@ -81,7 +80,7 @@ fn add(
     Ok(())
 }
 
-// The name without `[]` or `[0]` behind it, and whether there was one.
+// Returns the name without `[]` or `[0]`, and `true` if it had brackets.
 fn plain_name(name: &str) -> (&str, bool) {
     let item = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
     match item {

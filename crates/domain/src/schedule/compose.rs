@@ -1,4 +1,4 @@
-//! Schedules as a program writes them.
+//! Constructors of schedules.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::error::Invalid;
 use crate::vocabulary::Weekday;
 
 impl Schedule {
-    /// Returns a schedule that applies, and that every hour of every day is open in.
+    /// Returns a schedule that applies, with every hour of every day open.
     pub fn open() -> Self {
         Self { is_enabled: true, weekly_schedule: None }
     }
 
-    /// Sets the hours of a day. Days without any are closed, once one day has some.
+    /// Sets the hours of a day. Once one day is set, the other days are closed.
     #[must_use]
     pub fn day(mut self, day: Weekday, hours: DaySchedule) -> Self {
         self.weekly_schedule.get_or_insert_with(BTreeMap::new).insert(day, hours);
@@ -22,12 +22,12 @@ impl Schedule {
 }
 
 impl DaySchedule {
-    /// Returns a day of which every hour is open.
+    /// Returns a day with every hour open.
     pub fn open() -> Self {
         Self { is_enabled: true, hours: None }
     }
 
-    /// Returns a day of which no hour is open.
+    /// Returns a day without open hours.
     pub fn closed() -> Self {
         Self { is_enabled: false, hours: None }
     }
@@ -44,7 +44,7 @@ impl DaySchedule {
 }
 
 impl Hours {
-    /// Returns a span of hours, which goes past midnight where `end` comes before `start`.
+    /// Returns a span of hours. It ends on the next day if `end` comes before `start`.
     pub fn new(
         start: impl IntoChecked<ClockTime>,
         end: impl IntoChecked<ClockTime>,

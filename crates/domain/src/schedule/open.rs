@@ -1,4 +1,4 @@
-//! Whether a schedule is open at an instant, and when it opens next.
+//! Opening times of a schedule at an instant.
 
 use chrono::{
     DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
@@ -11,11 +11,11 @@ use crate::contact::TimeZone;
 use crate::time::Timestamp;
 use crate::vocabulary::Weekday;
 
-// From when to when a span of open hours lasts, on the clocks of a zone.
+// Start and end of a span of open hours, on the clocks of a zone.
 type Span = (NaiveDateTime, NaiveDateTime);
 
 impl Schedule {
-    /// Whether the schedule is open at an instant in a time zone.
+    /// Returns `true` if the schedule is open at an instant in a time zone.
     ///
     /// A schedule that is not enabled, or that names no day, is always open. A day that is not
     /// named or not enabled is closed. A day without `hours` is open from midnight to midnight, and
@@ -52,10 +52,10 @@ impl Schedule {
             .any(|(start, end)| has_come(start, &at) && !has_come(end, &at))
     }
 
-    /// Returns the first instant from `at` on at which the schedule is open in a time zone, which
-    /// is `at` if it is open then. Returns `None` if it never opens.
+    /// Returns the first instant from `at` on at which the schedule is open in a time zone. Returns
+    /// `at` if the schedule is open then, and `None` if it never opens.
     pub fn next_opening(&self, at: Timestamp, zone: TimeZone) -> Option<Timestamp> {
-        // Clocks may skip a span of one week, and not that of the next one.
+        // Clocks may skip a span in one week, but not in the next one as well.
         const DAYS_AHEAD: u64 = 15;
         if self.is_open(at, zone) {
             return Some(at);
@@ -101,7 +101,7 @@ fn days_around(date: NaiveDate, before: u64, after: u64) -> impl Iterator<Item =
     (0..=before + after).filter_map(move |days| first.checked_add_days(Days::new(days)))
 }
 
-// Whether clocks have come to `time` by the instant `at`.
+// Returns `true` if clocks have reached `time` by the instant `at`.
 fn has_come(time: NaiveDateTime, at: &DateTime<Tz>) -> bool {
     match at.timezone().from_local_datetime(&time) {
         LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => instant <= *at,
@@ -109,9 +109,9 @@ fn has_come(time: NaiveDateTime, at: &DateTime<Tz>) -> bool {
     }
 }
 
-// The instant at which clocks come to `time`.
+// Returns the instant at which clocks reach `time`.
 fn instant(time: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
-    // The longest time that clocks have skipped is a day.
+    // Clocks have never skipped more than one day.
     (0..=24 * 60).find_map(|minutes| {
         let time = time.checked_add_signed(TimeDelta::minutes(minutes))?;
         zone.from_local_datetime(&time).earliest()

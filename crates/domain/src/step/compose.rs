@@ -1,4 +1,4 @@
-//! Steps as a program writes them.
+//! Constructors and setters of steps.
 
 use super::{
     ButtonTemplate, DelayMetadata, DigestMetadata, EmailBody, EmailTemplate, InAppTemplate,
@@ -14,7 +14,7 @@ use crate::setters::setters;
 use crate::template::Template;
 
 impl Step {
-    /// Returns a step that does what `kind` says.
+    /// Returns a step with the action `kind`.
     pub fn new(kind: impl Into<StepKind>) -> Self {
         let definition = StepDefinition {
             uuid: None,
@@ -60,23 +60,24 @@ impl Step {
         StepKind::push(title, body).map(Self::new)
     }
 
-    /// Returns a step that waits. A workflow with one is refused by this version.
+    /// Returns a step that waits. The engine refuses workflows with such a step.
     pub fn delay(metadata: impl Into<DelayMetadata>) -> Self {
         Self::new(StepKind::Delay { metadata: metadata.into() })
     }
 
-    /// Returns a step that collects events. A workflow with one is refused by this version.
+    /// Returns a step that collects events. The engine refuses workflows with such a step.
     pub fn digest(metadata: impl Into<DigestMetadata>) -> Self {
         Self::new(StepKind::Digest { metadata: metadata.into() })
     }
 
-    /// Returns a step that goes on only so often. A workflow with one is refused by this version.
+    /// Returns a step that lets a limited number of events pass. The engine refuses workflows with
+    /// such a step.
     pub fn throttle(metadata: ThrottleMetadata) -> Self {
         Self::new(StepKind::Throttle { metadata })
     }
 
-    /// Returns a step that calls the host application. A workflow with one is refused by this
-    /// version.
+    /// Returns a step that calls the host application. The engine refuses workflows with such a
+    /// step.
     pub fn custom() -> Self {
         Self::new(StepKind::Custom {})
     }
@@ -87,7 +88,7 @@ impl Step {
         Ok(self)
     }
 
-    /// Sets the address that a click on a message in the inbox leads to.
+    /// Sets the URL that a click on a message in the inbox opens.
     pub fn url(mut self, url: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         self.definition.kind = self.definition.kind.url(url)?;
         Ok(self)
@@ -103,7 +104,7 @@ impl Step {
         Ok(self)
     }
 
-    /// Adds a condition: the step is run only if `filter` holds, and those given before.
+    /// Adds a condition. The step runs only if `filter` and all earlier conditions hold.
     #[must_use]
     pub fn only_if(mut self, filter: Filter) -> Self {
         restrict(&mut self.definition.filters, filter);
@@ -112,31 +113,31 @@ impl Step {
 }
 
 setters! { Step:
-    /// Names the step of the workflow that is kept by an update.
+    /// Sets the id of the step that an update keeps.
     id: into(StepId);
     /// Sets the display name.
     named @ definition.name: into(String);
-    /// Sets the id in the editor that the step was written in.
+    /// Sets the id in the editor of the workflow.
     uuid @ definition.uuid: into(String);
-    /// Switches the step off: it is not run.
+    /// Deactivates the step: it does not run.
     inactive @ definition.active: flag(false);
-    /// Gives up the steps after it when it fails.
+    /// Cancels the steps after this one if it fails.
     stop_on_fail @ definition.should_stop_on_fail: flag(true);
     /// Sets the conditions, of which one must hold.
     filters @ definition.filters: each(Filter);
-    /// Adds another content.
+    /// Adds an alternative content.
     variant @ definition.variants: push(Variant);
-    /// Sets where replies go.
+    /// Sets the address for replies.
     reply_callback @ definition.reply_callback: into(ReplyCallback);
 }
 
 impl Variant {
-    /// Returns a content that does what `kind` says, in place of a step of the same kind.
+    /// Returns an alternative content with the action `kind`, for a step of the same type.
     pub fn new(kind: impl Into<StepKind>) -> Self {
         Self { name: None, active: true, filters: Vec::new(), kind: kind.into() }
     }
 
-    /// Adds a condition: the content is used only if `filter` holds, and those given before.
+    /// Adds a condition. The content is used only if `filter` and all earlier conditions hold.
     #[must_use]
     pub fn only_if(mut self, filter: Filter) -> Self {
         restrict(&mut self.filters, filter);
@@ -147,7 +148,7 @@ impl Variant {
 setters! { Variant:
     /// Sets the display name.
     named @ name: into(String);
-    /// Switches the content off: it is not used.
+    /// Deactivates the content: it is not used.
     inactive @ active: flag(false);
     /// Sets the conditions, of which one must hold.
     filters: each(Filter);
@@ -201,7 +202,7 @@ impl StepKind {
         Ok(self)
     }
 
-    /// Sets the address that a click on a message in the inbox leads to.
+    /// Sets the URL that a click on a message in the inbox opens.
     pub fn url(mut self, url: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         self.inbox("url")?.url = Some(template("url", url)?);
         Ok(self)
@@ -236,7 +237,7 @@ fn template<T>(field: &str, value: impl IntoChecked<T>) -> Result<T, Invalid> {
     value.into_checked().map_err(|invalid| invalid.named(format!("template.{field}")))
 }
 
-// One of several filters is enough, so that one more condition is joined to all of them.
+// One of several filters suffices, so the condition is joined to each of them.
 fn restrict(filters: &mut Vec<Filter>, filter: Filter) {
     let before = std::mem::take(filters).into_iter().reduce(Filter::or);
     filters.push(match before {
@@ -246,13 +247,13 @@ fn restrict(filters: &mut Vec<Filter>, filter: Filter) {
 }
 
 impl WorkflowStep {
-    /// Returns the step of a saved workflow that `definition` describes.
+    /// Returns the step of a saved workflow with this `definition`.
     pub fn new(id: StepId, template_id: TemplateId, definition: StepDefinition) -> Self {
         Self { id, template_id, parent_id: None, definition }
     }
 }
 
-/// The step as an update keeps it.
+/// Returns the step for an update that keeps it.
 impl From<&WorkflowStep> for Step {
     fn from(step: &WorkflowStep) -> Self {
         Self { id: Some(step.id), definition: step.definition.clone() }
@@ -279,7 +280,7 @@ impl EmailBlock<Template> {
         Ok(Self { kind: EmailBlockType::Text, content, url: None, styles: None })
     }
 
-    /// Returns a button that leads to `url`.
+    /// Returns a button that opens `url`.
     pub fn button(
         content: impl IntoChecked<Template>,
         url: impl IntoChecked<Template>,
@@ -288,7 +289,7 @@ impl EmailBlock<Template> {
         Ok(Self { kind: EmailBlockType::Button, url: Some(url), ..Self::text(content)? })
     }
 
-    /// Sets how its lines are aligned.
+    /// Sets the alignment of the lines.
     #[must_use]
     pub fn aligned(self, text_align: TextAlign) -> Self {
         Self { styles: Some(EmailBlockStyles { text_align }), ..self }

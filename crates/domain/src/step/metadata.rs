@@ -1,4 +1,4 @@
-//! How the steps that send nothing wait, collect and let pass.
+//! Settings of delays, digests and throttles.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use crate::json::shape;
 use crate::setters::setters;
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
-/// For how long a digest collects, and which events belong together.
+/// Window of a digest, and grouping of its events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DigestMetadata {
-    /// From the first event on, for a fixed time.
+    /// Fixed time from the first event on.
     Regular(Window),
-    /// The same, but the first event after a quiet time goes on at once.
+    /// The same, but the first event after a quiet time passes at once.
     Backoff(Window),
-    /// Until the next occurrence of a time.
+    /// Until the next calendar time.
     Timed(TimedWindow),
 }
 
@@ -25,7 +25,7 @@ shape! { DigestMetadata by "type" {
     "timed": {; TimedWindow },
 } }
 
-/// A span of time that starts with an event.
+/// Span of time that starts with an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
@@ -52,7 +52,7 @@ shape! { Window {
     "backoffAmount": backoff_amount, "backoffUnit": backoff_unit, "updateMode": update_mode,
 } }
 
-/// A span of time that ends at a time of the calendar.
+/// Span of time that ends at a calendar time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
@@ -70,7 +70,7 @@ pub struct TimedWindow {
 
 shape! { TimedWindow { "amount": amount, "unit": unit, "digestKey": digest_key, "timed": timed } }
 
-/// The times of the calendar at which a window ends.
+/// Calendar times at which a window ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
@@ -96,7 +96,7 @@ shape! { TimedConfig {
 } }
 
 wire_enum! {
-    /// Which one of a month's days of a kind.
+    /// Number of a day among the days of its kind in a month.
     Ordinal, "ordinal":
     First = "1",
     Second = "2",
@@ -107,7 +107,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// A kind of day.
+    /// Kind of day.
     OrdinalValue, "ordinalValue":
     Day = "day",
     Weekday = "weekday",
@@ -122,30 +122,30 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// How the days of a month are named.
+    /// Way to select the days of a month.
     MonthlyType, "monthlyType":
     Each = "each",
     On = "on",
 }
 
-/// How long a delay is.
+/// Length of a delay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DelayMetadata {
-    /// A fixed time.
+    /// Fixed length.
     Regular {
-        /// How many units.
+        /// Number of units.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         amount: Option<u32>,
-        /// The unit.
+        /// Unit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<TimeUnit>,
     },
-    /// Until a time that the payload names.
+    /// Until a time in the payload.
     #[serde(rename_all = "camelCase")]
     Scheduled {
-        /// Where the payload names it.
+        /// Path of the time in the payload.
         delay_path: String,
     },
 }
@@ -155,19 +155,19 @@ shape! { DelayMetadata by "type" {
     "scheduled": { "delayPath": String },
 } }
 
-/// How often a throttle lets pass.
+/// Limit of a throttle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ThrottleMetadata {
-    /// How many units a window has.
+    /// Number of units in a window.
     pub amount: u32,
-    /// The unit.
+    /// Unit.
     pub unit: TimeUnit,
-    /// How many events pass in a window.
+    /// Number of events that pass in a window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u32>,
-    /// Where the payload names what is counted apart.
+    /// Path in the payload whose values are counted separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttle_key: Option<String>,
 }
@@ -184,26 +184,26 @@ impl Window {
 }
 
 setters! { Window:
-    /// Names the field of the payload whose values are collected apart.
+    /// Sets the field of the payload whose values are collected separately.
     digest_key: into(String);
-    /// Sets whether the first event after a quiet time goes on at once.
+    /// Lets the first event after a quiet time pass at once, or not.
     backoff: exact(bool);
-    /// Sets how many units a quiet time has.
+    /// Sets the number of units in a quiet time.
     backoff_amount: exact(u32);
     /// Sets the unit of a quiet time.
     backoff_unit: exact(TimeUnit);
-    /// Sets whether later events update what was sent.
+    /// Sets whether later events update the sent message.
     update_mode: exact(bool);
 }
 
 setters! { TimedWindow:
-    /// Sets how many units the window has.
+    /// Sets the number of units in the window.
     amount: exact(u32);
     /// Sets the unit.
     unit: exact(TimeUnit);
-    /// Names the field of the payload whose values are collected apart.
+    /// Sets the field of the payload whose values are collected separately.
     digest_key: into(String);
-    /// Sets the times of the calendar at which the window ends.
+    /// Sets the calendar times at which the window ends.
     timed: exact(TimedConfig);
 }
 
@@ -214,11 +214,11 @@ setters! { TimedConfig:
     week_days: each(Weekday);
     /// Sets the days of the month.
     month_days: each(String);
-    /// Sets which of the days of a kind it is.
+    /// Sets the number of the day among the days of its kind.
     ordinal: exact(Ordinal);
     /// Sets the kind of day.
     ordinal_value: exact(OrdinalValue);
-    /// Sets how the days of a month are named.
+    /// Sets the way to select the days of a month.
     monthly_type: exact(MonthlyType);
 }
 
@@ -240,22 +240,22 @@ impl DelayMetadata {
         DelayMetadata::Regular { amount: Some(amount), unit: Some(unit) }
     }
 
-    /// Returns a delay until the time that the payload holds at `delay_path`.
+    /// Returns a delay until the time in the payload at `delay_path`.
     pub fn until(delay_path: impl Into<String>) -> Self {
         DelayMetadata::Scheduled { delay_path: delay_path.into() }
     }
 }
 
 impl ThrottleMetadata {
-    /// Returns a throttle of windows of `amount` units.
+    /// Returns a throttle with windows of `amount` units.
     pub fn new(amount: u32, unit: TimeUnit) -> Self {
         Self { amount, unit, threshold: None, throttle_key: None }
     }
 }
 
 setters! { ThrottleMetadata:
-    /// Sets how many events pass in a window.
+    /// Sets the number of events that pass in a window.
     threshold: exact(u32);
-    /// Names the field of the payload whose values are counted apart.
+    /// Sets the field of the payload whose values are counted separately.
     throttle_key: into(String);
 }

@@ -1,15 +1,15 @@
-//! Every template of a step, and the way to it.
+//! Templates of a step, with their paths.
 
 use super::{EmailBody, InAppTemplate, StepDefinition, StepKind};
 use crate::error::Invalid;
 use crate::json::Object;
 use crate::template::Template;
 
-/// A template, and the way to it inside of its step.
+/// Path in the step, and template.
 type Named<'a> = (String, &'a Template);
 
 impl StepDefinition {
-    /// Every template in it and its variants.
+    /// Returns every template of the step and its variants.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let variants = self.variants.iter().map(|variant| &variant.kind);
         let kinds = [&self.kind].into_iter().chain(variants);

@@ -1,4 +1,4 @@
-//! Subscribers as a program writes them.
+//! Constructors and setters of subscribers.
 
 use super::{
     ChannelCredentials, ChannelSettings, Profile, SubscriberCreate, SubscriberQuery,
@@ -29,17 +29,17 @@ setters! { SubscriberCreate:
     last_name @ profile.last_name: into(String);
     /// Sets the e-mail address.
     email @ profile.email: checked(Email, "email");
-    /// Sets the number that text messages go to.
+    /// Sets the telephone number for text messages.
     phone @ profile.phone: into(String);
     /// Sets the URL or the name of a picture.
     avatar @ profile.avatar: into(String);
-    /// Sets the language to write in.
+    /// Sets the language of messages.
     locale @ profile.locale: checked(Locale, "locale");
-    /// Sets the time zone to write times in.
+    /// Sets the time zone for times in messages.
     timezone @ profile.timezone: checked(TimeZone, "timezone");
     /// Sets custom data.
     data @ profile.data: checked(Object, "data");
-    /// Adds what a chat or push integration reaches the subscriber at.
+    /// Adds the destination of a chat or push integration.
     channel @ profile.channels: push(ChannelSettings);
 }
 
@@ -50,17 +50,17 @@ setters! { Profile:
     last_name: into(String);
     /// Sets the e-mail address.
     email: checked(Email, "email");
-    /// Sets the number that text messages go to.
+    /// Sets the telephone number for text messages.
     phone: into(String);
     /// Sets the URL or the name of a picture.
     avatar: into(String);
-    /// Sets the language to write in.
+    /// Sets the language of messages.
     locale: checked(Locale, "locale");
-    /// Sets the time zone to write times in.
+    /// Sets the time zone for times in messages.
     timezone: checked(TimeZone, "timezone");
     /// Sets custom data.
     data: checked(Object, "data");
-    /// Adds what a chat or push integration reaches the subscriber at.
+    /// Adds the destination of a chat or push integration.
     channel @ channels: push(ChannelSettings);
 }
 
@@ -77,21 +77,21 @@ setters! { SubscriberUpdate:
     email: checked(Email, "email");
     /// Removes the e-mail address.
     clear_email @ email: clear();
-    /// Sets the number that text messages go to.
+    /// Sets the telephone number for text messages.
     phone: into(String);
-    /// Removes the number that text messages go to.
+    /// Removes the telephone number for text messages.
     clear_phone @ phone: clear();
     /// Sets the URL or the name of a picture.
     avatar: into(String);
     /// Removes the picture.
     clear_avatar @ avatar: clear();
-    /// Sets the language to write in.
+    /// Sets the language of messages.
     locale: checked(Locale, "locale");
-    /// Removes the language to write in.
+    /// Removes the language of messages.
     clear_locale @ locale: clear();
-    /// Sets the time zone to write times in.
+    /// Sets the time zone for times in messages.
     timezone: checked(TimeZone, "timezone");
-    /// Removes the time zone to write times in.
+    /// Removes the time zone for times in messages.
     clear_timezone @ timezone: clear();
     /// Sets custom data.
     data: checked(Object, "data");
@@ -100,18 +100,18 @@ setters! { SubscriberUpdate:
 }
 
 setters! { SubscriberQuery:
-    /// Lists those with exactly this address.
+    /// Lists the subscribers with exactly this address.
     email: into(String);
-    /// Lists those with exactly this number.
+    /// Lists the subscribers with exactly this number.
     phone: into(String);
-    /// Lists those with this part in the given name and the family name, in any case.
+    /// Lists the subscribers with this text in the given name and the family name, in any case.
     name: into(String);
 }
 
 page_setters!(SubscriberQuery);
 
 impl ChannelSettings {
-    /// Returns where an integration of a chat or push provider reaches a subscriber.
+    /// Returns the destination of a chat or push integration.
     pub fn new(
         integration_id: impl IntoChecked<IntegrationId>,
         provider_id: ChannelProviderId,
@@ -133,11 +133,11 @@ setters! { ChannelSettings:
 }
 
 setters! { ChannelCredentials:
-    /// Sets the address that a chat provider listens at.
+    /// Sets the URL of a chat provider's webhook.
     webhook_url: into(Secret);
     /// Sets the Mattermost channel.
     channel: into(String);
-    /// Sets the devices that a push provider knows: 100 at most.
+    /// Sets the device tokens of a push provider: at most 100.
     device_tokens: each(String);
     /// Sets the id of a Grafana on-call alert.
     alert_uid: into(String);

@@ -1,4 +1,4 @@
-//! Subscriptions as a program writes them.
+//! Constructors and setters of subscriptions.
 
 use super::{
     Subscribe, SubscribeItem, SubscriptionQuery, SubscriptionUpdate, Unsubscribe, UnsubscribeItem,
@@ -17,7 +17,7 @@ impl Subscribe {
         Self::default().subscription(item)
     }
 
-    /// Adds a subscriber, by the id or by a [`SubscribeItem`]: 100 at most.
+    /// Adds a subscriber, by the id or by a [`SubscribeItem`]: at most 100.
     pub fn subscription(mut self, item: impl IntoChecked<SubscribeItem>) -> Result<Self, Invalid> {
         let place = format!("subscriptions[{}]", self.subscriptions.len());
         self.subscriptions.push(item.into_checked().map_err(|invalid| invalid.named(place))?);
@@ -28,11 +28,11 @@ impl Subscribe {
 setters! { Subscribe:
     /// Sets the subscribers: 1 to 100.
     subscriptions: each_checked(SubscribeItem, "subscriptions");
-    /// Sets the display name of the topic, if it is created by this.
+    /// Sets the display name of the topic, if the request creates it.
     name: into(String);
-    /// Adds what the subscriptions say about some workflows: 100 at most.
+    /// Adds a setting for some workflows: at most 100.
     preference @ preferences: push(WorkflowWord);
-    /// Sets what the subscriptions say about workflows: 100 at most.
+    /// Sets the settings for workflows: at most 100.
     preferences: each(WorkflowWord);
 }
 
@@ -53,21 +53,21 @@ setters! { SubscribeItem:
 }
 
 impl WorkflowWord {
-    /// Returns a word about one workflow, by its identifier, id or slug, that lets it through.
+    /// Returns a setting that admits one workflow, by its identifier, id or slug.
     pub fn new(workflow_id: impl Into<String>) -> Self {
         WorkflowChoice::One { workflow_id: workflow_id.into() }.into()
     }
 
-    /// Returns a word about all workflows that match, that lets them through.
+    /// Returns a setting that admits all matching workflows.
     pub fn matching(filter: WorkflowFilter) -> Self {
         WorkflowChoice::Matching { filter }.into()
     }
 }
 
 setters! { WorkflowWord:
-    /// Lets nothing through.
+    /// Rejects the workflows.
     disabled @ enabled: flag(false);
-    /// Sets the condition that has the last word.
+    /// Sets the condition, which overrides the setting.
     only_if @ condition: within(Rule);
 }
 
@@ -84,9 +84,9 @@ impl From<&str> for WorkflowWord {
 }
 
 setters! { WorkflowFilter:
-    /// Chooses the workflows of these identifiers, ids or slugs.
+    /// Selects the workflows with these identifiers, ids or slugs.
     workflow_ids: each(String);
-    /// Chooses the workflows with one of these tags.
+    /// Selects the workflows with one of these tags.
     tags: each(String);
 }
 
@@ -96,7 +96,7 @@ impl Unsubscribe {
         Self::default().subscription(item)
     }
 
-    /// Adds an item, the id of a subscriber or an [`UnsubscribeItem`]: 100 at most.
+    /// Adds an item, the id of a subscriber or an [`UnsubscribeItem`]: at most 100.
     pub fn subscription(
         mut self,
         item: impl IntoChecked<UnsubscribeItem>,
@@ -131,14 +131,14 @@ setters! { SubscriptionUpdate:
     name: into(String);
     /// Removes the display name.
     clear_name @ name: clear();
-    /// Sets what the subscription says about workflows, in place of what it said: 100 at most.
+    /// Sets the settings for workflows, which replace the stored ones: at most 100.
     preferences: each(WorkflowWord);
 }
 
 setters! { SubscriptionQuery:
-    /// Lists those of this subscriber.
+    /// Lists the subscriptions of this subscriber.
     subscriber_id: checked(SubscriberId, "subscriberId");
-    /// Lists those for exactly these contexts, as in `tenant:acme`.
+    /// Lists the subscriptions with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
 }
 
@@ -162,7 +162,7 @@ impl From<SubscriptionIdentifier> for UnsubscribeItem {
     }
 }
 
-/// Makes the ids of subscribers stand for an item.
+/// Converts ids of subscribers into an item.
 macro_rules! from_subscriber {
     ($item:ident from $($id:ty)+) => {
         impl From<&SubscriberId> for $item {

@@ -1,4 +1,4 @@
-//! What is asked for about subscriptions, and what comes of it.
+//! Requests for subscriptions, and their results.
 
 use std::collections::HashMap;
 
@@ -15,22 +15,21 @@ use crate::patch::Patch;
 use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
 
-/// Subscribers to put into a topic.
+/// Request to add subscribers to a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Subscribe {
-    /// Whom: 1 to 100 of them.
+    /// Subscribers: 1 to 100.
     #[serde(alias = "subscriberIds")]
     pub subscriptions: Vec<SubscribeItem>,
-    /// What people call the topic, if it is created by this.
+    /// Display name of the topic, if the request creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The contexts that the subscriptions are for. Those that are not there are created.
+    /// Contexts of the subscriptions. Contexts that do not exist are created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
-    /// What the subscriptions say about workflows, at most 100 words. Of two about the same
-    /// workflow the last one holds.
+    /// Settings for workflows: at most 100. The last one for a workflow counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub preferences: Vec<WorkflowWord>,
 }
@@ -40,133 +39,133 @@ shape! { Subscribe {
     "preferences": preferences,
 } }
 
-/// A subscriber to put into a topic. On the wire it may be just the id.
+/// Subscriber to add to a topic. On the wire it may be just the id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscribeItem {
-    /// The subscriber.
+    /// Id of the subscriber in the host application.
     pub subscriber_id: SubscriberId,
-    /// The name that the topic is to know the subscription by: at most 512 characters. The engine
-    /// makes one of the topic, the subscriber and the contexts if nothing is said.
+    /// Identifier, unique in the topic: at most 512 characters. If absent, the engine composes one
+    /// from the topic, the subscriber and the contexts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identifier: Option<SubscriptionIdentifier>,
-    /// What people call it.
+    /// Display name: at most 255 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// What a subscription is to say about some workflows. On the wire it may be just the name of one.
+/// Setting of a subscription for some workflows. On the wire it may be just the name of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WorkflowWord {
-    /// The workflows.
+    /// Workflows.
     #[serde(flatten)]
     pub workflows: WorkflowChoice,
-    /// Whether their notifications are let through: yes, if nothing is said.
+    /// `true` if the subscription admits the workflows, which is the default.
     pub enabled: bool,
-    /// The rule that lets them through. It has the last word.
+    /// Condition that admits the workflows. It overrides `enabled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
 }
 
-/// What a subscription is to say about one workflow.
+/// Setting of a subscription for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowVerdict {
-    /// The workflow.
+    /// Id of the workflow.
     pub workflow_id: WorkflowId,
-    /// Whether its notifications are let through.
+    /// `true` if the subscription admits the workflow.
     pub enabled: bool,
-    /// The rule that lets them through. It has the last word.
+    /// Condition that admits the workflow. It overrides `enabled`.
     pub condition: Option<Rule>,
 }
 
-/// Some workflows of an environment.
+/// Selection of workflows of an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all_fields = "camelCase", untagged)]
 pub enum WorkflowChoice {
-    /// One of them.
+    /// One workflow.
     One {
-        /// Its identifier, its id or its slug.
+        /// Identifier, id or slug.
         workflow_id: String,
     },
-    /// All that match.
+    /// All matching workflows.
     Matching {
-        /// What they match.
+        /// Filter.
         filter: WorkflowFilter,
     },
 }
 
-/// What workflows are chosen by. Those that any part of it names are chosen.
+/// Filter of workflows. It selects the workflows that match any part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct WorkflowFilter {
-    /// Those of these identifiers, ids or slugs.
+    /// Identifiers, ids or slugs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workflow_ids: Vec<String>,
-    /// Those that are filed under one of these words.
+    /// Tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
 shape! { WorkflowFilter { "workflowIds": workflow_ids, "tags": tags } }
 
-/// Subscriptions to take out of a topic.
+/// Request to remove subscriptions from a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Unsubscribe {
-    /// Which: 1 to 100 of them.
+    /// Items: 1 to 100.
     #[serde(alias = "subscriberIds")]
     pub subscriptions: Vec<UnsubscribeItem>,
 }
 
 shape! { Unsubscribe { "subscriptions" | "subscriberIds": subscriptions } }
 
-/// Subscriptions of a topic. On the wire the id of a subscriber may stand alone.
+/// Subscriptions of a topic. On the wire it may be just the id of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all_fields = "camelCase", untagged)]
 pub enum UnsubscribeItem {
-    /// All those of a subscriber.
+    /// All subscriptions of a subscriber.
     Subscriber {
-        /// The subscriber.
+        /// Id of the subscriber in the host application.
         subscriber_id: SubscriberId,
     },
-    /// One of them.
+    /// One subscription.
     Subscription {
-        /// The name that the topic knows it by.
+        /// Identifier, unique in the topic.
         identifier: SubscriptionIdentifier,
     },
 }
 
-/// A partial update of a subscription.
+/// Partial update of a subscription.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SubscriptionUpdate {
-    /// What people call it.
+    /// Display name: at most 255 characters.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
-    /// What it says about workflows, in place of what it said.
+    /// Settings for workflows, which replace the stored ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Vec<WorkflowWord>>,
 }
 
 shape! { SubscriptionUpdate { "name": name, "preferences": preferences } }
 
-/// Which subscriptions of a topic are listed. Every condition that is given must hold.
+/// Query of the subscriptions of a topic. A subscription must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct SubscriptionQuery {
-    /// Which page of them.
+    /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those of this subscriber.
+    /// Id of the subscriber in the host application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber_id: Option<SubscriberId>,
-    /// Those for exactly these contexts.
+    /// Contexts, compared as a set.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
 }
@@ -176,47 +175,47 @@ shape! { SubscriptionQuery {
     page by SubscriptionQuery::ORDERS
 } }
 
-/// What came of putting subscribers into a topic, or of taking them out.
+/// Result of a request to add or remove subscriptions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Subscriptions {
-    /// The subscriptions that it worked for, in the order of the request.
+    /// Subscriptions of the successful items, in the order of the request.
     pub data: Vec<Subscription>,
-    /// How many it worked for.
+    /// Numbers of items.
     pub meta: SubscriptionMeta,
-    /// Why it did not work for the others.
+    /// Errors of the other items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<SubscriptionError>,
 }
 
-/// How many subscriptions a request worked for.
+/// Numbers of items of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionMeta {
-    /// How many it was about.
+    /// Number of all items.
     pub total_count: usize,
-    /// How many it worked for.
+    /// Number of successful items.
     pub successful: usize,
-    /// How many it did not work for.
+    /// Number of failed items.
     pub failed: usize,
 }
 
-/// Why a request did not work for one of its items.
+/// Error of one item of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionError {
-    /// The subscriber, or else the subscription, as the request names it.
+    /// Subscriber or subscription, as in the request.
     pub subscriber_id: String,
-    /// What kind of reason it is.
+    /// Kind of error.
     pub code: SubscriptionErrorCode,
-    /// The reason, for people.
+    /// Message.
     pub message: String,
 }
 
 wire_enum! {
-    /// Why a request did not work for one of its items.
+    /// Kind of error of an item.
     SubscriptionErrorCode, "code":
     SubscriberNotFound = "SUBSCRIBER_NOT_FOUND",
     SubscriptionNotFound = "SUBSCRIPTION_NOT_FOUND",
@@ -225,10 +224,10 @@ wire_enum! {
 }
 
 impl Subscribe {
-    /// The most subscribers of one request.
+    /// Maximum number of subscribers in a request.
     pub const MAX: usize = 100;
 
-    /// Refuses a request for nobody, for too many, or with something that is too long.
+    /// Refuses a request without subscribers, with more than 100, or with an overlong text.
     pub fn check(&self) -> Result<(), Invalid> {
         check_items(&self.subscriptions)?;
         for (index, item) in self.subscriptions.iter().enumerate() {
@@ -239,7 +238,7 @@ impl Subscribe {
 }
 
 impl WorkflowChoice {
-    /// The names of single workflows.
+    /// Returns the identifiers, ids and slugs.
     pub fn names(&self) -> &[String] {
         match self {
             WorkflowChoice::One { workflow_id } => std::slice::from_ref(workflow_id),
@@ -247,7 +246,7 @@ impl WorkflowChoice {
         }
     }
 
-    /// The words that workflows are filed under.
+    /// Returns the tags.
     pub fn tags(&self) -> &[String] {
         match self {
             WorkflowChoice::One { .. } => &[],
@@ -255,15 +254,15 @@ impl WorkflowChoice {
         }
     }
 
-    /// Whether a workflow is among those that the tags choose.
+    /// Returns `true` if the tags select the workflow.
     pub fn chooses(&self, workflow: &Workflow) -> bool {
         workflow.tags.iter().any(|tag| self.tags().contains(tag))
     }
 }
 
 impl WorkflowVerdict {
-    /// The verdicts, of several about the same workflow the last one in the place of the first.
-    /// Refuses to say something about more workflows than a subscription can.
+    /// Returns the settings without repetition: the last one for a workflow, at the place of the
+    /// first. Refuses settings for more than 100 workflows.
     pub fn last_of_each(verdicts: Vec<Self>) -> Result<Vec<Self>, Invalid> {
         let mut places: HashMap<WorkflowId, usize> = HashMap::new();
         let mut last: Vec<Self> = Vec::new();
@@ -280,7 +279,7 @@ impl WorkflowVerdict {
 }
 
 impl WorkflowWord {
-    /// The same about one of its workflows.
+    /// Returns the setting for one of its workflows.
     pub fn about(&self, workflow_id: WorkflowId) -> WorkflowVerdict {
         let Self { enabled, condition, .. } = self.clone();
         WorkflowVerdict { workflow_id, enabled, condition }
@@ -297,14 +296,14 @@ impl SubscribeItem {
 }
 
 impl Unsubscribe {
-    /// Refuses a request for nothing, or for too much.
+    /// Refuses a request without items, or with more than 100.
     pub fn check(&self) -> Result<(), Invalid> {
         check_items(&self.subscriptions)
     }
 }
 
 impl SubscriptionUpdate {
-    /// Refuses something that is too long.
+    /// Refuses an overlong text.
     pub fn check(&self) -> Result<(), Invalid> {
         if let Patch::Set(name) = &self.name {
             check_name(name)?;
@@ -314,7 +313,7 @@ impl SubscriptionUpdate {
 }
 
 impl SubscriptionError {
-    /// There is no such subscriber.
+    /// Returns the error for a missing subscriber.
     pub fn subscriber_not_found(id: &SubscriberId) -> Self {
         Self {
             subscriber_id: id.to_string(),
@@ -323,7 +322,7 @@ impl SubscriptionError {
         }
     }
 
-    /// There is no such subscription.
+    /// Returns the error for a missing subscription.
     pub fn subscription_not_found(item: &UnsubscribeItem) -> Self {
         let id = match item {
             UnsubscribeItem::Subscriber { subscriber_id } => subscriber_id.as_str(),
@@ -336,7 +335,7 @@ impl SubscriptionError {
         }
     }
 
-    /// The subscriber is in the topic as often as it may be.
+    /// Returns the error for a subscriber with the maximum number of subscriptions in the topic.
     pub fn limit_exceeded(id: &SubscriberId) -> Self {
         let max = Subscription::MAX_OF_SUBSCRIBER;
         Self {
@@ -346,7 +345,7 @@ impl SubscriptionError {
         }
     }
 
-    /// The identifier is that of another subscription.
+    /// Returns the error for an identifier that another subscription has.
     pub fn identifier_taken(id: &SubscriberId, identifier: &SubscriptionIdentifier) -> Self {
         Self {
             subscriber_id: id.to_string(),
@@ -359,7 +358,7 @@ impl SubscriptionError {
 }
 
 impl Subscriptions {
-    /// What came of a request that worked for `data` and not for others.
+    /// Returns the result with the subscriptions `data` and the `errors`.
     pub fn new(data: Vec<Subscription>, errors: Vec<SubscriptionError>) -> Self {
         let (successful, failed) = (data.len(), errors.len());
         let meta = SubscriptionMeta { total_count: successful + failed, successful, failed };
@@ -368,7 +367,7 @@ impl Subscriptions {
 }
 
 impl SubscriptionQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 }
 

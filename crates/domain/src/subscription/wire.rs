@@ -1,4 +1,4 @@
-//! The short forms that a request may have.
+//! Short forms of requests for subscriptions.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -11,8 +11,8 @@ use crate::ids::{SubscriberId, SubscriptionIdentifier};
 use crate::json::{Shape, Shaped, shape, text_or_object};
 use crate::query;
 
-// What serde derives for untagged enums does not say what is wrong with an item. So an item that
-// is no text is read as an object, and its fields are looked at.
+// The derived error of an untagged enum does not name the fault. So an item that is no text is read
+// as an object, and its fields decide.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SubscribeFields {

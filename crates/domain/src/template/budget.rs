@@ -1,29 +1,29 @@
-//! What a rendering may make on its way.
+//! Budget of a rendering.
 
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-/// What all values that a rendering makes may weigh together: about 4 MiB of text.
+/// Maximum weight of all values of a rendering: about 4 MiB of text.
 pub(super) const LIMIT: usize = 4 * 1024 * 1024;
-/// The deepest nesting of a value.
+/// Deepest nesting of a value.
 const MAX_DEPTH: usize = 96;
-/// What a value weighs besides its text, in bytes.
+/// Weight of a value without its text, in bytes.
 const NODE: usize = 64;
 
-// What is left of the limit.
+// Remaining weight.
 struct Left(usize);
 
-/// What the values that a rendering makes may still weigh.
+/// Returns the remaining weight.
 pub(super) fn left(state: &mut State<'_, '_>) -> usize {
     state.get_or_insert_extension(Left(LIMIT)).0
 }
 
-/// Refuses `weight`, if less than that is left.
+/// Refuses `weight` if it exceeds the remaining weight.
 pub(super) fn allow(state: &mut State<'_, '_>, weight: usize) -> Result<(), Error> {
     if weight > left(state) { Err(too_large()) } else { Ok(()) }
 }
 
-/// Takes `weight` from what is left.
+/// Subtracts `weight` from the remaining weight.
 pub(super) fn spend(state: &mut State<'_, '_>, weight: usize) -> Result<(), Error> {
     allow(state, weight)?;
     let left = state.get_or_insert_extension(Left(LIMIT));
@@ -31,8 +31,7 @@ pub(super) fn spend(state: &mut State<'_, '_>, weight: usize) -> Result<(), Erro
     Ok(())
 }
 
-/// Takes the weight of `value` from what is left, and makes a list of what would be made item by
-/// item later.
+/// Subtracts the weight of `value`, and turns a lazy sequence into a list.
 pub(super) fn keep(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     let weight = weigh([&value], left(state))?;
     spend(state, weight)?;
@@ -42,10 +41,10 @@ pub(super) fn keep(state: &mut State<'_, '_>, value: Value) -> Result<Value, Err
     Ok(value)
 }
 
-/// What `values` weigh, with all that is in them, as often as it is in them.
+/// Returns the weight of `values` with all nested values. A shared value counts each time.
 ///
-/// Values may share what is in them, so that they weigh more than they take. Whatever writes or
-/// compares them takes as long as they weigh.
+/// Shared values weigh more than their memory. The time to print or compare values depends on the
+/// weight.
 pub(super) fn weigh<'v>(
     values: impl IntoIterator<Item = &'v Value>,
     limit: usize,
@@ -76,12 +75,12 @@ pub(super) fn weigh<'v>(
     Ok(weight)
 }
 
-/// The values are too large.
+/// Returns the error for values that are too large.
 pub(super) fn too_large() -> Error {
     refusal("the values that it makes are too large")
 }
 
-/// What the template asks for is refused.
+/// Returns the error for a refused operation.
 pub(super) fn refusal(detail: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, detail)
 }

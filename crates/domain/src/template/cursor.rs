@@ -1,9 +1,9 @@
-//! A place among the tokens of a tag.
+//! Cursor over the tokens of a tag.
 
 use super::lexer::{Kind, Tag, Token, unexpected};
 use super::problem::Problem;
 
-/// A place among the tokens of a tag.
+/// Cursor over the tokens of a tag.
 #[derive(Debug)]
 pub(super) struct Cursor<'t, 's> {
     tag: &'t Tag<'s>,
@@ -15,33 +15,33 @@ impl<'t, 's> Cursor<'t, 's> {
         Self { tag, next: 0 }
     }
 
-    /// The next token, unless the tag ends here.
+    /// Returns the next token. Returns `None` at the end of the tag.
     pub(super) fn peek(&self) -> Option<Token<'s>> {
         self.tag.tokens.get(self.next).copied()
     }
 
-    /// The text of the next token; empty at the end of the tag.
+    /// Returns the text of the next token. It is empty at the end of the tag.
     pub(super) fn text(&self) -> &'s str {
         self.peek().map_or("", |token| token.text)
     }
 
-    /// The text of the token after the next one.
+    /// Returns the text of the token after the next one.
     pub(super) fn text_after(&self) -> &'s str {
         self.tag.tokens.get(self.next + 1).map_or("", |token| token.text)
     }
 
-    /// Where the next token starts, in bytes.
+    /// Returns the start of the next token, in bytes.
     pub(super) fn at(&self) -> usize {
         self.peek().map_or(self.tag.end, |token| token.at)
     }
 
-    /// Where the last token ended, in bytes.
+    /// Returns the end of the last token, in bytes.
     pub(super) fn ended(&self) -> usize {
         let last = self.next.checked_sub(1).and_then(|last| self.tag.tokens.get(last));
         last.map_or(self.tag.at, Token::end)
     }
 
-    /// The name in `['name']`, if that is what comes next.
+    /// Returns the name in `['name']` if the next tokens have this form.
     pub(super) fn named_subscript(&self) -> Option<&'s str> {
         let [open, name, close] = self.tag.tokens.get(self.next..self.next + 3)? else {
             return None;
@@ -65,12 +65,12 @@ impl<'t, 's> Cursor<'t, 's> {
         eaten
     }
 
-    /// Takes the next token, which has to be `text`.
+    /// Takes the next token. Refuses a token that is not `text`.
     pub(super) fn expect(&mut self, text: &str) -> Result<(), Problem> {
         if self.eat(text) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Takes the next token, which has to be a name.
+    /// Takes the next token. Refuses a token that is not a name.
     pub(super) fn name(&mut self) -> Result<Token<'s>, Problem> {
         match self.peek() {
             Some(token) if token.kind == Kind::Name => self.take(),
@@ -78,12 +78,12 @@ impl<'t, 's> Cursor<'t, 's> {
         }
     }
 
-    /// Refuses what is left of the tag.
+    /// Refuses remaining tokens.
     pub(super) fn finish(&self) -> Result<(), Problem> {
         if self.peek().is_none() { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// The next token does not belong there.
+    /// Returns the problem of an unexpected token.
     pub(super) fn unexpected(&self) -> Problem {
         match self.peek() {
             Some(token) => unexpected(token.text, token.at),

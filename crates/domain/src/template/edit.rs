@@ -1,5 +1,5 @@
-//! The template as the engine gets to see it: what makes values larger is a call of a function
-//! that knows a bound.
+//! Rewriting of a template for the engine: operators that enlarge values become calls of bounded
+//! functions.
 
 /// Joins texts: `a ~ b`.
 pub(super) const CONCAT: &str = "__concat";
@@ -11,25 +11,25 @@ pub(super) const MULTIPLY: &str = "__multiply";
 pub(super) const LIST: &str = "__list";
 /// Makes a map: `{a: b}`.
 pub(super) const MAP: &str = "__map";
-/// Returns its argument, unless it is too large.
+/// Returns its argument. Refuses one that is too large.
 pub(super) const KEEP: &str = "__keep";
-/// What no name of a template starts with.
+/// Prefix that names in templates must not have.
 pub(super) const RESERVED: &str = "__";
 
-/// What is done at one place, in this order.
+/// Change at one place, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
-    /// A call ends.
+    /// End of a call.
     Close,
-    /// So many bytes become a comma.
+    /// Replacement of this many bytes by a comma.
     Separate(usize),
-    /// A call of this function begins. What binds its operands less tightly begins first.
+    /// Start of a call. The operator that binds its operands less tightly starts first.
     Open(Call),
-    /// A bracket becomes another one.
+    /// Replacement of a bracket.
     Bracket(char),
 }
 
-/// A function that is called in place of what a template has.
+/// Function that replaces a construct of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Call {
     /// For a variable.
@@ -37,7 +37,7 @@ pub(super) enum Call {
     Add,
     Concat,
     Multiply,
-    /// For a part of a list or text.
+    /// For a slice of a list or text.
     Slice,
     List,
     Map,
@@ -56,23 +56,23 @@ impl Call {
     }
 }
 
-/// The changes that turn a template into what the engine gets to see.
+/// Changes that turn a template into the text for the engine.
 #[derive(Debug, Default)]
 pub(super) struct Edits(Vec<(usize, Change)>);
 
 impl Edits {
-    /// What stands at `at` is changed.
+    /// Adds a change at `at`.
     pub(super) fn push(&mut self, at: usize, change: Change) {
         self.0.push((at, change));
     }
 
-    /// What stands from `start` to `end` becomes the argument of a call.
+    /// Makes the text from `start` to `end` the argument of a call.
     pub(super) fn wrap(&mut self, start: usize, end: usize, call: Call) {
         self.push(start, Change::Open(call));
         self.push(end, Change::Close);
     }
 
-    /// `source` with all changes.
+    /// Returns `source` with all changes.
     pub(super) fn applied(mut self, source: &str) -> String {
         self.0.sort_unstable();
         let mut edited = String::with_capacity(source.len() + self.0.len() * 8);

@@ -1,4 +1,4 @@
-//! The template engine, as templates get to see it.
+//! Template engine, restricted to bounded functions.
 
 use std::io;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use super::filters;
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
 
-/// The longest text that a template may become, in bytes.
+/// Longest rendered text, in bytes.
 pub(super) const MAX_OUTPUT: usize = 1024 * 1024;
 
-/// Enough for some thousand placeholders, and gone in a few milliseconds.
+/// Enough for some thousand placeholders. It is used up within a few milliseconds.
 const FUEL: u64 = 50_000;
 
 pub(super) const HTML: &str = "html";
@@ -36,7 +36,7 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine
 });
 
-// A text is written as it is. Anything else is made a text first.
+// A text needs no conversion. Any other value becomes a text first.
 fn check_weight(_: &State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => weigh([value], LIMIT).map(drop),
@@ -44,11 +44,11 @@ fn check_weight(_: &State<'_, '_>, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// The text that a template becomes, up to a bound.
+/// Rendered text, up to a bound.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     text: Vec<u8>,
-    /// Whether the text is longer than it may be.
+    /// `true` if the text exceeds the bound.
     pub(super) full: bool,
 }
 

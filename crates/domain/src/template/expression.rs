@@ -1,4 +1,4 @@
-//! Expressions: their operators are counted, and those that make values larger become calls.
+//! Expressions: a limit on operators, and calls in place of operators that enlarge values.
 
 use super::cursor::Cursor;
 use super::edit::{Call, Change, RESERVED};
@@ -8,11 +8,11 @@ use super::names::Use;
 use super::problem::Problem;
 use super::scan::Scan;
 
-/// The most operators of a tag.
+/// Maximum number of operators in a tag.
 const MAX_OPERATORS: usize = 64;
-/// The deepest nesting of brackets and of operators that become calls.
+/// Deepest nesting of brackets and of operators that become calls.
 const MAX_NESTING: usize = 8;
-/// The most names of a way, as in `payload.order.id`, that are looked at.
+/// Maximum number of checked names in a path such as `payload.order.id`.
 const MAX_WAY: usize = 8;
 
 const WORDS: [&str; 10] =
@@ -20,7 +20,7 @@ const WORDS: [&str; 10] =
 const CONSTANTS: [&str; 6] = ["true", "True", "false", "False", "none", "None"];
 const LOOP_METHODS: [&str; 2] = ["cycle", "changed"];
 
-/// Whether an expression may end in `if .. else ..`.
+/// Choice at the end of an expression: `if .. else ..`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Allowed,
@@ -28,7 +28,7 @@ pub(super) enum Choice {
     Refused,
 }
 
-// How tightly an operator binds.
+// Precedence of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Logic,
@@ -38,7 +38,7 @@ enum Level {
     Power,
 }
 
-// The operands that belong to the operators of one level.
+// Operands of the operators of one level.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     level: Level,
@@ -47,7 +47,7 @@ struct Region {
     open: bool,
 }
 
-/// Reads the expressions of one tag.
+/// Parser of the expressions of one tag.
 pub(super) struct Expressions<'x, 't, 's> {
     pub(super) scan: &'x mut Scan<'s>,
     pub(super) cursor: Cursor<'t, 's>,
@@ -102,7 +102,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         Ok(())
     }
 
-    // Operands, and the operators between them.
+    // Parses operands and the operators between them.
     fn operators(&mut self, choice: Choice) -> Result<(), Problem> {
         let mut choices = 0_usize;
         let mut regions = [
@@ -128,7 +128,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         Ok(())
     }
 
-    // The level of the operator that is next, if one is. Words are taken, symbols are left.
+    // Returns the level of the next operator, if there is one. Takes words, but leaves symbols.
     fn operator(&mut self, choice: Choice, choices: &mut usize) -> Result<Option<Level>, Problem> {
         let cursor = &self.cursor;
         Ok(Some(match cursor.text() {
@@ -150,7 +150,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         }))
     }
 
-    // Takes an operator. If it makes values larger, it becomes a call of what it joins.
+    // Takes an operator. One that enlarges values becomes a call with its operands.
     fn join(&mut self, regions: &mut [Region], level: Level) -> Result<(), Problem> {
         self.count()?;
         let grows = matches!(self.cursor.text(), "+" | "~" | "*");
@@ -171,8 +171,8 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         Ok(())
     }
 
-    // Ends the calls whose operands an operator of `level` does not join. One that makes values
-    // larger goes on with the call of its level.
+    // Ends the calls with operands that an operator of `level` does not join. An operator that
+    // enlarges values continues the call of its level.
     fn close(&mut self, regions: &mut [Region], level: Level, grows: bool) {
         let end = self.cursor.ended();
         for region in regions.iter_mut().filter(|region| region.open) {
@@ -183,7 +183,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         }
     }
 
-    // What operators stand between.
+    // Parses an operand.
     fn operand(&mut self) -> Result<(), Problem> {
         while self.cursor.eat("-") {
             self.count()?;
@@ -219,7 +219,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         if starts { self.nested(Self::element) } else { self.arguments_if_any() }
     }
 
-    // A value, and the way to what is asked for in it.
+    // Parses a value and the path behind it.
     fn element(&mut self) -> Result<(), Problem> {
         let start = self.cursor.at();
         let token = self.cursor.take()?;
@@ -256,14 +256,14 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         if self.cursor.text() == "(" { Err(self.cursor.unexpected()) } else { Ok(()) }
     }
 
-    // What was read since `start`, in brackets, becomes a call.
+    // Makes the text since `start`, in brackets, a call.
     fn call(&mut self, start: usize, call: Call) {
         self.scan.edits.push(start, Change::Open(call));
         self.scan.edits.push(start, Change::Bracket('('));
         self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
     }
 
-    // A variable with the names behind it, or a call.
+    // Parses a variable with the names behind it, or a call.
     fn variable(&mut self, root: &'s str, at: usize) -> Result<(), Problem> {
         let mut way: Vec<&'s str> = Vec::new();
         while way.len() < MAX_WAY {
@@ -298,7 +298,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         self.arguments()
     }
 
-    // The name in `['name']`, taken, if that is what comes next.
+    // Takes `['name']` if the next tokens have this form, and returns the name.
     fn subscript(&mut self) -> Option<&'s str> {
         let name = self.cursor.named_subscript()?;
         (0..3).for_each(|_| {
@@ -307,7 +307,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         Some(name)
     }
 
-    // `.name`, `.0`, `[..]` or `[..:..]`.
+    // Parses `.name`, `.0`, `[..]` or `[..:..]`.
     fn step(&mut self, start: usize) -> Result<(), Problem> {
         self.count()?;
         if self.cursor.eat(".") {
@@ -337,8 +337,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         Ok(())
     }
 
-    // What stands in brackets, up to the one that closes them, and whether there are commas or
-    // there is nothing in it.
+    // Parses the content of brackets up to `close`. Returns `true` if it has commas or is empty.
     fn list(&mut self, close: &str) -> Result<bool, Problem> {
         let mut several = self.cursor.text() == close;
         while !self.cursor.eat(close) {

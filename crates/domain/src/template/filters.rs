@@ -1,7 +1,6 @@
-//! The filters, tests and functions of templates.
+//! Filters, tests and functions of templates.
 //!
-//! A filter that the engine has is called only if what it is given is small enough for what it may
-//! make of it.
+//! Each filter of the engine is called only if its arguments bound its result.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, functions, tests};
@@ -10,15 +9,15 @@ use super::budget::{LIMIT, allow, keep, refusal, weigh};
 use super::edit;
 use super::growth;
 
-/// The largest number that a filter is given, where it says how long or how many.
+/// Largest number for a filter, as a length or a count.
 const MAX_COUNT: usize = 1000;
 
-/// The functions that templates may call.
+/// Functions of templates.
 pub(super) const FUNCTIONS: &[&str] = &["range"];
 
 macro_rules! filters {
     ($($name:literal: $filter:expr,)+) => {
-        /// The filters that templates may use.
+        /// Filters of templates.
         pub(super) const FILTERS: &[&str] = &[$($name),+];
 
         fn add_filters(engine: &mut Environment<'_>) {
@@ -34,7 +33,7 @@ macro_rules! filters {
 
 macro_rules! tests {
     ($($name:literal: $test:expr,)+) => {
-        /// The tests that templates may use.
+        /// Tests of templates.
         pub(super) const TESTS: &[&str] = &[$($name),+];
 
         fn add_tests(engine: &mut Environment<'_>) {
@@ -127,7 +126,7 @@ tests! {
     "upper": tests::is_upper,
 }
 
-/// Gives `engine` everything that templates may use.
+/// Adds all filters, tests and functions to `engine`.
 pub(super) fn add_to(engine: &mut Environment<'_>) {
     add_filters(engine);
     add_tests(engine);
@@ -140,7 +139,7 @@ pub(super) fn add_to(engine: &mut Environment<'_>) {
     engine.add_function(edit::KEEP, growth::kept);
 }
 
-// What the engine's filter of that name makes of `values`.
+// Calls the engine's filter `name` with `values`, within the budget.
 fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
     weigh(values, LIMIT)?;
     let Some((value, others)) = values.split_first() else {
@@ -148,7 +147,7 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     };
     let length = value.as_bytes().map_or(0, <[u8]>::len);
     match name {
-        // As often as there are items, or places between characters.
+        // The separator occurs once per item, or per place between characters.
         "__join" => allow(state, value.len().unwrap_or(LIMIT).saturating_mul(texts(others)?))?,
         "__replace" => allow(state, (length + 1).saturating_mul(texts(others)?))?,
         "__indent" => {
@@ -159,7 +158,7 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
             largest_count(others)?;
         }
         "__format" => check_format(value)?,
-        // A filter that calls filters would call itself.
+        // A filter that calls filters could recurse.
         "__map"
             if others.iter().any(|other| {
                 other.as_str().is_some_and(|name| name == "map" || name.starts_with(edit::RESERVED))
@@ -173,12 +172,12 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     keep(state, made)
 }
 
-// How long the texts of arguments are at most, with all of them escaped.
+// Returns the largest possible length of the arguments' texts, escaped.
 fn texts(others: &[Value]) -> Result<usize, Error> {
     Ok(weigh(others, LIMIT)? * 6)
 }
 
-// The largest number among the arguments.
+// Returns the largest number among the arguments.
 fn largest_count(others: &[Value]) -> Result<usize, Error> {
     let mut largest = 4;
     for other in others {
@@ -202,7 +201,7 @@ fn largest_count(others: &[Value]) -> Result<usize, Error> {
     Ok(largest)
 }
 
-// A width says how long a text becomes: neither three digits nor a `*` are taken for one.
+// A width determines the length of the result. So three digits and `*` are refused.
 fn check_format(format: &Value) -> Result<(), Error> {
     let format = format.as_bytes().unwrap_or_default();
     let mut digits = 0;

@@ -1,4 +1,4 @@
-//! The functions that templates are given in place of operators that make values larger.
+//! Functions in place of operators that enlarge values.
 
 use std::fmt::{self, Write};
 
@@ -17,12 +17,12 @@ pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<V
     Ok(Value::from(text.text))
 }
 
-/// `a + b`: a sum of numbers, or texts or lists as one.
+/// `a + b`: a sum of numbers, or a concatenation of texts or lists.
 pub(super) fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     fold(state, &values, sum)
 }
 
-/// `a * b`: a product of numbers, or a text so many times.
+/// `a * b`: a product of numbers, or a repeated text.
 pub(super) fn multiply(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     fold(state, &values, product)
 }
@@ -38,14 +38,14 @@ pub(super) fn map(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Valu
     keep(state, Value::from_pairs(pairs))
 }
 
-/// The value, unless it is too large.
+/// Returns the value. Refuses one that is too large.
 pub(super) fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     keep(state, value)
 }
 
 type Operator = fn(&mut State<'_, '_>, &Value, &Value) -> Result<Value, Error>;
 
-// What an operator makes of `values`, from left to right.
+// Applies an operator to `values`, from left to right.
 fn fold(state: &mut State<'_, '_>, values: &[Value], join: Operator) -> Result<Value, Error> {
     let Some((first, others)) = values.split_first() else { return Ok(Value::UNDEFINED) };
     others.iter().try_fold(first.clone(), |left, right| join(state, &left, right))
@@ -108,7 +108,7 @@ fn impossible(operator: char, a: &Value, b: &Value) -> Error {
     refusal(format!("`{operator}` does not go with {} and {}", a.kind(), b.kind()))
 }
 
-// A text that does not grow beyond a bound.
+// Text with a maximum length.
 struct Text {
     text: String,
     max: usize,

@@ -1,37 +1,37 @@
-//! The tags of a template, and the tokens in them, cut as the engine cuts them.
+//! Tags of a template and their tokens, with the rules of the engine.
 
 use super::problem::Problem;
 
-/// The most tokens of a tag.
+/// Maximum number of tokens in a tag.
 const MAX_TOKENS: usize = 1024;
 
 const PAIRS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 const SINGLES: &str = "+-*/%.,:~|=><()[]{}";
 
-/// A tag: `{{ .. }}`, or `{% .. %}`.
+/// Tag: `{{ .. }}`, or `{% .. %}`.
 #[derive(Debug)]
 pub(super) struct Tag<'s> {
-    /// Whether it is a statement.
+    /// `true` for a statement.
     pub(super) statement: bool,
-    /// What stands in it.
+    /// Content.
     pub(super) tokens: Vec<Token<'s>>,
-    /// Where it starts, in bytes.
+    /// Start, in bytes.
     pub(super) at: usize,
-    /// Where what stands in it ends, in bytes.
+    /// End of the content, in bytes.
     pub(super) end: usize,
 }
 
-/// A word of a tag.
+/// Token of a tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'s> {
     pub(super) kind: Kind,
-    /// As it was written. Texts have their quotes.
+    /// Source text. Texts include their quotes.
     pub(super) text: &'s str,
-    /// Where it starts, in bytes.
+    /// Start, in bytes.
     pub(super) at: usize,
 }
 
-/// What a token is.
+/// Kind of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Name,
@@ -41,13 +41,13 @@ pub(super) enum Kind {
 }
 
 impl Token<'_> {
-    /// Where it ends, in bytes.
+    /// Returns the end, in bytes.
     pub(super) fn end(&self) -> usize {
         self.at + self.text.len()
     }
 }
 
-/// Reads the tags of a template, one after the other.
+/// Iterator over the tags of a template.
 #[derive(Debug)]
 pub(super) struct Lexer<'s> {
     source: &'s str,
@@ -59,7 +59,7 @@ impl<'s> Lexer<'s> {
         Self { source, at: 0 }
     }
 
-    /// The next tag. Comments and raw text have none.
+    /// Returns the next tag. Comments and raw text are skipped.
     pub(super) fn next_tag(&mut self) -> Result<Option<Tag<'s>>, Problem> {
         while let Some((start, marker)) = opening(self.rest()) {
             let start = self.at + start;
@@ -104,7 +104,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    // Skips the rest of a statement, if it is nothing but `name`.
+    // Skips the rest of a statement that consists of `name` only.
     fn skip_tag(&mut self, name: &str) -> bool {
         let rest = self.rest();
         let Some(after) = skip_space(rest).strip_prefix(name) else { return false };
@@ -170,12 +170,12 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// `text` does not belong there.
+/// Returns the problem of the unexpected token `text`.
 pub(super) fn unexpected(text: &str, at: usize) -> Problem {
     Problem::new(format!("unexpected `{text}`"), at)
 }
 
-// Where the first tag or comment starts, and the second byte of it.
+// Returns the start of the first tag or comment, and its second byte.
 fn opening(text: &str) -> Option<(usize, u8)> {
     let pairs = text.as_bytes().windows(2).enumerate();
     let mut markers = pairs.filter_map(|(at, pair)| match pair {
@@ -198,7 +198,7 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-// How long the text in quotes is. Returns `None` if it does not end.
+// Returns the length of the quoted text. Returns `None` if it has no end.
 fn text(rest: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     let mut characters = rest.char_indices().skip(1);
@@ -210,7 +210,7 @@ fn text(rest: &str, quote: char) -> Option<usize> {
     Some(end + 1)
 }
 
-// How long the number is. What follows a dot is a place in a list, which has no fraction.
+// Returns the length of the number. An index behind a dot has no fraction.
 fn number(rest: &str, after_dot: bool) -> usize {
     let whole = digits(rest);
     if after_dot {

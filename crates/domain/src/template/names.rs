@@ -1,4 +1,4 @@
-//! The variables of templates, and which of them there are.
+//! Variables of templates, and the check of their names.
 
 use serde_json::{Map, Value};
 
@@ -6,20 +6,20 @@ use super::problem::{Problem, meant};
 use crate::json::Object;
 use crate::known::{CONTEXT_FIELDS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
 
-/// A variable that a template uses.
+/// Use of a variable in a template.
 #[derive(Debug)]
 pub(super) struct Use<'s> {
-    /// The first name.
+    /// First name.
     pub(super) root: &'s str,
-    /// The names behind it.
+    /// Names behind the first one.
     pub(super) way: Vec<&'s str>,
-    /// Where it stands, in bytes.
+    /// Start, in bytes.
     pub(super) at: usize,
 }
 
 impl Use<'_> {
-    /// Refuses a variable that there is not. `payload` is the schema of the payload, if the
-    /// workflow has one.
+    /// Refuses an unknown variable. `payload` is the schema of the payload, if the workflow has
+    /// one.
     pub(super) fn check(&self, payload: Option<&Object>) -> Result<(), Problem> {
         let field = |place: &str, name: &str, known: &[&str]| {
             if known.contains(&name) {
@@ -40,7 +40,7 @@ impl Use<'_> {
         }
     }
 
-    // Follows the way through the schema, as far as the schema says which fields there are.
+    // Follows the path through the schema, as long as the schema lists all fields.
     fn check_payload(&self, way: &[&str], schema: Option<&Object>) -> Result<(), Problem> {
         let mut schema: Option<&Map<String, Value>> = schema.map(|schema| &**schema);
         let mut place = String::from("payload");
@@ -58,7 +58,7 @@ impl Use<'_> {
     }
 }
 
-// The fields that an object of this schema has. Returns `None` if it may have others.
+// Returns the fields of an object with this schema. Returns `None` if it may have others.
 fn fields(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
     const OPEN: [&str; 10] = [
         "$ref",

@@ -1,8 +1,8 @@
-//! The scan of a template before the engine sees it.
+//! Scan of a template before it is compiled.
 //!
-//! The engine reads and runs what it is given with functions that call themselves, and makes texts
-//! of any length. The scan bounds how deep and how long expressions and statements are, refuses
-//! what it does not know, and hands what makes values larger to functions that know a bound.
+//! The engine parses and runs templates recursively, and builds texts of any length. The scan
+//! bounds the depth and the length of expressions and statements, and refuses unknown constructs.
+//! Operators that enlarge values become calls of bounded functions.
 
 use super::cursor::Cursor;
 use super::edit::{Edits, RESERVED};
@@ -11,11 +11,11 @@ use super::lexer::{Lexer, Tag};
 use super::names::Use;
 use super::problem::Problem;
 
-/// The most tags.
+/// Maximum number of tags.
 const MAX_TAGS: usize = 10_000;
-/// The deepest nesting of statements, and of parts of conditions.
+/// Deepest nesting of statements, and of parts of conditions.
 const MAX_BLOCKS: usize = 10;
-/// The most `elif` of the statements that an expression stands in.
+/// Maximum number of `elif` in the statements around an expression.
 const MAX_ELIFS: usize = 32;
 
 const STATEMENTS: [&str; 12] = [
@@ -33,18 +33,18 @@ const STATEMENTS: [&str; 12] = [
     "raw",
 ];
 
-/// What a scan finds out about a template.
+/// Result of a scan.
 #[derive(Debug)]
 pub(super) struct Scan<'s> {
     pub(super) edits: Edits,
-    /// The variables that the template does not set itself.
+    /// Variables that the template does not set.
     pub(super) uses: Vec<Use<'s>>,
     blocks: Vec<Block<'s>>,
-    // What is set outside of all blocks.
+    // Names set outside of all blocks.
     names: Vec<&'s str>,
 }
 
-// A statement that is not ended yet.
+// Statement that has not ended yet.
 #[derive(Debug)]
 struct Block<'s> {
     kind: BlockKind,
@@ -56,16 +56,16 @@ struct Block<'s> {
 enum BlockKind {
     For,
     If,
-    // One of the conditions that follow the first.
+    // `elif` of a condition.
     ElseIf,
-    // The last part of a condition or loop.
+    // `else` of a condition or loop.
     Else,
     With,
     AutoEscape,
 }
 
 impl<'s> Scan<'s> {
-    /// Reads all of `source`.
+    /// Scans all of `source`.
     pub(super) fn of(source: &'s str) -> Result<Self, Problem> {
         let (edits, uses, blocks, names) = Default::default();
         let mut scan = Self { edits, uses, blocks, names };
@@ -88,7 +88,7 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Notes that a variable is used, unless the template sets it.
+    /// Records the use of a variable that the template does not set.
     pub(super) fn note(&mut self, used: Use<'s>) {
         let inner = self.blocks.iter().flat_map(|block| &block.names);
         if !inner.chain(&self.names).any(|name| *name == used.root) {
@@ -183,7 +183,7 @@ impl<'s> Scan<'s> {
         Err(misplaced(word, at))
     }
 
-    // What a condition sets, what comes after it knows.
+    // Names set in a condition stay known behind it.
     fn keep_names(&mut self, block: Block<'s>) {
         if matches!(block.kind, BlockKind::If | BlockKind::ElseIf | BlockKind::Else) {
             self.locals().extend(block.names);
@@ -245,7 +245,7 @@ fn misplaced(word: &str, at: usize) -> Problem {
     Problem::new(format!("`{word}` has nothing that it belongs to"), at)
 }
 
-// A name that is set.
+// Parses a name that is set.
 fn target<'s>(cursor: &mut Cursor<'_, 's>) -> Result<&'s str, Problem> {
     let refusal = cursor.unexpected();
     let name = cursor.name()?;

@@ -1,4 +1,4 @@
-//! Topics as a program writes them.
+//! Constructors and setters of topics.
 
 use super::{TopicCreate, TopicQuery, TopicUpdate};
 use crate::convert::IntoChecked;
@@ -27,9 +27,9 @@ setters! { TopicUpdate:
 }
 
 setters! { TopicQuery:
-    /// Lists those with this text in their key, in any case.
+    /// Lists the topics with this text in their key, in any case.
     key: into(String);
-    /// Lists those with this text in their name, in any case.
+    /// Lists the topics with this text in their name, in any case.
     name: into(String);
 }
 

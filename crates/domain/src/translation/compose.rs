@@ -1,4 +1,4 @@
-//! Translations as a program writes them.
+//! Constructors and setters of translations.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::json::Object;
 use crate::setters::{page_setters, setters};
 
 impl TranslationUpsert {
-    /// Returns the texts of a workflow or a layout in one language.
+    /// Returns a translation of a workflow or a layout into one language.
     pub fn new(
         resource: Resource,
         locale: impl IntoChecked<Locale>,
@@ -29,14 +29,14 @@ impl TranslationImport {
         Ok(Self { locale: locale.into_checked()?, master_json: MasterJson::default() })
     }
 
-    /// Sets the texts of a workflow: an object of texts by their names.
+    /// Sets the texts of a workflow: an object of texts by name.
     #[must_use]
     pub fn workflow(mut self, workflow_id: impl Into<String>, texts: impl Into<Value>) -> Self {
         self.master_json.workflows.insert(workflow_id.into(), texts.into());
         self
     }
 
-    /// Sets the texts of a layout: an object of texts by their names.
+    /// Sets the texts of a layout: an object of texts by name.
     #[must_use]
     pub fn layout(mut self, layout_id: impl Into<String>, texts: impl Into<Value>) -> Self {
         self.master_json.layouts.insert(layout_id.into(), texts.into());
@@ -45,11 +45,11 @@ impl TranslationImport {
 }
 
 setters! { TranslationQuery:
-    /// Lists those of workflows, or those of layouts.
+    /// Lists the translations of workflows, or those of layouts.
     resource_type: exact(ResourceType);
-    /// Lists those of this resource, by its identifier.
+    /// Lists the translations of this resource, by its identifier.
     resource_id: into(String);
-    /// Lists those into this language.
+    /// Lists the translations into this language.
     locale: checked(Locale, "locale");
 }
 

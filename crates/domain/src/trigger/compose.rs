@@ -1,4 +1,4 @@
-//! Triggers as a program writes them.
+//! Constructors and setters of triggers.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ impl Trigger {
         })
     }
 
-    /// Adds a recipient: 100 at most.
+    /// Adds a recipient: at most 100.
     pub fn to(mut self, recipient: impl IntoChecked<Recipient>) -> Result<Self, Invalid> {
         let mut recipients = match self.to {
             Recipients::One(first) => vec![first],
@@ -42,7 +42,7 @@ impl Trigger {
         Ok(self)
     }
 
-    /// Sets the payload to what `value` is serialized as, which has to be an object.
+    /// Sets the payload to `value` as serialized. Refuses a value that is no object.
     pub fn payload_of(self, value: impl Serialize) -> Result<Self, Invalid> {
         let payload = Object::serialized(value).map_err(|invalid| invalid.named("payload"))?;
         Ok(Self { payload, ..self })
@@ -54,14 +54,14 @@ context_setter!(Trigger);
 setters! { Trigger:
     /// Sets the fields of the event, for templates and conditions.
     payload: checked(Object, "payload");
-    /// Sets what is different this time.
+    /// Sets settings that override those of the workflow for this event.
     overrides: checked(Object, "overrides");
     /// Sets the id of the event. An event that is triggered again under the same id happens once.
     transaction_id: checked(TransactionId, "transactionId");
 }
 
 impl Recipient {
-    /// Returns the subscriber of that id.
+    /// Returns the subscriber with this id.
     pub fn subscriber(id: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
         id.into_checked().map(Self::from)
     }
@@ -79,7 +79,7 @@ impl TopicRecipient {
         Ok(Self { kind, topic_key: topic_key.into_checked()?, exclude: Vec::new() })
     }
 
-    /// Leaves a subscriber out: 1,000 at most.
+    /// Leaves a subscriber out: at most 1,000.
     pub fn except(mut self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
         let place = format!("exclude[{}]", self.exclude.len());
         self.exclude.push(subscriber.into_checked().map_err(|invalid| invalid.named(place))?);
@@ -88,7 +88,7 @@ impl TopicRecipient {
 }
 
 setters! { TopicRecipient:
-    /// Sets the subscribers that are left out: 1,000 at most.
+    /// Sets the subscribers to leave out: at most 1,000.
     exclude: each_checked(SubscriberId, "exclude");
 }
 

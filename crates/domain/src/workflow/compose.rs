@@ -1,4 +1,4 @@
-//! Workflows as a program writes them.
+//! Constructors and setters of workflows.
 
 use super::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use crate::convert::IntoChecked;
@@ -37,19 +37,19 @@ impl WorkflowCreate {
 setters! { WorkflowCreate:
     /// Sets the description: at most 256 characters.
     description: into(String);
-    /// Switches the workflow on, also where an operator has switched it off.
+    /// Activates the workflow, even after an operator has deactivated it.
     active: flag(true);
-    /// Switches the workflow off: it cannot be triggered.
+    /// Deactivates the workflow: it cannot be triggered.
     inactive @ active: flag(false);
     /// Makes the workflow critical: subscribers cannot opt out of it.
     critical: flag(true);
     /// Switches translations on.
     translated @ is_translation_enabled: flag(true);
-    /// Sets how much its notifications matter.
+    /// Sets the severity of its notifications.
     severity: exact(Severity);
     /// Sets the tags: at most 16 of at most 64 characters.
     tags: each(String);
-    /// Sets which channels may be used.
+    /// Sets the preference: which channels may be used.
     preference @ preference_settings: exact(Preference);
     /// Adds a step behind the others: at most 20.
     step @ steps: push(Step);
@@ -68,23 +68,23 @@ setters! { WorkflowUpdate:
     name: into(String);
     /// Sets the description: at most 256 characters.
     description: into(String);
-    /// Sets whether it can be triggered.
+    /// Sets whether the workflow can be triggered.
     active: exact(bool);
-    /// Sets whether it is critical.
+    /// Sets whether the workflow is critical.
     critical: exact(bool);
-    /// Sets whether it is translated.
+    /// Switches translations on or off.
     translated @ is_translation_enabled: exact(bool);
-    /// Sets how much its notifications matter.
+    /// Sets the severity of its notifications.
     severity: exact(Severity);
     /// Sets the tags: at most 16 of at most 64 characters.
     tags: each(String);
-    /// Sets which channels may be used, as its author defines it.
+    /// Sets the preference in the definition: which channels may be used.
     preference @ preference_settings: exact(Preference);
-    /// Sets which channels may be used, as an operator defines it.
+    /// Sets the preference of the operator: which channels may be used.
     preferences: exact(Preference);
-    /// Removes what an operator has set about channels.
+    /// Removes the preference of the operator.
     clear_preferences @ preferences: clear();
-    /// Sets the steps, in place of those before: at most 20.
+    /// Sets the steps, which replace the stored ones: at most 20.
     steps: each(Step);
     /// Sets custom data.
     data: checked(Object, "data");
@@ -99,11 +99,11 @@ setters! { WorkflowUpdate:
 }
 
 setters! { WorkflowQuery:
-    /// Lists those with this tag.
+    /// Lists the workflows with this tag.
     tag: into(String);
-    /// Lists those that can be triggered.
+    /// Lists the workflows that can be triggered.
     active: flag(true);
-    /// Lists those that cannot be triggered.
+    /// Lists the workflows that cannot be triggered.
     inactive @ active: flag(false);
 }
 

@@ -20,11 +20,10 @@ impl Workflow {
         Ok(Self { origin, ..Self::new(id, home, create, new_step, now)? })
     }
 
-    /// Returns the workflow as it is after the declaration `create`, which is the same workflow if
-    /// nothing differs.
+    /// Returns the workflow after the declaration `create`. It is unchanged if nothing differs.
     ///
-    /// The declaration replaces every field but `preferences`, and `active` if it is absent. Its
-    /// steps are matched to those that the workflow has.
+    /// The declaration replaces every field except `preferences`, and except an absent `active`.
+    /// Its steps are matched to the stored ones.
     pub fn redeclared(
         &self,
         create: WorkflowCreate,
@@ -36,12 +35,12 @@ impl Workflow {
         Ok(declared.changed_from(self, now))
     }
 
-    /// Whether the workflow is declared in code.
+    /// Returns `true` if the workflow is declared in code.
     pub fn is_declared(&self) -> bool {
         self.origin == Some(WorkflowOrigin::External)
     }
 
-    /// Returns the workflow, which cannot be triggered.
+    /// Returns the workflow, deactivated.
     #[must_use]
     pub fn deactivated(&self, now: Timestamp) -> Self {
         Self { active: false, ..self.clone() }.changed_from(self, now)

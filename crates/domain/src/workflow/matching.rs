@@ -1,12 +1,12 @@
-//! Which steps of a workflow stay the same steps when its steps are given anew.
+//! Matching of a workflow's new steps to its stored ones.
 
 use crate::step::{Step, StepDefinition, WorkflowStep};
 
-/// Returns for each of the steps `after` the step of `before` that it keeps, `None` for a new one.
+/// Returns the kept step of `before` for each step of `after`, or `None` for a new one.
 ///
-/// A step is matched by its `_id`. Without an `_id` it is matched to a step of its own type, by its
-/// `uuid` and then by its `name`. The steps that are left are matched by position, if the list of
-/// types is unchanged and no step has an `_id`.
+/// The `_id` of a step comes first. A step without one is matched to a step of its type, by its
+/// `uuid`, then by its `name`. The remaining steps are matched by position, if the list of types is
+/// unchanged and no step has an `_id`.
 pub(super) fn kept<'b>(
     before: &'b [WorkflowStep],
     after: &[Step],
@@ -15,7 +15,7 @@ pub(super) fn kept<'b>(
     matching.by(|old, new| new.id == Some(old.id));
     matching.by(|old, new| is_named_alike(old, new, |step| step.uuid.as_deref()));
     matching.by(|old, new| is_named_alike(old, new, |step| step.name.as_deref()));
-    // A caller that knows the ids of steps gives the id of each step that it keeps.
+    // A caller that knows the ids of steps sends the id of each step to keep.
     if after.iter().all(|new| new.id.is_none()) && have_same_types(before, after) {
         matching.by_position(before);
     }

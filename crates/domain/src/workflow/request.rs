@@ -1,4 +1,4 @@
-//! What is asked for about workflows.
+//! Requests for workflows.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::query;
 use crate::step::Step;
 use crate::vocabulary::Severity;
 
-/// A new workflow.
+/// New workflow.
 ///
 /// ```
 /// use tidings_domain::preference::Preference;
@@ -40,23 +40,23 @@ pub struct WorkflowCreate {
     /// Description: at most 256 characters.
     #[serde(default)]
     pub description: String,
-    /// Whether it can be triggered. Absent means true for a new workflow, and unchanged for one
-    /// that exists.
+    /// `true` if the workflow can be triggered. If absent, a new workflow can, and an existing one
+    /// keeps its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// Whether it is critical: subscribers cannot opt out of it.
+    /// `true` if the workflow is critical: subscribers cannot opt out of it.
     #[serde(default)]
     pub critical: bool,
-    /// Whether it is translated.
+    /// `true` if the workflow has translations.
     #[serde(default)]
     pub is_translation_enabled: bool,
-    /// How much its notifications matter.
+    /// Severity of its notifications.
     #[serde(default)]
     pub severity: Severity,
     /// Tags: at most 16 of at most 64 characters.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Which channels may be used.
+    /// Preference: which channels may be used.
     #[serde(default)]
     pub preference_settings: Preference,
     /// Steps, in their order: at most 20.
@@ -80,7 +80,7 @@ shape! { WorkflowCreate {
     "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
 
-/// A partial update of a workflow.
+/// Partial update of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named after the fields of `Workflow`")]
@@ -121,7 +121,7 @@ shape! { WorkflowUpdate {
     "data": data, "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
 
-/// Which workflows are listed. Every condition that is given must hold.
+/// Query of workflows. A workflow must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -129,10 +129,10 @@ pub struct WorkflowQuery {
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    /// Those with this tag.
+    /// Tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Those that can be triggered, or those that cannot.
+    /// `true` selects workflows that can be triggered, `false` the others.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
@@ -140,15 +140,15 @@ pub struct WorkflowQuery {
 shape! { WorkflowQuery { "tag": tag, "active": active as written; page by WorkflowQuery::ORDERS } }
 
 impl WorkflowQuery {
-    /// What the list can be sorted by.
+    /// Fields that the list can be sorted by.
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Whether the query leaves any out.
+    /// Returns `true` if the query excludes workflows.
     pub fn is_filtered(&self) -> bool {
         self.tag.is_some() || self.active.is_some()
     }
 
-    /// Whether `workflow` belongs to the list.
+    /// Returns `true` if `workflow` meets the conditions.
     pub fn matches(&self, workflow: &Workflow) -> bool {
         self.tag.as_ref().is_none_or(|tag| workflow.tags.contains(tag))
             && self.active.is_none_or(|active| workflow.active == active)

@@ -1,11 +1,11 @@
-//! The steps of a workflow as they are saved.
+//! Steps of a workflow, as saved.
 
 use super::matching::kept;
 use super::{StepIds, Workflow};
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::step::{Step, WorkflowStep};
 
-/// Checks the new steps of a workflow that has the steps `before`, and gives ids to them.
+/// Checks the new steps of a workflow with the steps `before`, and gives ids to them.
 pub(super) fn saved(
     before: &[WorkflowStep],
     steps: Vec<Step>,
@@ -25,7 +25,7 @@ pub(super) fn saved(
                 let expected = "the id of a step that the workflow has";
                 return Err(at(Invalid::new("_id", Reason::malformed(expected))));
             }
-            // Its jobs on their way are of the type that it had.
+            // Its jobs on the way have the old type.
             (_, Some(kept)) if kept.definition.kind.job_type() != definition.kind.job_type() => {
                 let expected = "the type that the step has";
                 return Err(at(Invalid::new("type", Reason::malformed(expected))));

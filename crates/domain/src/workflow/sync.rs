@@ -1,4 +1,4 @@
-//! A whole set of workflows that the host application declares in its code.
+//! Set of all workflows that the host application declares in its code.
 
 use std::collections::HashSet;
 
@@ -10,15 +10,14 @@ use crate::ids::WorkflowIdentifier;
 use crate::json::shape;
 use crate::vocabulary::wire_enum;
 
-/// Every workflow that the host application declares, and what becomes of those that it declares
-/// no longer.
+/// All workflows that the host application declares, and the treatment of those that are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct WorkflowSync {
     /// Workflows: at most 1,000.
     pub workflows: Vec<WorkflowCreate>,
-    /// What becomes of a workflow that was declared before and is not in the set.
+    /// Treatment of a workflow that an earlier set declared and this one does not.
     #[serde(default)]
     pub undeclared: Undeclared,
 }
@@ -26,7 +25,7 @@ pub struct WorkflowSync {
 shape! { WorkflowSync { "workflows": workflows, "undeclared": undeclared } }
 
 wire_enum! {
-    /// What becomes of a workflow that is no longer declared.
+    /// Treatment of a workflow that is absent from the set.
     Undeclared, "undeclared":
     Keep = "keep",
     Deactivate = "deactivate",
@@ -40,44 +39,43 @@ impl Default for Undeclared {
     }
 }
 
-/// What came of a set of declared workflows. Each list is in the order of the declaration.
+/// Result of a set of declared workflows. Each list is in the order of the declaration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct WorkflowSyncReport {
-    /// Workflows that are new.
+    /// New workflows.
     pub created: Vec<WorkflowIdentifier>,
-    /// Workflows that were there and differed.
+    /// Existing workflows that differed.
     pub changed: Vec<WorkflowIdentifier>,
-    /// Workflows that were there and did not differ.
+    /// Existing workflows that did not differ.
     pub unchanged: Vec<WorkflowIdentifier>,
-    /// Workflows that were declared before and are not in the set, oldest first. The request says
-    /// what becomes of them.
+    /// Workflows of an earlier set that are absent from this one, oldest first.
     pub undeclared: Vec<WorkflowIdentifier>,
 }
 
 impl WorkflowSync {
-    /// The most workflows of one set.
+    /// Maximum number of workflows in a set.
     pub const MAX: usize = 1_000;
 
-    /// Creates a set of workflows. Those that are no longer declared are kept.
+    /// Returns a set of workflows. Declared workflows that are absent from it are kept.
     pub fn new(workflows: impl IntoIterator<Item = WorkflowCreate>) -> Self {
         Self { workflows: workflows.into_iter().collect(), undeclared: Undeclared::Keep }
     }
 
-    /// Deactivates workflows that are no longer declared.
+    /// Deactivates declared workflows that are absent from the set.
     #[must_use]
     pub fn deactivate_undeclared(self) -> Self {
         Self { undeclared: Undeclared::Deactivate, ..self }
     }
 
-    /// Deletes workflows that are no longer declared.
+    /// Deletes declared workflows that are absent from the set.
     #[must_use]
     pub fn delete_undeclared(self) -> Self {
         Self { undeclared: Undeclared::Delete, ..self }
     }
 
-    /// Refuses a set that is too large, or that names a workflow twice.
+    /// Refuses a set of more than 1,000 workflows, or with a repeated workflow.
     pub fn check(&self) -> Result<(), Invalid> {
         at_most_items("workflows", &self.workflows, Self::MAX)?;
         let mut known = HashSet::new();
