@@ -1,10 +1,10 @@
 //! Deleting something with all that depends on it, however much that is.
 
 use serde_json::{Value, json};
+use store::Table;
 use testkit::interposed::Interposed;
 use tidings::integration::{Integration, IntegrationDelete};
 use tidings::preference::BulkPreferences;
-use tidings::store::Table;
 use tidings::subscription::Subscribe;
 use tidings::translation::TranslationUpsert;
 use tidings::trigger::Trigger;

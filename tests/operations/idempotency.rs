@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use store::Table;
 use tidings::Scope;
 use tidings::ids::IdempotencyKey;
-use tidings::store::Table;
 use tidings::topic::{Topic, TopicCreate};
 
 use crate::topics::key;

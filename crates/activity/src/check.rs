@@ -19,65 +19,70 @@ use crate::set::Set;
 use crate::times::{self, Times};
 use crate::{ActivityIndex, corrupt, deleted};
 
-/// What a comparison of the index with the notifications has found.
+/// The result of comparing the activity index of an environment with its notifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Check {
-    /// How many notifications there are.
+#[non_exhaustive]
+pub struct IndexCheck {
+    /// The number of notifications.
     pub notifications: u64,
-    /// How many segments were compared, with the one that is not sealed.
+    /// The number of segments, with the one that is not sealed.
     pub segments: u32,
-    /// Where the index says something else. Nowhere, if it is in order.
+    /// The contradictions. Empty if the index is sound.
     pub disagreements: Vec<Disagreement>,
 }
 
-/// Something that the index says and the notifications do not, or the other way round.
+/// A contradiction between the activity index and the notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Disagreement {
-    /// The notification is not found by this term, or is and does not have it.
+    /// The term of a notification is missing in the index, or the index has one too many.
     Term {
         /// The notification.
         ordinal: Ordinal,
         /// The term.
         term: Term,
     },
-    /// The notification was created at another time.
+    /// The index has another time of creation.
     Time {
         /// The notification.
         ordinal: Ordinal,
     },
-    /// The segment has a term that it is said not to have.
+    /// The list of terms of a segment lacks one that the segment has.
     Presence {
         /// The number of the segment.
         segment: u32,
         /// The term.
         term: Term,
     },
-    /// The segment's blocks are others than it says.
+    /// The directory of a segment names other blocks than there are.
     Directory {
         /// The number of the segment.
         segment: u32,
     },
-    /// The notification is deleted and is listed, or the other way round.
+    /// A deleted notification is listed, or an existing one is not.
     Deleted {
         /// The notification.
         ordinal: Ordinal,
     },
-    /// The notifications of this trigger are others.
+    /// The index names other notifications for a trigger than were created by it.
     Transaction {
         /// The trigger.
         id: TransactionId,
     },
-    /// Notifications are found by triggers that they are not from, or there are not as many
-    /// deleted ones as is said.
+    /// The number of entries of triggers, or that of deleted notifications, is wrong.
     Count,
 }
 
 impl ActivityIndex {
-    /// Compares the index of an environment with its notifications. That reads all of both.
-    pub fn check(&self, snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Check> {
-        let Some(head) = Head::find(snapshot, environment)? else { return Ok(Check::default()) };
+    /// Compares the index of an environment with its notifications. The comparison reads all of
+    /// both.
+    pub fn check(&self, snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<IndexCheck> {
+        let Some(head) = Head::find(snapshot, environment)? else {
+            return Ok(IndexCheck::default());
+        };
         let cache = Cache::load(snapshot, environment, &head)?;
-        let mut checking = Checking { snapshot, environment, head, cache, check: Check::default() };
+        let mut checking =
+            Checking { snapshot, environment, head, cache, check: IndexCheck::default() };
         checking.all()?;
         Ok(checking.check)
     }
@@ -88,7 +93,7 @@ struct Checking<'s> {
     environment: EnvironmentId,
     head: Head,
     cache: Cache,
-    check: Check,
+    check: IndexCheck,
 }
 
 // The times of a segment, and the places of each term in it.

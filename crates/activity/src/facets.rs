@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// Number of notifications whose facets share one row.
 pub(crate) const FACETS_IN_ROW: u32 = 16;
 
-/// Something that notifications can have: a channel, a topic, a severity.
+/// A property of notifications by which the index finds them: a channel, a topic, a severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {
     dimension: Dimension,
@@ -56,6 +56,7 @@ impl Dimension {
     }
 }
 
+#[doc(hidden)]
 impl Term {
     /// Those for a subscriber.
     pub fn subscriber(id: InternalSubscriberId) -> Self {

@@ -60,7 +60,7 @@ use parking_lot::{Mutex, RwLock};
 use store::{Error, ReadRecords, Result, Snapshot, Table, layout};
 
 pub use append::Appender;
-pub use check::{Check, Disagreement};
+pub use check::{Disagreement, IndexCheck};
 pub use facets::{Facets, Term};
 pub use filter::Filter;
 

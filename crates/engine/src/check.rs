@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use activity::Disagreement;
+pub use activity::{Disagreement, IndexCheck, Term};
 use domain::environment::Environment;
 use domain::ids::EnvironmentId;
 use store::Snapshot;

@@ -42,7 +42,7 @@ pub enum Error {
 
     /// What the caller wants makes sense, and a rule forbids it.
     #[error(transparent)]
-    Rejected(#[from] Rule),
+    Rejected(#[from] Rejection),
 
     /// The caller showed no key that opens an environment.
     #[error(transparent)]
@@ -99,7 +99,7 @@ pub enum Entity {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Rule {
+pub enum Rejection {
     /// Every organization has environments of these names from the start.
     #[error("the name `{name}` is reserved")]
     ReservedName {
@@ -132,14 +132,14 @@ pub enum Rule {
 /// Errors that a host makes itself, such as a service in front of the engine.
 ///
 /// ```
-/// use tidings::error::{Reason, Rule};
+/// use tidings::error::{Reason, Rejection};
 /// use tidings::{Entity, Error};
 ///
 /// let malformed = Error::invalid("page", Reason::malformed("a number"));
 /// assert_eq!(malformed.to_string(), "`page` must be a number");
 /// assert_eq!(Error::not_found(Entity::Topic, "orders").status(), 404);
 /// assert_eq!(Error::conflict(Entity::Topic, "orders").status(), 409);
-/// assert_eq!(Error::rejected(Rule::OneInbox).status(), 400);
+/// assert_eq!(Error::rejected(Rejection::OneInbox).status(), 400);
 /// ```
 impl Error {
     /// Refuses the value of `field`, for `reason`.
@@ -157,9 +157,9 @@ impl Error {
         Error::Conflict { entity, id: id.to_string() }
     }
 
-    /// Refuses what `rule` forbids.
-    pub const fn rejected(rule: Rule) -> Self {
-        Error::Rejected(rule)
+    /// Refuses what is asked for, for the reason of `rejection`.
+    pub const fn rejected(rejection: Rejection) -> Self {
+        Error::Rejected(rejection)
     }
 
     /// The HTTP status that a service in front of the engine would answer with.

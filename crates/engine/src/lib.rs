@@ -20,6 +20,7 @@ mod idempotency;
 mod pipeline;
 mod resources;
 mod scope;
+pub mod store;
 mod tx;
 
 use std::sync::Arc;
@@ -31,7 +32,6 @@ use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
 use ::store::{ReadRecords, Snapshot, Store};
 
-pub use ::{activity, store};
 /// Realistic activity, for benches of a host application.
 #[cfg(feature = "bench-data")]
 pub use ::bench_data;
@@ -47,7 +47,7 @@ pub use ::domain::turn::Address;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
-pub use error::{Entity, Error, Result, Rule, Unauthorized};
+pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
     Delivery, DeliveryQueue, DeliveryReport, Outbox, Provider, ProviderReceipt, SendError,
 };

@@ -1,7 +1,7 @@
 //! Calls that a failing store interrupts, and calls that take several transactions.
 
 use serde_json::json;
-use tidings::store::Table;
+use store::Table;
 use tidings::subscription::Subscribe;
 use tidings::topic::TopicCreate;
 use tidings::translation::TranslationImport;

@@ -3,11 +3,11 @@
 mod ranks;
 
 use serde_json::{Value, json};
+use store::encoding;
 use tidings::ids::{IntegrationId, UserId};
 use tidings::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Standing,
 };
-use tidings::store::encoding;
 
 use crate::world::{
     World, active_integration, changed, names, on_both, parsed, payload_is, unreadable, wire, with,

@@ -1,10 +1,10 @@
 //! The index of the activity list: comparing it with the notifications, and making it anew.
 
 use serde_json::{Value, json};
+use store::Table;
 use testkit::tables::put;
 use tidings::Scope;
 use tidings::notification::NotificationQuery;
-use tidings::store::Table;
 use tidings::vocabulary::Channel;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};

@@ -5,9 +5,9 @@ mod payload;
 mod refusing;
 
 use serde_json::{Value, json};
+use store::encoding;
 use tidings::ids::WorkflowId;
 use tidings::page::PageQuery;
-use tidings::store::encoding;
 use tidings::workflow::{Workflow, WorkflowQuery};
 
 use crate::world::{

@@ -3,7 +3,7 @@
 use domain::error::Invalid;
 use serde::{Deserialize, Serialize};
 
-use crate::{Entity, Error, Rule};
+use crate::{Entity, Error, Rejection};
 
 /// A stored refusal. Its JSON is a part of the disk format: a variant or a field keeps its name.
 #[derive(Debug, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub(super) enum StoredRefusal {
     Invalid(Invalid),
     NotFound { entity: Entity, ids: Vec<String> },
     Conflict { entity: Entity, id: String },
-    Rejected(Rule),
+    Rejected(Rejection),
 }
 
 impl StoredRefusal {
@@ -27,7 +27,7 @@ impl StoredRefusal {
             Error::Conflict { entity, id } => {
                 Some(Self::Conflict { entity: *entity, id: id.clone() })
             }
-            Error::Rejected(rule) => Some(Self::Rejected(rule.clone())),
+            Error::Rejected(rejection) => Some(Self::Rejected(rejection.clone())),
             Error::Unauthorized(_) | Error::Store(_) => None,
         }
     }
@@ -39,7 +39,7 @@ impl From<StoredRefusal> for Error {
             StoredRefusal::Invalid(invalid) => Error::Invalid(invalid),
             StoredRefusal::NotFound { entity, ids } => Error::NotFound { entity, ids },
             StoredRefusal::Conflict { entity, id } => Error::Conflict { entity, id },
-            StoredRefusal::Rejected(rule) => Error::Rejected(rule),
+            StoredRefusal::Rejected(rejection) => Error::Rejected(rejection),
         }
     }
 }
@@ -68,10 +68,10 @@ mod tests {
                 r#"{"conflict":{"entity":"topic","id":"orders"}}"#,
             ),
             (
-                Error::Rejected(Rule::NoPrimary { channel: Channel::Chat }),
+                Error::Rejected(Rejection::NoPrimary { channel: Channel::Chat }),
                 r#"{"rejected":{"noPrimary":{"channel":"chat"}}}"#,
             ),
-            (Error::Rejected(Rule::OneInbox), r#"{"rejected":"oneInbox"}"#),
+            (Error::Rejected(Rejection::OneInbox), r#"{"rejected":"oneInbox"}"#),
         ] {
             let json = serde_json::to_string(&StoredRefusal::of(&error).unwrap()).unwrap();
             assert_eq!(json, stored);

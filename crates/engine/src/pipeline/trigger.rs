@@ -11,7 +11,7 @@ use domain::trigger::{
 };
 use store::{ReadRecords, WriteRecords, layout};
 
-use crate::pipeline::delivery::{Gathered, Run};
+use crate::pipeline::delivery::{RunFacts, StepRun};
 use crate::pipeline::fan_out::FanOut;
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, workflows};
@@ -178,8 +178,8 @@ fn notify(
     let notification =
         Notification::new(created, event, &subscriber, recipient, topics, || tx.id());
     log.add(Facets::from(&notification));
-    let gathered = Gathered::for_trigger(tx, event, &notification, subscriber)?;
-    let mut run = Run { tx, notification, gathered };
+    let facts = RunFacts::for_trigger(tx, event, &notification, subscriber)?;
+    let mut run = StepRun { tx, notification, facts };
     run.advance()?;
     let notification = run.notification;
     tx.insert(&notification)?;

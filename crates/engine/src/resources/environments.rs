@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::tx::Draft;
-use crate::{Engine, Entity, Error, Result, Rule, Scope};
+use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
 /// The environments of an organization.
 ///
@@ -55,7 +55,7 @@ impl<'e> Environments<'e> {
     ///
     /// # Errors
     ///
-    /// [`Rule::ReservedName`] for `Development` and `Production`; [`Error::Conflict`] if the name
+    /// [`Rejection::ReservedName`] for `Development` and `Production`; [`Error::Conflict`] if the name
     /// is taken; [`Error::NotFound`] if the parent is not there.
     pub fn create(&self, create: &EnvironmentCreate) -> Result<Environment> {
         match self.viewer {
@@ -70,7 +70,7 @@ impl<'e> Environments<'e> {
 
     fn insert(&self, draft: &mut Draft<'_>, create: &EnvironmentCreate) -> Result<Environment> {
         if create.name.is_reserved() {
-            return Err(Rule::ReservedName { name: create.name.to_string() }.into());
+            return Err(Rejection::ReservedName { name: create.name.to_string() }.into());
         }
         let siblings = self.all(draft.writer)?;
         if siblings.iter().any(|sibling| sibling.name == create.name) {

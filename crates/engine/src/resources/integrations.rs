@@ -12,7 +12,7 @@ use store::{ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::Cascade;
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result, Rule, Scope};
+use crate::{Entity, Error, Rejection, Result, Scope};
 
 /// The integrations of an environment.
 ///
@@ -43,7 +43,7 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if the identifier is taken; [`Rule::OneInbox`] for a second in-app
+    /// [`Error::Conflict`], if the identifier is taken; [`Rejection::OneInbox`] for a second in-app
     /// integration.
     pub fn create(&self, create: &IntegrationCreate) -> Result<Integration> {
         self.scope.write("integrations.create", create, |tx| created(tx, create))
@@ -143,7 +143,7 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such integration; [`Rule::NoPrimary`] if it is for
+    /// [`Error::NotFound`] if there is no such integration; [`Rejection::NoPrimary`] if it is for
     /// neither e-mail nor text messages.
     pub fn set_primary(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
         self.lead(id.into_checked()?)
@@ -153,7 +153,7 @@ impl Integrations<'_> {
         self.scope.write("integrations.set_primary", id, |tx| {
             let before = get(tx, id)?;
             if !before.channel.has_primary() {
-                return Err(Rule::NoPrimary { channel: before.channel }.into());
+                return Err(Rejection::NoPrimary { channel: before.channel }.into());
             }
             if before.is_primary() {
                 return Ok(before);
@@ -200,7 +200,7 @@ fn created(tx: &mut Tx<'_>, create: &IntegrationCreate) -> Result<Integration> {
     claim_identifier(tx, &integration)?;
     let mut peers = peers(tx, integration.channel)?;
     if integration.channel == Channel::InApp && !peers.0.is_empty() {
-        return Err(Rule::OneInbox.into());
+        return Err(Rejection::OneInbox.into());
     }
     tx.insert(&integration)?;
     peers.0.push(integration.clone());

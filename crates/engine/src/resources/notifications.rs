@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::slice;
 
-use activity::{Check, Filter, Term};
+use activity::{Filter, IndexCheck, Term};
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
@@ -159,7 +159,7 @@ impl Notifications<'_> {
     ///
     /// [`Error::Store`], if a part of the index or a notification cannot be read at all. In the
     /// first case [`rebuild_index`](Self::rebuild_index) helps.
-    pub fn check_index(&self) -> Result<Check> {
+    pub fn check_index(&self) -> Result<IndexCheck> {
         let environment = self.scope.environment_id();
         self.scope.read(|view| Ok(self.scope.engine.activity().check(view, environment)?))
     }

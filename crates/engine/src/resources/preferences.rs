@@ -16,7 +16,7 @@ use store::{ReadRecords, WriteRecords, layout};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, workflows};
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result, Rule, Scope};
+use crate::{Entity, Error, Rejection, Result, Scope};
 
 /// The preferences of a subscriber.
 ///
@@ -72,7 +72,7 @@ impl SubscriberPreferences<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`] with all the workflows that are not there, or the subscriber;
-    /// [`Rule::CriticalWorkflows`] with all that take no subscriber's word; [`Error::Invalid`], if
+    /// [`Rejection::CriticalWorkflows`] with all that take no subscriber's word; [`Error::Invalid`], if
     /// there are no words, or more than 100, or if a context is not well formed.
     pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
         self.scope.write("preferences.update_bulk", (&self.subscriber, update), |tx| {
@@ -143,7 +143,7 @@ fn named_workflows<'u>(
         return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
     }
     if !critical.is_empty() {
-        return Err(Rule::CriticalWorkflows { workflows: critical }.into());
+        return Err(Rejection::CriticalWorkflows { workflows: critical }.into());
     }
     Ok(changes)
 }

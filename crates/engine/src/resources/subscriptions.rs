@@ -17,7 +17,7 @@ use store::{List, ReadRecords, WriteRecords, layout};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, topics, workflows};
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result, Rule, Topics};
+use crate::{Entity, Error, Rejection, Result, Topics};
 
 impl Topics<'_> {
     /// Puts subscribers into a topic, which is created if need be. A subscriber who is in it
@@ -26,7 +26,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Rule::NoSubscription`], if it works for nobody: a subscriber is not there, is in the
+    /// [`Rejection::NoSubscription`], if it works for nobody: a subscriber is not there, is in the
     /// topic ten times already, or the identifier is somebody else's. [`Error::NotFound`] with all
     /// the workflows that the preferences name and that are not there. [`Error::Invalid`], if
     /// there is nobody, or there are more than 100, if a name or an identifier is too long, or if
@@ -42,12 +42,12 @@ impl Topics<'_> {
     fn enter(&self, topic: &TopicKey, request: &Subscribe) -> Result<Subscriptions> {
         self.scope.write("topics.subscribe", (topic, request), |tx| {
             request.check()?;
-            let mut entry = Entry::new(tx, topic, request)?;
-            let mut outcome = Outcome::default();
+            let mut enrolment = Enrolment::new(tx, topic, request)?;
+            let mut collected = Collected::default();
             for item in &request.subscriptions {
-                outcome.add(entry.enter(tx, item)?);
+                collected.add(enrolment.enrol(tx, item)?);
             }
-            outcome.result(tx)
+            collected.result(tx)
         })
     }
 
@@ -56,7 +56,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic; [`Rule::NoSubscription`], if it works for
+    /// [`Error::NotFound`], if there is no such topic; [`Rejection::NoSubscription`], if it works for
     /// nobody: a subscriber or a subscription is not there. [`Error::Invalid`], if there is
     /// nobody, or there are more than 100.
     pub fn unsubscribe(
@@ -71,19 +71,19 @@ impl Topics<'_> {
         self.scope.write("topics.unsubscribe", (topic, request), |tx| {
             request.check()?;
             let topic = topics::get(tx, topic)?;
-            let mut outcome = Outcome::default();
+            let mut collected = Collected::default();
             for item in &request.subscriptions {
                 match leaving(tx, &topic, item)? {
                     Ok(subscriptions) => {
                         for subscription in subscriptions {
                             tx.remove(&subscription)?;
-                            outcome.add(Ok(subscription));
+                            collected.add(Ok(subscription));
                         }
                     }
-                    Err(error) => outcome.add(Err(error)),
+                    Err(error) => collected.add(Err(error)),
                 }
             }
-            outcome.result(tx)
+            collected.result(tx)
         })
     }
 
@@ -295,8 +295,8 @@ fn missing(identifier: &SubscriptionIdentifier) -> Error {
     Error::not_found(Entity::Subscription, identifier)
 }
 
-// The common part of the subscriptions of one request.
-struct Entry {
+// The common part of the subscriptions that one request makes.
+struct Enrolment {
     create: TopicCreate,
     found: Option<Topic>,
     named: Vec<NamedContext>,
@@ -304,7 +304,7 @@ struct Entry {
     verdicts: Vec<WorkflowVerdict>,
 }
 
-impl Entry {
+impl Enrolment {
     fn new(view: &dyn View, topic: &TopicKey, request: &Subscribe) -> Result<Self> {
         let mut create = TopicCreate::new(topic)?;
         create.name.clone_from(&request.name);
@@ -316,8 +316,8 @@ impl Entry {
         Ok(Self { create, found, named, keys, verdicts })
     }
 
-    // Puts one subscriber into the topic, unless a rule forbids it.
-    fn enter(
+    // Puts one subscriber into the topic. Returns the reason if a rule forbids that.
+    fn enrol(
         &mut self,
         tx: &mut Tx<'_>,
         item: &SubscribeItem,
@@ -363,16 +363,16 @@ impl Entry {
     }
 }
 
-// What came of a request so far.
+// The subscriptions and refusals of one request.
 #[derive(Default)]
-struct Outcome {
+struct Collected {
     data: Vec<Subscription>,
     errors: Vec<SubscriptionError>,
 }
 
-impl Outcome {
-    fn add(&mut self, outcome: Result<Subscription, SubscriptionError>) {
-        match outcome {
+impl Collected {
+    fn add(&mut self, result: Result<Subscription, SubscriptionError>) {
+        match result {
             Ok(subscription) => self.data.push(subscription),
             Err(error) => self.errors.push(error),
         }
@@ -381,7 +381,7 @@ impl Outcome {
     fn result(self, view: &dyn View) -> Result<Subscriptions> {
         let Self { data, errors } = self;
         if data.is_empty() {
-            return Err(Rule::NoSubscription { errors }.into());
+            return Err(Rejection::NoSubscription { errors }.into());
         }
         let shown = data.into_iter().map(|one| with_workflows(view, one));
         Ok(Subscriptions::new(shown.collect::<Result<_>>()?, errors))

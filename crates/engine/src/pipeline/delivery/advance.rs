@@ -9,18 +9,18 @@ use domain::turn::{self, Refusal, RefusalKind};
 use domain::vocabulary::{Channel, JobType};
 use store::WriteRecords;
 
-use super::Gathered;
+use super::RunFacts;
 use crate::Result;
 use crate::tx::Tx;
 
 /// A notification whose jobs are run in a transaction.
-pub(crate) struct Run<'r, 't> {
+pub(crate) struct StepRun<'r, 't> {
     pub(crate) tx: &'r mut Tx<'t>,
     pub(crate) notification: Notification,
-    pub(crate) gathered: Gathered<'r>,
+    pub(crate) facts: RunFacts<'r>,
 }
 
-impl Run<'_, '_> {
+impl StepRun<'_, '_> {
     /// Runs the jobs whose turn has come, and queues the first one that needs a provider.
     pub(crate) fn advance(&mut self) -> Result<()> {
         while let Some((job, kind)) = self.notification.next_job().map(|job| (job.id, job.kind)) {
@@ -37,7 +37,7 @@ impl Run<'_, '_> {
 
     // Puts the message of an in-app job into the inbox.
     fn keep(&mut self, job: JobId) -> Result<()> {
-        let facts = self.gathered.step_facts();
+        let facts = self.facts.step_facts();
         let Some(found) = self.notification.job(job) else { return Ok(()) };
         let rendered = match turn::render(found, &self.notification, facts) {
             Ok(rendered) => rendered,
@@ -68,7 +68,7 @@ impl Run<'_, '_> {
         if let Some(variant) = rendered.variant.take() {
             self.log(job, Detail::VariantChosen, Some(variant));
         }
-        let workflow = self.gathered.workflow.as_deref()?;
+        let workflow = self.facts.workflow.as_deref()?;
         let content = (self.notification.job(job)?.step.template_id, channel);
         let (id, now) = (self.tx.id(), self.tx.now());
         Some(Message::new(id, &self.notification, workflow, content, rendered, now))
@@ -109,7 +109,7 @@ impl Run<'_, '_> {
     }
 
     fn stops_on_failure(&self, job: JobId) -> bool {
-        let workflow = self.gathered.workflow.as_deref();
+        let workflow = self.facts.workflow.as_deref();
         let step = self.notification.job(job).zip(workflow);
         step.and_then(|(job, workflow)| workflow.step(job.step.id))
             .is_some_and(|step| step.definition.should_stop_on_fail)

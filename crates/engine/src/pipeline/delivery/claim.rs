@@ -9,8 +9,8 @@ use domain::turn::{self, Dispatch, Refusal, RefusalKind};
 use domain::vocabulary::ProviderId;
 use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 
-use super::advance::Run;
-use super::{Delivery, Gathered};
+use super::advance::StepRun;
+use super::{Delivery, RunFacts};
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
@@ -59,8 +59,8 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
             (layout::due_until(now).table().name(), "an entry leads to nothing that is due".into());
         return Err(store::Error::Corrupt { table, source }.into());
     };
-    let gathered = Gathered::now(tx, before)?;
-    let mut run = Run { tx, notification: before.clone(), gathered };
+    let facts = RunFacts::now(tx, before)?;
+    let mut run = StepRun { tx, notification: before.clone(), facts };
     match claim {
         Claim::Attempt(attempt) => run.attempt(job, attempt, claimed)?,
         Claim::Repeat(attempt) => {
@@ -78,7 +78,7 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
     Ok(tx.replace(before, &after)?)
 }
 
-impl Run<'_, '_> {
+impl StepRun<'_, '_> {
     fn attempt(&mut self, job: JobId, attempt: u32, claimed: &mut Claimed) -> Result<()> {
         let refusal = match self.start(job, attempt) {
             Ok(delivery) => {
@@ -96,7 +96,7 @@ impl Run<'_, '_> {
     }
 
     fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
-        let facts = self.gathered.step_facts();
+        let facts = self.facts.step_facts();
         let found = self.notification.job(job).ok_or(Refusal::gone())?;
         let Dispatch { integration, address, rendered } =
             turn::dispatch(found, &self.notification, facts)?;

@@ -3,7 +3,7 @@
 
 mod advance;
 mod claim;
-mod gathered;
+mod facts;
 mod outbox;
 mod provider;
 mod settle;
@@ -15,8 +15,8 @@ use domain::time::Timestamp;
 
 use crate::{Engine, Result};
 
-pub(crate) use advance::Run;
-pub(crate) use gathered::Gathered;
+pub(crate) use advance::StepRun;
+pub(crate) use facts::RunFacts;
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 

@@ -5,9 +5,9 @@ use domain::job::{Detail, JobStatus, SendOutcome};
 use domain::message::{Message, MessageStatus};
 use store::WriteRecords;
 
-use super::advance::Run;
+use super::advance::StepRun;
 use super::provider::{Delivery, SendError, SendResult};
-use super::{DeliveryReport, Gathered};
+use super::{DeliveryReport, RunFacts};
 use crate::resources::notifications;
 use crate::tx::Tx;
 use crate::{Engine, Result};
@@ -48,8 +48,8 @@ fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Resu
     let status =
         job.and_then(|job| job.status.after(delivery.attempts, result.outcome(), retry, now));
     let Some(status) = status else { return Ok(Settled::Superseded) };
-    let gathered = Gathered::now(tx, &before)?;
-    let mut run = Run { tx, notification: before.clone(), gathered };
+    let facts = RunFacts::now(tx, &before)?;
+    let mut run = StepRun { tx, notification: before.clone(), facts };
     let settled = run.settle(delivery, result, status)?;
     run.advance()?;
     let after = run.notification;
@@ -65,7 +65,7 @@ enum Settled {
     Superseded,
 }
 
-impl Run<'_, '_> {
+impl StepRun<'_, '_> {
     // Writes down that the job stands at `status` after `result`.
     fn settle(
         &mut self,
@@ -108,7 +108,7 @@ impl Run<'_, '_> {
 
     // A subscriber that was deleted while the provider worked has no messages any more.
     fn store(&mut self, delivery: &Delivery, message: &Message) -> Result<()> {
-        if self.gathered.subscriber.is_some() {
+        if self.facts.subscriber.is_some() {
             self.tx.insert(message)?;
             self.name_message(delivery.job, message.id);
         }

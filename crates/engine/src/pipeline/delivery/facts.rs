@@ -18,7 +18,7 @@ use crate::tx::View;
 
 /// What the turns of a notification's jobs depend on.
 #[derive(Debug)]
-pub(crate) struct Gathered<'a> {
+pub(crate) struct RunFacts<'a> {
     pub(crate) subscriber: Option<Subscriber>,
     pub(crate) workflow: Option<Cow<'a, Workflow>>,
     contexts: Cow<'a, [Context]>,
@@ -27,7 +27,7 @@ pub(crate) struct Gathered<'a> {
     integrations: Vec<Integration>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> RunFacts<'a> {
     /// Everything, as it is now.
     pub(crate) fn now(view: &dyn View, notification: &Notification) -> Result<Self> {
         let key = layout::subscriber_id(view.environment_id(), notification.subscriber_id);
