@@ -423,7 +423,8 @@ const fn page_query(name: &'static str) -> Structure {
 }
 
 pub static WORKFLOW: Structure = Structure {
-    own: "preferences? severity isTranslationEnabled? origin? createdAt updatedAt",
+    own: "preferences? payloadSchema? validatePayload? severity isTranslationEnabled? origin? \
+          createdAt updatedAt",
     always: "_id isTranslationEnabled",
     inside: &[
         ("preferenceSettings", &[&PREFERENCE]),
@@ -501,7 +502,7 @@ pub static WORKFLOW_CREATE: Structure = Structure {
     ..Structure::own(
         "workflow create",
         "workflowId name description? active? critical? isTranslationEnabled? severity? tags? \
-         preferenceSettings? steps data?",
+         preferenceSettings? steps data? payloadSchema? validatePayload?",
     )
 };
 static STEP_DEFINITION: Structure = Structure {
@@ -523,7 +524,7 @@ pub static WORKFLOW_UPDATE: Structure = Structure {
     ..Structure::own(
         "workflow update",
         "name? description? active? critical? isTranslationEnabled? severity? tags? \
-         preferenceSettings? preferences? steps? data?",
+         preferenceSettings? preferences? steps? data? payloadSchema? validatePayload?",
     )
 };
 static STEP_UPDATE: Structure = Structure {
