@@ -1,4 +1,4 @@
-//! Triggering topics: who is told, through which of their subscriptions, and who is not.
+//! Triggers of topics: their recipients, and the subscriptions that admit or reject them.
 
 mod gate;
 
@@ -74,7 +74,7 @@ fn a_subscriber_is_told_once_however_often_it_is_in_the_topics() {
             "name": "hi", "to": [topic("other"), topic("news"), topic("other")],
         }));
 
-        assert_eq!(told(&receipt), "ada bob");
+        assert_eq!(recipients(&receipt), "ada bob");
         assert_eq!(world.inbox("ada").len(), 1);
         let through = |at: usize| {
             let topics = world.notification(receipt.notifications[at].notification_id).topics;
@@ -107,8 +107,8 @@ fn a_crowd_is_told_once_each() {
 
         let receipt = world.trigger(json!({ "name": "hi", "to": topic("crowd") }));
 
-        let told = names(&receipt.notifications, |created| created.subscriber_id.clone());
-        assert_eq!(told, everybody);
+        let reached = names(&receipt.notifications, |created| created.subscriber_id.clone());
+        assert_eq!(reached, everybody);
         let last = world.notification(receipt.notifications[149].notification_id);
         assert_eq!(names(&only(last.topics).subscription_ids, Clone::clone), ["xs149", "ys149"]);
     });
@@ -127,7 +127,7 @@ fn who_is_named_directly_is_told_without_the_topic() {
         // P14
         let receipt = world.trigger(json!({ "name": "hi", "to": [topic("news"), "ada", "eve"] }));
 
-        assert_eq!(told(&receipt), "ada eve");
+        assert_eq!(recipients(&receipt), "ada eve");
         assert_eq!(names(&receipt.filtered, Clone::clone), ["bob"]);
         for created in &receipt.notifications {
             assert_eq!(world.notification(created.notification_id).topics, []);
@@ -144,10 +144,10 @@ fn direct_recipients_come_first() {
         let to = json!([topic("news"), { "subscriberId": "cyd", "firstName": "Cyd" }, "zoe"]);
         let receipt = world.trigger(json!({ "name": "hi", "to": to }));
 
-        assert_eq!(told(&receipt), "cyd zoe ada bob");
+        assert_eq!(recipients(&receipt), "cyd zoe ada bob");
         let cyd = world.notification(receipt.notifications[0].notification_id);
-        let told = json!({ "subscriberId": "cyd", "firstName": "Cyd" });
-        assert_eq!((wire(&cyd.to), cyd.topics), (told, vec![]));
+        let recipient = json!({ "subscriberId": "cyd", "firstName": "Cyd" });
+        assert_eq!((wire(&cyd.to), cyd.topics), (recipient, vec![]));
     });
 }
 
@@ -166,15 +166,18 @@ fn who_is_excluded_from_one_topic_is_told_through_none() {
             without("other", json!(["bob"])),
         ]);
         let receipt = world.trigger(json!({ "name": "hi", "to": to }));
-        assert_eq!(told(&receipt), "cyd dan");
+        assert_eq!(recipients(&receipt), "cyd dan");
         // It is what the caller wanted, and no subscription that filtered.
         assert_eq!(receipt.filtered, []);
 
-        // Who is named besides is told anyway, and so is everybody the next time.
+        // A subscriber that the trigger names is a recipient anyway. The exclusion holds once.
         let to = json!(["ada", without("news", json!(["ada", "bob"]))]);
-        assert_eq!(told(&world.trigger(json!({ "name": "hi", "to": to }))), "ada cyd dan");
+        assert_eq!(recipients(&world.trigger(json!({ "name": "hi", "to": to }))), "ada cyd dan");
         let to = topic("news");
-        assert_eq!(told(&world.trigger(json!({ "name": "hi", "to": to }))), "ada bob cyd dan");
+        assert_eq!(
+            recipients(&world.trigger(json!({ "name": "hi", "to": to }))),
+            "ada bob cyd dan"
+        );
     });
 }
 
@@ -188,10 +191,10 @@ fn topics_that_are_not_there_are_reported_and_the_others_told() {
 
         let to = json!([topic("gone"), topic("news"), topic("there")]);
         let receipt = world.trigger(json!({ "name": "hi", "to": to }));
-        assert_eq!(told(&receipt), "ada");
+        assert_eq!(recipients(&receipt), "ada");
         assert_eq!(wire(&receipt)["missingTopics"], json!(["gone", "there"]));
 
-        // Nobody is told, and that is no error.
+        // A trigger without recipients is no error.
         let event = json!({ "name": "hi", "to": topic("gone"), "transactionId": "t" });
         let receipt = world.trigger(event.clone());
         let nobody = json!({
@@ -221,10 +224,10 @@ fn a_deleted_subscriber_is_told_through_no_topic() {
         world.env.subscribers().delete(id("ada")).unwrap();
 
         let event = json!({ "name": "hi", "to": topic("news") });
-        assert_eq!(told(&world.trigger(event.clone())), "bob");
+        assert_eq!(recipients(&world.trigger(event.clone())), "bob");
         // One who comes back under the same name is somebody else.
         world.bare_subscriber("ada");
-        assert_eq!(told(&world.trigger(event)), "bob");
+        assert_eq!(recipients(&world.trigger(event)), "bob");
     });
 }
 
@@ -282,7 +285,7 @@ fn a_bulk_reaches_topics() {
         let receipts = world.env.events().trigger_bulk(&events).unwrap();
 
         let shown = receipts.iter().map(|receipt| match receipt {
-            Ok(receipt) => told(receipt),
+            Ok(receipt) => recipients(receipt),
             Err(error) => error.to_string(),
         });
         let expected = ["ada bob", "workflow `unknown` is not there", "ada bob"];
@@ -298,7 +301,7 @@ fn a_topic_counts_as_one_recipient() {
         subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
         let to = |count: usize| json!({ "name": "hi", "to": vec![topic("news"); count] });
 
-        assert_eq!(told(&world.trigger(to(100))), "ada");
+        assert_eq!(recipients(&world.trigger(to(100))), "ada");
         let crowded = parsed(to(101));
         let refusal = "422 `to` must have at most 100 items";
         world.refuses(refusal, || world.env.events().trigger(&crowded));
@@ -325,6 +328,6 @@ fn people(world: &World, names: &[&str]) {
     }
 }
 
-fn told(receipt: &TriggerReceipt) -> String {
+fn recipients(receipt: &TriggerReceipt) -> String {
     names(&receipt.notifications, |created| created.subscriber_id.clone()).join(" ")
 }

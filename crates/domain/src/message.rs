@@ -17,9 +17,9 @@ use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::secret::Secret;
 use crate::step::Rendered;
+use crate::step_run::Address;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
-use crate::turn::Address;
 use crate::vocabulary::{Channel, wire_enum};
 use crate::workflow::Workflow;
 

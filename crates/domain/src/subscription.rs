@@ -25,9 +25,9 @@ use crate::time::{Dated, Timestamp, dated};
 use crate::topic::Topic;
 
 pub use request::{
-    Subscribe, SubscribeItem, SubscriptionError, SubscriptionErrorCode, SubscriptionMeta,
-    SubscriptionQuery, SubscriptionUpdate, Subscriptions, Unsubscribe, UnsubscribeItem,
-    WorkflowChoice, WorkflowFilter, WorkflowVerdict, WorkflowWord,
+    ResolvedSetting, Subscribe, SubscribeItem, SubscriptionError, SubscriptionErrorCode,
+    SubscriptionMeta, SubscriptionQuery, SubscriptionUpdate, Subscriptions, Unsubscribe,
+    UnsubscribeItem, WorkflowChoice, WorkflowFilter, WorkflowSetting,
 };
 
 /// Subscriber in a topic. The same subscriber may have several subscriptions, with other contexts
@@ -148,7 +148,7 @@ impl Subscription {
     pub fn updated(
         &self,
         name: Patch<String>,
-        verdicts: Option<&[WorkflowVerdict]>,
+        verdicts: Option<&[ResolvedSetting]>,
         now: Timestamp,
     ) -> Self {
         let mut after = self.clone();
@@ -159,8 +159,8 @@ impl Subscription {
         after.changed_from(self, now)
     }
 
-    fn saying(&self, verdict: &WorkflowVerdict) -> SubscriptionPreference {
-        let WorkflowVerdict { workflow_id, enabled, condition } = verdict.clone();
+    fn saying(&self, verdict: &ResolvedSetting) -> SubscriptionPreference {
+        let ResolvedSetting { workflow_id, enabled, condition } = verdict.clone();
         let subscription_id = self.identifier.clone();
         SubscriptionPreference { subscription_id, workflow_id, workflow: None, enabled, condition }
     }

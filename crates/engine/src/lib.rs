@@ -43,7 +43,7 @@ pub use ::domain::{
 };
 use tx::Draft;
 
-pub use ::domain::turn::Address;
+pub use ::domain::step_run::Address;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};

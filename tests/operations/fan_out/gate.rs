@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use tidings::trigger::TriggerReceipt;
 
-use super::{people, told, topic};
+use super::{people, recipients, topic};
 use crate::subscriptions::subscribe;
 use crate::world::{World, in_app, names, on_both, wire, with, workflow_of};
 
-/// One row per word about the workflow: whether the subscriber is told.
+/// One row per word about the workflow: whether the subscriber is a recipient.
 #[test]
 fn a_condition_has_the_last_word() {
     let tier = |tier: &str| json!({ "===": [{ "var": "payload.tier" }, tier] });
@@ -42,9 +42,10 @@ fn a_condition_has_the_last_word() {
                 "name": "hi", "to": topic(&key), "payload": { "tier": "free" },
             }));
 
-            let (told, filtered) = (told(&receipt), names(&receipt.filtered, Clone::clone));
+            let (reached, filtered) =
+                (recipients(&receipt), names(&receipt.filtered, Clone::clone));
             let expected = if *expected { ("ada", vec![]) } else { ("", vec!["ada".into()]) };
-            assert_eq!((told.as_str(), filtered), expected, "{words}");
+            assert_eq!((reached.as_str(), filtered), expected, "{words}");
         }
     });
 }
@@ -66,8 +67,8 @@ fn who_is_filtered_has_no_notification_and_is_in_the_receipt() {
 
         let receipt = world.trigger(event.clone());
 
-        // Each once, and not who was told through another topic.
-        assert_eq!(told(&receipt), "cyd");
+        // Each once, and not a recipient of another topic.
+        assert_eq!(recipients(&receipt), "cyd");
         assert_eq!(wire(&receipt)["filtered"], json!(["ada", "bob", "dan"]));
         assert_eq!(world.inbox("ada"), []);
         assert_eq!(world.notifications(json!({})).len(), 1);
@@ -116,7 +117,7 @@ fn a_critical_workflow_does_not_pass_a_subscription_that_says_no() {
         // P15
         let receipt = world.trigger(json!({ "name": "alarm", "to": topic("news") }));
 
-        assert_eq!(told(&receipt), "");
+        assert_eq!(recipients(&receipt), "");
         assert_eq!(names(&receipt.filtered, Clone::clone), ["ada"]);
     });
 }

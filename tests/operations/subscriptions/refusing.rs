@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidings::subscription::{
-    Subscribe, SubscriptionUpdate, Unsubscribe, UnsubscribeItem, WorkflowWord,
+    Subscribe, SubscriptionUpdate, Unsubscribe, UnsubscribeItem, WorkflowSetting,
 };
 
 use super::{named, subscribe, subscriptions};
@@ -184,7 +184,7 @@ fn what_cannot_be_read_says_why() {
     assert_eq!(leaving(json!({})), text);
     assert_eq!(leaving(json!("s".repeat(256))), "`subscriberId` must be at most 255 bytes long");
 
-    let word = unreadable::<WorkflowWord>;
+    let word = unreadable::<WorkflowSetting>;
     assert_eq!(word(json!({})), "`workflowId` is required unless there is `filter`");
     assert_eq!(
         word(json!({ "workflowId": "hi", "filter": { "tags": ["t"] } })),

@@ -9,9 +9,9 @@ use crate::environment::Environment;
 use crate::integration::{Integration, IntegrationCreate, IntegrationUpdate};
 use crate::message::Message;
 use crate::sample;
+use crate::step_run::Address;
 use crate::subscriber::{Subscriber, SubscriberCreate};
 use crate::trigger::Trigger;
-use crate::turn::Address;
 use crate::vocabulary::Channel;
 
 const SECRET: &str = "s3cr3t";

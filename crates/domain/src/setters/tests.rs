@@ -39,7 +39,7 @@ use crate::subscriber::{
 };
 use crate::subscription::{
     Subscribe, SubscribeItem, SubscriptionQuery, SubscriptionUpdate, Unsubscribe, UnsubscribeItem,
-    WorkflowFilter, WorkflowWord,
+    WorkflowFilter, WorkflowSetting,
 };
 use crate::topic::{TopicCreate, TopicQuery, TopicUpdate};
 use crate::translation::{
@@ -414,8 +414,8 @@ fn topics_and_subscriptions() {
         Subscribe::new("ada")?
             .subscription(SubscribeItem::new("bob")?.identifier("bobs")?.name("Bob's"))?
             .name("Orders")
-            .preference(WorkflowWord::new("hi").only_if(var("payload.total").greater_than(100))?)
-            .preference(WorkflowWord::matching(tagged).disabled())
+            .preference(WorkflowSetting::new("hi").only_if(var("payload.total").greater_than(100))?)
+            .preference(WorkflowSetting::matching(tagged).disabled())
             .context("tenant", "acme")
     };
     same(

@@ -2,7 +2,7 @@
 
 use super::{
     Subscribe, SubscribeItem, SubscriptionQuery, SubscriptionUpdate, Unsubscribe, UnsubscribeItem,
-    WorkflowChoice, WorkflowFilter, WorkflowWord,
+    WorkflowChoice, WorkflowFilter, WorkflowSetting,
 };
 use crate::condition::Rule;
 use crate::context::ContextKey;
@@ -31,9 +31,9 @@ setters! { Subscribe:
     /// Sets the display name of the topic, if the request creates it.
     name: into(String);
     /// Adds a setting for some workflows: at most 100.
-    preference @ preferences: push(WorkflowWord);
+    preference @ preferences: push(WorkflowSetting);
     /// Sets the settings for workflows: at most 100.
-    preferences: each(WorkflowWord);
+    preferences: each(WorkflowSetting);
 }
 
 context_setter!(Subscribe);
@@ -52,7 +52,7 @@ setters! { SubscribeItem:
     name: into(String);
 }
 
-impl WorkflowWord {
+impl WorkflowSetting {
     /// Returns a setting that admits one workflow, by its identifier, id or slug.
     pub fn new(workflow_id: impl Into<String>) -> Self {
         WorkflowChoice::One { workflow_id: workflow_id.into() }.into()
@@ -64,20 +64,20 @@ impl WorkflowWord {
     }
 }
 
-setters! { WorkflowWord:
+setters! { WorkflowSetting:
     /// Rejects the workflows.
     disabled @ enabled: flag(false);
     /// Sets the condition, which overrides the setting.
     only_if @ condition: within(Rule);
 }
 
-impl From<WorkflowChoice> for WorkflowWord {
+impl From<WorkflowChoice> for WorkflowSetting {
     fn from(workflows: WorkflowChoice) -> Self {
         Self { workflows, enabled: true, condition: None }
     }
 }
 
-impl From<&str> for WorkflowWord {
+impl From<&str> for WorkflowSetting {
     fn from(workflow_id: &str) -> Self {
         Self::new(workflow_id)
     }
@@ -132,7 +132,7 @@ setters! { SubscriptionUpdate:
     /// Removes the display name.
     clear_name @ name: clear();
     /// Sets the settings for workflows, which replace the stored ones: at most 100.
-    preferences: each(WorkflowWord);
+    preferences: each(WorkflowSetting);
 }
 
 setters! { SubscriptionQuery:

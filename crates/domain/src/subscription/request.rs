@@ -31,7 +31,7 @@ pub struct Subscribe {
     pub context: Option<ContextPayload>,
     /// Settings for workflows: at most 100. The last one for a workflow counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub preferences: Vec<WorkflowWord>,
+    pub preferences: Vec<WorkflowSetting>,
 }
 
 shape! { Subscribe {
@@ -58,7 +58,7 @@ pub struct SubscribeItem {
 /// Setting of a subscription for some workflows. On the wire it may be just the name of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct WorkflowWord {
+pub struct WorkflowSetting {
     /// Workflows.
     #[serde(flatten)]
     pub workflows: WorkflowChoice,
@@ -71,7 +71,7 @@ pub struct WorkflowWord {
 
 /// Setting of a subscription for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkflowVerdict {
+pub struct ResolvedSetting {
     /// Id of the workflow.
     pub workflow_id: WorkflowId,
     /// `true` if the subscription admits the workflow.
@@ -149,7 +149,7 @@ pub struct SubscriptionUpdate {
     pub name: Patch<String>,
     /// Settings for workflows, which replace the stored ones.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub preferences: Option<Vec<WorkflowWord>>,
+    pub preferences: Option<Vec<WorkflowSetting>>,
 }
 
 shape! { SubscriptionUpdate { "name": name, "preferences": preferences } }
@@ -260,7 +260,7 @@ impl WorkflowChoice {
     }
 }
 
-impl WorkflowVerdict {
+impl ResolvedSetting {
     /// Returns the settings without repetition: the last one for a workflow, at the place of the
     /// first. Refuses settings for more than 100 workflows.
     pub fn last_of_each(verdicts: Vec<Self>) -> Result<Vec<Self>, Invalid> {
@@ -278,11 +278,11 @@ impl WorkflowVerdict {
     }
 }
 
-impl WorkflowWord {
+impl WorkflowSetting {
     /// Returns the setting for one of its workflows.
-    pub fn about(&self, workflow_id: WorkflowId) -> WorkflowVerdict {
+    pub fn about(&self, workflow_id: WorkflowId) -> ResolvedSetting {
         let Self { enabled, condition, .. } = self.clone();
-        WorkflowVerdict { workflow_id, enabled, condition }
+        ResolvedSetting { workflow_id, enabled, condition }
     }
 }
 
@@ -378,7 +378,7 @@ fn check_items<T>(items: &[T]) -> Result<(), Invalid> {
     at_most_items("subscriptions", items, Subscribe::MAX)
 }
 
-fn check_words(words: &[WorkflowWord]) -> Result<(), Invalid> {
+fn check_words(words: &[WorkflowSetting]) -> Result<(), Invalid> {
     at_most_items("preferences", words, Subscribe::MAX)?;
     for (index, word) in words.iter().enumerate() {
         if let WorkflowChoice::Matching { filter } = &word.workflows {

@@ -28,12 +28,12 @@ fn subscription(keys: &[&str]) -> Subscription {
     Subscription::new(id, identifier, &sample::home(), of, contexts(keys), sample::at(1))
 }
 
-fn verdict(number: u128, enabled: bool, condition: Value) -> WorkflowVerdict {
+fn verdict(number: u128, enabled: bool, condition: Value) -> ResolvedSetting {
     let condition = serde_json::from_value(condition).unwrap();
-    WorkflowVerdict { workflow_id: sample::id(number), enabled, condition }
+    ResolvedSetting { workflow_id: sample::id(number), enabled, condition }
 }
 
-fn saying(verdicts: Vec<WorkflowVerdict>) -> Subscription {
+fn saying(verdicts: Vec<ResolvedSetting>) -> Subscription {
     subscription(&[]).updated(Patch::Keep, Some(&verdicts), sample::at(1))
 }
 
@@ -210,13 +210,13 @@ fn of_two_verdicts_about_one_workflow_the_last_one_holds() {
         ),
     ] {
         let before = saying(vec![verdict(5, false, json!(null))]);
-        let verdicts = WorkflowVerdict::last_of_each(verdicts).unwrap();
+        let verdicts = ResolvedSetting::last_of_each(verdicts).unwrap();
         let after = before.updated(Patch::Keep, Some(&verdicts), sample::at(9));
         let said = |said: &SubscriptionPreference| {
             assert_eq!(said.subscription_id.as_str(), "it");
             assert_eq!(said.workflow, None);
             let (enabled, condition) = (said.enabled, said.condition.clone());
-            WorkflowVerdict { workflow_id: said.workflow_id, enabled, condition }
+            ResolvedSetting { workflow_id: said.workflow_id, enabled, condition }
         };
         assert_eq!(after.preferences.iter().map(said).collect::<Vec<_>>(), expected);
         assert_eq!(after.updated_at, sample::at(9));
@@ -227,7 +227,7 @@ fn of_two_verdicts_about_one_workflow_the_last_one_holds() {
 fn a_subscription_says_something_about_100_workflows_at_most() {
     let about = |workflows| {
         let verdicts = (0..workflows).map(|number| verdict(number, true, json!(null)));
-        WorkflowVerdict::last_of_each(verdicts.collect()).map(|verdicts| verdicts.len())
+        ResolvedSetting::last_of_each(verdicts.collect()).map(|verdicts| verdicts.len())
     };
     assert_eq!(about(100), Ok(100));
     assert_eq!(about(101).unwrap_err().to_string(), "`preferences` must have at most 100 items");
@@ -330,7 +330,7 @@ fn a_subscription_to_take_out_is_named_or_all_of_a_subscriber_are() {
 fn a_word_is_about_one_workflow_or_about_those_that_match() {
     let rule = || json!({ "==": [{ "var": "payload.x" }, 1] });
     let both = || json!({ "workflowIds": ["a"], "tags": ["b"] });
-    check_forms::<WorkflowWord>(
+    check_forms::<WorkflowSetting>(
         vec![
             (json!("a"), json!({ "workflowId": "a", "enabled": true })),
             (json!({ "workflowId": "a" }), json!({ "workflowId": "a", "enabled": true })),
@@ -380,7 +380,7 @@ fn a_word_is_about_one_workflow_or_about_those_that_match() {
 
 #[test]
 fn a_word_about_workflows_is_a_verdict_about_each() {
-    let word: WorkflowWord = serde_json::from_value(json!({
+    let word: WorkflowSetting = serde_json::from_value(json!({
         "filter": { "tags": ["b"] }, "enabled": false, "condition": { "var": "payload.x" },
     }))
     .unwrap();

@@ -4,7 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{SubscribeItem, UnsubscribeItem, WorkflowChoice, WorkflowFilter, WorkflowWord};
+use super::{SubscribeItem, UnsubscribeItem, WorkflowChoice, WorkflowFilter, WorkflowSetting};
 use crate::condition::Rule;
 use crate::error::{Invalid, Reason};
 use crate::ids::{SubscriberId, SubscriptionIdentifier};
@@ -65,7 +65,7 @@ macro_rules! short_forms {
 short_forms! {
     SubscribeItem: SubscriberId, SubscribeFields;
     UnsubscribeItem: SubscriberId, UnsubscribeFields;
-    WorkflowWord: String, WordFields;
+    WorkflowSetting: String, WordFields;
 }
 
 impl<'de> Deserialize<'de> for SubscribeItem {
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for UnsubscribeItem {
     }
 }
 
-impl<'de> Deserialize<'de> for WorkflowWord {
+impl<'de> Deserialize<'de> for WorkflowSetting {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let fields = match Value::deserialize(from)? {
             Value::String(id) => WordFields { workflow_id: Some(id), ..WordFields::default() },

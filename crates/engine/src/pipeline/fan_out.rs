@@ -1,4 +1,4 @@
-//! Who is told through the topics of a trigger.
+//! Recipients that a trigger reaches through its topics.
 
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
@@ -15,21 +15,21 @@ use crate::Result;
 use crate::resources::{subscribers, topics};
 use crate::tx::View;
 
-/// Who is told through the topics of a trigger, each once, and who is not.
+/// Recipients that a trigger reaches through its topics, each once.
 #[derive(Debug, Default)]
 pub(crate) struct FanOut {
-    /// Who is told, and through which topics.
-    pub(crate) told: Vec<(Subscriber, Vec<NotificationTopic>)>,
-    /// Who is in a topic, and has no subscription that lets the event through.
+    /// Recipients, each with the topics that reach it.
+    pub(crate) recipients: Vec<(Subscriber, Vec<NotificationTopic>)>,
+    /// Subscribers in a topic without a subscription that admits the event.
     pub(crate) filtered: Vec<SubscriberId>,
-    /// The topics that are not there.
+    /// Topics that do not exist.
     pub(crate) missing: Vec<TopicKey>,
     places: HashMap<InternalSubscriberId, usize>,
 }
 
 impl FanOut {
-    /// Who is told of `event`, in the order of its topics, and within a topic in that in which the
-    /// subscribers were created.
+    /// Returns the recipients of `event`, in the order of its topics. Within a topic, the oldest
+    /// subscriber comes first.
     pub(crate) fn of(view: &dyn View, event: &Event<'_>, audience: &Audience<'_>) -> Result<Self> {
         let mut fan_out = Self::default();
         for key in audience.topic_keys() {
@@ -51,7 +51,7 @@ impl FanOut {
         Ok(fan_out)
     }
 
-    // A subscriber who is in a topic with these subscriptions.
+    // Adds a subscriber with these subscriptions of a topic.
     fn add(&mut self, event: &Event<'_>, subscriber: Subscriber, subscriptions: &[Subscription]) {
         let data = LazyCell::new(|| event.data(&subscriber));
         let admitted = subscriptions.iter().filter(|one| one.admits(event, &data));
@@ -59,17 +59,18 @@ impl FanOut {
             self.filtered.push(subscriber.subscriber_id);
             return;
         };
-        let place = *self.places.entry(subscriber.id).or_insert(self.told.len());
-        match self.told.get_mut(place) {
+        let place = *self.places.entry(subscriber.id).or_insert(self.recipients.len());
+        match self.recipients.get_mut(place) {
             Some((_, topics)) => topics.push(topic),
-            None => self.told.push((subscriber, vec![topic])),
+            None => self.recipients.push((subscriber, vec![topic])),
         }
     }
 
-    // Who is told through one topic was not filtered by another.
+    // A recipient of one topic does not count as filtered by another.
     fn settle(&mut self) {
-        let told = self.told.iter().map(|(subscriber, _)| subscriber.subscriber_id.clone());
-        let mut known: HashSet<SubscriberId> = told.collect();
+        let recipients =
+            self.recipients.iter().map(|(subscriber, _)| subscriber.subscriber_id.clone());
+        let mut known: HashSet<SubscriberId> = recipients.collect();
         self.filtered.retain(|id| known.insert(id.clone()));
     }
 }

@@ -154,7 +154,7 @@ fn notify_all(
         let created = notify(tx, &mut log, event, subscriber, recipient, Vec::new())?;
         receipt.notifications.push(created);
     }
-    for (subscriber, topics) in fan_out.told {
+    for (subscriber, topics) in fan_out.recipients {
         let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
         let created = notify(tx, &mut log, event, subscriber, &recipient, topics)?;
         receipt.notifications.push(created);

@@ -7,8 +7,8 @@ use domain::page::{ListKind, Page};
 use domain::patch::Patch;
 use domain::subscriber::Subscriber;
 use domain::subscription::{
-    Subscribe, SubscribeItem, Subscription, SubscriptionError, SubscriptionQuery,
-    SubscriptionUpdate, Subscriptions, Unsubscribe, UnsubscribeItem, WorkflowVerdict, WorkflowWord,
+    ResolvedSetting, Subscribe, SubscribeItem, Subscription, SubscriptionError, SubscriptionQuery,
+    SubscriptionUpdate, Subscriptions, Unsubscribe, UnsubscribeItem, WorkflowSetting,
 };
 use domain::topic::{Topic, TopicCreate};
 use domain::workflow::Workflow;
@@ -227,7 +227,7 @@ fn leaving(
 }
 
 // The preferences about each workflow. Fails with all the workflows that are not there.
-fn verdicts(view: &dyn View, words: &[WorkflowWord]) -> Result<Vec<WorkflowVerdict>> {
+fn verdicts(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<ResolvedSetting>> {
     let (mut verdicts, mut missing) = (Vec::new(), Vec::new());
     let tagged = tagged(view, words)?;
     for word in words {
@@ -243,11 +243,11 @@ fn verdicts(view: &dyn View, words: &[WorkflowWord]) -> Result<Vec<WorkflowVerdi
     if !missing.is_empty() {
         return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
     }
-    Ok(WorkflowVerdict::last_of_each(verdicts)?)
+    Ok(ResolvedSetting::last_of_each(verdicts)?)
 }
 
 // The workflows that may be chosen by their tags.
-fn tagged(view: &dyn View, words: &[WorkflowWord]) -> Result<Vec<Workflow>> {
+fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Workflow>> {
     if words.iter().all(|word| word.workflows.tags().is_empty()) {
         return Ok(Vec::new());
     }
@@ -301,7 +301,7 @@ struct Enrolment {
     found: Option<Topic>,
     named: Vec<NamedContext>,
     keys: ContextSet,
-    verdicts: Vec<WorkflowVerdict>,
+    verdicts: Vec<ResolvedSetting>,
 }
 
 impl Enrolment {

@@ -15,7 +15,7 @@ use crate::{Entity, Error, Result, Scope};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use tidings::condition::var;
-/// use tidings::subscription::{Subscribe, WorkflowWord};
+/// use tidings::subscription::{Subscribe, WorkflowSetting};
 /// use tidings::topic::TopicQuery;
 /// use tidings::trigger::{Recipient, Trigger};
 /// use serde_json::json;
@@ -26,7 +26,7 @@ use crate::{Entity, Error, Result, Scope};
 /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
 /// # env.workflows().create(
 /// #     &WorkflowCreate::new("price-drop", "Price drop")?.step(Step::in_app("{{ payload.price }}")?))?;
-/// let cheap = WorkflowWord::new("price-drop").only_if(var("payload.price").less_than(10))?;
+/// let cheap = WorkflowSetting::new("price-drop").only_if(var("payload.price").less_than(10))?;
 /// env.topics().subscribe("product:4711", &Subscribe::new("ada")?.preference(cheap))?;
 ///
 /// for (price, recipients) in [(12, 0), (9, 1)] {

@@ -5,7 +5,7 @@ use domain::job::{Detail, ExecutionDetail, JobStatus};
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::step::Rendered;
-use domain::turn::{self, Refusal, RefusalKind};
+use domain::step_run::{self, Refusal, RefusalKind};
 use domain::vocabulary::{Channel, JobType};
 use store::WriteRecords;
 
@@ -39,7 +39,7 @@ impl StepRun<'_, '_> {
     fn keep(&mut self, job: JobId) -> Result<()> {
         let facts = self.facts.step_facts();
         let Some(found) = self.notification.job(job) else { return Ok(()) };
-        let rendered = match turn::render(found, &self.notification, facts) {
+        let rendered = match step_run::render(found, &self.notification, facts) {
             Ok(rendered) => rendered,
             Err(refusal) => {
                 self.refuse(job, refusal);

@@ -4,8 +4,8 @@ use domain::environment::Home;
 use domain::ids::JobId;
 use domain::job::{Claim, Detail, JobStatus};
 use domain::notification::Notification;
+use domain::step_run::{self, Dispatch, Refusal, RefusalKind};
 use domain::time::Timestamp;
-use domain::turn::{self, Dispatch, Refusal, RefusalKind};
 use domain::vocabulary::ProviderId;
 use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 
@@ -99,7 +99,7 @@ impl StepRun<'_, '_> {
         let facts = self.facts.step_facts();
         let found = self.notification.job(job).ok_or(Refusal::gone())?;
         let Dispatch { integration, address, rendered } =
-            turn::dispatch(found, &self.notification, facts)?;
+            step_run::dispatch(found, &self.notification, facts)?;
         let subscriber = facts.subscriber.cloned().ok_or(Refusal::gone())?;
         let channel = integration.channel;
         let message = self.message(job, channel, rendered).ok_or(Refusal::gone())?;

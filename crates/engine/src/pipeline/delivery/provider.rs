@@ -7,9 +7,9 @@ use domain::ids::JobId;
 use domain::integration::Integration;
 use domain::message::Message;
 use domain::notification::Notification;
+use domain::step_run::Address;
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
-use domain::turn::Address;
 use thiserror::Error;
 
 /// Sends messages: an SMTP client, an HTTP client for a service, or a test's notebook.

@@ -1,4 +1,4 @@
-//! Turn of a job: the decision whether its step runs, and the content and address of its message.
+//! Runs of steps: the decision whether a job runs, with the content and the address of its message.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::subscriber::{Profile, Subscriber};
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
-/// Facts that the turn of a job depends on.
+/// Facts that the run of a job depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct StepFacts<'a> {
     /// Subscriber of the notification. `None` if it was deleted.
@@ -87,8 +87,8 @@ pub fn render(
     notification: &Notification,
     facts: StepFacts<'_>,
 ) -> Result<Rendered, Refusal> {
-    let turn = Turn::new(job, notification, facts)?;
-    turn.render(&turn.filter_facts())
+    let run = StepRun::new(job, notification, facts)?;
+    run.render(&run.filter_facts())
 }
 
 /// Renders the message of `job`, a job of `notification`, and chooses its integration and address.
@@ -98,15 +98,15 @@ pub fn dispatch(
     notification: &Notification,
     facts: StepFacts<'_>,
 ) -> Result<Dispatch, Refusal> {
-    let turn = Turn::new(job, notification, facts)?;
-    let rendered = turn.render(&turn.filter_facts())?;
-    let integration = turn.integration()?;
-    let address = address(&turn.subscriber.profile, integration)?;
+    let run = StepRun::new(job, notification, facts)?;
+    let rendered = run.render(&run.filter_facts())?;
+    let integration = run.integration()?;
+    let address = address(&run.subscriber.profile, integration)?;
     Ok(Dispatch { integration: integration.clone(), address, rendered })
 }
 
 // Job with an existing subscriber, workflow and step.
-struct Turn<'a> {
+struct StepRun<'a> {
     notification: &'a Notification,
     facts: StepFacts<'a>,
     subscriber: &'a Subscriber,
@@ -117,7 +117,7 @@ struct Turn<'a> {
     payload: Cow<'a, Object>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> StepRun<'a> {
     fn new(
         job: &Job,
         notification: &'a Notification,
