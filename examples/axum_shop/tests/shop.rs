@@ -171,8 +171,7 @@ fn the_answer_of_the_mail_server_decides() {
     }
     let told = |page: &str| page.contains("provider_error") && page.contains("provider_retry");
     let activity = shop.wait_until("/admin/activity", told);
-    let gone =
-        format!("{}permanent error (550)", SendError::recipient_gone(""));
+    let gone = format!("{}permanent error (550)", SendError::recipient_gone(""));
     assert!(activity.contains(&gone) && activity.contains("transient error (451)"), "{activity}");
     assert!(mails.received().is_empty());
 }
