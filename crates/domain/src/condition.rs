@@ -1,8 +1,8 @@
 //! Conditions: rules in [JSON Logic](https://jsonlogic.com) over data.
 //!
-//! [`Rule::new`] checks and compiles a rule, so that every rule in memory can be evaluated cheaply.
-//! An evaluation always ends and never fails. The rule bounds its depth, and a counter bounds its
-//! steps and its memory. Data is never evaluated as a rule.
+//! [`Rule::new`] checks and compiles a rule, so that evaluation is cheap. An evaluation always ends
+//! and never fails. The rule bounds the depth, and a counter bounds steps and memory. Data is never
+//! evaluated as a rule.
 //!
 //! Values convert into each other as in the reference implementation in JavaScript. There is no
 //! `log`. Properties of JavaScript values are absent too: `var` finds members of objects and items
@@ -42,7 +42,7 @@ use crate::json::{dismantle, is_shallow, size};
 
 pub use compose::{Expression, var};
 
-/// A rule in JSON Logic, compiled.
+/// Compiled rule in JSON Logic.
 ///
 /// Clones share the compiled form. Two rules are equal if their sources are equal.
 #[derive(Clone, Debug, Deserialize)]

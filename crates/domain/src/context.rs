@@ -198,7 +198,7 @@ impl ContextPayload {
     /// Maximum number of contexts in a call.
     pub const MAX: usize = 5;
 
-    /// Checks the contexts, 1 to 5 of them, and returns them in the order of their types.
+    /// Checks the contexts, 1 to 5 of them. Returns them in the order of types.
     pub fn check(&self) -> Result<Vec<NamedContext>, Invalid> {
         match self.0.len() {
             0 => Err(Invalid::new("context", Reason::Empty)),

@@ -1,4 +1,4 @@
-//! Events: what the notifications of one trigger have in common.
+//! Events: the common part of the notifications of one trigger.
 
 use serde_json::Value;
 
@@ -12,33 +12,33 @@ use crate::trigger::Trigger;
 use crate::vocabulary::Severity;
 use crate::workflow::Workflow;
 
-/// A trigger with its workflow and its contexts: the common part of its notifications.
+/// Trigger with its workflow and contexts: the common part of its notifications.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// The environment of the event, with its organization.
+    /// Environment of the event, with its organization.
     pub home: &'a Home,
-    /// The trigger.
+    /// Trigger.
     pub trigger: &'a Trigger,
-    /// The transaction id of the trigger.
+    /// Id of the event.
     pub transaction_id: &'a TransactionId,
-    /// The triggered workflow.
+    /// Triggered workflow.
     pub workflow: &'a Workflow,
-    /// The contexts of the event.
+    /// Contexts of the event.
     pub contexts: &'a [Context],
-    /// The keys of the contexts.
+    /// Keys of the contexts.
     pub context_keys: &'a ContextSet,
-    /// The time of the trigger.
+    /// Time of the trigger.
     pub now: Timestamp,
 }
 
 impl Event<'_> {
-    /// The data of conditions, with the event addressed to `subscriber`.
+    /// Returns the data for conditions, with the event addressed to `subscriber`.
     pub fn data(&self, subscriber: &Subscriber) -> Value {
         let about = known::about(subscriber);
         Known::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
     }
 
-    /// The severity in the overrides of the trigger.
+    /// Returns the severity in the overrides of the trigger.
     pub(crate) fn severity(&self) -> Option<Severity> {
         self.trigger.overrides.as_ref()?.get("severity")?.as_str()?.parse().ok()
     }

@@ -46,7 +46,7 @@ pub struct Filter {
     /// Label for editors, without effect on the result.
     #[serde(rename = "type")]
     pub kind: FilterType,
-    /// Joint of the children: all of them must hold, or one of them.
+    /// Joint of the children: whether all must hold, or one.
     pub value: Joint,
     /// Children. A group without children holds.
     #[serde(default)]
@@ -236,7 +236,7 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Evaluates `filters` over `facts`. They hold if one of them holds, or if there are none.
+/// Evaluates `filters` over `facts`. The result holds if one filter does, or if there are none.
 ///
 /// Groups and comparisons beyond the limits of [`check`] do not hold.
 pub fn evaluate(filters: &[Filter], facts: &FilterFacts<'_>) -> FilterReport {

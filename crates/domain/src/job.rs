@@ -293,7 +293,7 @@ impl Job {
         }
     }
 
-    /// Adds `entry` to the log. Its provider and its retry flag are set here.
+    /// Adds `entry` to the log, and sets the provider and the retry flag of the entry.
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);

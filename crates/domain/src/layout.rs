@@ -112,7 +112,7 @@ impl Layout {
 }
 
 impl LayoutUpsert {
-    /// Returns a layout, by its identifier and its display name.
+    /// Returns a layout, by identifier and display name.
     pub fn new(
         layout_id: impl IntoChecked<LayoutIdentifier>,
         name: impl Into<String>,

@@ -269,7 +269,7 @@ impl Notification {
         (next.status == JobStatus::Pending).then_some(next)
     }
 
-    /// Returns the job that is due at `now`, by its time or the end of its lease.
+    /// Returns the job that is due at `now`, or whose lease has ended by then.
     pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
         let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
         self.jobs.iter().find(due)

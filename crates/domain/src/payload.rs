@@ -3,10 +3,10 @@
 use crate::error::{Invalid, Reason, Unit};
 use crate::json::Object;
 
-/// The largest schema, in bytes of JSON.
+/// Largest schema, in bytes of JSON text.
 const MAX_SCHEMA: usize = 64 * 1024;
 
-/// Refuses what is no JSON Schema, or refers to another document.
+/// Refuses an object that is no JSON Schema, or that refers to another document.
 pub(crate) fn check_schema(schema: &Object) -> Result<(), Invalid> {
     if schema.size() > MAX_SCHEMA {
         let reason = Reason::TooLong { max: MAX_SCHEMA, unit: Unit::Bytes };
@@ -30,7 +30,7 @@ mod validation {
     use crate::error::{Invalid, Reason};
     use crate::json::Object;
 
-    /// The longest description of what a schema asks for, in characters.
+    /// Longest description of a violated schema, in characters.
     const MAX_PROBLEM: usize = 500;
 
     // Patterns are matched in linear time, and nothing is fetched.
@@ -61,7 +61,7 @@ mod validation {
         }
     }
 
-    // Does not repeat the value.
+    // Leaves the value out, since it may be secret.
     fn reason(error: &ValidationError<'_>) -> Reason {
         let problem = error.masked().to_string().chars().take(MAX_PROBLEM).collect();
         Reason::Schema { problem }

@@ -324,7 +324,7 @@ shape! { BulkPreferences { "preferences": preferences, "context": context } }
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BulkPreference {
-    /// Workflow: its identifier, its id or its slug.
+    /// Workflow: identifier, id or slug.
     pub workflow_id: String,
     /// Settings. An absent channel keeps its setting.
     pub channels: PreferenceChannels,

@@ -1,4 +1,4 @@
-//! Previews: what a step of a workflow says, without sending it.
+//! Previews: the rendered content of a step, without sending.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::step::{Rendered, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::workflow::Workflow;
 
-/// Request for what a step says.
+/// Request for the rendered content of a step.
 ///
 /// ```
 /// use serde_json::json;
@@ -56,7 +56,7 @@ impl Preview {
         Ok(Self { step: step.into(), subscriber_id, payload: Object::default(), context: None })
     }
 
-    /// Adds a context: its type, and its id or a [`RichContext`](crate::context::RichContext).
+    /// Adds a context: a type, with an id or a [`RichContext`](crate::context::RichContext).
     pub fn context(
         mut self,
         kind: impl Into<String>,
@@ -66,8 +66,8 @@ impl Preview {
         Ok(self)
     }
 
-    /// Renders the step as delivery does. Conditions choose its variant; neither they nor
-    /// preferences keep it from being rendered.
+    /// Renders the step as a delivery does. Conditions choose the variant. Conditions and
+    /// preferences of the step are ignored.
     pub fn render(
         &self,
         workflow: &Workflow,

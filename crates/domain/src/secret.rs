@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Secret text: it prints as `***`, and its memory is overwritten on drop.
+/// Secret text: prints as `***`, and is overwritten in memory on drop.
 ///
 /// It serializes in plain text, for the store and for providers. Records with secrets have a
 /// `redacted` function for every other purpose.

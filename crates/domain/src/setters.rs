@@ -142,7 +142,7 @@ pub(crate) use page_setters;
 macro_rules! context_setter {
     ($type:ident) => {
         impl $type {
-            /// Adds a context: its type, and its id or a
+            /// Adds a context: a type, with an id or a
             /// [`RichContext`](crate::context::RichContext). At most 5.
             pub fn context(
                 mut self,

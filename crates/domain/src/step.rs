@@ -302,7 +302,8 @@ pub struct Rendered {
     pub content: MessageContent,
     /// Call to action of a message in the inbox.
     pub cta: Cta,
-    /// Name of the variant, or its index if it has no name. `None` for the step's own content.
+    /// Name of the variant, or the index of a variant without name. `None` for the step's own
+    /// content.
     pub variant: Option<String>,
 }
 

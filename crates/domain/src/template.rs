@@ -3,8 +3,8 @@
 //! The language is Jinja's. A template knows `subscriber`, `payload`, `context` (by type: `id` and
 //! `data`) and `workflow`. An undefined value renders as an empty text.
 //!
-//! Templates are as trusted as the code of workflows. Their instructions, and the sizes of their
-//! values, are bounded. Variables need no trust.
+//! Templates are as trusted as the code of workflows. The scan and the engine bound instructions
+//! and sizes of values. Variables need no trust.
 
 mod budget;
 mod cursor;

@@ -78,20 +78,20 @@ pub enum Recipients {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Recipient {
-    /// A subscriber.
+    /// Subscriber.
     Subscriber(SubscriberRecipient),
-    /// The subscribers in a topic.
+    /// Subscribers in a topic.
     Topic(TopicRecipient),
 }
 
-/// A subscriber as a recipient.
+/// Subscriber as a recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
 pub enum SubscriberRecipient {
-    /// The subscriber of that id, created if absent.
+    /// Subscriber with this id, created if absent.
     Id(SubscriberId),
-    /// The subscriber of that id, created or updated with this profile.
+    /// Subscriber with this id, created or updated with this profile.
     Inline(SubscriberCreate),
 }
 

@@ -93,7 +93,7 @@ pub struct Workflow {
     /// JSON Schema of the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Object>,
-    /// Whether payloads are checked against the schema. Absent means true.
+    /// `true` if payloads are checked against the schema. Absent means `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_payload: Option<bool>,
     /// `true` if the workflow has translations.
@@ -324,8 +324,8 @@ impl Workflow {
         from_base62(id).map(WorkflowId::from)
     }
 
-    /// Returns the layers that decide about its channels: its own, and the subscriber's `global`
-    /// and `specific` preferences. Conditions count as met.
+    /// Returns the layers that decide about the channels of the workflow. `global` and `specific`
+    /// are preferences of the subscriber. Conditions count as met.
     pub fn layers<'a>(
         &'a self,
         global: Option<&'a Preference>,

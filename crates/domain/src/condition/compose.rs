@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::Rule;
 use crate::error::Invalid;
 
-/// Value in a rule: a literal, a [`var`], or an operator with its arguments. It is checked when it
-/// becomes a [`Rule`].
+/// Value in a rule: a literal, a [`var`], or an operator with arguments. The conversion into a
+/// [`Rule`] checks it.
 ///
 /// ```
 /// use tidings_domain::condition::{Rule, var};

@@ -189,7 +189,7 @@ fn exactly<const N: usize>(arguments: Vec<Node>) -> Result<Box<[Node; N]>, Reaso
     })
 }
 
-// Missing arguments become their defaults here, so that an evaluation always has all of them.
+// Missing arguments become defaults here, so that an evaluation finds all arguments.
 fn filled<const N: usize>(
     least: usize,
     mut arguments: Vec<Node>,

@@ -10,7 +10,7 @@ use crate::json::Object;
 use crate::setters::{page_setters, setters};
 
 impl ContextCreate {
-    /// Returns a context without data, by its type and its id.
+    /// Returns a context without data, by type and id.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Result<Self, Invalid> {
         Ok(Self { key: ContextKey::new(kind, id)?, data: Object::default() })
     }
@@ -38,7 +38,7 @@ setters! { ContextQuery:
 page_setters!(ContextQuery);
 
 impl ContextPayload {
-    /// Adds a context to the payload: its type, and its id or a [`RichContext`].
+    /// Adds a context to the payload: a type, with an id or a [`RichContext`].
     pub fn with(
         mut self,
         kind: impl Into<String>,

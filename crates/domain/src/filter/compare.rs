@@ -171,9 +171,9 @@ fn instant(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
 }
 
-/// Pattern of `LIKE` as an automaton. Its states are the bits of a number: bit n is set if the
-/// first n characters of the pattern match. All states advance together, so one pass over the text
-/// suffices for every pattern.
+/// Pattern of `LIKE` as an automaton. A state is one bit of a number: bit n is set if the first n
+/// characters match. All states advance together, so one pass over the text suffices for every
+/// pattern.
 struct Pattern {
     any: u128,
     only: BTreeMap<char, u128>,
@@ -249,8 +249,8 @@ pub(super) mod tests {
         }
     }
 
-    /// One row per operator: its value, a fact that fulfils it, one that does not, and one of a
-    /// type that it is not for, which counts like none at all.
+    /// One row per operator: a value, a fact that matches, one that does not, and one of a type
+    /// without a meaning for the operator.
     #[test]
     fn every_operator_with_every_kind_of_fact() {
         for (operator, value, fits, misses, other) in [
@@ -387,8 +387,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The elements are asked whether they are listed; the listed values are not asked whether they
-    /// are elements.
+    /// Every element is looked up among the values of the list, and not the other way round.
     #[test]
     fn the_elements_of_an_array_are_asked_one_by_one() {
         for (actual, value, any, all) in [
@@ -490,7 +489,7 @@ pub(super) mod tests {
         })
     }
 
-    // What a pattern means, by the definition of each of its characters.
+    // Match by the definition of each character in a pattern.
     fn is_like_by_definition(text: &[char], pattern: &[char]) -> bool {
         match (pattern, text) {
             ([], text) => text.is_empty(),

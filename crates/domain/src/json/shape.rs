@@ -1,7 +1,7 @@
 //! Shapes of requests as JSON: members, and how each of them is read.
 //!
-//! Serde has the same knowledge, but keeps it to itself. It ignores unknown members, and loses the
-//! path in flattened structures. So every request declares its shape beside its fields, with
+//! Serde has the same knowledge, but gives no access to it. Unknown members are ignored, and
+//! flattened structures lose the path. So every request declares a shape beside its fields, with
 //! [`shape`].
 
 use std::iter;
@@ -67,7 +67,7 @@ pub(super) type Check = fn(&Value) -> Result<(), Invalid>;
 pub(super) type Read = fn(&Value) -> Result<(), serde_json::Error>;
 type Name = fn(&str) -> Result<(), Invalid>;
 
-/// Member of an object, under its name and its aliases.
+/// Member of an object, under a name and aliases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     names: &'static [&'static str],
@@ -304,9 +304,9 @@ fn reads<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 }
 
 /// Declares the shape of a type: the names of its members, with their fields. Fields behind `;` are
-/// flattened. A field may be followed by its form. `as written` is a number or a flag of a query.
-/// `as many` is a list or one item of it. `as list` is the same in a query. For an enum, the words
-/// of the tag have members with their types.
+/// flattened. A field may be followed by a form. `as written` is a number or a flag of a query. `as
+/// many` is a list or one item. `as list` is the same in a query. For an enum, the words of the tag
+/// have members with their types.
 macro_rules! shape {
     ($type:ident {
         $($name:literal $(| $alias:literal)* : $field:ident $(as $how:ident)?),* $(,)?

@@ -1,4 +1,4 @@
-//! A case of one subscriber, one workflow and one moment, for tests of preferences.
+//! Case of one subscriber, one workflow and one moment, for tests of preferences.
 
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,7 @@ enum Admission {
 /// Decision about a message on one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The message is sent, because the layer says so or no layer objects.
+    /// The message is sent: the layer allows the channel, or no layer objects.
     Send(Layer),
     /// The layer switches the channel off.
     Disabled(Layer),
@@ -120,7 +120,7 @@ impl PreferenceCase {
     ///
     /// # Errors
     ///
-    /// The rule of [`Object`] that the value breaks.
+    /// Rule of [`Object`] that the value breaks.
     pub fn subscriber(self, subscriber: impl IntoChecked<Object>) -> Result<Self, Invalid> {
         Ok(Self { subscriber: Some(subscriber.into_checked()?), ..self })
     }
@@ -129,7 +129,7 @@ impl PreferenceCase {
     ///
     /// # Errors
     ///
-    /// The rule of [`Object`] that the value breaks.
+    /// Rule of [`Object`] that the value breaks.
     pub fn payload(self, payload: impl IntoChecked<Object>) -> Result<Self, Invalid> {
         Ok(Self { payload: Some(payload.into_checked()?), ..self })
     }
@@ -138,7 +138,7 @@ impl PreferenceCase {
     ///
     /// # Errors
     ///
-    /// The rule of a context's type, its id or its data that is broken.
+    /// Rule of a context's type, id or data that the value breaks.
     pub fn context(
         mut self,
         kind: &str,
@@ -178,9 +178,9 @@ impl PreferenceCase {
     /// Decides about a message on `channel`: by the topic subscriptions, the preferences and the
     /// schedule, in this order.
     ///
-    /// The schedule holds back neither in-app messages nor those of a critical workflow. A condition
-    /// is undecided unless the case has a subscriber, a payload or a context. With one of them, the
-    /// others are empty if they are absent.
+    /// The schedule holds back neither in-app messages nor those of a critical workflow. A
+    /// condition is undecided unless the case has a subscriber, a payload or a context. With one of
+    /// them, absent ones count as empty.
     pub fn decide(&self, channel: Channel) -> Decision {
         let data = self.data();
         let data = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);

@@ -41,7 +41,7 @@ pub enum Verdict {
     Enabled(Layer),
     /// The channel may not be used.
     Disabled(Layer),
-    /// The layer depends on its condition, and there is no data for it.
+    /// The layer depends on a condition, and there is no data to evaluate.
     Undecided(Layer),
 }
 

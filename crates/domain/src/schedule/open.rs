@@ -17,13 +17,13 @@ type Span = (NaiveDateTime, NaiveDateTime);
 impl Schedule {
     /// Returns `true` if the schedule is open at an instant in a time zone.
     ///
-    /// A schedule that is not enabled, or that names no day, is always open. A day that is not
-    /// named or not enabled is closed. A day without `hours` is open from midnight to midnight, and
-    /// a day with an empty list of hours is closed.
+    /// A schedule that is not enabled, or that names no day, is always open. An absent or disabled
+    /// day is closed. A day without `hours` is open from midnight to midnight. A day with an empty
+    /// list of hours is closed.
     ///
-    /// A span of hours includes its start and excludes its end. A span whose end comes before its
-    /// start ends on the next day. A time that clocks show twice is the first of the two instants,
-    /// and a time that clocks skip is the instant at which they skip it.
+    /// A span includes its start and excludes its end. If the end comes before the start, the span
+    /// ends on the next day. Of a time that clocks show twice, the first instant counts. A time
+    /// that clocks skip is the instant of the skip.
     ///
     /// ```
     /// use tidings_domain::contact::TimeZone;

@@ -13,7 +13,7 @@ use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 pub enum DigestMetadata {
     /// Fixed time from the first event on.
     Regular(Window),
-    /// The same, but the first event after a quiet time passes at once.
+    /// Fixed time as well, but the first event after a quiet time passes at once.
     Backoff(Window),
     /// Until the next calendar time.
     Timed(TimedWindow),

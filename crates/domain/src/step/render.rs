@@ -1,4 +1,4 @@
-//! What a step says.
+//! Rendering of a step.
 
 use super::{Rendered, Variant, WorkflowStep};
 use crate::filter::{self, FilterFacts};
@@ -20,8 +20,8 @@ impl WorkflowStep {
         Some(rendered.map(|rendered| Rendered { variant, ..rendered }))
     }
 
-    // The first variant whose conditions hold, and its place. One without conditions is never
-    // chosen.
+    // Returns the first variant whose conditions hold, and its index. A variant without conditions
+    // is never chosen.
     fn variant(&self, facts: &FilterFacts<'_>) -> Option<(usize, &Variant)> {
         let mut variants = self.definition.variants.iter().enumerate();
         variants.find(|(_, variant)| {

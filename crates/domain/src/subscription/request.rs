@@ -96,7 +96,7 @@ pub enum WorkflowChoice {
     },
 }
 
-/// Filter of workflows. It selects the workflows that match any part of it.
+/// Filter of workflows. A workflow matches if any part of the filter selects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! Filters, tests and functions of templates.
 //!
-//! Each filter of the engine is called only if its arguments bound its result.
+//! A filter of the engine is called only if the size of the arguments bounds that of the result.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, functions, tests};

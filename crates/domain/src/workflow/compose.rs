@@ -11,7 +11,7 @@ use crate::step::Step;
 use crate::vocabulary::Severity;
 
 impl WorkflowCreate {
-    /// Returns a workflow without steps, by the identifier that triggers it and its display name.
+    /// Returns a workflow without steps, by identifier and display name.
     pub fn new(
         workflow_id: impl IntoChecked<WorkflowIdentifier>,
         name: impl Into<String>,

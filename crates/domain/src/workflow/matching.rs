@@ -4,9 +4,9 @@ use crate::step::{Step, StepDefinition, WorkflowStep};
 
 /// Returns the kept step of `before` for each step of `after`, or `None` for a new one.
 ///
-/// The `_id` of a step comes first. A step without one is matched to a step of its type, by its
-/// `uuid`, then by its `name`. The remaining steps are matched by position, if the list of types is
-/// unchanged and no step has an `_id`.
+/// The `_id` of a step comes first. A step without `_id` is matched by type and `uuid`, then by
+/// type and `name`. The remaining steps are matched by position, if the list of types is unchanged
+/// and no step has an `_id`.
 pub(super) fn kept<'b>(
     before: &'b [WorkflowStep],
     after: &[Step],
