@@ -320,6 +320,7 @@ fn marks() {
     for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
         check(|world| world.env.messages().mark_as(ada(), &inbox_of(&world.env)?, mark_as));
         check(|world| world.env.inbox(ada()).unwrap().mark_as(&inbox_of(&world.env)?, mark_as));
+        check(|world| world.env.inbox(ada()).unwrap().mark_all(mark_as));
     }
 }
 

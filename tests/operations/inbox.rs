@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use tidings::ids::MessageId;
 use tidings::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use tidings::page::{PageQuery, Total};
+use tidings::vocabulary::Channel;
 
 use crate::world::{
-    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, wire, with,
-    workflow_of,
+    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms, wire,
+    with, workflow_of,
 };
 
 #[test]
@@ -259,5 +260,71 @@ fn an_inbox_is_listed_by_what_was_seen_and_read() {
             let ids: Vec<_> = page.data.iter().map(|message| message.id).collect();
             assert_eq!((ids, page.total), (shown.clone(), Total::Exactly(shown.len())), "{query}");
         }
+    });
+}
+
+/// One row per query and mark: how many messages it changes, and what is not seen and not read
+/// then.
+#[test]
+fn all_messages_that_match_are_marked() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.active_integration("sms", "twilio");
+        world.workflow_of("text", &[sms()]);
+        world.subscriber(json!({ "subscriberId": "ada", "phone": "1" }));
+        for workflow in ["hi", "hi", "text", "hi"] {
+            world.notify(workflow, "ada");
+            world.run_due();
+            world.tick();
+        }
+        world.notify("hi", "bob");
+        let inbox = world.env.inbox("ada").unwrap();
+        let oldest = world.inbox("ada").pop().unwrap().transaction_id;
+        let of_one = json!({ "transactionId": oldest, "channel": "email", "limit": 1 });
+        for (query, mark_as, changed, unseen, unread) in [
+            (json!({}), MarkAs::Seen, 3, 0, 3),
+            (of_one, MarkAs::Read, 1, 0, 2),
+            (json!({ "read": true }), MarkAs::Unseen, 1, 1, 3),
+            (json!({ "read": false }), MarkAs::Read, 3, 0, 0),
+            (json!({}), MarkAs::Read, 0, 0, 0),
+            (json!({ "read": true }), MarkAs::Read, 0, 0, 0),
+            (json!({}), MarkAs::Unread, 3, 0, 3),
+            (json!({ "seen": false }), MarkAs::Read, 0, 0, 3),
+            (json!({}), MarkAs::Unseen, 3, 3, 3),
+        ] {
+            let marked = inbox.mark_matching(&parsed(query.clone()), mark_as).unwrap();
+            let counts = inbox.counts().unwrap();
+            let expected = (changed, InboxCounts::new(unseen, unread));
+            assert_eq!((marked, counts), expected, "{query} as {mark_as:?}");
+        }
+        assert_eq!(inbox.mark_all(MarkAs::Read).unwrap(), 3);
+        assert_eq!(world.env.inbox("bob").unwrap().counts().unwrap().unread, 1);
+        // The text message is not in the inbox.
+        let sent = world.messages("ada").into_iter().find(|sent| sent.channel == Channel::Sms);
+        assert!(!sent.unwrap().stage.is_seen());
+        let stranger = world.env.inbox("stranger").unwrap();
+        world.refuses("404 subscriber `stranger` is not there", || stranger.mark_all(MarkAs::Read));
+    });
+}
+
+/// An inbox of more than 1,000 messages takes several transactions, and one that was interrupted
+/// goes on when it is called again.
+#[test]
+fn a_large_inbox_is_marked_in_steps() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let event = json!({ "name": "hi", "to": "ada" });
+        let hundred: Vec<_> = (0..100).map(|_| parsed(event.clone())).collect();
+        for _ in 0..20 {
+            world.env.events().trigger_bulk(&hundred).unwrap();
+        }
+        world.env.events().trigger_bulk(&hundred[..2]).unwrap();
+        let inbox = world.env.inbox("ada").unwrap();
+        assert_eq!(inbox.mark_all(MarkAs::Seen).unwrap(), 2_002);
+        world.interrupted(1, || inbox.mark_all(MarkAs::Read)).unwrap_err();
+        assert_eq!(inbox.counts().unwrap(), InboxCounts::new(0, 1_002));
+        assert_eq!(inbox.mark_all(MarkAs::Read).unwrap(), 1_002);
+        assert_eq!(inbox.counts().unwrap(), InboxCounts::new(0, 0));
+        assert_eq!(inbox.mark_all(MarkAs::Unread).unwrap(), 2_002);
     });
 }

@@ -248,6 +248,11 @@ impl<R> Range<R> {
         Self::new(self.table, (Bound::Included(start.bytes), self.bytes.1))
     }
 
+    /// The keys of this range behind `key`.
+    pub(crate) fn behind(self, key: Key<R>) -> Self {
+        Self::new(self.table, (Bound::Excluded(key.bytes), self.bytes.1))
+    }
+
     /// The keys from the start of this range to the end of `other`.
     pub(crate) fn through(self, other: Self) -> Self {
         Self::new(self.table, (self.bytes.0, other.bytes.1))

@@ -259,8 +259,26 @@ impl World {
     }
 
     /// Runs what is due.
-    pub fn run_due(&self) -> DeliveryReport {
-        self.engine.delivery().run_due(usize::MAX).unwrap()
+    pub fn run_due(&self) -> Counts {
+        self.engine.delivery().run_due(usize::MAX).unwrap().into()
+    }
+}
+
+/// What a delivery report counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are those of the report")]
+pub struct Counts {
+    pub sent: usize,
+    pub retried: usize,
+    pub failed: usize,
+    pub skipped: usize,
+    pub superseded: usize,
+}
+
+impl From<DeliveryReport> for Counts {
+    fn from(report: DeliveryReport) -> Self {
+        let DeliveryReport { sent, retried, failed, skipped, superseded, .. } = report;
+        Self { sent, retried, failed, skipped, superseded }
     }
 }
 

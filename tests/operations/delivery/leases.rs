@@ -6,16 +6,15 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
-use tidings::{Delivery, DeliveryReport, Engine, Error, ProviderReceipt, SendError};
+use tidings::{Delivery, Engine, Error, ProviderReceipt, SendError};
 
 use super::{Told, log, queued_email, retryable, statuses};
-use crate::world::{World, names, on_both, only, wire};
+use crate::world::{Counts, World, names, on_both, only, wire};
 
 const LEASE: Duration = Duration::from_secs(300);
-const NOTHING: DeliveryReport =
-    DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
-const SENT: DeliveryReport = DeliveryReport { sent: 1, ..NOTHING };
-const SUPERSEDED: DeliveryReport = DeliveryReport { superseded: 1, ..NOTHING };
+const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
+const SENT: Counts = Counts { sent: 1, ..NOTHING };
+const SUPERSEDED: Counts = Counts { superseded: 1, ..NOTHING };
 
 #[test]
 fn what_a_crash_left_behind_is_sent_again_after_its_lease() {
@@ -71,7 +70,7 @@ fn a_crash_leaves_nothing_else_behind() {
         assert_eq!(world.run_due(), NOTHING);
         assert_eq!(world.messages("ada"), []);
         world.pass(LEASE);
-        assert_eq!(world.run_due(), DeliveryReport { sent: 3, ..NOTHING });
+        assert_eq!(world.run_due(), Counts { sent: 3, ..NOTHING });
         let to = names(&world.outbox.sent(), |delivery| delivery.subscriber.subscriber_id.clone());
         assert_eq!(to, ["ada", "bob", "cyd"]);
     });
@@ -107,7 +106,7 @@ fn what_outlives_its_lease_unsent_is_claimed_again() {
         let first = queued_email(&world);
         let second = world.notify("mail", "ada");
 
-        assert_eq!(run_due(&engine), DeliveryReport { sent: 2, superseded: 1, ..NOTHING });
+        assert_eq!(run_due(&engine), Counts { sent: 2, superseded: 1, ..NOTHING });
 
         assert_eq!(log(&world.notification(first), 0).len(), 3);
         assert_eq!(log(&world.notification(second), 0)[2], "lease_expired");
@@ -126,7 +125,7 @@ fn what_kills_its_process_is_not_tried_for_ever() {
         }
 
         let engine = world.engine_with(|builder| builder.retry(retry));
-        assert_eq!(run_due(&engine), DeliveryReport { failed: 1, ..NOTHING });
+        assert_eq!(run_due(&engine), Counts { failed: 1, ..NOTHING });
 
         assert_eq!(statuses(&world, id), ["failed"]);
         assert_eq!(log(&world.notification(id), 0).last().unwrap(), "lease_expired");
@@ -147,7 +146,7 @@ fn a_provider_that_panics_is_tried_again_and_harms_nobody_else() {
         let bob = json!({ "subscriberId": "bob", "email": "bob@example.org" });
         world.trigger(json!({ "name": "mail", "to": bob }));
 
-        assert_eq!(run_due(&engine), DeliveryReport { sent: 1, retried: 1, ..NOTHING });
+        assert_eq!(run_due(&engine), Counts { sent: 1, retried: 1, ..NOTHING });
 
         assert_eq!(
             log(&world.notification(id), 0).last().unwrap(),
@@ -183,7 +182,7 @@ fn an_outcome_that_comes_too_late_is_ignored() {
 fn what_was_sent_is_not_tried_again() {
     on_both(|world| {
         world.outbox.refuse_next(retryable("busy"));
-        let retried = DeliveryReport { retried: 1, ..NOTHING };
+        let retried = Counts { retried: 1, ..NOTHING };
         let engine = slow(&world, retried, Ok(ProviderReceipt::default()));
         let id = queued_email(&world);
 
@@ -290,11 +289,7 @@ fn die(engine: &Engine) {
 
 // An engine whose provider takes so long that another engine takes its message over, which comes
 // to `expected`; then it answers.
-fn slow(
-    world: &World,
-    expected: DeliveryReport,
-    answer: Result<ProviderReceipt, SendError>,
-) -> Engine {
+fn slow(world: &World, expected: Counts, answer: Result<ProviderReceipt, SendError>) -> Engine {
     let (clock, quick) = (world.clock.clone(), world.another_engine());
     world.engine_with(|builder| {
         builder.default_provider(Told(move |_: &Delivery| {
@@ -305,6 +300,6 @@ fn slow(
     })
 }
 
-fn run_due(engine: &Engine) -> DeliveryReport {
-    engine.delivery().run_due(usize::MAX).unwrap()
+fn run_due(engine: &Engine) -> Counts {
+    engine.delivery().run_due(usize::MAX).unwrap().into()
 }

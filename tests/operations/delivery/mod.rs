@@ -3,6 +3,7 @@
 mod choosing;
 mod leases;
 mod refusing;
+mod reports;
 mod retries;
 
 use std::collections::BTreeSet;
@@ -15,10 +16,11 @@ use serde_json::{Value, json};
 use tidings::ids::NotificationId;
 use tidings::message::MessageStatus;
 use tidings::notification::Notification;
-use tidings::{Delivery, DeliveryReport, Provider, ProviderReceipt, SendError};
+use tidings::{Delivery, Provider, ProviderReceipt, SendError};
 
 use crate::world::{
-    START, World, email, id, in_app, names, on_both, only, parsed, sms, wire, with, workflow_of,
+    Counts, START, World, email, id, in_app, names, on_both, only, parsed, sms, wire, with,
+    workflow_of,
 };
 
 #[test]
@@ -43,7 +45,7 @@ fn an_email_goes_to_the_address_of_its_subscriber() {
 
         let report = world.run_due();
 
-        assert_eq!(report, DeliveryReport { sent: 1, ..DeliveryReport::default() });
+        assert_eq!(report, Counts { sent: 1, ..Counts::default() });
         let id = only(receipt.notifications).notification_id;
         let message = only(world.messages("ada"));
         assert_eq!(
@@ -242,7 +244,7 @@ fn steps_run_one_after_the_other() {
             sent.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["in_app", "email", "in_app", "sms", "in_app"]
         );
-        assert_eq!(world.run_due(), DeliveryReport::default());
+        assert_eq!(world.run_due(), Counts::default());
     });
 }
 
@@ -279,7 +281,7 @@ fn environments_are_delivered_for_alone() {
         let report = world.run_due();
 
         // Production has no integration, and does not use that of development.
-        assert_eq!(report, DeliveryReport { sent: 1, failed: 1, ..DeliveryReport::default() });
+        assert_eq!(report, Counts { sent: 1, failed: 1, ..Counts::default() });
         let sent = only(world.outbox.sent());
         assert_eq!(sent.notification.environment_id, world.env.environment_id());
         assert_eq!(sent.message.email.as_deref(), Some("ada@example.org"));

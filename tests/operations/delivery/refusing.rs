@@ -1,18 +1,16 @@
 //! What is not sent: because it should not be, and because it cannot be.
 
 use serde_json::{Value, json};
-use tidings::{DeliveryReport, Engine, SendError};
+use tidings::{Engine, SendError};
 
 use super::{ada, error, log, queued_email, statuses};
 use crate::world::{
-    World, active_integration, email, id, in_app, on_both, on_both_with, only, parsed, payload_is,
-    sms, wire, with, workflow_of,
+    Counts, World, active_integration, email, id, in_app, on_both, on_both_with, only, parsed,
+    payload_is, sms, wire, with, workflow_of,
 };
 
-const SKIPPED: DeliveryReport =
-    DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 1, superseded: 0 };
-const FAILED: DeliveryReport =
-    DeliveryReport { sent: 0, retried: 0, failed: 1, skipped: 0, superseded: 0 };
+const SKIPPED: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 1, superseded: 0 };
+const FAILED: Counts = Counts { sent: 0, retried: 0, failed: 1, skipped: 0, superseded: 0 };
 
 #[test]
 fn a_preference_keeps_a_message_back() {
@@ -265,7 +263,7 @@ fn a_failure_for_good_is_listed_and_ends_its_job() {
             );
             // Nobody comes back to it.
             world.pass(std::time::Duration::from_secs(86_400));
-            assert_eq!(world.run_due(), DeliveryReport::default());
+            assert_eq!(world.run_due(), Counts::default());
         });
     }
 }

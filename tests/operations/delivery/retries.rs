@@ -6,15 +6,13 @@ use serde_json::json;
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
 use tidings::vocabulary::ProviderId;
-use tidings::{Delivery, DeliveryReport, SendError};
+use tidings::{Delivery, SendError};
 
 use super::{error, log, queued_email, retryable, statuses};
-use crate::world::{World, email, in_app, names, on_both, on_both_with, only, wire};
+use crate::world::{Counts, World, email, in_app, names, on_both, on_both_with, only, wire};
 
-const RETRIED: DeliveryReport =
-    DeliveryReport { sent: 0, retried: 1, failed: 0, skipped: 0, superseded: 0 };
-const NOTHING: DeliveryReport =
-    DeliveryReport { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
+const RETRIED: Counts = Counts { sent: 0, retried: 1, failed: 0, skipped: 0, superseded: 0 };
+const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
 
 #[test]
 fn a_job_names_the_provider_of_its_latest_try() {
@@ -69,7 +67,7 @@ fn a_message_is_tried_again_when_its_policy_says() {
 
         // The last try of the eight.
         world.outbox.refuse_next(retryable("still busy"));
-        assert_eq!(world.run_due(), DeliveryReport { failed: 1, ..NOTHING });
+        assert_eq!(world.run_due(), Counts { failed: 1, ..NOTHING });
         assert_eq!(statuses(&world, id), ["failed"]);
         let message = only(world.messages("ada"));
         assert_eq!(message.status, error("provider_error", "still busy"));
@@ -85,7 +83,7 @@ fn a_message_that_gets_through_in_the_end_is_listed_once() {
         world.outbox.refuse_next(retryable("busy"));
         world.outbox.refuse_next(retryable("busy"));
 
-        for expected in [RETRIED, RETRIED, DeliveryReport { sent: 1, ..NOTHING }] {
+        for expected in [RETRIED, RETRIED, Counts { sent: 1, ..NOTHING }] {
             assert_eq!(world.run_due(), expected);
             world.pass(Duration::from_secs(60));
         }
@@ -169,7 +167,7 @@ fn a_policy_of_one_try_does_not_try_again() {
             let id = queued_email(&world);
             world.outbox.refuse_next(retryable("busy"));
 
-            assert_eq!(world.run_due(), DeliveryReport { failed: 1, ..NOTHING });
+            assert_eq!(world.run_due(), Counts { failed: 1, ..NOTHING });
             assert_eq!(statuses(&world, id), ["failed"]);
         },
     );
@@ -202,7 +200,7 @@ fn a_message_that_waits_does_not_hold_up_others() {
             "name": "mail", "to": { "subscriberId": "bob", "email": "bob@example.org" },
         }));
 
-        assert_eq!(world.run_due(), DeliveryReport { sent: 1, retried: 1, ..NOTHING });
+        assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..NOTHING });
         assert_eq!(wire(only(world.messages("bob")))["status"], "sent");
     });
 }

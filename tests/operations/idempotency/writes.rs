@@ -151,6 +151,10 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
         shown(scope.inbox(&known.ada).unwrap().mark_as(&known.messages, mark))
     }),
+    ("inbox.mark_all", |scope, known, args| {
+        let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
+        shown(scope.inbox(&known.ada).unwrap().mark_all(mark))
+    }),
     ("integrations.create", |scope, _, args| {
         shown(scope.integrations().create(&parsed(json!({
             "providerId": "ses",

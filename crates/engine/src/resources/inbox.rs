@@ -1,5 +1,7 @@
 //! The inbox of a subscriber: its in-app messages.
 
+mod mark_all;
+
 use domain::ids::{MessageId, SubscriberId};
 use domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use domain::page::{ListKind, Page};

@@ -193,8 +193,8 @@ pub(crate) fn page(
     Ok(view.page(&list, &request)?)
 }
 
-// The narrowest list that has all messages of the query, and the rest of the query.
-fn source(
+/// The narrowest list that has all messages of the query, and the rest of the query.
+pub(crate) fn source(
     environment: EnvironmentId,
     subscriber: InternalSubscriberId,
     query: &MessageQuery,

@@ -401,6 +401,12 @@ pub fn message(
     messages(environment, subscriber).id(id).end()
 }
 
+/// The messages of `list` that are newer than the message `id`, oldest first. `list` is one of the
+/// lists of a subscriber's messages.
+pub fn messages_behind(list: &Prefix<Message>, id: MessageId) -> Range<Message> {
+    list.range().behind(list.clone().id(id).end())
+}
+
 /// The messages in the inbox of a subscriber, oldest first.
 pub fn inbox_messages(
     environment: EnvironmentId,

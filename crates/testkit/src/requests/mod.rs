@@ -308,6 +308,10 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
             let ids: Vec<_> = given.get(1)?;
             said(inbox(env, given)?.mark_as(&ids, given.get::<MarkAs>(2)?))
         }
+        ("inbox", "mark_all") => said(inbox(env, given)?.mark_all(given.get(1)?)),
+        ("inbox", "mark_matching") => {
+            said(inbox(env, given)?.mark_matching(&given.get(1)?, given.get(2)?))
+        }
         _ => unknown(),
     }
 }

@@ -257,6 +257,8 @@ fn activity() -> Vec<Value> {
         json!(["inbox.list", "ada", { "read": "false" }]),
         json!(["inbox.counts", "ada"]),
         json!(["inbox.mark_as", "ada", ["$message 1"], "unseen"]),
+        json!(["inbox.mark_all", "ada", "read"]),
+        json!(["inbox.mark_matching", "ada", { "read": "true" }, "unread"]),
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
     ]

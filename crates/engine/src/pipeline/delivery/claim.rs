@@ -6,11 +6,11 @@ use domain::job::{Claim, Detail, JobStatus};
 use domain::notification::Notification;
 use domain::step_run::{self, Dispatch, Refusal, RefusalKind};
 use domain::time::Timestamp;
-use domain::vocabulary::ProviderId;
+use domain::vocabulary::{JobType, ProviderId};
 use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 
 use super::advance::StepRun;
-use super::{Delivery, RunFacts};
+use super::{Delivery, DeliveryFailure, FailureReason, RunFacts};
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
@@ -23,8 +23,8 @@ pub(super) struct Claimed {
     pub(super) looked_at: usize,
     /// How many of them were not to be done.
     pub(super) skipped: usize,
-    /// How many of them could not be done.
-    pub(super) failed: usize,
+    /// Those that could not be done.
+    pub(super) failures: Vec<DeliveryFailure>,
 }
 
 /// Takes at most `limit` of the jobs that are due.
@@ -52,8 +52,9 @@ fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Noti
 
 fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> Result<()> {
     let (policy, now) = (&tx.engine().parts.retry, tx.now());
-    let due = before.due_job(now).and_then(|job| Some((job.id, job.status.claim(policy, now)?)));
-    let Some((job, claim)) = due else {
+    let due = before.due_job(now);
+    let due = due.and_then(|job| Some((job.id, job.kind, job.status.claim(policy, now)?)));
+    let Some((job, kind, claim)) = due else {
         // Passing it over would find it again, and again.
         let (table, source) =
             (layout::due_until(now).table().name(), "an entry leads to nothing that is due".into());
@@ -62,13 +63,14 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
     let facts = RunFacts::now(tx, before)?;
     let mut run = StepRun { tx, notification: before.clone(), facts };
     match claim {
-        Claim::Attempt(attempt) => run.attempt(job, attempt, claimed)?,
+        Claim::Attempt(attempt) => run.attempt((job, kind), attempt, claimed)?,
         Claim::Repeat(attempt) => {
             run.log(job, Detail::LeaseExpired, None);
-            run.attempt(job, attempt, claimed)?;
+            run.attempt((job, kind), attempt, claimed)?;
         }
         Claim::GiveUp => {
-            claimed.failed += 1;
+            let reason = FailureReason::Unanswered;
+            claimed.failures.push(DeliveryFailure::unsent(before, (job, kind), reason));
             run.log(job, Detail::LeaseExpired, None);
             run.fail(job);
             run.advance()?;
@@ -79,7 +81,12 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
 }
 
 impl StepRun<'_, '_> {
-    fn attempt(&mut self, job: JobId, attempt: u32, claimed: &mut Claimed) -> Result<()> {
+    fn attempt(
+        &mut self,
+        (job, kind): (JobId, JobType),
+        attempt: u32,
+        claimed: &mut Claimed,
+    ) -> Result<()> {
         let refusal = match self.start(job, attempt) {
             Ok(delivery) => {
                 claimed.deliveries.push(delivery);
@@ -89,7 +96,12 @@ impl StepRun<'_, '_> {
         };
         match refusal.kind {
             RefusalKind::Skip => claimed.skipped += 1,
-            RefusalKind::Fail => claimed.failed += 1,
+            RefusalKind::Fail => {
+                let (detail, text) = (refusal.detail, refusal.raw.clone());
+                let reason = FailureReason::Unsendable { detail, text };
+                let failure = DeliveryFailure::unsent(&self.notification, (job, kind), reason);
+                claimed.failures.push(failure);
+            }
         }
         self.refuse(job, refusal);
         self.advance()

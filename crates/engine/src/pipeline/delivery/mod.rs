@@ -6,6 +6,7 @@ mod claim;
 mod facts;
 mod outbox;
 mod provider;
+mod report;
 mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +20,7 @@ pub(crate) use advance::StepRun;
 pub(crate) use facts::RunFacts;
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
+pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 
 use provider::SendResult;
 
@@ -41,27 +43,15 @@ use provider::SendResult;
 /// # env.events().trigger(&Trigger::new("greeting", ada)?)?;
 /// let report = engine.delivery().run_due(100)?;
 /// assert_eq!((report.sent, outbox.sent().len()), (1, 1));
+/// for failure in &report.failures {
+///     eprintln!("{}: {}", failure.notification_id, failure.reason);
+/// }
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct DeliveryQueue<'e> {
     engine: &'e Engine,
-}
-
-/// What became of the jobs that were due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeliveryReport {
-    /// How many messages a provider has taken over.
-    pub sent: usize,
-    /// How many will be tried again.
-    pub retried: usize,
-    /// How many could not be sent.
-    pub failed: usize,
-    /// How many were not to be sent, by a preference, a condition or a missing address.
-    pub skipped: usize,
-    /// How many were left to somebody else, because their lease was over.
-    pub superseded: usize,
 }
 
 // What is claimed together is sent one after the other, within one lease.
@@ -94,7 +84,7 @@ impl<'e> DeliveryQueue<'e> {
             }
             left -= claimed.looked_at;
             report.skipped += claimed.skipped;
-            report.failed += claimed.failed;
+            claimed.failures.into_iter().for_each(|failure| report.add(failure));
             self.deliver(claimed.deliveries, &mut report)?;
         }
         Ok(report)

@@ -3,11 +3,12 @@
 use domain::environment::Home;
 use domain::job::{Detail, JobStatus, SendOutcome};
 use domain::message::{Message, MessageStatus};
+use domain::time::Timestamp;
 use store::WriteRecords;
 
 use super::advance::StepRun;
 use super::provider::{Delivery, SendError, SendResult};
-use super::{DeliveryReport, RunFacts};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, RunFacts};
 use crate::resources::notifications;
 use crate::tx::Tx;
 use crate::{Engine, Result};
@@ -31,8 +32,7 @@ pub(super) fn settle(
     for settled in settled {
         match settled {
             Settled::Sent => report.sent += 1,
-            Settled::Retried => report.retried += 1,
-            Settled::Failed => report.failed += 1,
+            Settled::Failed(failure) => report.add(failure),
             Settled::Superseded => report.superseded += 1,
         }
     }
@@ -60,8 +60,8 @@ fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Resu
 // What became of a job.
 enum Settled {
     Sent,
-    Retried,
-    Failed,
+    // For good, or until it is tried again.
+    Failed(DeliveryFailure),
     Superseded,
 }
 
@@ -82,10 +82,10 @@ impl StepRun<'_, '_> {
                 self.complete(delivery.job, Detail::MessageSent, said);
                 Ok(Settled::Sent)
             }
-            JobStatus::Queued { .. } => {
+            JobStatus::Queued { due_at, .. } => {
                 self.log(delivery.job, Detail::ProviderRetry, said);
                 self.move_job(delivery.job, status);
-                Ok(Settled::Retried)
+                Ok(result.settled(delivery, Some(due_at)))
             }
             JobStatus::Failed => {
                 let error_id = result.failure().to_string();
@@ -96,7 +96,7 @@ impl StepRun<'_, '_> {
                 self.store(delivery, &message)?;
                 self.log(delivery.job, result.failure(), said);
                 self.fail(delivery.job);
-                Ok(Settled::Failed)
+                Ok(result.settled(delivery, None))
             }
             // No outcome leads there.
             JobStatus::Pending
@@ -130,6 +130,19 @@ impl SendResult {
             )
             | SendResult::NoProvider => SendOutcome::Never,
         }
+    }
+
+    // What became of the job, which is tried again at `retry_at` if it was not done.
+    fn settled(&self, delivery: &Delivery, retry_at: Option<Timestamp>) -> Settled {
+        let reason = match self {
+            SendResult::Sent(_) => return Settled::Sent,
+            SendResult::Refused(error) => FailureReason::Refused(error.clone()),
+            SendResult::NoProvider => FailureReason::NoProvider,
+        };
+        let job = (delivery.job, delivery.integration.channel.into());
+        let provider_id = Some(delivery.integration.provider_id.clone());
+        let failure = DeliveryFailure::unsent(&delivery.notification, job, reason);
+        Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure })
     }
 
     // What it is called in the log, when the job fails of it.

@@ -1,0 +1,109 @@
+//! What a run of the delivery queue reports.
+
+use domain::ids::{EnvironmentId, JobId, NotificationId};
+use domain::job::Detail;
+use domain::notification::Notification;
+use domain::time::Timestamp;
+use domain::vocabulary::JobType;
+use thiserror::Error;
+
+use super::SendError;
+
+/// What became of the jobs that were due.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeliveryReport {
+    /// How many messages a provider has taken over.
+    pub sent: usize,
+    /// How many will be tried again.
+    pub retried: usize,
+    /// How many could not be sent.
+    pub failed: usize,
+    /// How many were not to be sent, by a preference, a condition or a missing address.
+    pub skipped: usize,
+    /// How many were left to another thread or process, because their lease was over.
+    pub superseded: usize,
+    /// The first [`MAX_FAILURES`](Self::MAX_FAILURES) of those that failed, and of those that will
+    /// be tried again.
+    pub failures: Vec<DeliveryFailure>,
+}
+
+/// A job whose message was not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeliveryFailure {
+    /// The environment of the notification.
+    pub environment_id: EnvironmentId,
+    /// The notification that the job is a part of.
+    pub notification_id: NotificationId,
+    /// The job, which is also the [idempotency key](crate::Delivery::idempotency_key) of its
+    /// deliveries.
+    pub job_id: JobId,
+    /// The kind of the job, which [names its channel](JobType::channel).
+    pub kind: JobType,
+    /// The provider of the integration. `None` if this run has not come as far as to ask one.
+    pub provider_id: Option<String>,
+    /// Why the message was not sent.
+    pub reason: FailureReason,
+    /// When the job is tried again. `None` if it has failed for good.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// Why a message was not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FailureReason {
+    /// The provider refused it.
+    #[error(transparent)]
+    Refused(SendError),
+    /// No provider is registered for the integration.
+    #[error("no provider is registered")]
+    NoProvider,
+    /// The lease of the last attempt is over, and nothing is known of the attempt.
+    #[error("the last attempt has not been answered")]
+    Unanswered,
+    /// It could not be made, or there is no integration for it.
+    #[error("{detail}")]
+    Unsendable {
+        /// What stood against it, as in the execution details of the job.
+        detail: Detail,
+        /// More about it, such as the error of a template.
+        text: Option<String>,
+    },
+}
+
+impl DeliveryReport {
+    /// How many failures a report names at most.
+    pub const MAX_FAILURES: usize = 100;
+
+    /// Counts a failure, and names it if there is room.
+    pub(super) fn add(&mut self, failure: DeliveryFailure) {
+        match failure.retry_at {
+            Some(_) => self.retried += 1,
+            None => self.failed += 1,
+        }
+        if self.failures.len() < Self::MAX_FAILURES {
+            self.failures.push(failure);
+        }
+    }
+}
+
+impl DeliveryFailure {
+    /// The failure of a job of `notification` for good, before a provider was asked.
+    pub(super) fn unsent(
+        notification: &Notification,
+        job: (JobId, JobType),
+        reason: FailureReason,
+    ) -> Self {
+        let (job_id, kind) = job;
+        Self {
+            environment_id: notification.environment_id,
+            notification_id: notification.id,
+            job_id,
+            kind,
+            provider_id: None,
+            reason,
+            retry_at: None,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a run reports of messages that were not sent.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::job::{Detail, RetryPolicy};
+use tidings::vocabulary::JobType;
+use tidings::{DeliveryReport, Engine, FailureReason, Outbox, SendError};
+
+use super::{ada, crowd, due_at, queued_email};
+use crate::world::{World, email, in_app, on_both, on_both_with, only, sms};
+
+fn report(world: &World) -> DeliveryReport {
+    world.engine.delivery().run_due(usize::MAX).unwrap()
+}
+
+#[test]
+fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        let busy = SendError::retryable("busy").after(Duration::from_secs(90));
+        let gone = SendError::recipient_gone("bounced");
+        world.outbox.refuse_next(busy.clone());
+        world.outbox.refuse_next(gone.clone());
+
+        let retried = report(&world);
+        let failure = only(&retried.failures);
+        assert_eq!((retried.retried, retried.failed), (1, 0));
+        assert_eq!(failure.environment_id, world.env.environment_id());
+        assert_eq!(failure.notification_id, id);
+        assert_eq!(failure.job_id, only(world.notification(id).jobs).id);
+        assert_eq!(
+            (failure.kind, failure.provider_id.as_deref()),
+            (JobType::Email, Some("sendgrid"))
+        );
+        assert_eq!(failure.reason, FailureReason::Refused(busy));
+        assert_eq!(failure.reason.to_string(), "try again later: busy");
+        assert_eq!(failure.retry_at, Some(due_at(&world, id, 1)));
+
+        world.clock.set(failure.retry_at.unwrap());
+        let failed = report(&world);
+        assert_eq!((failed.retried, failed.failed), (0, 1));
+        assert_eq!(only(&failed.failures).reason, FailureReason::Refused(gone));
+        assert_eq!(only(&failed.failures).retry_at, None);
+
+        assert_eq!(report(&world).failures, []);
+    });
+}
+
+/// One row per message that no provider was asked to send.
+#[test]
+fn what_is_not_handed_to_a_provider_says_why() {
+    on_both_with(
+        |_| Engine::builder().provider("twilio", Outbox::default()),
+        |world| {
+            ada(&world);
+            world.active_integration("email", "sendgrid");
+            world.workflow_of("mail", &[email(), in_app()]);
+            let unregistered = world.notify("mail", "ada");
+            let without_provider = report(&world);
+            let failure = only(&without_provider.failures);
+            assert_eq!(failure.notification_id, unregistered);
+            assert_eq!(failure.provider_id.as_deref(), Some("sendgrid"));
+            assert_eq!(failure.reason, FailureReason::NoProvider);
+
+            world.workflow_of("text", &[sms()]);
+            world.notify("text", "ada");
+            let without_integration = report(&world);
+            let failure = only(&without_integration.failures);
+            let detail = Detail::NoActiveIntegration;
+            assert_eq!(failure.reason, FailureReason::Unsendable { detail, text: None });
+            assert_eq!((failure.kind, &failure.provider_id), (JobType::Sms, &None));
+        },
+    );
+}
+
+#[test]
+fn an_attempt_that_was_never_answered_is_named() {
+    on_both(|world| {
+        let retry = RetryPolicy { attempts: 1, first_interval: Duration::from_secs(1) };
+        let id = queued_email(&world);
+        let mortal = world.mortal_engine(|builder| builder.retry(retry), |_| {});
+        mortal.delivery().run_due(1).unwrap_err();
+        world.pass(Duration::from_secs(600));
+
+        let report =
+            world.engine_with(|builder| builder.retry(retry)).delivery().run_due(1).unwrap();
+
+        assert_eq!(only(&report.failures).notification_id, id);
+        assert_eq!(only(&report.failures).reason, FailureReason::Unanswered);
+    });
+}
+
+#[test]
+fn a_report_names_the_first_hundred_failures() {
+    on_both(|world| {
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        for recipients in crowd(120).chunks(100) {
+            world.trigger(json!({ "name": "mail", "to": recipients }));
+        }
+        for n in 0..120 {
+            world.outbox.refuse_next(SendError::permanent(n.to_string()));
+        }
+
+        let report = report(&world);
+
+        assert_eq!((report.failed, report.failures.len()), (120, DeliveryReport::MAX_FAILURES));
+        let last = FailureReason::Refused(SendError::permanent("99"));
+        assert_eq!(report.failures.last().unwrap().reason, last);
+    });
+}
