@@ -7,7 +7,8 @@ use tidings::job::{Detail, RetryPolicy};
 use tidings::vocabulary::JobType;
 use tidings::{DeliveryReport, Engine, FailureReason, Outbox, SendError};
 
-use super::{ada, crowd, due_at, queued_email};
+use super::retries::due_at;
+use super::{ada, crowd, queued_email};
 use crate::world::{World, email, in_app, on_both, on_both_with, only, sms};
 
 fn report(world: &World) -> DeliveryReport {

@@ -207,7 +207,7 @@ fn a_message_that_waits_does_not_hold_up_others() {
 
 // When the only job of a notification is tried again, having been tried so often.
 #[track_caller]
-fn due_at(world: &World, id: tidings::ids::NotificationId, tried: u32) -> Timestamp {
+pub(super) fn due_at(world: &World, id: tidings::ids::NotificationId, tried: u32) -> Timestamp {
     match only(world.notification(id).jobs).status {
         JobStatus::Queued { due_at, attempts } if attempts == tried => due_at,
         other => panic!("{other:?}"),

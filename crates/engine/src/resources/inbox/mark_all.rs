@@ -91,8 +91,8 @@ impl Inbox<'_> {
             marked += usize::from(after.stage != before.stage);
         }
         Ok(match found.last() {
-            Some(last) if found.len() == AT_A_TIME => {
-                let rest = Some(Rest { behind: last.id, through });
+            Some(end) if found.len() == AT_A_TIME => {
+                let rest = Some(Rest { behind: end.id, through });
                 Step::More(Progress { marked, rest })
             }
             Some(_) | None => Step::Done(marked),
@@ -117,13 +117,12 @@ fn next_messages(
     list: &Prefix<Message>,
     rest: Option<Rest>,
 ) -> Result<Option<(Vec<Message>, MessageId)>> {
-    let (range, through) = match rest {
-        Some(Rest { behind, through }) => (layout::messages_behind(list, behind), through),
-        None => {
-            let newest = view.first(&list.range(), Order::Descending, 1)?;
-            let Some(newest) = newest.first() else { return Ok(None) };
-            (list.range(), newest.id)
-        }
+    let (range, through) = if let Some(Rest { behind, through }) = rest {
+        (layout::messages_behind(list, behind), through)
+    } else {
+        let newest = view.first(&list.range(), Order::Descending, 1)?;
+        let Some(newest) = newest.first() else { return Ok(None) };
+        (list.range(), newest.id)
     };
     let mut found = view.first(&range, Order::Ascending, AT_A_TIME)?;
     found.retain(|message| message.id <= through);
