@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{ContextId, EnvironmentId, OrganizationId};
-use crate::json::{Object, Shape, Shaped, Way, shape};
+use crate::json::{Object, Path, Shape, Shaped, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::time::{Dated, Timestamp, dated};
@@ -210,18 +210,20 @@ impl ContextPayload {
 
 impl ContextValue {
     fn check(&self, kind: &str) -> Result<NamedContext, Invalid> {
-        let way = Way::Member(&Way::Member(&Way::Whole, "context"), kind).named();
+        let path = Path::Member(&Path::Member(&Path::Whole, "context"), kind).named();
         let (id, place, data) = match self {
-            ContextValue::Id(id) => (id, way.clone(), None),
-            ContextValue::Rich(RichContext { id, data }) => (id, format!("{way}.id"), data.clone()),
+            ContextValue::Id(id) => (id, path.clone(), None),
+            ContextValue::Rich(RichContext { id, data }) => {
+                (id, format!("{path}.id"), data.clone())
+            }
         };
         ContextPart::new(kind).map_err(|_| {
             let expected = "under a type of 1 to 100 letters, digits, `_` and `-`";
-            Invalid::new(way.as_str(), Reason::malformed(expected))
+            Invalid::new(path.as_str(), Reason::malformed(expected))
         })?;
         let key = ContextKey::new(kind, id).map_err(|invalid| invalid.named(place))?;
         if let Some(data) = &data {
-            Context::check_data(data).map_err(|invalid| invalid.within(&way))?;
+            Context::check_data(data).map_err(|invalid| invalid.within(&path))?;
         }
         Ok(NamedContext { key, data })
     }

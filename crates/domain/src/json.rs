@@ -2,12 +2,12 @@
 //! overrides.
 
 mod leaf;
+mod path;
 mod read;
 mod refusal;
 mod shape;
 mod unique;
 mod walk;
-mod way;
 
 use std::ops::Deref;
 
@@ -20,10 +20,10 @@ pub use read::{read, read_lenient};
 pub use shape::{Shape, Shaped};
 
 pub(crate) use leaf::{context_key, text_or_object, word};
+pub(crate) use path::Path;
 pub(crate) use read::read_value;
 pub(crate) use shape::{Flat, Member, shape};
 pub(crate) use walk::{Unknown, unknown};
-pub(crate) use way::Way;
 
 /// JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
 ///

@@ -43,13 +43,13 @@ mod validation {
     pub(super) fn check(schema: &Object, payload: &Object) -> Result<(), Invalid> {
         let payload = Value::from(payload.clone());
         compiled(schema)?.validate(&payload).map_err(|error| {
-            let way: String = error.instance_path().into_iter().map(step).collect();
-            let way = format!("payload{way}");
+            let path: String = error.instance_path().into_iter().map(step).collect();
+            let path = format!("payload{path}");
             match error.kind() {
                 ValidationErrorKind::Required { property: Value::String(name) } => {
-                    Invalid::new(format!("{way}.{name}"), Reason::Missing)
+                    Invalid::new(format!("{path}.{name}"), Reason::Missing)
                 }
-                _ => Invalid::new(way, reason(&error)),
+                _ => Invalid::new(path, reason(&error)),
             }
         })
     }

@@ -298,7 +298,7 @@ impl Workflow {
         })
     }
 
-    /// Refuses a payload that the schema does not allow, with the way to the field, as in
+    /// Refuses a payload that the schema does not allow, with the path of the field, as in
     /// `payload.order.id`.
     pub fn check_payload(&self, payload: &Object) -> Result<(), Invalid> {
         match (&self.payload_schema, self.validate_payload) {

@@ -3,11 +3,11 @@
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, Value};
 
+use super::path::{BODY, Path};
 use super::refusal;
 use super::shape::Shaped;
 use super::unique::Unique;
 use super::walk::{Look, Unknown};
-use super::way::{BODY, Way};
 use crate::error::{Invalid, Reason};
 
 /// Reads a request from JSON text. A refusal names the path of the field. Unknown and repeated
@@ -42,17 +42,17 @@ pub fn read_lenient<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
 
 /// Reads a request from a JSON value.
 pub(crate) fn read_value<T: Shaped>(value: Value, unknown: Unknown) -> Result<T, Invalid> {
-    Look::Form(unknown).at(T::shape(), &value, &Way::Whole)?;
+    Look::Form(unknown).at(T::shape(), &value, &Path::Whole)?;
     T::deserialize(&value).map_err(|error| {
-        let found = Look::Values.at(T::shape(), &value, &Way::Whole);
-        found.err().unwrap_or_else(|| refusal::of(&Way::Whole, &error))
+        let found = Look::Values.at(T::shape(), &value, &Path::Whole);
+        found.err().unwrap_or_else(|| refusal::of(&Path::Whole, &error))
     })
 }
 
 fn parse(json: &[u8]) -> Result<Value, Invalid> {
     let mut repeated = None;
     let mut from = Deserializer::from_slice(json);
-    let value = Unique { way: Way::Whole, repeated: &mut repeated }.deserialize(&mut from);
+    let value = Unique { path: Path::Whole, repeated: &mut repeated }.deserialize(&mut from);
     value.and_then(|value| from.end().map(|()| value)).map_err(|error| {
         let problem = error.to_string();
         repeated.unwrap_or_else(|| Invalid::new(BODY, Reason::Unreadable { problem }))

@@ -3,15 +3,15 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Error, Value};
 
-use super::way::Way;
+use super::path::Path;
 use crate::error::{Invalid, Reason};
 use crate::page::OrderBy;
 
-/// Returns the refusal of the value at `way` for an error of serde.
+/// Returns the refusal of the value at `path` for an error of serde.
 ///
 /// An error of serde is a text. It names a missing or repeated field, or contains a refusal of the
 /// domain.
-pub(super) fn of(way: &Way<'_>, error: &Error) -> Invalid {
+pub(super) fn of(path: &Path<'_>, error: &Error) -> Invalid {
     let text = error.to_string();
     let (about, text) = if let Some(name) = text.strip_prefix("missing field ") {
         (Some(Reason::Missing), name)
@@ -22,12 +22,12 @@ pub(super) fn of(way: &Way<'_>, error: &Error) -> Invalid {
     };
     let named = text.strip_prefix('`').and_then(|named| named.split_once('`'));
     match (about, named) {
-        (Some(reason), Some((name, _))) => Invalid::new(Way::Member(way, name).named(), reason),
+        (Some(reason), Some((name, _))) => Invalid::new(Path::Member(path, name).named(), reason),
         (None, Some((name, rule))) => {
             let rule = rule.trim_start().to_owned();
-            Invalid::new(Way::Member(way, name).named(), Reason::InWords { rule })
+            Invalid::new(Path::Member(path, name).named(), Reason::InWords { rule })
         }
-        (_, None) => Invalid::new(way.named(), unexpected(text)),
+        (_, None) => Invalid::new(path.named(), unexpected(text)),
     }
 }
 

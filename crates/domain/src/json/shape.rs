@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::error::Invalid;
 use crate::page::OrderBy;
 
-/// Type that [`read`](super::read) reads.
+/// Type that [`read`](super::read()) reads.
 pub trait Shaped: DeserializeOwned {
     /// Returns the shape as JSON.
     #[doc(hidden)]

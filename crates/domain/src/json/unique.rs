@@ -5,18 +5,18 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::way::Way;
+use super::path::Path;
 use crate::error::{Invalid, Reason};
 
 /// Reads a value, and records the first repeated name.
 pub(super) struct Unique<'s> {
-    pub(super) way: Way<'s>,
+    pub(super) path: Path<'s>,
     pub(super) repeated: &'s mut Option<Invalid>,
 }
 
 impl Unique<'_> {
-    fn inside<'s>(&'s mut self, way: Way<'s>) -> Unique<'s> {
-        Unique { way, repeated: self.repeated }
+    fn inside<'s>(&'s mut self, path: Path<'s>) -> Unique<'s> {
+        Unique { path, repeated: self.repeated }
     }
 }
 
@@ -64,9 +64,9 @@ impl<'de> Visitor<'de> for Unique<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut from: A) -> Result<Value, A::Error> {
-        let (way, mut items) = (self.way, Vec::new());
+        let (path, mut items) = (self.path, Vec::new());
         loop {
-            let item = self.inside(Way::Item(&way, items.len()));
+            let item = self.inside(Path::Item(&path, items.len()));
             match from.next_element_seed(item)? {
                 Some(item) => items.push(item),
                 None => return Ok(Value::Array(items)),
@@ -75,14 +75,14 @@ impl<'de> Visitor<'de> for Unique<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut from: A) -> Result<Value, A::Error> {
-        let (way, mut members) = (self.way, Map::new());
+        let (path, mut members) = (self.path, Map::new());
         while let Some(name) = from.next_key::<String>()? {
             if members.contains_key(&name) {
-                let field = Way::Member(&way, &name).named();
+                let field = Path::Member(&path, &name).named();
                 *self.repeated = Some(Invalid::new(field, Reason::Repeated));
                 return Err(A::Error::custom("a name is given twice"));
             }
-            let value = from.next_value_seed(self.inside(Way::Member(&way, &name)))?;
+            let value = from.next_value_seed(self.inside(Path::Member(&path, &name)))?;
             members.insert(name, value);
         }
         Ok(Value::Object(members))

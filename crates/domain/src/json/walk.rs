@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::path::Path;
 use super::refusal;
 use super::shape::{EmptyText, Kind, Shape};
-use super::way::Way;
 use crate::error::{Invalid, Reason};
 use crate::suggest::nearest;
 
@@ -28,15 +28,15 @@ pub(super) enum Look {
 
 impl Look {
     /// Refuses the first value that does not have its shape.
-    pub(super) fn at(self, shape: Shape, value: &Value, way: &Way<'_>) -> Result<(), Invalid> {
-        let refused = |expected| Err(Invalid::new(way.named(), Reason::malformed(expected)));
+    pub(super) fn at(self, shape: Shape, value: &Value, path: &Path<'_>) -> Result<(), Invalid> {
+        let refused = |expected| Err(Invalid::new(path.named(), Reason::malformed(expected)));
         match (shape.0, value) {
-            (Kind::Leaf(check), value) => self.leaf(way, || check(value)),
-            (Kind::Orders(orders), value) => self.leaf(way, || refusal::order(orders, value)),
+            (Kind::Leaf(check), value) => self.leaf(path, || check(value)),
+            (Kind::Orders(orders), value) => self.leaf(path, || refusal::order(orders, value)),
             (Kind::Nullable(_) | Kind::Many(..), Value::Null) => Ok(()),
-            (Kind::Nullable(inner), value) => self.at(inner(), value, way),
-            (Kind::Choice(choose), value) => self.at(choose(value), value, way),
-            (Kind::Items(item), Value::Array(items)) => self.items(item(), items, way),
+            (Kind::Nullable(inner), value) => self.at(inner(), value, path),
+            (Kind::Choice(choose), value) => self.at(choose(value), value, path),
+            (Kind::Items(item), Value::Array(items)) => self.items(item(), items, path),
             (Kind::Items(_), _) => refused("a list"),
             (Kind::Many(item, empty), value) => {
                 let is_item = |item: &&Value| {
@@ -45,25 +45,25 @@ impl Look {
                 match value {
                     Value::Array(items) => {
                         items.iter().enumerate().filter(|(_, item)| is_item(item)).try_for_each(
-                            |(index, value)| self.at(item(), value, &Way::Item(way, index)),
+                            |(index, value)| self.at(item(), value, &Path::Item(path, index)),
                         )
                     }
-                    value if is_item(&value) => self.at(item(), value, way),
+                    value if is_item(&value) => self.at(item(), value, path),
                     _ => Ok(()),
                 }
             }
             (Kind::Entries(name, entry), Value::Object(members)) => {
                 members.iter().try_for_each(|(key, value)| {
-                    let way = Way::Member(way, key);
-                    self.name(&way, key, name)?;
-                    self.at(entry(), value, &way)
+                    let path = Path::Member(path, key);
+                    self.name(&path, key, name)?;
+                    self.at(entry(), value, &path)
                 })
             }
             (Kind::Members { read, .. } | Kind::Tagged { read, .. }, Value::Object(members)) => {
-                self.members(shape, members, way)?;
+                self.members(shape, members, path)?;
                 match self {
                     Look::Form(_) => Ok(()),
-                    Look::Values => read(value).map_err(|error| refusal::of(way, &error)),
+                    Look::Values => read(value).map_err(|error| refusal::of(path, &error)),
                 }
             }
             (Kind::Entries(..) | Kind::Members { .. } | Kind::Tagged { .. }, _) => {
@@ -72,16 +72,16 @@ impl Look {
         }
     }
 
-    fn leaf(self, way: &Way<'_>, check: impl Fn() -> Result<(), Invalid>) -> Result<(), Invalid> {
+    fn leaf(self, path: &Path<'_>, check: impl Fn() -> Result<(), Invalid>) -> Result<(), Invalid> {
         match self {
             Look::Form(_) => Ok(()),
-            Look::Values => check().map_err(|invalid| way.of(invalid)),
+            Look::Values => check().map_err(|invalid| path.of(invalid)),
         }
     }
 
     fn name(
         self,
-        way: &Way<'_>,
+        path: &Path<'_>,
         name: &str,
         check: fn(&str) -> Result<(), Invalid>,
     ) -> Result<(), Invalid> {
@@ -93,15 +93,15 @@ impl Look {
                 && let Some(word) = nearest(name, words.iter().map(String::as_str))
             {
                 let suggestion = Some(word.to_owned());
-                return Invalid::new(way.named(), Reason::Unknown { suggestion });
+                return Invalid::new(path.named(), Reason::Unknown { suggestion });
             }
-            way.of(invalid)
+            path.of(invalid)
         })
     }
 
-    fn items(self, item: Shape, items: &[Value], way: &Way<'_>) -> Result<(), Invalid> {
+    fn items(self, item: Shape, items: &[Value], path: &Path<'_>) -> Result<(), Invalid> {
         let mut items = items.iter().enumerate();
-        items.try_for_each(|(index, value)| self.at(item, value, &Way::Item(way, index)))
+        items.try_for_each(|(index, value)| self.at(item, value, &Path::Item(path, index)))
     }
 
     // The order is: names, then words that select further names, then contents.
@@ -109,34 +109,34 @@ impl Look {
         self,
         shape: Shape,
         members: &Map<String, Value>,
-        way: &Way<'_>,
+        path: &Path<'_>,
     ) -> Result<(), Invalid> {
         if self == Look::Form(Unknown::Refused)
             && let Some(name) = members.keys().find(|name| shape.member(members, name).is_none())
         {
-            return Err(unknown(&Way::Member(way, name), name, shape.names(members)));
+            return Err(unknown(&Path::Member(path, name), name, shape.names(members)));
         }
         if self != Look::Form(Unknown::Ignored) {
-            tags(shape, members, way)?;
+            tags(shape, members, path)?;
         }
         members.iter().try_for_each(|(name, value)| match shape.member(members, name) {
-            Some(member) => self.at(member, value, &Way::Member(way, name)),
+            Some(member) => self.at(member, value, &Path::Member(path, name)),
             None => Ok(()),
         })
     }
 }
 
-fn tags(shape: Shape, members: &Map<String, Value>, way: &Way<'_>) -> Result<(), Invalid> {
+fn tags(shape: Shape, members: &Map<String, Value>, path: &Path<'_>) -> Result<(), Invalid> {
     shape.tags().into_iter().try_for_each(|(tag, words)| {
-        let way = Way::Member(way, tag);
-        let missing = || Invalid::new(way.named(), Reason::Missing);
+        let path = Path::Member(path, tag);
+        let missing = || Invalid::new(path.named(), Reason::Missing);
         let value = members.get(tag).ok_or_else(missing)?;
-        refusal::word(&words, value).map_err(|invalid| way.of(invalid))
+        refusal::word(&words, value).map_err(|invalid| path.of(invalid))
     })
 }
 
 /// Refuses a member that is not one of `known`.
-pub(crate) fn unknown(way: &Way<'_>, name: &str, known: Vec<&'static str>) -> Invalid {
+pub(crate) fn unknown(path: &Path<'_>, name: &str, known: Vec<&'static str>) -> Invalid {
     let suggestion = nearest(name, known).map(str::to_owned);
-    Invalid::new(way.named(), Reason::Unknown { suggestion })
+    Invalid::new(path.named(), Reason::Unknown { suggestion })
 }

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode;
 use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
-use crate::json::{Shaped, Unknown, Way, read_value, unknown};
+use crate::json::{Path, Shaped, Unknown, read_value, unknown};
 
 /// Reads a query from the part of a URL behind `?`, or from the body of a form.
 ///
@@ -40,10 +40,10 @@ fn read_fields<T: Shaped>(query: &str, strictness: Unknown) -> Result<T, Invalid
         let (name, value) = field.split_once('=').unwrap_or((field, ""));
         let name = decoded(name, "query")?;
         let (name, is_item) = plain_name(&name);
-        let way = Way::Member(&Way::Whole, name);
+        let path = Path::Member(&Path::Whole, name);
         let Some(member) = shape.member(&fields, name) else {
             match strictness {
-                Unknown::Refused => return Err(unknown(&way, name, shape.names(&fields))),
+                Unknown::Refused => return Err(unknown(&path, name, shape.names(&fields))),
                 Unknown::Ignored => continue,
             }
         };

@@ -13,7 +13,7 @@ const MAX_OPERATORS: usize = 64;
 /// Deepest nesting of brackets and of operators that become calls.
 const MAX_NESTING: usize = 8;
 /// Maximum number of checked names in a path such as `payload.order.id`.
-const MAX_WAY: usize = 8;
+const MAX_PATH: usize = 8;
 
 const WORDS: [&str; 10] =
     ["and", "or", "not", "if", "else", "elif", "in", "is", "for", "recursive"];
@@ -265,14 +265,14 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
 
     // Parses a variable with the names behind it, or a call.
     fn variable(&mut self, root: &'s str, at: usize) -> Result<(), Problem> {
-        let mut way: Vec<&'s str> = Vec::new();
-        while way.len() < MAX_WAY {
+        let mut path: Vec<&'s str> = Vec::new();
+        while path.len() < MAX_PATH {
             if self.cursor.text() == "." && self.cursor.text_after() != "" {
                 self.count()?;
                 self.cursor.take()?;
                 let name = self.cursor.take()?;
                 match name.kind {
-                    Kind::Name => way.push(name.text),
+                    Kind::Name => path.push(name.text),
                     Kind::Number => break,
                     Kind::Text | Kind::Symbol => {
                         return Err(super::lexer::unexpected(name.text, name.at));
@@ -280,16 +280,16 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
                 }
             } else if let Some(name) = self.subscript() {
                 self.count()?;
-                way.push(name);
+                path.push(name);
             } else {
                 break;
             }
         }
         if self.cursor.text() != "(" {
-            self.scan.note(Use { root, way, at });
+            self.scan.note(Use { root, path, at });
             return Ok(());
         }
-        match way.as_slice() {
+        match path.as_slice() {
             [] => known("function", root, FUNCTIONS, at)?,
             [method] if root == "loop" => known("method", method, &LOOP_METHODS, at)?,
             _ => return Err(self.cursor.unexpected()),

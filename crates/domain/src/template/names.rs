@@ -12,7 +12,7 @@ pub(super) struct Use<'s> {
     /// First name.
     pub(super) root: &'s str,
     /// Names behind the first one.
-    pub(super) way: Vec<&'s str>,
+    pub(super) path: Vec<&'s str>,
     /// Start, in bytes.
     pub(super) at: usize,
 }
@@ -28,23 +28,23 @@ impl Use<'_> {
             let what = format!("`{place}` has no field{}", meant(name, known.iter().copied()));
             Err(Problem::new(what, self.at))
         };
-        match (self.root, self.way.as_slice()) {
+        match (self.root, self.path.as_slice()) {
             ("subscriber" | "actor", [name, ..]) => field(self.root, name, &SUBSCRIBER_FIELDS),
             ("workflow", [name, ..]) => field(self.root, name, &WORKFLOW_FIELDS),
             ("context", [kind, name, ..]) => {
                 field(&format!("context.{kind}"), name, &CONTEXT_FIELDS)
             }
-            ("payload", way) => self.check_payload(way, payload),
+            ("payload", path) => self.check_payload(path, payload),
             (root, _) if ROOTS.contains(&root) => Ok(()),
             (root, _) => Err(Problem::unknown("variable", root, ROOTS, self.at)),
         }
     }
 
     // Follows the path through the schema, as long as the schema lists all fields.
-    fn check_payload(&self, way: &[&str], schema: Option<&Object>) -> Result<(), Problem> {
+    fn check_payload(&self, path: &[&str], schema: Option<&Object>) -> Result<(), Problem> {
         let mut schema: Option<&Map<String, Value>> = schema.map(|schema| &**schema);
         let mut place = String::from("payload");
-        for name in way {
+        for name in path {
             let Some(fields) = schema.and_then(fields) else { return Ok(()) };
             let Some(inside) = fields.get(*name) else {
                 let known = fields.keys().map(String::as_str);

@@ -9,18 +9,18 @@ pub(crate) const BODY: &str = "body";
 
 /// Path of a value: names of members, and indexes. It is formatted only for an error.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Way<'w> {
+pub(crate) enum Path<'w> {
     Whole,
-    Member(&'w Way<'w>, &'w str),
-    Item(&'w Way<'w>, usize),
+    Member(&'w Path<'w>, &'w str),
+    Item(&'w Path<'w>, usize),
 }
 
-impl Way<'_> {
+impl Path<'_> {
     /// Returns the path as text.
     pub(crate) fn named(&self) -> String {
         match self {
-            Way::Whole => BODY.to_owned(),
-            Way::Member(..) | Way::Item(..) => self.to_string(),
+            Path::Whole => BODY.to_owned(),
+            Path::Member(..) | Path::Item(..) => self.to_string(),
         }
     }
 
@@ -28,8 +28,8 @@ impl Way<'_> {
     /// inside of the value is appended.
     pub(crate) fn of(&self, invalid: Invalid) -> Invalid {
         match self {
-            Way::Whole => invalid,
-            Way::Member(..) | Way::Item(..) => {
+            Path::Whole => invalid,
+            Path::Member(..) | Path::Item(..) => {
                 let inside = invalid.field.find(['.', '[']);
                 let inside = inside.and_then(|at| invalid.field.get(at..)).unwrap_or_default();
                 let field = format!("{self}{inside}");
@@ -39,16 +39,16 @@ impl Way<'_> {
     }
 }
 
-impl fmt::Display for Way<'_> {
+impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Way::Whole => Ok(()),
-            Way::Member(Way::Whole, name) => shown(name, f),
-            Way::Member(outer, name) => {
+            Path::Whole => Ok(()),
+            Path::Member(Path::Whole, name) => shown(name, f),
+            Path::Member(outer, name) => {
                 write!(f, "{outer}.")?;
                 shown(name, f)
             }
-            Way::Item(outer, index) => write!(f, "{outer}[{index}]"),
+            Path::Item(outer, index) => write!(f, "{outer}[{index}]"),
         }
     }
 }
@@ -71,26 +71,26 @@ mod tests {
 
     #[test]
     fn a_way_is_written_as_in_javascript() {
-        let to = Way::Member(&Way::Whole, "to");
-        let first = Way::Item(&to, 0);
-        assert_eq!(Way::Member(&first, "data").named(), "to[0].data");
-        assert_eq!(Way::Whole.named(), "body");
-        assert_eq!(Way::Item(&Way::Whole, 3).named(), "[3]");
+        let to = Path::Member(&Path::Whole, "to");
+        let first = Path::Item(&to, 0);
+        assert_eq!(Path::Member(&first, "data").named(), "to[0].data");
+        assert_eq!(Path::Whole.named(), "body");
+        assert_eq!(Path::Item(&Path::Whole, 3).named(), "[3]");
     }
 
     #[test]
     fn a_value_is_called_what_it_is_called_where_it_was_given() {
-        let way = Way::Member(&Way::Whole, "if");
-        let of = |field| way.of(Invalid::new(field, Reason::Empty)).field;
+        let path = Path::Member(&Path::Whole, "if");
+        let of = |field| path.of(Invalid::new(field, Reason::Empty)).field;
         assert_eq!(of("condition"), "if");
         assert_eq!(of("condition.and[0]"), "if.and[0]");
-        assert_eq!(Way::Whole.of(Invalid::new("limit", Reason::Empty)).field, "limit");
+        assert_eq!(Path::Whole.of(Invalid::new("limit", Reason::Empty)).field, "limit");
     }
 
     #[test]
     fn a_name_from_outside_is_shown_in_short() {
         let long = "x".repeat(1_000);
-        assert_eq!(Way::Member(&Way::Whole, &long).named(), format!("{}...", "x".repeat(64)));
-        assert_eq!(Way::Member(&Way::Whole, "a\nb").named(), "a\\nb");
+        assert_eq!(Path::Member(&Path::Whole, &long).named(), format!("{}...", "x".repeat(64)));
+        assert_eq!(Path::Member(&Path::Whole, "a\nb").named(), "a\\nb");
     }
 }
