@@ -152,7 +152,7 @@ fn direct_recipients_come_first() {
 }
 
 #[test]
-fn who_is_excluded_from_one_topic_is_told_through_none() {
+fn a_subscriber_excluded_from_one_topic_is_reached_by_none() {
     on_both(|world| {
         people(&world, &["ada", "bob", "cyd", "dan"]);
         for key in ["news", "other"] {

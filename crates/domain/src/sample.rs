@@ -1,4 +1,4 @@
-//! Records for tests to start from.
+//! Sample records for tests.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -15,17 +15,17 @@ use crate::trigger::{SubscriberRecipient, Trigger};
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
-/// The instant `millis` after the Unix epoch.
+/// Returns the instant `millis` after the Unix epoch.
 pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// The id made of `number`.
+/// Returns the id made of `number`.
 pub(crate) fn id<T: From<Uuid>>(number: u128) -> T {
     Uuid::from_u128(number).into()
 }
 
-/// A source of the ids made of 1, 2, 3 and so on.
+/// Returns a source of the ids made of 1, 2, 3 and so on.
 pub(crate) fn ids() -> impl FnMut() -> Uuid {
     let mut last = 0;
     move || {
@@ -34,7 +34,7 @@ pub(crate) fn ids() -> impl FnMut() -> Uuid {
     }
 }
 
-/// `json`, which is an object.
+/// Returns `json`, which must be an object.
 pub(crate) fn object(json: Value) -> Object {
     json.try_into().unwrap()
 }
@@ -43,13 +43,13 @@ pub(crate) fn home() -> Home {
     Home { organization_id: "acme".parse().unwrap(), environment_id: id(1) }
 }
 
-/// The subscriber `ada` with that profile.
+/// Returns the subscriber `ada` with this profile.
 pub(crate) fn subscriber(mut profile: Value) -> Subscriber {
     profile["subscriberId"] = "ada".into();
     Subscriber::new(id(2), &home(), serde_json::from_value(profile).unwrap(), at(0))
 }
 
-/// The active workflow `order-shipped` with those steps.
+/// Returns the active workflow `order-shipped` with these steps.
 pub(crate) fn workflow(steps: Value) -> Workflow {
     let create = json!({
         "workflowId": "order-shipped", "name": "Order shipped", "active": true, "steps": steps,
@@ -59,7 +59,7 @@ pub(crate) fn workflow(steps: Value) -> Workflow {
     Workflow::new(id(3), &home(), serde_json::from_value(create).unwrap(), new_step, at(0)).unwrap()
 }
 
-/// What `workflow` has to say to `subscriber` when it is triggered with `payload`.
+/// Returns the notification of `workflow` for `subscriber` with `payload`.
 pub(crate) fn notification(
     workflow: &Workflow,
     subscriber: &Subscriber,
@@ -71,7 +71,7 @@ pub(crate) fn notification(
     triggered(workflow, subscriber, &trigger)
 }
 
-/// What `workflow` has to say to `subscriber` when `trigger` happens.
+/// Returns the notification of `trigger` and `workflow` for `subscriber`.
 pub(crate) fn triggered(
     workflow: &Workflow,
     subscriber: &Subscriber,
@@ -93,7 +93,7 @@ pub(crate) fn triggered(
     })
 }
 
-/// An inactive integration of `channel`.
+/// Returns an inactive integration of `channel`.
 pub(crate) fn integration(number: u128, identifier: &str, channel: Channel) -> Integration {
     let create = json!({ "providerId": "outbox", "channel": channel });
     let create = serde_json::from_value(create).unwrap();

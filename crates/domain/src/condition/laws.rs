@@ -1,4 +1,4 @@
-//! What is true of any rule.
+//! Laws of every rule.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ proptest! {
         let compiled = rule(source.clone());
         prop_assert_eq!(serde_json::to_value(&compiled).unwrap(), source);
         let text = serde_json::to_string(&compiled).unwrap();
-        // Not every fraction is read as it was written.
+        // Some fractions change when they are read.
         prop_assert!(serde_json::from_str::<Rule>(&text).is_ok());
     }
 
@@ -70,7 +70,7 @@ proptest! {
     fn where_jsonlogic_rs_is_right_it_says_the_same(
         rule in agreed::any(3, agreed::ROOT), data in agreed::data(),
     ) {
-        // An error is where it has no answer.
+        // `jsonlogic_rs` returns an error where it has no result.
         if let Ok(expected) = jsonlogic_rs::apply(&rule, &data) {
             let actual = Rule::new(rule).unwrap().evaluate(&data);
             prop_assert!(agreed::same(&actual, &expected), "{} is not {}", actual, expected);
@@ -127,7 +127,7 @@ fn any_scalar() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Values that are full of what looks like rules. Few of them are.
+/// Values with many objects that look like rules. Few of them are.
 fn any_value() -> impl Strategy<Value = Value> {
     any_scalar().prop_recursive(6, 64, 4, |inner| {
         let symbol = prop_oneof![9 => select(SYMBOLS), 1 => Just("a")];
@@ -139,7 +139,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Rules with any operators and any arguments, but with as many as there must be.
+/// Rules with any operators and any arguments, in valid numbers.
 fn any_rule() -> impl Strategy<Value = Value> {
     let root = select(SYMBOLS).prop_map(|symbol| with_arity(symbol, &[]));
     let leaf = prop_oneof![any_scalar(), root];
@@ -168,14 +168,14 @@ fn any_scalar_but_null() -> impl Strategy<Value = Value> {
     any_scalar().prop_filter("null", |value| !value.is_null())
 }
 
-/// Rules that `jsonlogic-rs` evaluates right: those without `null` where something is converted,
-/// without infinite numbers, and without an array that has something to evaluate in it.
+/// Rules that `jsonlogic-rs` evaluates correctly. They convert no `null`, contain no infinite
+/// number, and have no operator inside of an array.
 mod agreed {
     use super::*;
 
     type Rules = BoxedStrategy<Value>;
 
-    /// What the data has, by type.
+    /// Names in the data, by type.
     #[derive(Clone, Copy)]
     pub(super) struct Names {
         numbers: &'static [&'static str],
@@ -331,7 +331,7 @@ mod agreed {
         .boxed()
     }
 
-    /// Whether two results are the same: 1 and 1.0 are.
+    /// Returns `true` if two results are equal. 1 equals 1.0.
     pub(super) fn same(one: &Value, other: &Value) -> bool {
         match (one, other) {
             (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

@@ -445,7 +445,7 @@ fn what_is_refused() {
     refuse(r#"{"var": [1, 2, 3]}"#, "`condition.var` must have at most 2 arguments");
 }
 
-/// One row per operator: the numbers of arguments that it takes, of 0 to 4.
+/// One row per operator: the valid numbers of arguments, of 0 to 4.
 #[test]
 fn how_many_arguments_an_operator_takes() {
     let table = [
@@ -501,7 +501,7 @@ fn a_rule_is_nested_to_a_bound() {
 
 #[test]
 fn a_rule_has_values_to_a_bound() {
-    // The object and the array are values, too.
+    // The object and the array count as values.
     let long = |values| json!({ "max": (2..values).collect::<Vec<_>>() });
     let last = rule(long(Rule::MAX_NODES)).evaluate(&Value::Null);
     assert_eq!(last, json!(Rule::MAX_NODES - 1));
@@ -562,7 +562,7 @@ fn what_would_take_too_long_comes_to_nothing() {
         json!({ "and": vec![json!({ "!": { "in": ["?", { "var": "wide" }] } }); 100] }),
         json!({ "merge": { "var": "wide" } }),
     ] {
-        // Where running out meant false, this would hold.
+        // If an exhausted evaluation were false, this rule would hold.
         let negated = rule(json!({ "!": [{ "!": [bomb] }] }));
         let data = json!({
             "list": (0..1000).collect::<Vec<_>>(),

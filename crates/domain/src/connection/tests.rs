@@ -49,7 +49,7 @@ fn a_connection_is_for_somebody_or_something() {
     }
 }
 
-/// One row per workspace and token: what is wrong with it, in a new connection and in an update.
+/// One row per workspace and token: the refusal, in a new connection and in an update.
 #[test]
 fn a_workspace_has_a_name_of_bounds_and_a_token_opens_it() {
     let workspace = |name: String| json!({ "workspace": { "id": "T1", "name": name } });

@@ -16,7 +16,7 @@ use crate::ids::{
 use crate::schedule::ClockTime;
 use crate::template::Template;
 
-/// What converts from texts of every kind, and from a reference to itself.
+/// Types that convert from texts of every kind, and from a reference.
 trait FromTexts:
     Debug
     + PartialEq
@@ -65,7 +65,7 @@ fn id<T: FromTexts + AsRef<str> + Display + Borrow<str>>(good: &str, bad: &str) 
     assert_eq!(Borrow::<str>::borrow(&value), good);
 }
 
-/// One row per newtype: a text that it takes, and one that it refuses.
+/// One row per newtype: a valid text, and an invalid one.
 #[test]
 fn every_newtype_converts_the_same_ways() {
     id::<OrganizationId>("acme", "");

@@ -8,7 +8,7 @@ use crate::sample;
 
 const SECRET: &str = "https://chat.example.com/s3cr3t";
 
-// Every type, with every field that its places have; a `?` marks those that they can do without.
+// Every type with all fields. A `?` marks the optional ones.
 const FIELDS: [(EndpointType, &[(&str, &str)]); 6] = [
     (EndpointType::SlackChannel, &[("channelId", "C1")]),
     (EndpointType::SlackUser, &[("userId", "U1")]),
@@ -80,7 +80,7 @@ fn each_type_has_fields_of_its_own() {
 fn a_place_of_one_type_is_none_of_another() {
     for (kind, fields) in FIELDS {
         for (other, others) in FIELDS {
-            // Who is one user is also one user of an organization that is not named.
+            // A Slack user reads as a Teams user without tenant.
             let alike = [EndpointType::SlackUser, EndpointType::MsTeamsUser];
             let fits = kind == other || (kind, other) == alike.into();
             assert_eq!(read(other, full(fields)).is_ok(), fits, "{kind} as {other}");
@@ -166,7 +166,7 @@ fn what_is_no_field_of_the_type_is_refused() {
             assert_eq!(read(kind, data), Err(format!("`endpoint.extra` {expected}")));
         }
     }
-    // What is missing says more than what is too much.
+    // A missing field comes before an unknown one.
     let error = read(EndpointType::SlackChannel, json!({ "userId": "U1" })).unwrap_err();
     assert_eq!(error, "`endpoint.channelId` is required");
 }
@@ -327,7 +327,7 @@ fn an_update_keeps_the_type() {
     assert_eq!(error.unwrap_err().to_string(), "`endpoint.channelId` is required");
 }
 
-/// One row per request that cannot be read: what is said to be wrong with it.
+/// One row per request that cannot be read: the refusal.
 #[test]
 fn a_request_says_what_is_wrong_with_it() {
     let there = || json!({ "channelId": "C1" });

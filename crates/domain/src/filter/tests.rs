@@ -24,7 +24,7 @@ fn not(group: Filter) -> Filter {
     Filter { is_negated: !group.is_negated, ..group }
 }
 
-// A chain of groups, each of them the only child of the one before.
+// Chain of groups, each the only child of the one before.
 fn nested(depth: usize, innermost: FilterChild) -> Filter {
     (1..depth).fold(group(Joint::And, [innermost]), |inner, _| {
         group(Joint::And, [FilterChild::Group(inner)])
@@ -247,7 +247,7 @@ fn a_bottomless_filter_is_refused_and_not_followed() {
     let mut filters = [nested(200_000, yes())];
     let (refused, report) = (super::check(&filters), report(&filters));
 
-    // Its own drop would call itself once per level.
+    // The derived drop would recurse once per level.
     while let Some(FilterChild::Group(inner)) = filters[0].children.pop() {
         filters = [inner];
     }

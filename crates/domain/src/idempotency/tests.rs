@@ -16,7 +16,7 @@ fn stored(outcome: CallOutcome) -> StoredAnswer {
     }
 }
 
-/// One row per call and time since the first one: what the answer means for it.
+/// One row per call and time since the first one: the meaning of the answer.
 #[test]
 fn an_answer_means_something_for_a_day() {
     let done = CallOutcome::Done(json!({ "id": 1 }));
@@ -27,7 +27,7 @@ fn an_answer_means_something_for_a_day() {
         ("abc", DAY - 1, Replay::Same(&done)),
         ("abc", DAY, Replay::Expired),
         ("abc", DAY + 1, Replay::Expired),
-        // A clock that was set back makes no answer older.
+        // A clock that went back makes no answer older.
         ("abc", -MADE, Replay::Same(&done)),
         ("abd", 0, Replay::Other),
         ("abd", DAY - 1, Replay::Other),
@@ -48,7 +48,7 @@ fn a_refusal_is_an_answer_as_well() {
     assert_eq!(stored.replay("abc", sample::at(MADE)), Replay::Same(&refused));
 }
 
-/// One row per answer: how it is written.
+/// One row per answer: the wire form.
 #[test]
 fn an_answer_is_read_as_it_is_written() {
     for (outcome, field, value) in [

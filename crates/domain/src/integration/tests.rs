@@ -7,9 +7,9 @@ use super::*;
 use crate::json::Object;
 use crate::sample;
 
-// A short hand for the integrations of a channel, oldest first: a letter for the identifier, `?`
-// for a condition that holds for the plan `pro`, and then `-` if it is inactive, `x` if it is
-// deleted, or else its priority, after a `*` if it is primary.
+// Shorthand for the integrations of a channel, oldest first. A letter is the identifier, and `?` a
+// condition that holds for the plan `pro`. Then comes `-` for an inactive one, `x` for a deleted
+// one, or the priority, after a `*` for the primary one.
 fn peers(channel: Channel, short: &str) -> Vec<Integration> {
     short.split_whitespace().map(|one| peer(channel, one)).collect()
 }
@@ -121,7 +121,7 @@ fn what_is_deactivated_leaves_its_rank_to_those_below() {
     check("a*1 b-", "b", Peers::deactivate, "a*1 b-");
 }
 
-/// The cases of the specification for making an integration primary, in the order there.
+/// Cases of the specification for making an integration primary, in its order.
 #[test]
 fn the_primary_one_is_active_without_conditions_and_on_top() {
     check("a*2 b?1", "b", Peers::lead, "a1 b*2");
@@ -195,7 +195,7 @@ fn what_is_not_there_changes_nothing() {
 #[track_caller]
 fn check_choice(channel: Channel, short: &str, named: Option<&str>, plan: &str, chosen: &str) {
     let mut integrations = peers(channel, short);
-    // What is on another channel is never chosen, whatever its rank.
+    // An integration of another channel is never chosen.
     let other = if channel == Channel::Sms { Channel::Email } else { Channel::Sms };
     integrations.extend(peers(other, "y*9 z?8"));
     let payload = sample::object(json!({ "plan": plan }));
@@ -392,7 +392,7 @@ impl Change {
     }
 }
 
-// The active ones but `id`, the first to be asked in front.
+// Active integrations without `id`, in order of rank.
 fn order(peers: &Peers, id: IntegrationId) -> Vec<IntegrationId> {
     let mut active: Vec<_> = peers.0.iter().filter(|peer| peer.is_active()).collect();
     active.sort_by_key(|peer| Reverse(peer.priority()));

@@ -68,9 +68,9 @@ fn a_new_one_waits_for_its_turn() {
     }
 }
 
-/// One row per status: when somebody has to look after the job, and whether it is over.
+/// One row per status: the time at which the job is due, and whether it has ended.
 #[test]
-fn somebody_looks_after_what_is_queued_or_running() {
+fn queued_and_running_jobs_are_due() {
     let (due_at, lease_until) = (sample::at(3), sample::at(4));
     for (status, due, ended) in [
         (JobStatus::Pending, None, false),
@@ -90,9 +90,9 @@ fn somebody_looks_after_what_is_queued_or_running() {
     }
 }
 
-/// One row per detail: how good or bad it is, and whether the provider and a retry go with it.
+/// One row per detail: the severity, and whether the provider and a retry belong to it.
 #[test]
-fn an_entry_says_how_bad_it_is_and_whose_it_is() {
+fn an_entry_has_a_severity_and_a_provider() {
     use Detail::*;
     use ExecutionStatus::{Failed, Pending, Queued, Success, Warning};
     let rows = [

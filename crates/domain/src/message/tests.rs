@@ -6,7 +6,7 @@ use crate::contact::Email;
 use crate::content::{CtaData, CtaType};
 use crate::sample;
 
-/// One row per mark: the stage it leads to from Unseen, Seen and Read.
+/// One row per mark: the stage after Unseen, Seen and Read.
 #[test]
 fn every_mark_from_every_stage() {
     use Stage::{Read, Seen, Unseen};
@@ -75,9 +75,9 @@ fn a_new_one_says_what_was_rendered_and_was_seen_by_nobody() {
     assert_eq!(message.created_at, sample::at(5));
 }
 
-/// One row per kind of address: the field that it is written to.
+/// One row per kind of address: the field with the address.
 #[test]
-fn an_address_is_written_where_it_belongs() {
+fn an_address_is_written_to_its_field() {
     let rows = [
         (Address::Email(Email::new("a@b.cd").unwrap()), "email", json!("a@b.cd")),
         (Address::Phone("+1".into()), "phone", json!("+1")),
@@ -181,7 +181,7 @@ fn one_to_a_thousand_messages_are_marked_at_once() {
     assert_eq!(check(1_001), Err("`messageId` must have at most 1000 items".into()));
 }
 
-/// One row per request to mark messages: the messages, or what is wrong with it.
+/// One row per request to mark messages: the messages, or the refusal.
 #[test]
 fn a_request_to_mark_names_one_message_or_several() {
     let (one, other) = (sample::id::<MessageId>(1), sample::id::<MessageId>(2));

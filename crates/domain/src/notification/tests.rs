@@ -36,10 +36,10 @@ const BEFORE: &str = "1970-01-01T00:00:00.999Z";
 const THEN: &str = "1970-01-01T00:00:01.000Z";
 const AFTER: &str = "1970-01-01T00:00:01.001Z";
 
-/// One row per value of a condition: whether the notification fulfils it. Alone it decides, and
-/// with any other that does not hold the notification is not shown.
+/// One row per value of a condition: whether the notification meets it. With a second condition, it
+/// must meet both.
 #[test]
-fn a_query_shows_what_fulfils_all_of_it() {
+fn a_query_matches_notifications_that_meet_every_condition() {
     let conditions = [
         ("channels", json!([]), true),
         ("channels", json!(["in_app"]), true),
@@ -192,8 +192,7 @@ fn a_trigger_may_overrule_the_severity() {
     }
 }
 
-/// One row per state of two jobs: the instant at which somebody has to look after them, and which
-/// of them is next, and due at 5.
+/// One row per state of two jobs: the time at which one is due, the next job, and the job due at 5.
 #[test]
 fn jobs_take_turns() {
     use JobStatus::{Canceled, Completed, Failed, Pending, Queued, Running, Skipped};

@@ -24,7 +24,7 @@ fn a_page_lies_on_one_side_of_one_cursor() {
     assert_eq!(error.to_string(), "`before` must not be given together with `after`");
 }
 
-/// One row per order: what an item may sort as, and something that it cannot sort as.
+/// One row per order: a valid sort key, and an invalid one.
 #[test]
 fn a_cursor_is_read_as_it_is_written() {
     for (order_by, key, bad) in [
@@ -57,7 +57,7 @@ fn totals_are_counted_up_to_a_cap() {
     assert_eq!(json(50_001), r#"{"totalCount":50000,"totalCountCapped":true}"#);
 }
 
-/// One row per query: where the page lies, whether the item at the cursor belongs to it.
+/// One row per query: the place of the page, and whether the item at the cursor belongs to it.
 #[test]
 fn a_page_lies_behind_or_before_a_cursor() {
     let cursor = || Cursor::at(LIST, OrderBy::Id, &[7; 16]);
@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// One row per list: its number in cursors, which clients keep.
+/// One row per list: the number in cursors, which clients keep.
 #[test]
 fn every_list_keeps_its_number() {
     let environment = crate::sample::id(1);

@@ -7,10 +7,10 @@ use crate::sample;
 const ON: Option<bool> = Some(true);
 const OFF: Option<bool> = Some(false);
 
-/// Every row of the truth table for one channel: what the workflow (W), the subscriber in general
-/// (G) and the subscriber about this workflow (S) say, and what holds.
+/// Every row of the truth table for one channel: the settings of the workflow (W), of the
+/// subscriber in general (G) and of the subscriber for this workflow (S), and the result.
 #[test]
-fn the_most_specific_word_wins() {
+fn the_most_specific_setting_wins() {
     for (workflow, global, specific, holds) in [
         (ON, None, None, true),
         (ON, None, ON, true),
@@ -36,7 +36,7 @@ fn the_most_specific_word_wins() {
             (Some(_), None) => Layer::SubscriberGlobal,
             (None, None) => Layer::Definition,
         };
-        // The word may stand for the channel or for all channels.
+        // The setting may be that of the channel or of all channels.
         for say in [channel as fn(Option<bool>) -> Preference, all] {
             let (definition, global, specific) = (say(workflow), say(global), say(specific));
             let layers = Layers {
@@ -69,7 +69,7 @@ fn the_dashboard_overrules_the_definition() {
     check(layers, true, Layer::Dashboard);
 }
 
-/// The worked examples of the specification, by their names there.
+/// Worked examples of the specification, by name.
 mod examples {
     use super::*;
 
@@ -167,7 +167,7 @@ fn merging_keeps_what_is_not_named() {
     assert_eq!(words, expected);
 }
 
-// The rule in other words: the layers speak one after the other, and the last word counts.
+// The same rule as a fold: the last layer with a setting counts.
 fn last_word(layers: Layers<'_>, channel: Channel) -> Verdict {
     let mut speakers =
         vec![(Layer::Definition, layers.definition), (Layer::Dashboard, layers.dashboard)];
@@ -285,10 +285,10 @@ fn tier(tier: &str) -> Rule {
     rule(json!({ "===": [{ "var": "payload.tier" }, tier] }))
 }
 
-/// One row per layer with a condition: what it says about e-mails if it holds, if it does not, and
-/// if nobody knows, over a workflow that says no to everything.
+/// One row per layer with a condition: the setting for e-mails if the condition holds, fails or is
+/// undecided. The workflow switches everything off.
 #[test]
-fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
+fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
     let silent = Preference::default();
     for (said, holding, failing) in [
         (silent.clone(), true, false),
@@ -298,7 +298,7 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
         (silent.clone().with(Channel::Email, false), false, false),
         (silent.clone().with_all(false).with(Channel::Email, true), true, false),
         (silent.clone().with_all(true).with(Channel::Email, false), false, false),
-        // A word about another channel says nothing about this one.
+        // A setting for another channel has no effect on this one.
         (silent.clone().with(Channel::Sms, false), true, false),
     ] {
         let said = said.only_if(tier("premium")).unwrap();
@@ -325,7 +325,7 @@ fn a_condition_takes_the_place_of_the_word_for_all_and_gates_the_others() {
     }
 }
 
-/// One row per layer: without data its condition is undecided, unless a channel is off anyway.
+/// One row per layer: without data the condition is undecided, unless the channel is off anyway.
 #[test]
 fn a_condition_without_data_is_undecided() {
     let said = Preference::default().with(Channel::Sms, false).only_if(tier("premium")).unwrap();
@@ -393,9 +393,9 @@ fn a_critical_workflow_asks_no_condition_of_its_subscribers() {
     assert!(of_its_own.have_conditions());
 }
 
-/// One row per layer: what holds for a channel that nobody names.
+/// One row per layer: the result for a channel without a setting of its own.
 #[test]
-fn a_channel_that_nobody_names_may_be_used_as_the_word_for_all_says() {
+fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
     let silent = Preference::default();
     let never = rule(json!({ "==": [1, 2] }));
     for (said, expected) in [
@@ -433,9 +433,9 @@ mod record {
         word(PreferenceScope::Workflow { workflow_id: sample::id(3) })
     }
 
-    /// One row per word about a workflow: what the subscriber has said after it.
+    /// One row per update for a workflow: the stored preference after it.
     #[test]
-    fn a_word_keeps_what_it_does_not_name() {
+    fn an_update_keeps_absent_channels() {
         let before = SubscriberPreference {
             preference: Preference::default()
                 .with(Channel::Email, false)
@@ -461,7 +461,7 @@ mod record {
             json["workflowId"] = "order-shipped".into();
             let bulk: BulkPreference = serde_json::from_value(json).unwrap();
             let after = before.saying(&bulk, sample::at(9));
-            // What says nothing new changes no date.
+            // An update without a difference changes no time.
             let updated_at = sample::at(if expected == *said { 1 } else { 9 });
             let expected =
                 SubscriberPreference { preference: expected, updated_at, ..before.clone() };
@@ -469,9 +469,9 @@ mod record {
         }
     }
 
-    /// One row per word about every workflow: what the subscriber has said after it.
+    /// One row per update for every workflow: the stored preference after it.
     #[test]
-    fn a_word_about_every_workflow_keeps_what_it_does_not_name() {
+    fn an_update_for_every_workflow_keeps_absent_channels() {
         let hours = Schedule { is_enabled: true, weekly_schedule: None };
         let before = SubscriberPreference {
             preference: Preference::default().with_all(false).only_if(tier("a")).unwrap(),

@@ -16,7 +16,7 @@ use crate::vocabulary::Channel;
 
 const SECRET: &str = "s3cr3t";
 
-/// Reads what has secrets in it, and says that it does not print them.
+/// Reads a value with secrets, and asserts that it does not print them.
 #[track_caller]
 fn check<T: fmt::Debug + Serialize + DeserializeOwned>(json: Value) -> T {
     let it: T = serde_json::from_value(json).unwrap();
@@ -26,7 +26,7 @@ fn check<T: fmt::Debug + Serialize + DeserializeOwned>(json: Value) -> T {
     it
 }
 
-/// The same for a record, which can be redacted besides.
+/// The same for a record, with `redacted` as well.
 #[track_caller]
 fn check_record<T: fmt::Debug + Serialize + DeserializeOwned>(json: Value, redacted: fn(T) -> T) {
     let text = serde_json::to_string(&redacted(check(json))).unwrap();
@@ -85,7 +85,7 @@ fn an_integration_hides_its_credentials() {
     }));
 }
 
-/// Each credential is hidden for its own sake, not for that of the others.
+/// Each secret is hidden on its own, without the others.
 #[test]
 fn every_secret_credential_is_hidden() {
     for (name, value) in credentials().as_object().unwrap() {

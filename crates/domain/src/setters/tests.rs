@@ -51,7 +51,7 @@ use crate::vocabulary::{
 };
 use crate::workflow::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 
-/// A request that is composed is what its JSON is read as, and every member of the JSON counts.
+/// Asserts that a composed request equals its JSON, and that every member of the JSON counts.
 #[track_caller]
 fn same<T>(typed: Result<T, Invalid>, json: Value)
 where
@@ -669,7 +669,7 @@ fn lists() {
     );
 }
 
-/// One row per constructor or setter that can refuse: the field that it names.
+/// One row per constructor or setter that can refuse: the field.
 #[test]
 fn what_is_refused_is_named() {
     fn check<T: Debug>(refused: Result<T, Invalid>, field: &str) {

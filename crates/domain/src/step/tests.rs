@@ -11,7 +11,7 @@ fn variables() -> Variables {
     Variables::new(json!({ "payload": { "n": 3, "note": "<b>&</b>" } }))
 }
 
-// The parts of a rendered content that are not empty.
+// Parts of a rendered content that are not empty.
 fn rendered(step: Value) -> Value {
     let Rendered { subject, title, content, cta, .. } =
         kind(step).render(&variables()).unwrap().unwrap();
@@ -129,7 +129,7 @@ fn silent() -> [Value; 7] {
     ]
 }
 
-/// One row per place of a template: it fails, and so does the whole.
+/// One row per place of a template: a failure there fails the whole.
 #[test]
 fn one_failing_template_fails_the_whole() {
     let bad = "{{ 'x' * 1000000000000 }}";

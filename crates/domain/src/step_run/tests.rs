@@ -10,7 +10,7 @@ use crate::vocabulary::JobType;
 
 const SECRET: &str = "https://chat.example.com/s3cr3t";
 
-// Everything that a message on one channel needs, and nothing that speaks against it.
+// Complete facts for a message on one channel, without an obstacle.
 struct World {
     subscriber: Option<Subscriber>,
     workflow: Option<Workflow>,
@@ -147,7 +147,7 @@ fn every_channel_has_an_address() {
     }
 }
 
-/// One row per way in which a message that should be sent has nowhere to go.
+/// One row per missing address: the message is skipped.
 #[test]
 fn what_has_no_address_is_skipped() {
     type Loss = fn(&mut Profile);
@@ -176,10 +176,9 @@ fn what_has_no_address_is_skipped() {
     check(&World::on(Channel::InApp), RefusalKind::Skip, Detail::NoActiveIntegration);
 }
 
-/// Everything stands against the message; what does is taken away one by one, and the next one
-/// shows.
+/// All obstacles at once. Each removal reveals the next one.
 #[test]
-fn what_stands_first_is_named() {
+fn the_first_obstacle_is_named() {
     use RefusalKind::{Fail, Skip};
     let off = Preference::default().with(Channel::Email, false);
 
@@ -250,10 +249,10 @@ fn a_critical_workflow_does_not_listen() {
     assert!(world.dispatch().is_ok());
 }
 
-/// One row per layer with a condition: who is said to have refused where it does not hold. What
-/// templates know is what conditions know.
+/// One row per layer with a condition: the refusing layer if the condition fails. Conditions have
+/// the data of templates.
 #[test]
-fn a_condition_is_asked_when_the_turn_comes() {
+fn a_condition_is_evaluated_when_the_step_runs() {
     type Say = fn(&mut World, Preference);
     let rows: [(Say, Detail); 4] = [
         (
@@ -327,10 +326,9 @@ fn what_is_only_rendered_needs_no_integration() {
     }
 }
 
-/// One row per way in which the variants of a step are made: whether each is active and which plan
-/// it is for, and what is said.
+/// One row per set of variants, by activity and plan: the rendered content.
 #[test]
-fn the_first_variant_that_is_meant_is_used() {
+fn the_first_matching_variant_is_used() {
     let variant = |body: &str, active: bool, plan: Option<&str>| {
         let filters = plan.map_or(json!([]), |plan| only_if("subscriber", "data.plan", plan));
         json!({

@@ -23,7 +23,7 @@ fn settings(devices: usize) -> Value {
     })
 }
 
-/// One row per field: another value for it, and what clears it.
+/// One row per field: another value, and the update that clears the field.
 #[test]
 fn an_update_sets_clears_and_keeps() {
     for (field, value) in [

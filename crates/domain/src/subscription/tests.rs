@@ -17,7 +17,7 @@ fn contexts(keys: &[&str]) -> ContextSet {
     keys.iter().map(|key| key.parse().unwrap()).collect()
 }
 
-// A subscription of `ada` in `orders` that says nothing.
+// Subscription of `ada` in `orders` without settings.
 fn subscription(keys: &[&str]) -> Subscription {
     let create = TopicCreate { key: "orders".parse().unwrap(), name: None };
     let topic = Topic::new(sample::id(7), &sample::home(), create, sample::at(0));
@@ -37,7 +37,7 @@ fn saying(verdicts: Vec<ResolvedSetting>) -> Subscription {
     subscription(&[]).updated(Patch::Keep, Some(&verdicts), sample::at(1))
 }
 
-// Whether `subscription` lets `order-shipped`, critical or not, through to `ada`.
+// Returns `true` if `subscription` admits `order-shipped`, critical or not, for `ada`.
 fn admits(subscription: &Subscription, critical: bool, keys: &[&str], payload: Value) -> bool {
     let subscriber = sample::subscriber(json!({ "data": { "plan": "pro" } }));
     let mut workflow = sample::workflow(json!([]));
@@ -61,10 +61,10 @@ fn admits(subscription: &Subscription, critical: bool, keys: &[&str], payload: V
     subscription.admits(&event, &LazyCell::new(|| event.data(&subscriber)))
 }
 
-/// One row per word about a workflow: whether its events are let through, if the tier in their
-/// payload is `premium`, and if it is `free`. The names are those of the specification.
+/// One row per setting for a workflow: whether it admits events with the tier `premium`, and with
+/// the tier `free`. The names are those of the specification.
 #[test]
-fn the_word_of_a_subscription_lets_events_through() {
+fn the_setting_of_a_subscription_admits_events() {
     let order = |enabled, condition| vec![verdict(3, enabled, condition)];
     let premium = || json!({ "===": [{ "var": "payload.tier" }, "premium"] });
     let about = |field: &str, value: &str| json!({ "==": [{ "var": field }, value] });
@@ -86,7 +86,7 @@ fn the_word_of_a_subscription_lets_events_through() {
         ("the workflow is known", order(true, about("workflow.identifier", "x")), [false; 2]),
     ] {
         let subscription = saying(verdicts);
-        // P15: a critical workflow is asked the same way.
+        // P15: a critical workflow is no exception.
         for critical in [false, true] {
             let through = ["premium", "free"]
                 .map(|tier| admits(&subscription, critical, &[], json!({ "tier": tier })));
@@ -192,9 +192,9 @@ fn a_new_one_says_nothing_and_is_of_its_subscriber_in_its_topic() {
     assert!(subscription.is_of_same_subscriber(&self::subscription(&[])));
 }
 
-/// One row per list of verdicts: what a subscription says after them.
+/// One row per list of settings: the settings of the subscription after it.
 #[test]
-fn of_two_verdicts_about_one_workflow_the_last_one_holds() {
+fn the_last_of_two_settings_for_one_workflow_counts() {
     let rule = || json!({ "var": "payload.x" });
     let null = || json!(null);
     for (verdicts, expected) in [
@@ -253,13 +253,13 @@ fn an_update_changes_what_it_names() {
     }
 }
 
-// What is read from `json`, written again; or else what is wrong with it.
+// Reads `json` and writes it again. Returns the refusal if it cannot be read.
 fn rewritten<T: DeserializeOwned + serde::Serialize>(json: Value) -> Result<Value, String> {
     let read = serde_json::from_value::<T>(json).map_err(|error| error.to_string())?;
     Ok(serde_json::to_value(read).unwrap())
 }
 
-// Says that each `json` is read as it is written, in full, or refused with a problem.
+// Asserts that each `json` reads as its full form, or is refused.
 #[track_caller]
 fn check_forms<T: DeserializeOwned + serde::Serialize>(
     forms: Vec<(Value, Value)>,
@@ -387,7 +387,7 @@ fn a_word_about_workflows_is_a_verdict_about_each() {
     assert_eq!(word.about(sample::id(3)), verdict(3, false, json!({ "var": "payload.x" })));
 }
 
-/// One row per request: what is wrong with it.
+/// One row per request: the refusal.
 #[test]
 fn a_request_has_1_to_100_items_of_bounded_length() {
     let many = |item: Value, count: usize| vec![item; count];
@@ -474,7 +474,7 @@ fn an_update_is_of_bounded_length() {
     }
 }
 
-/// One row per reason: what it is called, whom it names, and what it says.
+/// One row per error: the code, the subject and the message.
 #[test]
 fn a_reason_names_the_subscriber_or_the_subscription() {
     let (ada, it): (SubscriberId, SubscriptionIdentifier) =
@@ -535,7 +535,7 @@ fn a_result_counts_what_worked_and_what_did_not() {
 }
 
 proptest! {
-    /// Subscriptions that differ in anything that they are named after differ in name.
+    /// Subscriptions that differ in a part of their name have different names.
     #[test]
     fn made_names_tell_contexts_apart(
         one in prop::collection::btree_set("[ab]:[ab]{1,2}", 0..4),

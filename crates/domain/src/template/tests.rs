@@ -79,7 +79,7 @@ proptest! {
     }
 }
 
-// What the scan hands to functions comes to what Jinja makes of it.
+// The functions in place of operators give the results of Jinja.
 #[test]
 fn operators_bind_as_in_jinja() {
     for (expression, expected) in [

@@ -13,7 +13,7 @@ fn search(query: Value) -> Option<TopicSearch> {
     serde_json::from_value::<TopicQuery>(query).unwrap().search()
 }
 
-/// One row per name: what is wrong with it, in a new topic and in an update.
+/// One row per name: the refusal, in a new topic and in an update.
 #[test]
 fn a_name_is_readable_and_has_1_to_100_characters() {
     for (name, problem) in [
@@ -44,7 +44,7 @@ fn a_new_one_has_what_it_was_given() {
     assert_eq!(topic.environment_id, sample::home().environment_id);
 }
 
-/// One row per update: the name before, what is said, and the name after.
+/// One row per update: the name before, the update, and the name after.
 #[test]
 fn an_update_keeps_clears_or_changes_the_name() {
     for (before, update, after) in [
@@ -57,7 +57,7 @@ fn an_update_keeps_clears_or_changes_the_name() {
         (None, json!({ "name": "B" }), Some("B")),
     ] {
         let update = serde_json::from_value(update).unwrap();
-        // What says nothing new changes no date.
+        // An update without a difference changes no time.
         let updated_at = sample::at(if before == after { 1 } else { 9 });
         let expected = Topic { updated_at, ..topic(after) };
         assert_eq!(topic(before).updated(update, sample::at(9)), expected);
@@ -128,7 +128,7 @@ fn topics_are_sorted_by_creation_unless_something_is_said() {
     assert_eq!(TopicQuery::ORDERS, orders);
 }
 
-/// One row per text: what is in it, in another case.
+/// One row per text: a part of it, in another case.
 #[test]
 fn case_makes_no_difference_in_any_script() {
     for (name, part) in [

@@ -18,7 +18,7 @@ fn import(master_json: Value) -> TranslationImport {
     serde_json::from_value(json!({ "locale": "de-at", "masterJson": master_json })).unwrap()
 }
 
-/// One row per content: the place of what is wrong with it.
+/// One row per content: the path of the refusal.
 #[test]
 fn content_is_texts_by_their_names() {
     for (content, place) in [
@@ -85,9 +85,9 @@ fn a_workflow_and_a_layout_of_one_name_are_two_resources() {
     }
 }
 
-/// One row per import: what worked and what did not, and what is said about it.
+/// One row per import: successes, failures and the message.
 #[test]
-fn an_import_says_what_came_of_it() {
+fn an_import_reports_its_result() {
     for (successful, failed, success, message) in [
         (vec![], vec![], false, "no supported resources found"),
         (vec![], vec!["a"], false, "failed to import any resource"),
@@ -143,9 +143,9 @@ fn an_import_has_1000_resources_at_most() {
     }
 }
 
-/// One row per import that cannot be read: what is said to be wrong with it.
+/// One row per import that cannot be read: the refusal.
 #[test]
-fn what_is_wrong_with_an_import_is_said() {
+fn the_refusal_of_an_import_names_the_fault() {
     for (json, problem) in [
         (json!({ "masterJson": {} }), "missing field `locale`"),
         (json!({ "locale": "de" }), "missing field `masterJson`"),

@@ -10,7 +10,7 @@ fn to(to: Value) -> Trigger {
     serde_json::from_value(json!({ "name": "welcome", "to": to })).unwrap()
 }
 
-// Each recipient as its id and, after a colon, the name that is given to it.
+// Recipients as id and, after a colon, name.
 fn named(trigger: &Trigger) -> Result<Vec<String>, Invalid> {
     let named = |recipient: &&SubscriberRecipient| {
         let name = recipient.to_create().profile.first_name.map(|name| format!(":{name}"));
@@ -84,7 +84,7 @@ fn what_is_no_recipient_is_refused() {
     }
 }
 
-/// One row per recipients: who is named, and through which topics others are reached.
+/// One row per list of recipients: the named subscribers, and the topics.
 #[test]
 fn subscribers_and_topics_may_stand_together() {
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key });
@@ -114,16 +114,16 @@ fn subscribers_and_topics_may_stand_together() {
     assert_eq!(error.to_string(), "`to` must have at most 100 items");
 }
 
-/// One row per recipients: who is not told through a topic, of `a` to `e`.
+/// One row per list of recipients: the excluded subscribers, of `a` to `e`.
 #[test]
-fn who_is_excluded_from_one_topic_is_told_through_none() {
+fn a_subscriber_excluded_from_one_topic_is_reached_by_none() {
     let topic = |key: &str, exclude: &[&str]| json!({ "type": "Topic", "topicKey": key, "exclude": exclude });
     for (recipients, excluded) in [
         (json!([topic("x", &[])]), ""),
         (json!([topic("x", &["a"])]), "a"),
         (json!([topic("x", &["a"]), topic("y", &["b", "c"])]), "abc"),
         (json!([topic("x", &["a", "a"]), topic("y", &["a"])]), "a"),
-        // Who is named is told, and not a second time through a topic.
+        // A named subscriber is a recipient, and not a second time through a topic.
         (json!(["a", topic("x", &[])]), "a"),
         (json!([topic("x", &["a"]), "a"]), "a"),
         (json!([topic("x", &["b"]), inline("a", "Ada")]), "ab"),
@@ -203,9 +203,9 @@ proptest! {
     }
 }
 
-/// One row per recipients that cannot be read: what is said to be wrong with them.
+/// One row per recipient that cannot be read: the refusal.
 #[test]
-fn what_is_wrong_with_a_recipient_is_said() {
+fn the_refusal_of_a_recipient_names_the_fault() {
     for (recipients, problem) in [
         (json!(""), "`subscriberId` must not be empty"),
         (json!({ "subscriberId": "a", "email": "no" }), "`email` must be an e-mail address"),

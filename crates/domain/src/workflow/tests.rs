@@ -31,7 +31,7 @@ fn between(value: &str) -> Value {
     json!([{ "type": "GROUP", "value": "AND", "children": [part] }])
 }
 
-/// One row per rule: what breaks it, and what is said about that. What just keeps it is taken.
+/// One row per rule: a workflow that breaks it, and the refusal. A workflow at the limit is valid.
 #[test]
 fn what_no_workflow_can_be_is_refused_with_its_place() {
     let sms = json!({ "type": "sms", "template": { "body": "" } });
@@ -87,7 +87,7 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
     }
 }
 
-/// One row per place of a template: it does not compile, and is named.
+/// One row per place of a template that does not compile: the path of the refusal.
 #[test]
 fn a_template_that_does_not_compile_is_refused_with_its_place() {
     let bad = "{% if %}";

@@ -117,12 +117,12 @@ fn no_secret_is_shown() {
     }
 }
 
-/// A workflow with one step.
+/// Workflow with one step.
 fn workflow(step: serde_json::Value) -> serde_json::Value {
     json!({ "workflowId": "w", "name": "W", "steps": [step] })
 }
 
-/// One row per place that a value can stand in: what it is called.
+/// One row per place of a value: the path.
 #[test]
 fn a_value_of_a_trigger_is_called_after_its_place() {
     for (refused, expected) in [
@@ -170,7 +170,7 @@ fn a_value_of_a_trigger_is_called_after_its_place() {
     }
 }
 
-/// One row per place that a value can stand in: what it is called.
+/// One row per place of a value: the path.
 #[test]
 fn a_value_of_a_step_is_called_after_its_place() {
     let in_app = |template| json!({ "type": "in_app", "template": template });
@@ -220,7 +220,7 @@ fn a_value_of_a_step_is_called_after_its_place() {
     }
 }
 
-/// One row per place that a value can stand in: what it is called.
+/// One row per place of a value: the path.
 #[test]
 fn any_value_is_called_after_its_place() {
     let endpoint = |kind, data| {
@@ -290,7 +290,7 @@ fn any_value_is_called_after_its_place() {
     }
 }
 
-/// One row per place that a name can be misspelled in.
+/// One row per place of a misspelled name.
 #[test]
 fn nothing_misspelled_passes() {
     let to = |to| json!({ "name": "w", "to": to });

@@ -42,7 +42,7 @@ fn a_critical_workflow_takes_no_word_of_a_subscriber() {
     assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::Default));
 }
 
-/// One row per part of the case that a condition may be about.
+/// One row per part of the case that a condition reads.
 #[test]
 fn a_condition_sees_each_part_of_the_case() {
     let pro = json!({ "data": { "plan": "pro" } });
@@ -119,7 +119,7 @@ fn a_closed_schedule_holds_back_what_disturbs() {
     let never = serde_json::from_value(json!({ "isEnabled": true, "weeklySchedule": {} })).unwrap();
     let never = early(case(json!({})).schedule(never)).decide(Channel::Email);
     assert_eq!(never, Decision::OutsideSchedule { next_opening: None });
-    // What is switched off is not held back.
+    // The schedule does not delay a message that is switched off.
     let off = closed.subscriber_global(Preference::default().with_all(false));
     assert_eq!(off.decide(Channel::Email), Decision::Disabled(Layer::SubscriberGlobal));
 }

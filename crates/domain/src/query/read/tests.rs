@@ -12,7 +12,7 @@ use crate::subscriber::SubscriberQuery;
 use crate::topic::TopicQuery;
 use crate::workflow::WorkflowQuery;
 
-/// One row per form that a list, a number, a flag or an empty field may have: what it says.
+/// One row per form of a list, a number, a flag or an empty field: the value.
 #[test]
 fn a_query_is_read_as_forms_and_clients_send_it() {
     for (query, said) in [

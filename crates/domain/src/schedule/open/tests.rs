@@ -58,7 +58,7 @@ fn hours_are_those_of_their_day_and_of_the_night_behind_it() {
     assert!(!monday.is_open(at("2026-11-23T23:30:00Z"), zone("Europe/Berlin")));
 }
 
-/// One row per change of clocks, on a Sunday in Berlin: when the hours begin and end.
+/// One row per change of clocks, on a Sunday in Berlin: the start and the end of the hours.
 #[test]
 fn hours_that_clocks_skip_or_repeat_are_one_span() {
     let berlin = zone("Europe/Berlin");
@@ -103,8 +103,8 @@ fn the_first_opening_is_the_earliest_and_there_may_be_none() {
     }
 }
 
-// Whether a schedule is open at each minute from `start` on, told by clocks that are looked at
-// once a minute: a span is open once they have come to its start, until they have come to its end.
+// States of a schedule at each minute from `start` on, by a clock that is read once a minute. A
+// span is open from the reading of its start to the reading of its end.
 fn by_minutes(schedule: &Schedule, zone: TimeZone, start: i64, minutes: i64) -> Vec<bool> {
     let tz = Tz::from(zone);
     let spans: Vec<Span> = {
@@ -119,7 +119,7 @@ fn by_minutes(schedule: &Schedule, zone: TimeZone, start: i64, minutes: i64) -> 
         latest = latest.max(now.with_timezone(&tz).naive_local());
         spans.iter().any(|(from, until)| *from <= latest && latest < *until)
     };
-    // Clocks have been watched for two days when it begins.
+    // The clock runs for two days before `start`.
     (-2_880..minutes).map(look).skip(2_880).collect()
 }
 
@@ -143,7 +143,7 @@ fn some_schedule() -> impl Strategy<Value = Schedule> {
         .prop_map(|days| weekly(json!(days)))
 }
 
-// A minute of the years 2000 to 2029, often one near to a change of clocks.
+// Minute of the years 2000 to 2029, often near to a change of clocks.
 fn some_start() -> impl Strategy<Value = (TimeZone, i64)> {
     let changes = [
         ("Europe/Berlin", "2026-03-29T00:00:00Z"),
@@ -156,7 +156,7 @@ fn some_start() -> impl Strategy<Value = (TimeZone, i64)> {
         ("America/Havana", "2026-11-01T02:00:00Z"),
         ("America/Sao_Paulo", "2018-02-17T22:00:00Z"),
         ("America/Sao_Paulo", "2018-11-03T22:00:00Z"),
-        // Two hours, and a day that there was not.
+        // Two hours, and a day that the calendar skipped.
         ("Antarctica/Troll", "2026-03-28T22:00:00Z"),
         ("Pacific/Apia", "2011-12-29T20:00:00Z"),
         ("Asia/Kathmandu", "2026-05-05T00:00:00Z"),
@@ -189,7 +189,7 @@ proptest! {
         let next = schedule.next_opening(Timestamp::from_millis(start), zone);
         match expected {
             Some(_) => prop_assert_eq!(next, expected),
-            // What opens once a week may be skipped.
+            // An opening once a week may be skipped.
             None => prop_assert!(next.is_none_or(|next| next.as_millis() >= start + 9 * DAY)),
         }
     }

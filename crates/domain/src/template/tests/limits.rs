@@ -1,5 +1,5 @@
-//! No template ends the process: what is too deep or too long is refused before it overflows the
-//! stack, and what a rendering makes is bounded.
+//! No template ends the process. The scan refuses a template that is too deep or too long for the
+//! stack, and a rendering has a budget.
 
 use std::thread;
 
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::super::*;
 
-/// Half of the smallest stack that templates are to be rendered on. Without optimizations the
-/// engine takes 90 KiB for any template.
+/// Half of the smallest stack for rendering. Without optimizations, the engine takes 90 KiB for any
+/// template.
 const STACK: usize = 512 * 1024 / 2;
 
 type Chain = fn(usize) -> String;
 
-/// Templates that get deeper, or their expressions longer, with `n`.
+/// Templates whose depth or length grows with `n`.
 const CHAINS: &[(&str, Chain)] = &[
     ("sum", |n| print(&format!("1{}", "+1".repeat(n)))),
     ("difference", |n| print(&format!("1{}", "-1".repeat(n)))),
@@ -104,7 +104,7 @@ fn variables() -> Variables {
     Variables::new(json!({ "payload": payload }))
 }
 
-// Everything that is done with a template, on a small stack. Returns whether it is accepted.
+// Runs every operation of a template on a small stack. Returns `true` if the template is accepted.
 fn survives(template: String) -> bool {
     let work = move || {
         let variables = variables();
@@ -119,7 +119,7 @@ fn survives(template: String) -> bool {
     thread::Builder::new().stack_size(STACK).spawn(work).unwrap().join().unwrap()
 }
 
-// The longest chain that the scan lets through.
+// Returns the longest chain that the scan accepts.
 fn longest(chain: Chain) -> usize {
     (1..200).take_while(|n| Scan::of(&chain(*n)).is_ok()).last().unwrap_or(0)
 }
@@ -128,7 +128,7 @@ fn longest(chain: Chain) -> usize {
 fn chains_are_bounded_and_the_longest_are_rendered_on_a_small_stack() {
     for (name, chain) in CHAINS {
         let longest = longest(*chain);
-        // These grow by one statement after the other, and what they make is bounded instead.
+        // These grow by statements, which the budget bounds.
         assert!(longest < 199 || name.starts_with("assigned") || *name == "maps of maps", "{name}");
         for n in [longest, longest + 1, 90, 300, 5000] {
             survives(chain(n));

@@ -48,7 +48,7 @@ fn a_declaration_replaces_what_it_leaves_out() {
     assert_eq!(redeclared(&after, whole()).triggers, before.triggers);
 }
 
-/// One row per state of the workflow and word of the declaration: whether it can be triggered.
+/// One row per state of the workflow and declared `active`: the state after the declaration.
 #[test]
 fn a_declaration_that_does_not_say_active_leaves_it() {
     for (before, said, expected) in [

@@ -5,7 +5,7 @@ use super::*;
 use crate::sample;
 use crate::workflow::Workflow;
 
-// A step as in `e`, `e:name`, `e#uuid` or `e:name#uuid`; `@2` is the third step that there was.
+// Step as in `e`, `e:name`, `e#uuid` or `e:name#uuid`. `@2` is the third stored step.
 fn step(text: &str, before: &[WorkflowStep]) -> Value {
     let (text, uuid) = text.split_once('#').map_or((text, None), |(text, uuid)| (text, Some(uuid)));
     let (text, name) = text.split_once(':').map_or((text, None), |(text, name)| (text, Some(name)));
@@ -34,7 +34,7 @@ fn workflow(text: &str) -> Workflow {
     sample::workflow(steps(text, &[]))
 }
 
-// The steps of `before` that `after` keeps, by their places, and `-` for a new step.
+// Indexes of the steps of `before` that `after` keeps, and `-` for a new step.
 fn matched(before: &str, after: &str) -> String {
     let before = workflow(before).steps;
     let after: Vec<Step> = serde_json::from_value(steps(after, &before)).unwrap();
@@ -44,11 +44,11 @@ fn matched(before: &str, after: &str) -> String {
     kept.iter().map(|old| old.map_or("-".into(), place)).collect::<Vec<_>>().join(" ")
 }
 
-/// One row per rule: the steps there were, the steps that are given, and which are kept.
+/// One row per rule: the stored steps, the new steps, and the kept ones.
 #[test]
 fn a_step_is_kept_by_its_id_its_uuid_its_name_or_its_place() {
     for (before, after, expected) in [
-        // By id, whatever else is said.
+        // By id, before anything else.
         ("i e:a", "e@1:b i", "1 -"),
         ("i:a i:b", "i@1:a i@0:b", "1 0"),
         // By uuid, before the name.
@@ -74,7 +74,7 @@ fn a_step_is_kept_by_its_id_its_uuid_its_name_or_its_place() {
         ("i e", "i e s", "- - -"),
         ("i e", "e i", "- -"),
         ("i e", "i", "-"),
-        // A caller that gives an id gives each of them.
+        // A caller that sends an id sends each of them.
         ("i i i", "i@2 i i@0", "2 - 0"),
         // An id is kept once.
         ("i i", "i@0 i@0", "0 -"),
