@@ -121,7 +121,6 @@ struct Sent;
 
 impl Provider for Sent {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        let provider_message_id = Some(delivery.idempotency_key().to_string());
-        Ok(ProviderReceipt { provider_message_id })
+        Ok(ProviderReceipt::id(delivery.idempotency_key().to_string()))
     }
 }

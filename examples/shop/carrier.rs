@@ -22,7 +22,7 @@ impl Provider for Carrier {
         }
         check(&delivery.address)?;
         let id = format!("{}-{call:05}", delivery.integration.provider_id);
-        Ok(ProviderReceipt { provider_message_id: Some(id) })
+        Ok(ProviderReceipt::id(id))
     }
 }
 

@@ -249,7 +249,7 @@ fn translations_are_listed_by_resource_and_language() {
         for (query, expected) in &rows {
             let page = world.env.translations().list(&parsed(query.clone())).unwrap();
             let found = names(&page.data, |one| {
-                let Resource { resource_type, resource_id } = &one.resource;
+                let Resource { resource_type, resource_id, .. } = &one.resource;
                 format!("{resource_type}/{resource_id}/{}", one.locale)
             });
             assert_eq!(found.join(" "), *expected, "{query}");

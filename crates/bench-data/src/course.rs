@@ -140,17 +140,10 @@ const fn missing(channel: Channel) -> Detail {
     }
 }
 
-const fn digest(events: Vec<Object>) -> JobDigest {
-    JobDigest {
-        kind: DigestType::Regular,
-        digest_key: None,
-        amount: Some(5),
-        unit: Some(TimeUnit::Minutes),
-        events,
-        backoff: None,
-        backoff_amount: None,
-        backoff_unit: None,
-        update_mode: None,
-        timed: None,
-    }
+fn digest(events: Vec<Object>) -> JobDigest {
+    let mut digest = JobDigest::new(DigestType::Regular);
+    digest.amount = Some(5);
+    digest.unit = Some(TimeUnit::Minutes);
+    digest.events = events;
+    digest
 }

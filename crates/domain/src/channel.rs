@@ -39,9 +39,11 @@ shape! { ChannelFilter {
 
 impl ChannelFilter {
     /// Fields that the lists can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 
     /// Returns `true` if the channel, provider and identifier of `integration` meet the filter.
+    #[doc(hidden)]
     pub fn allows(&self, integration: &Integration) -> bool {
         let provider_id = integration.provider_id.as_str();
         let identifier = &integration.identifier;

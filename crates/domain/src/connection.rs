@@ -143,6 +143,7 @@ dated! { ChannelConnection }
 
 impl ChannelConnection {
     /// Returns a new connection.
+    #[doc(hidden)]
     pub fn new(
         (id, identifier): (ConnectionId, ConnectionIdentifier),
         home: &Home,
@@ -171,6 +172,7 @@ impl ChannelConnection {
 
     /// Returns the connection after `update`. An update without a difference changes nothing, not
     /// even the time.
+    #[doc(hidden)]
     pub fn updated(
         &self,
         update: ChannelConnectionUpdate,
@@ -194,6 +196,7 @@ impl ChannelConnection {
 impl ChannelConnectionCreate {
     /// Refuses a connection without subscriber and contexts, an overlong name, and an empty or
     /// overlong token.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if self.subscriber_id.is_none() && self.context.is_none() {
             return Err(Invalid::new(
@@ -208,6 +211,7 @@ impl ChannelConnectionCreate {
 
 impl Workspace {
     /// Longest display name, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 255;
 
     fn check(&self) -> Result<(), Invalid> {
@@ -219,6 +223,7 @@ impl Workspace {
 
 impl ConnectionAuth {
     /// Longest access token, in bytes.
+    #[doc(hidden)]
     pub const MAX_TOKEN: usize = 16 * 1024;
 
     fn check(&self) -> Result<(), Invalid> {

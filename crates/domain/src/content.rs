@@ -171,6 +171,7 @@ pub struct CtaResult {
 
 impl<T> EmailBlock<T> {
     /// Returns the block with `f` applied to every text.
+    #[doc(hidden)]
     pub fn try_map<U, E>(&self, f: impl Fn(&T) -> Result<U, E>) -> Result<EmailBlock<U>, E> {
         Ok(EmailBlock {
             kind: self.kind,
@@ -183,6 +184,7 @@ impl<T> EmailBlock<T> {
 
 impl Cta {
     /// Returns a call to action that opens `url` and offers `action`.
+    #[doc(hidden)]
     pub fn new(url: Option<String>, action: Option<CtaAction>) -> Self {
         let kind = url.as_ref().map(|_| CtaType::Redirect);
         Self { kind, data: url.map(|url| CtaData { url: Some(url) }), action }
@@ -191,6 +193,7 @@ impl Cta {
 
 impl CtaAction {
     /// Returns a choice of `buttons`. Returns `None` if there are none.
+    #[doc(hidden)]
     pub fn pending(buttons: Vec<CtaButton>) -> Option<Self> {
         let status = Some(ActionStatus::Pending);
         (!buttons.is_empty()).then_some(Self { status, buttons, result: None })

@@ -133,6 +133,7 @@ pub struct RichContext {
 shape! { RichContext { "id": id, "data": data } }
 
 /// Checked context of a call.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedContext {
@@ -146,9 +147,11 @@ dated! { Context }
 
 impl Context {
     /// Maximum size of the data as JSON text, in bytes.
+    #[doc(hidden)]
     pub const MAX_DATA: usize = 64 * 1024;
 
     /// Returns a new context.
+    #[doc(hidden)]
     pub fn new(id: ContextId, home: &Home, key: ContextKey, data: Object, now: Timestamp) -> Self {
         Self {
             id,
@@ -163,12 +166,14 @@ impl Context {
 
     /// Returns the context with `data` in place of its own. Equal data changes nothing, not even
     /// the time.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_data(&self, data: Object, now: Timestamp) -> Self {
         Self { data, ..self.clone() }.changed_from(self, now)
     }
 
     /// Refuses data of more than 64 KiB.
+    #[doc(hidden)]
     pub fn check_data(data: &Object) -> Result<(), Invalid> {
         if data.size() > Self::MAX_DATA {
             let reason = Reason::TooLong { max: Self::MAX_DATA, unit: Unit::Bytes };
@@ -180,14 +185,17 @@ impl Context {
 
 impl ContextQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 
     /// Returns `true` if the query excludes contexts of its type.
+    #[doc(hidden)]
     pub fn is_filtered(&self) -> bool {
         self.id.is_some()
     }
 
     /// Returns `true` if `context` meets the conditions.
+    #[doc(hidden)]
     pub fn matches(&self, context: &Context) -> bool {
         self.kind.as_ref().is_none_or(|kind| context.key.kind() == kind.as_str())
             && self.id.as_ref().is_none_or(|id| context.key.id() == id.as_str())
@@ -196,9 +204,11 @@ impl ContextQuery {
 
 impl ContextPayload {
     /// Maximum number of contexts in a call.
+    #[doc(hidden)]
     pub const MAX: usize = 5;
 
     /// Checks the contexts, 1 to 5 of them. Returns them in the order of types.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<Vec<NamedContext>, Invalid> {
         match self.0.len() {
             0 => Err(Invalid::new("context", Reason::Empty)),

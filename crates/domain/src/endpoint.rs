@@ -129,6 +129,7 @@ dated! { ChannelEndpoint }
 
 impl ChannelEndpoint {
     /// Returns a new endpoint.
+    #[doc(hidden)]
     pub fn new(
         (id, identifier): (EndpointId, EndpointIdentifier),
         home: &Home,
@@ -157,6 +158,7 @@ impl ChannelEndpoint {
 
     /// Returns the endpoint after `update`. Refuses fields of another type. An update without a
     /// difference changes nothing, not even the time.
+    #[doc(hidden)]
     pub fn updated(&self, update: &ChannelEndpointUpdate, now: Timestamp) -> Result<Self, Invalid> {
         let endpoint = Endpoint::new(self.endpoint.kind(), &update.endpoint)?;
         Ok(Self { endpoint, ..self.clone() }.changed_from(self, now))

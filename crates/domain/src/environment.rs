@@ -102,6 +102,7 @@ pub struct Color(String);
 
 impl Environment {
     /// Returns a new environment, opened by `api_key`. `identifier` is a short random name.
+    #[doc(hidden)]
     pub fn new(
         home: &Home,
         create: EnvironmentCreate,
@@ -124,6 +125,7 @@ impl Environment {
     }
 
     /// Returns the environment without its keys.
+    #[doc(hidden)]
     #[must_use]
     pub fn without_keys(self) -> Self {
         Self { api_keys: Vec::new(), ..self }
@@ -156,6 +158,7 @@ setters! { EnvironmentCreate:
 
 impl ApiKey {
     /// Returns a key of the host application, with its hash.
+    #[doc(hidden)]
     pub fn new(key: Secret, user_id: UserId, hash: String) -> Self {
         Self { key, user_id, hash: Some(hash) }
     }
@@ -179,11 +182,13 @@ impl EnvironmentName {
     }
 
     /// Returns `true` if the name is reserved for an environment that every organization has.
+    #[doc(hidden)]
     pub fn is_reserved(&self) -> bool {
         ["development", "production"].contains(&self.0.to_lowercase().as_str())
     }
 
     /// Returns the purpose of an environment with this name.
+    #[doc(hidden)]
     pub fn kind(&self) -> EnvironmentType {
         if self.0.eq_ignore_ascii_case("development") {
             EnvironmentType::Dev
@@ -193,6 +198,7 @@ impl EnvironmentName {
     }
 
     /// Returns the name of the environment `id` in URLs.
+    #[doc(hidden)]
     pub fn slug(&self, id: EnvironmentId) -> String {
         let short = match self.0.to_lowercase().as_str() {
             "development" => "dev".into(),

@@ -9,6 +9,7 @@ use thiserror::Error;
 /// Refusal of a value by a domain rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("`{field}` {reason}")]
+#[non_exhaustive]
 pub struct Invalid {
     /// Wire path of the field, as in `steps[2].template.body`.
     pub field: String,
@@ -23,12 +24,14 @@ impl Invalid {
     }
 
     /// Returns the refusal with the path of `place` in front of its own.
+    #[doc(hidden)]
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         Self { field: format!("{place}.{}", self.field), ..self }
     }
 
     /// Returns the refusal with `field` in place of its path.
+    #[doc(hidden)]
     #[must_use]
     pub fn named(self, field: impl Into<String>) -> Self {
         Self { field: field.into(), ..self }
@@ -179,6 +182,7 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub enum Unit {
     Bytes,
     Characters,

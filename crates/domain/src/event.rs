@@ -13,6 +13,7 @@ use crate::vocabulary::Severity;
 use crate::workflow::Workflow;
 
 /// Trigger with its workflow and contexts: the common part of its notifications.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// Environment of the event, with its organization.

@@ -159,6 +159,7 @@ wire_enum! {
 }
 
 /// Facts that filters compare.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct FilterFacts<'a> {
     /// Subscriber, as in templates.
@@ -168,6 +169,7 @@ pub struct FilterFacts<'a> {
 }
 
 /// Result of an evaluation, with every comparison.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilterReport {
     /// `true` if the filters hold.
@@ -177,6 +179,7 @@ pub struct FilterReport {
 }
 
 /// Result of one comparison.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilterCheck {
     /// Path of the fact.
@@ -196,19 +199,23 @@ pub struct FilterCheck {
 
 impl Filter {
     /// Deepest nesting of groups.
+    #[doc(hidden)]
     pub const MAX_DEPTH: usize = 16;
 
     /// Maximum number of comparisons and empty groups in all filters together.
+    #[doc(hidden)]
     pub const MAX_PARTS: usize = 256;
 }
 
 impl FieldFilterPart {
     /// Longest pattern of `LIKE`, in characters.
+    #[doc(hidden)]
     pub const MAX_PATTERN: usize = 127;
 }
 
 /// Refuses filters that are nested too deeply, have too many parts, or hold a value that no fact
 /// can match.
+#[doc(hidden)]
 pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
     // A list instead of recursion: the filters may be nested deeper than the stack allows.
     let place = |(index, group)| (format!("filters[{index}]"), group, 1);
@@ -239,6 +246,7 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
 /// Evaluates `filters` over `facts`. The result holds if one filter does, or if there are none.
 ///
 /// Groups and comparisons beyond the limits of [`check`] do not hold.
+#[doc(hidden)]
 pub fn evaluate(filters: &[Filter], facts: &FilterFacts<'_>) -> FilterReport {
     let mut evaluation = Evaluation { facts, checks: Vec::new() };
     let holds = join(Joint::Or, filters.iter().map(|group| evaluation.group(group, 1)));

@@ -252,6 +252,7 @@ made_id! {
 
 /// Returns a UUID of version 7 from the milliseconds since the Unix epoch and the lower 74 bits of
 /// `tail`. UUIDs sort by time, and then by tail.
+#[doc(hidden)]
 pub fn v7(millis: u64, tail: u128) -> Uuid {
     let (high, low) = (tail >> 62 & 0xfff, tail & ((1 << 62) - 1));
     Uuid::from_u128(u128::from(millis) << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
@@ -259,6 +260,7 @@ pub fn v7(millis: u64, tail: u128) -> Uuid {
 
 impl UserId {
     /// Returns the user that stands for the host application.
+    #[doc(hidden)]
     pub fn host() -> Self {
         Self("host".into())
     }

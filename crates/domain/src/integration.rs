@@ -61,6 +61,7 @@ pub struct Integration {
 }
 
 /// Standing of an integration among those of its channel.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StandingFields", into = "StandingFields")]
 pub enum Standing {
@@ -192,9 +193,11 @@ shape! { IntegrationDelete { "promote": promote as written } }
 
 impl Integration {
     /// Longest display name, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
 
     /// Returns a new integration that is not active.
+    #[doc(hidden)]
     pub fn new(
         id: IntegrationId,
         home: &Home,
@@ -220,6 +223,7 @@ impl Integration {
     }
 
     /// Returns the identifier of an integration created without one: its name and `suffix`.
+    #[doc(hidden)]
     pub fn made_identifier(
         create: &IntegrationCreate,
         suffix: &str,
@@ -232,6 +236,7 @@ impl Integration {
     }
 
     /// Returns the integration after `update`, but for its standing.
+    #[doc(hidden)]
     pub fn updated(&self, update: IntegrationUpdate) -> Result<Self, Invalid> {
         let mut integration = self.clone();
         integration.name = update.name.unwrap_or(integration.name);
@@ -319,6 +324,7 @@ impl Channel {
 /// Chooses the integration that sends on `channel`. The `named` one comes first, then the first in
 /// rank whose conditions hold, then the primary one. The last choice is the only active one.
 /// Channels without a primary integration take the newest active one instead.
+#[doc(hidden)]
 pub fn choose<'a>(
     integrations: &[&'a Integration],
     channel: Channel,

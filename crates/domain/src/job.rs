@@ -226,6 +226,7 @@ impl Detail {
     }
 
     /// Returns the severity of the event.
+    #[doc(hidden)]
     pub const fn status(self) -> ExecutionStatus {
         match self {
             Detail::StepQueued => ExecutionStatus::Queued,
@@ -258,6 +259,7 @@ impl Detail {
 
 impl ExecutionDetail {
     /// Returns the entry that records `detail` at `now`.
+    #[doc(hidden)]
     pub fn new(id: DetailId, detail: Detail, raw: Option<String>, now: Timestamp) -> Self {
         Self {
             id,
@@ -275,6 +277,7 @@ impl ExecutionDetail {
 
 impl Job {
     /// Returns a job that waits for the job before it.
+    #[doc(hidden)]
     pub fn new(id: JobId, step: &WorkflowStep, now: Timestamp) -> Self {
         let kind = step.definition.kind.job_type();
         Self {
@@ -294,6 +297,7 @@ impl Job {
     }
 
     /// Adds `entry` to the log, and sets the provider and the retry flag of the entry.
+    #[doc(hidden)]
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
@@ -301,6 +305,7 @@ impl Job {
     }
 
     /// Sets the status.
+    #[doc(hidden)]
     pub fn move_to(&mut self, status: JobStatus, now: Timestamp) {
         self.status = status;
         self.updated_at = Some(now);

@@ -35,6 +35,7 @@ pub struct Object(Map<String, Value>);
 
 impl Object {
     /// Deepest nesting.
+    #[doc(hidden)]
     pub const MAX_DEPTH: usize = 64;
 
     /// Returns `record` as an object. Records contain objects, and so may exceed the depth of an
@@ -59,6 +60,7 @@ impl Object {
     /// assert!(Object::serialized("an order").is_err());
     /// # Ok::<(), tidings_domain::error::Invalid>(())
     /// ```
+    #[doc(hidden)]
     pub fn serialized(value: impl Serialize) -> Result<Self, Invalid> {
         let unreadable =
             |error: serde_json::Error| Reason::Unreadable { problem: error.to_string() };
@@ -67,6 +69,7 @@ impl Object {
     }
 
     /// Returns the size of the object as JSON text, in bytes.
+    #[doc(hidden)]
     pub fn size(&self) -> usize {
         size(&self.0)
     }

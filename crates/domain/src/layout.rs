@@ -78,9 +78,11 @@ dated! { Layout }
 
 impl Layout {
     /// Longest display name, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
 
     /// Returns a new layout.
+    #[doc(hidden)]
     pub fn new(id: LayoutId, home: &Home, upsert: LayoutUpsert, now: Timestamp) -> Self {
         Self {
             id,
@@ -96,6 +98,7 @@ impl Layout {
 
     /// Returns the layout after `upsert`. An upsert without a difference changes nothing, not even
     /// the time.
+    #[doc(hidden)]
     #[must_use]
     pub fn updated(&self, upsert: LayoutUpsert, now: Timestamp) -> Self {
         let is_translation_enabled =
@@ -105,6 +108,7 @@ impl Layout {
     }
 
     /// Returns the layout without translations.
+    #[doc(hidden)]
     #[must_use]
     pub fn untranslated(&self, now: Timestamp) -> Self {
         Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
@@ -122,6 +126,7 @@ impl LayoutUpsert {
     }
 
     /// Refuses a name that is empty or too long.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if self.name.is_empty() {
             return Err(Invalid::new("name", Reason::Empty));
@@ -145,14 +150,17 @@ page_setters!(LayoutQuery);
 
 impl LayoutQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Returns `true` if the query excludes layouts.
+    #[doc(hidden)]
     pub fn is_filtered(&self) -> bool {
         self.is_translation_enabled.is_some()
     }
 
     /// Returns `true` if `layout` meets the conditions.
+    #[doc(hidden)]
     pub fn matches(&self, layout: &Layout) -> bool {
         self.is_translation_enabled.is_none_or(|enabled| layout.is_translation_enabled == enabled)
     }

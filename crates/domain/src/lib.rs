@@ -7,6 +7,9 @@
 //!
 //! The crate has no clock, randomness, I/O, threads or store. Times and ids of new records are
 //! arguments.
+//!
+//! Items that the documentation hides serve the sibling crates. They are no API, and may change
+//! with any version.
 
 pub mod channel;
 pub mod condition;

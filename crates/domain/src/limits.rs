@@ -99,6 +99,7 @@ setters! { Limits:
 
 impl Limits {
     /// Refuses custom data that is too large.
+    #[doc(hidden)]
     pub fn check_data(&self, data: Option<&Object>) -> Result<(), Invalid> {
         object("data", data, self.data)
     }
@@ -106,18 +107,21 @@ impl Limits {
 
 impl Limits {
     /// Refuses texts and custom data of a subscriber that are too large.
+    #[doc(hidden)]
     pub fn check_profile(&self, profile: &Profile) -> Result<(), Invalid> {
         self.check_texts(profile.texts())?;
         self.check_data(profile.data.as_ref())
     }
 
     /// Refuses an update of a subscriber with texts or custom data that are too large.
+    #[doc(hidden)]
     pub fn check_update(&self, update: &SubscriberUpdate) -> Result<(), Invalid> {
         self.check_texts(update.texts())?;
         self.check_data(update.data.as_set())
     }
 
     /// Refuses a trigger whose payload, overrides or subscribers are too large.
+    #[doc(hidden)]
     pub fn check_trigger(&self, trigger: &Trigger) -> Result<(), Invalid> {
         object("payload", Some(&trigger.payload), self.payload)?;
         object("overrides", trigger.overrides.as_ref(), self.overrides)?;

@@ -227,9 +227,11 @@ pub struct InboxCounts {
 
 impl Message {
     /// Maximum number of messages in a request to mark.
+    #[doc(hidden)]
     pub const MAX_MARKED: usize = 1_000;
 
     /// Refuses to mark no message, or more than 1,000.
+    #[doc(hidden)]
     pub fn check_marked(ids: &[MessageId]) -> Result<(), Invalid> {
         if ids.is_empty() {
             return Err(Invalid::new("messageId", Reason::Empty));
@@ -239,6 +241,7 @@ impl Message {
 
     /// Returns the message with the content `rendered` on `channel`, for the subscriber of
     /// `notification`. `template_id` is the step's content in `workflow`.
+    #[doc(hidden)]
     pub fn new(
         id: MessageId,
         notification: &Notification,
@@ -290,6 +293,7 @@ impl Message {
     }
 
     /// Returns the message to `address`, sent by `provider_id`.
+    #[doc(hidden)]
     #[must_use]
     pub fn addressed(mut self, provider_id: &str, address: &Address) -> Self {
         self.provider_id = Some(provider_id.into());
@@ -313,6 +317,7 @@ impl Message {
 
 impl InboxCounts {
     /// Returns the numbers of unseen and unread messages.
+    #[doc(hidden)]
     pub fn new(unseen: usize, unread: usize) -> Self {
         Self { unseen, unread }
     }
@@ -320,6 +325,7 @@ impl InboxCounts {
 
 impl Stage {
     /// Returns the stage after `mark_as`. A mark without effect changes no time.
+    #[doc(hidden)]
     #[must_use]
     pub fn mark(self, mark_as: MarkAs, now: Timestamp) -> Stage {
         match (mark_as, self) {
@@ -382,9 +388,11 @@ impl From<Stage> for StageFields {
 
 impl MessageQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Returns `true` if the query excludes messages.
+    #[doc(hidden)]
     pub fn is_filtered(&self) -> bool {
         self.channel.is_some()
             || self.transaction_id.is_some()
@@ -393,6 +401,7 @@ impl MessageQuery {
     }
 
     /// Returns `true` if `message` meets the conditions.
+    #[doc(hidden)]
     pub fn matches(&self, message: &Message) -> bool {
         self.channel.is_none_or(|channel| message.channel == channel)
             && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)

@@ -153,6 +153,7 @@ pub struct NotificationTopic {
 
 impl NotificationTopic {
     /// Returns a topic, with the subscriptions that admitted a notification.
+    #[doc(hidden)]
     pub fn new(
         topic_id: TopicId,
         topic_key: TopicKey,
@@ -163,6 +164,7 @@ impl NotificationTopic {
 
     /// Returns the topic of `subscriptions`, which admitted a notification. Returns `None` if there
     /// are none.
+    #[doc(hidden)]
     pub fn through<'s>(subscriptions: impl Iterator<Item = &'s Subscription>) -> Option<Self> {
         let mut subscriptions = subscriptions.peekable();
         let first = subscriptions.peek()?;
@@ -176,6 +178,7 @@ impl Notification {
     /// Returns the notification of `event` for `subscriber`, with a job for each active step.
     /// `topics` is empty for a recipient that the trigger names. The first argument is the id and
     /// the time of creation.
+    #[doc(hidden)]
     pub fn new(
         (id, created_at): (NotificationId, Timestamp),
         event: &Event<'_>,
@@ -214,6 +217,7 @@ impl Notification {
     }
 
     /// Returns a notification with every other field empty.
+    #[doc(hidden)]
     pub fn bare(
         id: NotificationId,
         home: &Home,
@@ -253,23 +257,27 @@ impl Notification {
     }
 
     /// Returns the job with this id.
+    #[doc(hidden)]
     pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.jobs.iter_mut().find(|job| job.id == id)
     }
 
     /// Returns the time of the next attempt of a job, or the end of its lease. Returns `None` if no
     /// job is queued or running. Jobs run one after the other, so there is at most one.
+    #[doc(hidden)]
     pub fn due_at(&self) -> Option<Timestamp> {
         self.jobs.iter().find_map(|job| job.status.due_at())
     }
 
     /// Returns the next job, if those before it have ended.
+    #[doc(hidden)]
     pub fn next_job(&self) -> Option<&Job> {
         let next = self.jobs.iter().find(|job| !job.status.has_ended())?;
         (next.status == JobStatus::Pending).then_some(next)
     }
 
     /// Returns the job that is due at `now`, or whose lease has ended by then.
+    #[doc(hidden)]
     pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
         let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
         self.jobs.iter().find(due)

@@ -63,6 +63,7 @@ wire_enum! {
 }
 
 /// Checked page query.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     /// List.
@@ -78,6 +79,7 @@ pub struct PageRequest {
 }
 
 /// Place of a page in its list.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Start of the list.
@@ -89,6 +91,7 @@ pub enum Place {
 }
 
 /// Cursor, with or without its item.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The item belongs to the page.
@@ -140,12 +143,13 @@ pub struct Cursor {
 }
 
 /// Identity of a list. A cursor of another list is refused.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListId([u8; 4]);
 
 /// Kinds of paged lists.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum ListKind {
     ChannelConnections,
     ChannelEndpoints,
@@ -184,6 +188,7 @@ impl PageQuery {
     pub const MAX_LIMIT: u32 = 100;
 
     /// Checks the query of a list that can be sorted by `orders`. The first of them is the default.
+    #[doc(hidden)]
     pub fn check(&self, list: ListId, orders: &[OrderBy]) -> Result<PageRequest, Invalid> {
         let limit = limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)?;
         let order_by = self.order_by.or(orders.first().copied()).unwrap_or(OrderBy::Id);
@@ -225,6 +230,7 @@ pub(crate) fn limit(asked: Option<u32>, default: u32, max: u32) -> Result<usize,
 
 impl Direction {
     /// Returns the opposite direction.
+    #[doc(hidden)]
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -236,6 +242,7 @@ impl Direction {
 
 impl<T> Page<T> {
     /// Returns a page. A cursor is set where the list continues.
+    #[doc(hidden)]
     pub fn new(
         data: Vec<T>,
         (previous, next): (Option<Cursor>, Option<Cursor>),
@@ -250,6 +257,7 @@ impl Total {
     pub const CAP: usize = 50_000;
 
     /// Returns the total of a list with `counted` items, counted to one past the cap.
+    #[doc(hidden)]
     pub fn of(counted: usize) -> Self {
         if counted > Self::CAP { Total::Capped } else { Total::Exactly(counted) }
     }
@@ -273,6 +281,7 @@ impl From<Total> for TotalFields {
 impl OrderBy {
     /// Returns the length of the sort value and the id at the start of `sorted`, in bytes. Returns
     /// `None` if `sorted` does not start with them.
+    #[doc(hidden)]
     pub fn sort_len(self, sorted: &[u8]) -> Option<usize> {
         const TIME: usize = size_of::<i64>();
         const ID: usize = size_of::<uuid::Bytes>();
@@ -286,6 +295,7 @@ impl OrderBy {
     }
 
     /// Returns the stable number of the field in cursors and on disk.
+    #[doc(hidden)]
     pub const fn tag(self) -> u8 {
         match self {
             OrderBy::Id => 0,
@@ -307,16 +317,19 @@ impl ListId {
 
 impl Cursor {
     /// Returns the place of the item with the sort key `key` in `list`, sorted by `order_by`.
+    #[doc(hidden)]
     pub fn at(list: ListId, order_by: OrderBy, key: &[u8]) -> Self {
         Self { order_by, list, key: key.to_vec() }
     }
 
     /// Returns the list of the cursor.
+    #[doc(hidden)]
     pub const fn list(&self) -> ListId {
         self.list
     }
 
     /// Returns the sort key of the item.
+    #[doc(hidden)]
     pub fn key(&self) -> &[u8] {
         &self.key
     }

@@ -32,6 +32,7 @@ impl<T> Patch<T> {
     }
 
     /// Applies the patch to `field`.
+    #[doc(hidden)]
     pub fn apply(self, field: &mut Option<T>) {
         match self {
             Patch::Keep => {}

@@ -136,6 +136,7 @@ impl PreferenceChannels {
     }
 
     /// Returns the decision of `layers` for every channel.
+    #[doc(hidden)]
     pub fn resolved(layers: Layers<'_>) -> Self {
         let mut channels = Self::default();
         for channel in Channel::ALL {
@@ -145,6 +146,7 @@ impl PreferenceChannels {
     }
 
     /// Replaces the settings that `other` has.
+    #[doc(hidden)]
     pub fn merge(&mut self, other: &PreferenceChannels) {
         for channel in Channel::ALL {
             if let Some(enabled) = other.get(*channel) {
@@ -194,6 +196,7 @@ impl Default for Criticality {
 
 impl Criticality {
     /// Returns `true` if the filter selects a workflow that is `critical` or not.
+    #[doc(hidden)]
     pub fn matches(self, critical: bool) -> bool {
         match self {
             Criticality::Critical => critical,
@@ -412,6 +415,7 @@ pub struct WorkflowInfo {
 
 impl Preferences {
     /// Returns all preferences of a subscriber.
+    #[doc(hidden)]
     pub fn new(global: GlobalPreference, workflows: Vec<WorkflowPreference>) -> Self {
         Self { global, workflows }
     }
@@ -420,6 +424,7 @@ impl Preferences {
 impl GlobalPreference {
     /// Returns the effective preference for workflows without one, with the subscriber's `global`
     /// preference.
+    #[doc(hidden)]
     pub fn new(global: Option<&Preference>, schedule: Option<Schedule>) -> Self {
         let data = ConditionData::AssumedToHold;
         let layers = Layers { subscriber_global: global, data, ..Layers::default() };
@@ -435,6 +440,7 @@ impl GlobalPreference {
 impl WorkflowPreference {
     /// Returns the effective preference for `workflow`, from the subscriber's `global` and
     /// `specific` preferences. The time is that of the latter.
+    #[doc(hidden)]
     pub fn new(
         workflow: &Workflow,
         global: Option<&Preference>,
@@ -456,6 +462,7 @@ impl WorkflowPreference {
 impl UpdatedPreference {
     /// Returns the effective preference for `workflow` after an update of the subscriber's
     /// `specific` preference.
+    #[doc(hidden)]
     pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
         let layers = workflow.layers(global, Some(specific));
         Self {
@@ -478,9 +485,11 @@ impl From<GlobalPreference> for UpdatedPreference {
 
 impl BulkPreferences {
     /// Maximum number of workflows in an update.
+    #[doc(hidden)]
     pub const MAX: usize = 100;
 
     /// Refuses an update of no workflow, or of more than 100.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if self.preferences.is_empty() {
             return Err(Invalid::new("preferences", Reason::Empty));

@@ -68,6 +68,7 @@ impl Preview {
 
     /// Renders the step as a delivery does. Conditions choose the variant. Conditions and
     /// preferences of the step are ignored.
+    #[doc(hidden)]
     pub fn render(
         &self,
         workflow: &Workflow,

@@ -60,6 +60,7 @@ pub struct ClockTime(NaiveTime);
 
 impl Schedule {
     /// Refuses a schedule that applies but names no day, and an empty span.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         let (true, Some(days)) = (self.is_enabled, &self.weekly_schedule) else { return Ok(()) };
         if days.is_empty() {

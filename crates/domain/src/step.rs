@@ -293,6 +293,7 @@ shape! { PushTemplate { "title": title, "body": body } }
 
 /// Content of a step, rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rendered {
     /// Subject of an e-mail, or line above a message.
     pub subject: Option<String>,
@@ -309,11 +310,14 @@ pub struct Rendered {
 
 impl StepDefinition {
     /// Maximum number of variants of a step.
+    #[doc(hidden)]
     pub const MAX_VARIANTS: usize = 20;
     /// Longest display name of a step or a variant, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
 
     /// Refuses a step with too many variants, overlong names, or invalid conditions or templates.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if self.kind.channel().is_none() {
             return Err(Invalid::new("type", Reason::Unsupported));
@@ -365,6 +369,7 @@ impl StepKind {
     }
 
     /// Renders the content of the step. Returns `None` if the step has no content.
+    #[doc(hidden)]
     pub fn render(&self, variables: &Variables) -> Option<Result<Rendered, RenderError>> {
         match self {
             StepKind::InApp { template } => Some(template.render(variables)),

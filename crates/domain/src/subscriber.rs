@@ -235,6 +235,7 @@ dated! { Subscriber }
 
 impl Subscriber {
     /// Returns a new subscriber.
+    #[doc(hidden)]
     pub fn new(
         id: InternalSubscriberId,
         home: &Home,
@@ -259,6 +260,7 @@ impl Subscriber {
 
     /// Returns the subscriber with `profile` in place of its own. An equal one changes nothing, not
     /// even the time.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_profile(&self, profile: Profile, now: Timestamp) -> Self {
         if self.profile == profile {
@@ -281,9 +283,11 @@ impl Subscriber {
 
 impl Profile {
     /// Maximum number of device tokens and chat destinations of one integration.
+    #[doc(hidden)]
     pub const MAX_DEVICE_TOKENS: usize = 100;
 
     /// Refuses too many device tokens, and names with control characters.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.texts().check()?;
         for (index, settings) in self.channels.iter().enumerate() {
@@ -295,6 +299,7 @@ impl Profile {
     }
 
     /// Returns the profile after `update`.
+    #[doc(hidden)]
     #[must_use]
     pub fn updated(&self, update: SubscriberUpdate) -> Self {
         let mut profile = self.clone();
@@ -310,6 +315,7 @@ impl Profile {
     }
 
     /// Returns `newer`, with its absent fields taken from `self`.
+    #[doc(hidden)]
     #[must_use]
     pub fn superseded_by(self, newer: Profile) -> Self {
         Self {
@@ -355,6 +361,7 @@ impl Profile {
 
 impl SubscriberUpdate {
     /// Refuses names with control characters.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.texts().check()
     }
@@ -373,14 +380,17 @@ impl SubscriberUpdate {
 
 impl SubscriberQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Returns `true` if the query excludes subscribers.
+    #[doc(hidden)]
     pub fn is_filtered(&self) -> bool {
         self.email.is_some() || self.phone.is_some() || self.name.is_some()
     }
 
     /// Returns `true` if `subscriber` meets the conditions.
+    #[doc(hidden)]
     pub fn matches(&self, subscriber: &Subscriber) -> bool {
         let profile = &subscriber.profile;
         let email = profile.email.as_ref().map(Email::as_str);

@@ -94,15 +94,20 @@ dated! { Subscription }
 
 impl Subscription {
     /// Maximum number of subscriptions of one subscriber in one topic.
+    #[doc(hidden)]
     pub const MAX_OF_SUBSCRIBER: usize = 10;
     /// Maximum number of workflows with a setting in a subscription.
+    #[doc(hidden)]
     pub const MAX_PREFERENCES: usize = 100;
     /// Longest display name, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 255;
     /// Longest identifier that a caller may choose, in characters.
+    #[doc(hidden)]
     pub const MAX_IDENTIFIER: usize = 512;
 
     /// Returns a new subscription without settings.
+    #[doc(hidden)]
     pub fn new(
         id: SubscriptionId,
         identifier: SubscriptionIdentifier,
@@ -129,6 +134,7 @@ impl Subscription {
     }
 
     /// Returns the identifier of a subscription created without one.
+    #[doc(hidden)]
     pub fn made_identifier(
         topic: &TopicKey,
         subscriber: &SubscriberId,
@@ -144,6 +150,7 @@ impl Subscription {
 
     /// Returns the subscription with `name`, and with `verdicts` in place of its settings. An
     /// update without a difference changes nothing, not even the time.
+    #[doc(hidden)]
     #[must_use]
     pub fn updated(
         &self,
@@ -166,17 +173,20 @@ impl Subscription {
     }
 
     /// Returns `true` if the subscription belongs to `subscriber` and has exactly these `contexts`.
+    #[doc(hidden)]
     pub fn is_of(&self, subscriber: &Subscriber, contexts: &ContextSet) -> bool {
         self.internal_subscriber_id == subscriber.id && self.context_keys == *contexts
     }
 
     /// Returns `true` if `other` belongs to the same subscriber.
+    #[doc(hidden)]
     pub fn is_of_same_subscriber(&self, other: &Self) -> bool {
         self.internal_subscriber_id == other.internal_subscriber_id
     }
 
     /// Returns `true` if the subscription admits the event. Its conditions are evaluated over
     /// `data`.
+    #[doc(hidden)]
     pub fn admits(&self, event: &Event<'_>, data: &impl Deref<Target = Value>) -> bool {
         let about =
             |preference: &&SubscriptionPreference| preference.workflow_id == event.workflow.id;

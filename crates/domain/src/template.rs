@@ -40,10 +40,12 @@ use scan::Scan;
 pub struct Template(String);
 
 /// Values of the placeholders.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Variables(Value);
 
 /// Format of the rendered text.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Values are inserted unchanged.
@@ -53,12 +55,14 @@ pub enum Format {
 }
 
 /// Error of a rendering: the template ran too long, or failed.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct RenderError(String);
 
 impl Template {
     /// Longest template, in bytes.
+    #[doc(hidden)]
     pub const MAX_LEN: usize = 256 * 1024;
 
     /// Returns `raw` as a template. Refuses a text that does not compile.
@@ -69,6 +73,7 @@ impl Template {
     }
 
     /// Refuses a template that is too long, does not compile, or uses unknown names.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_for(None)
     }
@@ -106,6 +111,7 @@ impl Template {
     }
 
     /// Returns the names of the placeholders, as in `payload.order.id`.
+    #[doc(hidden)]
     pub fn variables(&self) -> HashSet<String> {
         let Ok(scan) = self.scan() else { return HashSet::new() };
         let edited = scan.edits.applied(&self.0);
@@ -116,6 +122,7 @@ impl Template {
     }
 
     /// Renders the template with `variables`: at most 1 MiB.
+    #[doc(hidden)]
     pub fn render(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {
         let name = match format {
             Format::Plain => engine::PLAIN,

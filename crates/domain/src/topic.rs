@@ -82,6 +82,7 @@ pub struct TopicQuery {
 shape! { TopicQuery { "key": key, "name": name; page by TopicQuery::ORDERS } }
 
 /// Search text of a topic: key and display name, [folded](fold).
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedTopic<'t> {
     /// Key.
@@ -91,6 +92,7 @@ pub struct FoldedTopic<'t> {
 }
 
 /// Search for topics.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct TopicSearch {
     key: Finder<'static>,
@@ -101,9 +103,11 @@ dated! { Topic }
 
 impl Topic {
     /// Longest display name, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 100;
 
     /// Returns a new topic.
+    #[doc(hidden)]
     pub fn new(id: TopicId, home: &Home, create: TopicCreate, now: Timestamp) -> Self {
         Self {
             id,
@@ -118,6 +122,7 @@ impl Topic {
 
     /// Returns the topic after `update`. An update without a difference changes nothing, not even
     /// the time.
+    #[doc(hidden)]
     #[must_use]
     pub fn updated(&self, update: TopicUpdate, now: Timestamp) -> Self {
         let mut topic = self.clone();
@@ -128,11 +133,13 @@ impl Topic {
 
 impl TopicCreate {
     /// Refuses a display name that is empty, longer than 100 characters, or has control characters.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.name.as_deref().map_or(Ok(()), check_name)
     }
 
     /// Returns the update for a topic with this key that exists.
+    #[doc(hidden)]
     #[must_use]
     pub fn to_update(&self) -> TopicUpdate {
         TopicUpdate { name: self.name.clone().map_or(Patch::Keep, Patch::Set) }
@@ -141,6 +148,7 @@ impl TopicCreate {
 
 impl TopicUpdate {
     /// Refuses a display name that is empty, longer than 100 characters, or has control characters.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         match &self.name {
             Patch::Keep | Patch::Clear => Ok(()),
@@ -159,10 +167,12 @@ fn check_name(name: &str) -> Result<(), Invalid> {
 
 impl TopicQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] =
         &[OrderBy::Id, OrderBy::Key, OrderBy::CreatedAt, OrderBy::UpdatedAt];
 
     /// Returns the search of the query. Returns `None` if it excludes no topic.
+    #[doc(hidden)]
     pub fn search(&self) -> Option<TopicSearch> {
         let folded = |text: &Option<String>| {
             Finder::new(&fold(text.as_deref().unwrap_or_default())).into_owned()
@@ -182,6 +192,7 @@ impl TopicSearch {
 
 /// Returns `text` without case. The folded form of a part is a part of the folded form. So folding
 /// works by single letters, by way of capitals, of which there are fewer.
+#[doc(hidden)]
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }

@@ -46,6 +46,7 @@ pub struct Translation {
 /// Workflow or layout with translations, by its identifier.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Resource {
     /// Identifier.
     pub resource_id: String,
@@ -64,6 +65,7 @@ wire_enum! {
 
 /// All translations of a workflow or a layout. The group exists from the first translation of the
 /// resource, or from switching translations on, until its deletion.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -179,9 +181,11 @@ dated! { Translation }
 
 impl Translation {
     /// Maximum size of the content as JSON text, in bytes.
+    #[doc(hidden)]
     pub const MAX_CONTENT: usize = 1024 * 1024;
 
     /// Returns a new translation.
+    #[doc(hidden)]
     pub fn new(id: TranslationId, home: &Home, upsert: TranslationUpsert, now: Timestamp) -> Self {
         Self {
             id,
@@ -196,12 +200,14 @@ impl Translation {
     }
 
     /// Returns the translation with `content` in place of its own.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_content(&self, content: Object, now: Timestamp) -> Self {
         Self { content, ..self.clone() }.changed(now)
     }
 
     /// Refuses content of more than 1 MiB, and values that are neither texts nor objects of texts.
+    #[doc(hidden)]
     pub fn check_content(content: &Object) -> Result<(), Invalid> {
         if content.size() > Self::MAX_CONTENT {
             let reason = Reason::TooLong { max: Self::MAX_CONTENT, unit: Unit::Bytes };
@@ -235,9 +241,11 @@ impl TranslationGroup {
 
 impl TranslationImport {
     /// Maximum number of resources in an import.
+    #[doc(hidden)]
     pub const MAX: usize = 1_000;
 
     /// Refuses an import of more than 1,000 resources.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         let MasterJson { workflows, layouts } = &self.master_json;
         if workflows.len() + layouts.len() > Self::MAX {
@@ -247,6 +255,7 @@ impl TranslationImport {
     }
 
     /// Returns the resources and their texts, in a fixed order.
+    #[doc(hidden)]
     pub fn resources(&self) -> impl Iterator<Item = (Resource, &Value)> {
         let MasterJson { workflows, layouts } = &self.master_json;
         let workflows = workflows.iter().map(|texts| (ResourceType::Workflow, texts));
@@ -259,6 +268,7 @@ impl TranslationImport {
 
 impl ImportResult {
     /// Returns the result of an import with `successful` and `failed` resources.
+    #[doc(hidden)]
     pub fn new(successful: Vec<String>, failed: Vec<String>) -> Self {
         let message = match (successful.len(), failed.len()) {
             (0, 0) => "no supported resources found".into(),
@@ -274,14 +284,17 @@ impl ImportResult {
 
 impl TranslationQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Returns `true` if the query excludes translations.
+    #[doc(hidden)]
     pub fn is_filtered(&self) -> bool {
         self.resource_type.is_some() || self.resource_id.is_some() || self.locale.is_some()
     }
 
     /// Returns `true` if `translation` meets the conditions.
+    #[doc(hidden)]
     pub fn matches(&self, translation: &Translation) -> bool {
         let Resource { resource_id, resource_type } = &translation.resource;
         self.resource_type.is_none_or(|wanted| *resource_type == wanted)

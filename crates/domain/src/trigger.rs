@@ -164,6 +164,7 @@ pub struct TriggerReceipt {
 }
 
 /// Acknowledged trigger, stored so that a repetition creates nothing.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptedTrigger {
@@ -201,13 +202,17 @@ wire_enum! {
 
 impl Trigger {
     /// Maximum number of recipients of a trigger.
+    #[doc(hidden)]
     pub const MAX_RECIPIENTS: usize = 100;
     /// Maximum number of excluded subscribers of a topic.
+    #[doc(hidden)]
     pub const MAX_EXCLUDED: usize = 1_000;
     /// Maximum number of triggers in a bulk.
+    #[doc(hidden)]
     pub const MAX_BULK: usize = 100;
 
     /// Refuses a bulk without triggers, or with more than 100.
+    #[doc(hidden)]
     pub fn check_bulk(triggers: &[Trigger]) -> Result<(), Invalid> {
         if triggers.is_empty() {
             return Err(Invalid::new("events", Reason::Empty));
@@ -216,6 +221,7 @@ impl Trigger {
     }
 
     /// Returns the subscribers and topics of the trigger, each subscriber once.
+    #[doc(hidden)]
     pub fn audience(&self) -> Result<Audience<'_>, Invalid> {
         let recipients = self.to.as_slice();
         if recipients.is_empty() {
@@ -274,6 +280,7 @@ impl Recipient {
 }
 
 /// Recipients of a trigger.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Audience<'t> {
     /// Subscribers that the trigger names, each once.
@@ -312,6 +319,7 @@ impl<'t> Audience<'t> {
 
 impl TriggerReceipt {
     /// Returns the receipt of a trigger of `workflow`, without notifications.
+    #[doc(hidden)]
     pub fn of(workflow: &Workflow, transaction_id: TransactionId) -> Self {
         let status = TriggerStatus::of(workflow);
         Self {
@@ -327,6 +335,7 @@ impl TriggerReceipt {
 
 impl CreatedNotification {
     /// Returns the notification with this id for a subscriber.
+    #[doc(hidden)]
     pub fn new(subscriber_id: SubscriberId, notification_id: NotificationId) -> Self {
         Self { subscriber_id, notification_id }
     }
@@ -334,6 +343,7 @@ impl CreatedNotification {
 
 impl TriggerStatus {
     /// Returns the status of a trigger of `workflow`.
+    #[doc(hidden)]
     pub fn of(workflow: &Workflow) -> Self {
         if !workflow.active {
             TriggerStatus::TriggerNotActive
@@ -358,6 +368,7 @@ impl SubscriberRecipient {
 
     /// Returns the recipient as in the trigger, without secrets of its channels. Custom data with
     /// the maximum depth is left out too, since it would be one level deeper here.
+    #[doc(hidden)]
     pub fn as_object(&self) -> Object {
         let mut create = self.to_create();
         create.profile.channels.clear();
@@ -369,6 +380,7 @@ impl SubscriberRecipient {
     }
 
     /// Returns the subscriber to create if it does not exist.
+    #[doc(hidden)]
     pub fn to_create(&self) -> SubscriberCreate {
         match self {
             SubscriberRecipient::Id(id) => {

@@ -171,23 +171,30 @@ wire_enum! {
 }
 
 /// Ids of a new step.
+#[doc(hidden)]
 pub type StepIds = (StepId, TemplateId);
 
 dated! { Workflow }
 
 impl Workflow {
     /// Longest display name, in characters.
+    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
     /// Longest description, in characters.
+    #[doc(hidden)]
     pub const MAX_DESCRIPTION: usize = 256;
     /// Maximum number of tags.
+    #[doc(hidden)]
     pub const MAX_TAGS: usize = 16;
     /// Longest tag, in characters.
+    #[doc(hidden)]
     pub const MAX_TAG: usize = 64;
     /// Maximum number of steps.
+    #[doc(hidden)]
     pub const MAX_STEPS: usize = 20;
 
     /// Returns a new workflow. `new_step` makes the ids of its steps.
+    #[doc(hidden)]
     pub fn new(
         id: WorkflowId,
         home: &Home,
@@ -232,6 +239,7 @@ impl Workflow {
     }
 
     /// Returns the workflow after `update`. `new_step` makes the ids of new steps.
+    #[doc(hidden)]
     pub fn updated(
         &self,
         update: WorkflowUpdate,
@@ -263,6 +271,7 @@ impl Workflow {
     }
 
     /// Returns the workflow without translations.
+    #[doc(hidden)]
     #[must_use]
     pub fn untranslated(&self, now: Timestamp) -> Self {
         Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
@@ -300,6 +309,7 @@ impl Workflow {
 
     /// Refuses a payload that the schema does not allow, with the path of the field, as in
     /// `payload.order.id`.
+    #[doc(hidden)]
     pub fn check_payload(&self, payload: &Object) -> Result<(), Invalid> {
         match (&self.payload_schema, self.validate_payload) {
             (None, _) | (Some(_), Some(false)) => Ok(()),
@@ -314,11 +324,13 @@ impl Workflow {
     }
 
     /// Returns the name in URLs.
+    #[doc(hidden)]
     pub fn slug(&self) -> String {
         format!("{}{SLUG}{}", slugify(&self.name), base62(self.id.into()))
     }
 
     /// Returns the id at the end of `slug`. Returns `None` if there is none.
+    #[doc(hidden)]
     pub fn id_in_slug(slug: &str) -> Option<WorkflowId> {
         let (_, id) = slug.rsplit_once(SLUG)?;
         from_base62(id).map(WorkflowId::from)
@@ -326,6 +338,7 @@ impl Workflow {
 
     /// Returns the layers that decide about the channels of the workflow. `global` and `specific`
     /// are preferences of the subscriber. Conditions count as met.
+    #[doc(hidden)]
     pub fn layers<'a>(
         &'a self,
         global: Option<&'a Preference>,
@@ -347,11 +360,13 @@ impl Workflow {
     }
 
     /// Returns the active steps, in their order.
+    #[doc(hidden)]
     pub fn active_steps(&self) -> impl Iterator<Item = &WorkflowStep> {
         self.steps.iter().filter(|step| step.definition.active)
     }
 
     /// Returns the types of the active steps, each once.
+    #[doc(hidden)]
     pub fn job_types(&self) -> Vec<JobType> {
         let mut types: Vec<_> =
             self.active_steps().map(|step| step.definition.kind.job_type()).collect();
@@ -361,6 +376,7 @@ impl Workflow {
     }
 
     /// Returns the public part of the workflow, for subscribers.
+    #[doc(hidden)]
     pub fn info(&self) -> WorkflowInfo {
         WorkflowInfo {
             id: self.id,

@@ -117,7 +117,7 @@ fn what_outlives_its_lease_unsent_is_claimed_again() {
 #[test]
 fn what_kills_its_process_is_not_tried_for_ever() {
     on_both(|world| {
-        let retry = RetryPolicy { attempts: 2, first_interval: Duration::from_secs(1) };
+        let retry = RetryPolicy::new(2, Duration::from_secs(1));
         let id = queued_email(&world);
         for _ in 0..2 {
             die(&world.mortal_engine(|builder| builder.retry(retry), |_| {}));
@@ -158,7 +158,7 @@ fn a_provider_that_panics_is_tried_again_and_harms_nobody_else() {
 #[test]
 fn an_outcome_that_comes_too_late_is_ignored() {
     for late in [
-        Ok(ProviderReceipt { provider_message_id: Some("late".into()) }),
+        Ok(ProviderReceipt::id("late")),
         Err(retryable("late")),
         Err(SendError::Permanent { reason: "late".into() }),
     ] {
@@ -227,7 +227,7 @@ fn an_outcome_that_comes_after_the_lease_counts_if_nobody_has_taken_over() {
         let engine = world.engine_with(|builder| {
             builder.default_provider(Told(move |_: &Delivery| {
                 clock.advance(LEASE * 2);
-                Ok(ProviderReceipt { provider_message_id: Some("m-1".into()) })
+                Ok(ProviderReceipt::id("m-1"))
             }))
         });
         let id = queued_email(&world);

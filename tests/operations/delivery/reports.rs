@@ -78,7 +78,7 @@ fn what_is_not_handed_to_a_provider_says_why() {
 #[test]
 fn an_attempt_that_was_never_answered_is_named() {
     on_both(|world| {
-        let retry = RetryPolicy { attempts: 1, first_interval: Duration::from_secs(1) };
+        let retry = RetryPolicy::new(1, Duration::from_secs(1));
         let id = queued_email(&world);
         let mortal = world.mortal_engine(|builder| builder.retry(retry), |_| {});
         mortal.delivery().run_due(1).unwrap_err();

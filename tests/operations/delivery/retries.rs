@@ -160,7 +160,7 @@ fn every_try_is_for_the_same_message() {
 
 #[test]
 fn a_policy_of_one_try_does_not_try_again() {
-    let policy = RetryPolicy { attempts: 1, first_interval: Duration::from_secs(1) };
+    let policy = RetryPolicy::new(1, Duration::from_secs(1));
     on_both_with(
         move |builder| builder.retry(policy),
         |world| {

@@ -180,6 +180,7 @@ impl ContextSet {
     }
 
     /// Returns the set as one text. Two sets have the same text if and only if they are equal.
+    #[doc(hidden)]
     pub fn canonical(&self) -> String {
         let keys: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         keys.join(",")
@@ -222,11 +223,13 @@ impl From<ContextSet> for Vec<String> {
 
 impl ContextFilter {
     /// Returns `true` if the filter excludes nothing.
+    #[doc(hidden)]
     pub fn is_any(&self) -> bool {
         *self == ContextFilter::Any
     }
 
     /// Returns `true` if an item with these contexts meets the filter.
+    #[doc(hidden)]
     pub fn matches(&self, contexts: &ContextSet) -> bool {
         match self {
             ContextFilter::Any => true,

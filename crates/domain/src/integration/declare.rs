@@ -11,6 +11,7 @@ impl Integration {
     /// # Errors
     ///
     /// The integration has another channel or another provider.
+    #[doc(hidden)]
     pub fn redeclared(&self, create: IntegrationCreate) -> Result<IntegrationUpdate, Invalid> {
         let IntegrationCreate {
             provider_id,

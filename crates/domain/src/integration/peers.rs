@@ -8,6 +8,7 @@ use crate::ids::{IntegrationId, UserId};
 use crate::time::Timestamp;
 
 /// Integrations of one channel that are not deleted.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Peers(pub Vec<Integration>);
 

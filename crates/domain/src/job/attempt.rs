@@ -6,6 +6,7 @@ use super::{JobStatus, RetryPolicy};
 use crate::time::Timestamp;
 
 /// Decision about a due job.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Attempt with this number, counting from 1.
@@ -17,6 +18,7 @@ pub enum Claim {
 }
 
 /// Outcome of an attempt.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
     /// The provider accepted the message.
@@ -33,6 +35,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl JobStatus {
     /// Returns the decision about the job at `now`. Returns `None` if the job is not due.
+    #[doc(hidden)]
     pub fn claim(self, policy: &RetryPolicy, now: Timestamp) -> Option<Claim> {
         match self {
             JobStatus::Queued { due_at, attempts } if due_at <= now => {
@@ -56,6 +59,7 @@ impl JobStatus {
     /// outcome has no effect. An accepted message counts until the job has ended. A refused one
     /// counts only while `attempt` is the current attempt. `jitter` is called only if there is
     /// another attempt.
+    #[doc(hidden)]
     pub fn after(
         self,
         attempt: u32,

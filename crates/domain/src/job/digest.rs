@@ -10,6 +10,7 @@ use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "named as in the specification")]
+#[non_exhaustive]
 pub struct JobDigest {
     #[serde(rename = "type")]
     pub kind: DigestType,
@@ -33,6 +34,25 @@ pub struct JobDigest {
     pub timed: Option<JobTimed>,
 }
 
+impl JobDigest {
+    /// Returns the empty digest of that kind.
+    #[doc(hidden)]
+    pub const fn new(kind: DigestType) -> Self {
+        Self {
+            kind,
+            digest_key: None,
+            amount: None,
+            unit: None,
+            events: Vec::new(),
+            backoff: None,
+            backoff_amount: None,
+            backoff_unit: None,
+            update_mode: None,
+            timed: None,
+        }
+    }
+}
+
 wire_enum! {
     /// Type of a digest.
     DigestType, "type":
@@ -45,6 +65,7 @@ wire_enum! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named as in the specification")]
+#[non_exhaustive]
 pub struct JobTimed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_time: Option<String>,

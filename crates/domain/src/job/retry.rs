@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// Number and intervals of the attempts to send a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RetryPolicy {
     /// Maximum number of attempts.
     pub attempts: u32,
@@ -19,9 +20,24 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// Returns the policy of so many `attempts` in all. The second attempt follows the first after
+    /// `first_interval`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings_domain::job::RetryPolicy;
+    ///
+    /// let policy = RetryPolicy::new(3, Duration::from_secs(60));
+    /// assert_eq!(policy.attempts, 3);
+    /// ```
+    pub const fn new(attempts: u32, first_interval: Duration) -> Self {
+        Self { attempts, first_interval }
+    }
+
     /// Returns the wait after the attempt number `attempts`. Returns `None` if it was the last one.
     /// `jitter`, out of 65,536, shortens the wait by up to a quarter, so that simultaneous failures
     /// spread out.
+    #[doc(hidden)]
     pub fn next(&self, attempts: u32, jitter: u16) -> Option<Duration> {
         if attempts >= self.attempts {
             return None;

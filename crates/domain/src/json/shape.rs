@@ -13,6 +13,7 @@ use crate::error::Invalid;
 use crate::page::OrderBy;
 
 /// Type that [`read`](super::read()) reads.
+#[doc(hidden)]
 pub trait Shaped: DeserializeOwned {
     /// Returns the shape as JSON.
     #[doc(hidden)]
@@ -26,6 +27,7 @@ pub trait Shaped: DeserializeOwned {
 }
 
 /// Shape of a JSON value.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Shape(pub(super) Kind);
 

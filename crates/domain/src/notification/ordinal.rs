@@ -12,9 +12,11 @@ pub struct Ordinal(u64);
 
 impl Ordinal {
     /// Number of bits.
+    #[doc(hidden)]
     pub const BITS: u32 = 40;
 
     /// Returns the ordinal behind `before` others.
+    #[doc(hidden)]
     pub const fn new(before: u64) -> Self {
         Self(before & ((1 << Self::BITS) - 1))
     }
@@ -31,6 +33,7 @@ const RANDOM_BITS: u32 = 74 - Ordinal::BITS;
 impl NotificationId {
     /// Returns the id of the notification created at `at` with this ordinal. The upper 34 bits of
     /// `random` make ids hard to guess. Ids of one environment sort by time and ordinal.
+    #[doc(hidden)]
     pub fn new(at: Timestamp, ordinal: Ordinal, random: u64) -> Self {
         let random = random >> (u64::BITS - RANDOM_BITS);
         let tail = u128::from(ordinal.get()) << RANDOM_BITS | u128::from(random);
@@ -38,6 +41,7 @@ impl NotificationId {
     }
 
     /// Returns the ordinal in the id.
+    #[doc(hidden)]
     pub fn ordinal(self) -> Ordinal {
         let bits = Uuid::from(self).as_u128();
         let tail = (bits >> 64 & 0xfff) << 62 | bits & ((1 << 62) - 1);

@@ -87,6 +87,7 @@ pub struct NotificationPage {
 
 impl NotificationPage {
     /// Returns the page with this number and at most `page_size` notifications.
+    #[doc(hidden)]
     pub fn new(data: Vec<Notification>, has_more: bool, page_size: usize, page: u32) -> Self {
         Self { has_more, data, page_size, page }
     }
@@ -99,6 +100,7 @@ impl NotificationQuery {
     pub const MAX_LIMIT: u32 = 50;
 
     /// Checks the query, and returns the size of a page.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
         if let (Some(after), Some(before)) = (self.after, self.before)
             && after > before
@@ -109,18 +111,21 @@ impl NotificationQuery {
     }
 
     /// Returns `true` if the query has conditions on the subscriber.
+    #[doc(hidden)]
     pub fn names_subscribers(&self) -> bool {
         let named = !self.emails.is_empty() || !self.subscriber_ids.is_empty();
         named || self.searched().is_some()
     }
 
     /// Returns the text to search for in subscribers.
+    #[doc(hidden)]
     pub fn searched(&self) -> Option<&str> {
         self.search.as_deref().filter(|search| !search.is_empty())
     }
 
     /// Returns `true` if `notification` meets the conditions on its own fields. The caller checks
     /// those on subscribers and workflows.
+    #[doc(hidden)]
     pub fn matches(&self, notification: &Notification) -> bool {
         let severity = notification.severity.unwrap_or_default();
         let created_at = notification.created_at;

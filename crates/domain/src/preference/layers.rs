@@ -6,6 +6,7 @@ use super::Preference;
 use crate::vocabulary::{Channel, wire_enum};
 
 /// Preferences of every layer, from the least to the most specific one.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers<'a> {
     /// Preference in the definition of the workflow.
@@ -23,6 +24,7 @@ pub struct Layers<'a> {
 }
 
 /// Data for the conditions of preferences.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub enum ConditionData<'a> {
     /// No data: a layer that depends on its condition is undecided.
@@ -35,6 +37,7 @@ pub enum ConditionData<'a> {
 }
 
 /// Decision about a channel, with the layer that decides.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The channel may be used.
@@ -106,11 +109,13 @@ impl<'a> Layers<'a> {
 
 /// Decides whether `channel` may be used. The most specific layer with a setting for the channel
 /// decides. Without any setting, the channel is on.
+#[doc(hidden)]
 pub fn resolve(layers: Layers<'_>, channel: Channel) -> Verdict {
     decide(layers, |preference| preference.say(channel, layers.data))
 }
 
 /// Decides whether a channel without a setting in any layer may be used.
+#[doc(hidden)]
 pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
     decide(layers, |preference| preference.say_unnamed(layers.data))
 }

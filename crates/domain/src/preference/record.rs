@@ -9,6 +9,7 @@ use crate::schedule::Schedule;
 use crate::time::Timestamp;
 
 /// Stored preference of a subscriber.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriberPreference {
@@ -73,6 +74,7 @@ impl SubscriberPreference {
 }
 
 /// Scope of a subscriber's preference.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "level")]
 pub enum PreferenceScope {

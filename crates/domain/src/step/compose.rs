@@ -156,6 +156,7 @@ setters! { Variant:
 
 impl StepKind {
     /// Puts a message into the inbox.
+    #[doc(hidden)]
     pub fn in_app(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         let body = template("body", body)?;
         let template = InAppTemplate { subject: None, body, url: None, buttons: Vec::new() };
@@ -163,6 +164,7 @@ impl StepKind {
     }
 
     /// Sends an e-mail, whose body is HTML or a list of [`EmailBlock`]s.
+    #[doc(hidden)]
     pub fn email(
         subject: impl IntoChecked<Template>,
         body: impl IntoChecked<EmailBody>,
@@ -173,16 +175,19 @@ impl StepKind {
     }
 
     /// Sends a text message.
+    #[doc(hidden)]
     pub fn sms(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         Ok(Self::Sms { template: TextTemplate { body: template("body", body)? } })
     }
 
     /// Sends a chat message.
+    #[doc(hidden)]
     pub fn chat(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         Ok(Self::Chat { template: TextTemplate { body: template("body", body)? } })
     }
 
     /// Sends a push message.
+    #[doc(hidden)]
     pub fn push(
         title: impl IntoChecked<Template>,
         body: impl IntoChecked<Template>,
@@ -192,6 +197,7 @@ impl StepKind {
     }
 
     /// Sets the subject of an e-mail, or the line above a message in the inbox.
+    #[doc(hidden)]
     pub fn subject(mut self, subject: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         let subject = template("subject", subject)?;
         match &mut self {
@@ -203,12 +209,14 @@ impl StepKind {
     }
 
     /// Sets the URL that a click on a message in the inbox opens.
+    #[doc(hidden)]
     pub fn url(mut self, url: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         self.inbox("url")?.url = Some(template("url", url)?);
         Ok(self)
     }
 
     /// Adds a button to a message in the inbox.
+    #[doc(hidden)]
     pub fn button(
         mut self,
         kind: ButtonType,
@@ -248,6 +256,7 @@ fn restrict(filters: &mut Vec<Filter>, filter: Filter) {
 
 impl WorkflowStep {
     /// Returns the step of a saved workflow with this `definition`.
+    #[doc(hidden)]
     pub fn new(id: StepId, template_id: TemplateId, definition: StepDefinition) -> Self {
         Self { id, template_id, parent_id: None, definition }
     }

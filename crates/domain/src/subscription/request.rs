@@ -70,6 +70,7 @@ pub struct WorkflowSetting {
 }
 
 /// Setting of a subscription for one workflow.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSetting {
     /// Id of the workflow.
@@ -225,9 +226,11 @@ wire_enum! {
 
 impl Subscribe {
     /// Maximum number of subscribers in a request.
+    #[doc(hidden)]
     pub const MAX: usize = 100;
 
     /// Refuses a request without subscribers, with more than 100, or with an overlong text.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         check_items(&self.subscriptions)?;
         for (index, item) in self.subscriptions.iter().enumerate() {
@@ -255,6 +258,7 @@ impl WorkflowChoice {
     }
 
     /// Returns `true` if the tags select the workflow.
+    #[doc(hidden)]
     pub fn chooses(&self, workflow: &Workflow) -> bool {
         workflow.tags.iter().any(|tag| self.tags().contains(tag))
     }
@@ -280,6 +284,7 @@ impl ResolvedSetting {
 
 impl WorkflowSetting {
     /// Returns the setting for one of its workflows.
+    #[doc(hidden)]
     pub fn about(&self, workflow_id: WorkflowId) -> ResolvedSetting {
         let Self { enabled, condition, .. } = self.clone();
         ResolvedSetting { workflow_id, enabled, condition }
@@ -297,6 +302,7 @@ impl SubscribeItem {
 
 impl Unsubscribe {
     /// Refuses a request without items, or with more than 100.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         check_items(&self.subscriptions)
     }
@@ -304,6 +310,7 @@ impl Unsubscribe {
 
 impl SubscriptionUpdate {
     /// Refuses an overlong text.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if let Patch::Set(name) = &self.name {
             check_name(name)?;
@@ -314,6 +321,7 @@ impl SubscriptionUpdate {
 
 impl SubscriptionError {
     /// Returns the error for a missing subscriber.
+    #[doc(hidden)]
     pub fn subscriber_not_found(id: &SubscriberId) -> Self {
         Self {
             subscriber_id: id.to_string(),
@@ -323,6 +331,7 @@ impl SubscriptionError {
     }
 
     /// Returns the error for a missing subscription.
+    #[doc(hidden)]
     pub fn subscription_not_found(item: &UnsubscribeItem) -> Self {
         let id = match item {
             UnsubscribeItem::Subscriber { subscriber_id } => subscriber_id.as_str(),
@@ -336,6 +345,7 @@ impl SubscriptionError {
     }
 
     /// Returns the error for a subscriber with the maximum number of subscriptions in the topic.
+    #[doc(hidden)]
     pub fn limit_exceeded(id: &SubscriberId) -> Self {
         let max = Subscription::MAX_OF_SUBSCRIBER;
         Self {
@@ -346,6 +356,7 @@ impl SubscriptionError {
     }
 
     /// Returns the error for an identifier that another subscription has.
+    #[doc(hidden)]
     pub fn identifier_taken(id: &SubscriberId, identifier: &SubscriptionIdentifier) -> Self {
         Self {
             subscriber_id: id.to_string(),
@@ -359,6 +370,7 @@ impl SubscriptionError {
 
 impl Subscriptions {
     /// Returns the result with the subscriptions `data` and the `errors`.
+    #[doc(hidden)]
     pub fn new(data: Vec<Subscription>, errors: Vec<SubscriptionError>) -> Self {
         let (successful, failed) = (data.len(), errors.len());
         let meta = SubscriptionMeta { total_count: successful + failed, successful, failed };
@@ -368,6 +380,7 @@ impl Subscriptions {
 
 impl SubscriptionQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 }
 

@@ -43,6 +43,7 @@ impl Trigger {
     }
 
     /// Sets the payload to `value` as serialized. Refuses a value that is no object.
+    #[doc(hidden)]
     pub fn payload_of(self, value: impl Serialize) -> Result<Self, Invalid> {
         let payload = Object::serialized(value).map_err(|invalid| invalid.named("payload"))?;
         Ok(Self { payload, ..self })

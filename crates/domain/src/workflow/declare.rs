@@ -9,6 +9,7 @@ use crate::time::{Dated, Timestamp};
 
 impl Workflow {
     /// Returns a new workflow that is declared in code.
+    #[doc(hidden)]
     pub fn declared(
         id: WorkflowId,
         home: &Home,
@@ -24,6 +25,7 @@ impl Workflow {
     ///
     /// The declaration replaces every field except `preferences`, and except an absent `active`.
     /// Its steps are matched to the stored ones.
+    #[doc(hidden)]
     pub fn redeclared(
         &self,
         create: WorkflowCreate,
@@ -36,11 +38,13 @@ impl Workflow {
     }
 
     /// Returns `true` if the workflow is declared in code.
+    #[doc(hidden)]
     pub fn is_declared(&self) -> bool {
         self.origin == Some(WorkflowOrigin::External)
     }
 
     /// Returns the workflow, deactivated.
+    #[doc(hidden)]
     #[must_use]
     pub fn deactivated(&self, now: Timestamp) -> Self {
         Self { active: false, ..self.clone() }.changed_from(self, now)

@@ -141,14 +141,17 @@ shape! { WorkflowQuery { "tag": tag, "active": active as written; page by Workfl
 
 impl WorkflowQuery {
     /// Fields that the list can be sorted by.
+    #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
     /// Returns `true` if the query excludes workflows.
+    #[doc(hidden)]
     pub fn is_filtered(&self) -> bool {
         self.tag.is_some() || self.active.is_some()
     }
 
     /// Returns `true` if `workflow` meets the conditions.
+    #[doc(hidden)]
     pub fn matches(&self, workflow: &Workflow) -> bool {
         self.tag.as_ref().is_none_or(|tag| workflow.tags.contains(tag))
             && self.active.is_none_or(|active| workflow.active == active)

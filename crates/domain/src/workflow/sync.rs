@@ -56,6 +56,7 @@ pub struct WorkflowSyncReport {
 
 impl WorkflowSync {
     /// Maximum number of workflows in a set.
+    #[doc(hidden)]
     pub const MAX: usize = 1_000;
 
     /// Returns a set of workflows. Declared workflows that are absent from it are kept.
@@ -76,6 +77,7 @@ impl WorkflowSync {
     }
 
     /// Refuses a set of more than 1,000 workflows, or with a repeated workflow.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         at_most_items("workflows", &self.workflows, Self::MAX)?;
         let mut known = HashSet::new();

@@ -45,6 +45,7 @@ pub struct Delivery {
 
 /// A message was taken over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProviderReceipt {
     /// What the service calls the message.
     pub provider_message_id: Option<String>,
@@ -52,6 +53,7 @@ pub struct ProviderReceipt {
 
 /// A message was not taken over.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The service cannot take it right now.
     #[error("try again later: {reason}")]
