@@ -38,7 +38,7 @@ use crate::vocabulary::{Channel, Severity, wire_enum};
 use crate::workflow::Workflow;
 
 pub use case::{Decision, PreferenceCase};
-use layers::Word;
+use layers::Setting;
 pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 
@@ -98,26 +98,26 @@ impl Preference {
         Self { enabled: Some(enabled), ..self }
     }
 
-    fn say(&self, channel: Channel, data: ConditionData<'_>) -> Option<Word> {
+    fn setting_for(&self, channel: Channel, data: ConditionData<'_>) -> Option<Setting> {
         let word = self.channels.get(channel);
         match (self.condition_holds(data), word) {
-            (None, word) => word.or(self.enabled).map(Word::from),
+            (None, single) => single.or(self.enabled).map(Setting::from),
             // The condition overrides the setting for all channels.
-            (Some(_), Some(false)) => Some(Word::No),
+            (Some(_), Some(false)) => Some(Setting::Off),
             (Some(holds), Some(true) | None) => Some(holds),
         }
     }
 
-    fn say_unnamed(&self, data: ConditionData<'_>) -> Option<Word> {
-        self.condition_holds(data).or(self.enabled.map(Word::from))
+    fn setting_for_unnamed(&self, data: ConditionData<'_>) -> Option<Setting> {
+        self.condition_holds(data).or(self.enabled.map(Setting::from))
     }
 
     // Returns `None` if there is no condition.
-    fn condition_holds(&self, data: ConditionData<'_>) -> Option<Word> {
+    fn condition_holds(&self, data: ConditionData<'_>) -> Option<Setting> {
         let rule = self.condition.as_ref()?;
         Some(match data {
-            ConditionData::Missing => Word::Open,
-            ConditionData::AssumedToHold => Word::Yes,
+            ConditionData::Missing => Setting::Open,
+            ConditionData::AssumedToHold => Setting::On,
             ConditionData::Known(data) => rule.holds(data).into(),
         })
     }

@@ -146,8 +146,8 @@ impl<'a> StepRun<'a> {
     // Conditions and preferences come before the content: a message that is not sent need not
     // render.
     fn render(&self, facts: &FilterFacts<'_>) -> Result<Rendered, Refusal> {
-        self.admit(facts)?;
-        self.prefer()?;
+        self.check_conditions(facts)?;
+        self.check_preferences()?;
         match self.step.render(facts, self.known()) {
             Some(Ok(rendered)) => Ok(rendered),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
@@ -155,7 +155,7 @@ impl<'a> StepRun<'a> {
         }
     }
 
-    fn admit(&self, facts: &FilterFacts<'_>) -> Result<(), Refusal> {
+    fn check_conditions(&self, facts: &FilterFacts<'_>) -> Result<(), Refusal> {
         let report = filter::evaluate(&self.step.definition.filters, facts);
         if report.holds {
             return Ok(());
@@ -164,7 +164,7 @@ impl<'a> StepRun<'a> {
         Err(skip(Detail::FilteredByStepConditions).because(report))
     }
 
-    fn prefer(&self) -> Result<(), Refusal> {
+    fn check_preferences(&self) -> Result<(), Refusal> {
         let layers = self.workflow.layers(self.facts.global, self.facts.specific);
         let data = layers.have_conditions().then(|| self.known().data());
         let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
@@ -235,7 +235,7 @@ const fn fail(detail: Detail) -> Refusal {
 
 impl Refusal {
     /// Returns the refusal of a job whose workflow was deleted.
-    pub const fn gone() -> Self {
+    pub const fn workflow_deleted() -> Self {
         skip(Detail::WorkflowDeleted)
     }
 

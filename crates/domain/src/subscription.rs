@@ -148,26 +148,26 @@ impl Subscription {
         SubscriptionIdentifier::new(name)
     }
 
-    /// Returns the subscription with `name`, and with `verdicts` in place of its settings. An
-    /// update without a difference changes nothing, not even the time.
+    /// Returns the subscription with `name`, and with `settings` in place of its own. An update
+    /// without a difference changes nothing, not even the time.
     #[doc(hidden)]
     #[must_use]
     pub fn updated(
         &self,
         name: Patch<String>,
-        verdicts: Option<&[ResolvedSetting]>,
+        settings: Option<&[ResolvedSetting]>,
         now: Timestamp,
     ) -> Self {
         let mut after = self.clone();
         name.apply(&mut after.name);
-        if let Some(verdicts) = verdicts {
-            after.preferences = verdicts.iter().map(|verdict| self.saying(verdict)).collect();
+        if let Some(settings) = settings {
+            after.preferences = settings.iter().map(|setting| self.preference(setting)).collect();
         }
         after.changed_from(self, now)
     }
 
-    fn saying(&self, verdict: &ResolvedSetting) -> SubscriptionPreference {
-        let ResolvedSetting { workflow_id, enabled, condition } = verdict.clone();
+    fn preference(&self, setting: &ResolvedSetting) -> SubscriptionPreference {
+        let ResolvedSetting { workflow_id, enabled, condition } = setting.clone();
         let subscription_id = self.identifier.clone();
         SubscriptionPreference { subscription_id, workflow_id, workflow: None, enabled, condition }
     }

@@ -177,7 +177,7 @@ mod tests {
         let words: Vec<_> = expected.splitn(4, ' ').collect();
         let [on, field, operator, value] = words[..] else { panic!("{expected}") };
         let part = json!({ "on": on, "field": field, "operator": operator, "value": value });
-        assert_eq!(said(filter), group("AND", &[part]));
+        assert_eq!(as_json(filter), group("AND", &[part]));
         super::super::check(std::slice::from_ref(filter)).unwrap();
     }
 
@@ -188,23 +188,23 @@ mod tests {
             |field| json!({ "on": "payload", "field": field, "operator": "EQUAL", "value": "x" });
         let (a, b, c) = (part("a"), part("b"), part("c"));
         let both = group("AND", &[a.clone(), b.clone()]);
-        assert_eq!(said(&is("a").and(is("b"))), both);
+        assert_eq!(as_json(&is("a").and(is("b"))), both);
         let three = group("AND", &[a.clone(), b.clone(), c.clone()]);
-        assert_eq!(said(&is("a").and(is("b")).and(is("c"))), three);
+        assert_eq!(as_json(&is("a").and(is("b")).and(is("c"))), three);
         assert_eq!(
-            said(&is("a").and(is("b")).or(is("c"))),
+            as_json(&is("a").and(is("b")).or(is("c"))),
             group("OR", &[both.clone(), c.clone()])
         );
         let mut not_both = both;
         not_both["isNegated"] = true.into();
-        assert_eq!(said(&is("a").and(is("b")).negated()), not_both);
+        assert_eq!(as_json(&is("a").and(is("b")).negated()), not_both);
         let expected = group("AND", &[c, not_both]);
-        assert_eq!(said(&is("c").and(is("a").and(is("b")).negated())), expected);
+        assert_eq!(as_json(&is("c").and(is("a").and(is("b")).negated())), expected);
         let nothing = Filter::group(Joint::Or, Vec::<FilterChild>::new());
-        assert_eq!(said(&nothing.clone().or(is("a"))), group("OR", &[said(&nothing), a]));
+        assert_eq!(as_json(&nothing.clone().or(is("a"))), group("OR", &[as_json(&nothing), a]));
     }
 
-    fn said(filter: &Filter) -> Value {
+    fn as_json(filter: &Filter) -> Value {
         serde_json::to_value(filter).unwrap()
     }
 

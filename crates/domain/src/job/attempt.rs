@@ -117,7 +117,7 @@ mod tests {
             (JobStatus::Pending, None),
             (queued(6, 0), None),
             (queued(5, 0), Some(Claim::Attempt(1))),
-            // A provider said that it may be tried again.
+            // A provider asked for another attempt later.
             (queued(5, 2), Some(Claim::Attempt(3))),
             (running(6, 1), None),
             (running(5, 1), Some(Claim::Repeat(2))),

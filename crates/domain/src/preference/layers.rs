@@ -64,16 +64,16 @@ impl Verdict {
 
 // Setting of one layer for a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    Yes,
-    No,
+pub(super) enum Setting {
+    On,
+    Off,
     // Depends on missing data.
     Open,
 }
 
-impl From<bool> for Word {
+impl From<bool> for Setting {
     fn from(enabled: bool) -> Self {
-        if enabled { Word::Yes } else { Word::No }
+        if enabled { Setting::On } else { Setting::Off }
     }
 }
 
@@ -90,16 +90,16 @@ wire_enum! {
 impl<'a> Layers<'a> {
     /// Returns `true` if a layer that counts has a condition.
     pub(crate) fn have_conditions(self) -> bool {
-        self.heard().any(|(preference, _)| preference.condition.is_some())
+        self.effective().any(|(preference, _)| preference.condition.is_some())
     }
 
     // Returns the layers that count, from the most to the least specific one.
-    fn heard(self) -> impl Iterator<Item = (&'a Preference, Layer)> {
+    fn effective(self) -> impl Iterator<Item = (&'a Preference, Layer)> {
         // A critical workflow ignores its subscribers' preferences.
-        let listens = !self.critical;
+        let counts = !self.critical;
         let layers = [
-            (self.subscriber_workflow.filter(|_| listens), Layer::SubscriberWorkflow),
-            (self.subscriber_global.filter(|_| listens), Layer::SubscriberGlobal),
+            (self.subscriber_workflow.filter(|_| counts), Layer::SubscriberWorkflow),
+            (self.subscriber_global.filter(|_| counts), Layer::SubscriberGlobal),
             (self.dashboard, Layer::Dashboard),
             (self.definition, Layer::Definition),
         ];
@@ -111,21 +111,21 @@ impl<'a> Layers<'a> {
 /// decides. Without any setting, the channel is on.
 #[doc(hidden)]
 pub fn resolve(layers: Layers<'_>, channel: Channel) -> Verdict {
-    decide(layers, |preference| preference.say(channel, layers.data))
+    decide(layers, |preference| preference.setting_for(channel, layers.data))
 }
 
 /// Decides whether a channel without a setting in any layer may be used.
 #[doc(hidden)]
 pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
-    decide(layers, |preference| preference.say_unnamed(layers.data))
+    decide(layers, |preference| preference.setting_for_unnamed(layers.data))
 }
 
-fn decide(layers: Layers<'_>, word: impl Fn(&Preference) -> Option<Word>) -> Verdict {
-    let decided = layers.heard().find_map(|(preference, layer)| {
-        Some(match word(preference)? {
-            Word::Yes => Verdict::Enabled(layer),
-            Word::No => Verdict::Disabled(layer),
-            Word::Open => Verdict::Undecided(layer),
+fn decide(layers: Layers<'_>, setting: impl Fn(&Preference) -> Option<Setting>) -> Verdict {
+    let decided = layers.effective().find_map(|(preference, layer)| {
+        Some(match setting(preference)? {
+            Setting::On => Verdict::Enabled(layer),
+            Setting::Off => Verdict::Disabled(layer),
+            Setting::Open => Verdict::Undecided(layer),
         })
     });
     // No layer objects.

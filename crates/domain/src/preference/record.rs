@@ -44,13 +44,13 @@ impl SubscriberPreference {
         Self { environment_id, subscriber_id, context_keys, scope, preference, updated_at }
     }
 
-    /// Returns the preference after the update `said`. An update without a difference changes
+    /// Returns the preference after `update`. An update without a difference changes
     /// nothing, not even the time.
     #[must_use]
-    pub fn saying(&self, said: &BulkPreference, now: Timestamp) -> Self {
+    pub fn updated_for_workflow(&self, update: &BulkPreference, now: Timestamp) -> Self {
         let mut after = self.clone();
-        after.preference.channels.merge(&said.channels);
-        said.condition.clone().apply(&mut after.preference.condition);
+        after.preference.channels.merge(&update.channels);
+        update.condition.clone().apply(&mut after.preference.condition);
         after.dated(self, now)
     }
 

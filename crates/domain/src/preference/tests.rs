@@ -177,9 +177,9 @@ fn last_word(layers: Layers<'_>, channel: Channel) -> Verdict {
     }
     let mut verdict = Verdict::Enabled(Layer::Default);
     for (decided_by, preference) in speakers {
-        let words = preference.map(|said| [said.enabled, said.channels.get(channel)]);
+        let words = preference.map(|given| [given.enabled, given.channels.get(channel)]);
         for enabled in words.into_iter().flatten().flatten() {
-            verdict = told(enabled, decided_by);
+            verdict = verdict_of(enabled, decided_by);
         }
     }
     verdict
@@ -202,11 +202,11 @@ fn preference() -> impl Strategy<Value = Option<Preference>> {
 proptest! {
     #[test]
     fn the_last_word_decides(
-        said in prop::array::uniform4(preference()),
+        given in prop::array::uniform4(preference()),
         critical in any::<bool>(),
         channel in proptest::sample::select(Channel::ALL),
     ) {
-        let [definition, dashboard, global, specific] = &said;
+        let [definition, dashboard, global, specific] = &given;
         let layers = Layers {
             definition: definition.as_ref(),
             dashboard: dashboard.as_ref(),
@@ -225,11 +225,11 @@ proptest! {
 
     #[test]
     fn without_conditions_data_decides_nothing(
-        said in prop::array::uniform4(preference()),
+        given in prop::array::uniform4(preference()),
         critical in any::<bool>(),
         channel in proptest::sample::select(Channel::ALL),
     ) {
-        let [definition, dashboard, global, specific] = &said;
+        let [definition, dashboard, global, specific] = &given;
         let layers = Layers {
             definition: definition.as_ref(),
             dashboard: dashboard.as_ref(),
@@ -247,14 +247,14 @@ proptest! {
 
     #[test]
     fn a_condition_stands_in_for_the_word_about_all_channels(
-        said in preference(),
+        given in preference(),
         below in preference(),
         holds in any::<bool>(),
         channel in proptest::sample::select(Channel::ALL),
     ) {
-        let said = said.unwrap_or_default();
-        let word = Preference { enabled: Some(holds), ..said.clone() };
-        let condition = said.only_if(tier("premium")).unwrap();
+        let given = given.unwrap_or_default();
+        let word = Preference { enabled: Some(holds), ..given.clone() };
+        let condition = given.only_if(tier("premium")).unwrap();
         let data = json!({ "payload": { "tier": if holds { "premium" } else { "free" } } });
         let layers = |global| Layers {
             subscriber_global: Some(global),
@@ -290,7 +290,7 @@ fn tier(tier: &str) -> Rule {
 #[test]
 fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
     let silent = Preference::default();
-    for (said, holding, failing) in [
+    for (given, holding, failing) in [
         (silent.clone(), true, false),
         (silent.clone().with_all(true), true, false),
         (silent.clone().with_all(false), true, false),
@@ -301,7 +301,7 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
         // A setting for another channel has no effect on this one.
         (silent.clone().with(Channel::Sms, false), true, false),
     ] {
-        let said = said.only_if(tier("premium")).unwrap();
+        let given = given.only_if(tier("premium")).unwrap();
         let off = Preference::default().with_all(false);
         for (data, expected) in [
             (Some(json!({ "payload": { "tier": "premium" } })), holding),
@@ -312,10 +312,10 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
             let data = data.as_ref().map_or(ConditionData::AssumedToHold, ConditionData::Known);
             let below = Layers { definition: Some(&off), data, ..Layers::default() };
             let rows = [
-                (Layers { dashboard: Some(&said), ..below }, Layer::Dashboard),
-                (Layers { subscriber_global: Some(&said), ..below }, Layer::SubscriberGlobal),
-                (Layers { subscriber_workflow: Some(&said), ..below }, Layer::SubscriberWorkflow),
-                (Layers { definition: Some(&said), data, ..Layers::default() }, Layer::Definition),
+                (Layers { dashboard: Some(&given), ..below }, Layer::Dashboard),
+                (Layers { subscriber_global: Some(&given), ..below }, Layer::SubscriberGlobal),
+                (Layers { subscriber_workflow: Some(&given), ..below }, Layer::SubscriberWorkflow),
+                (Layers { definition: Some(&given), data, ..Layers::default() }, Layer::Definition),
             ];
             for (layers, layer) in rows {
                 check(layers, expected, layer);
@@ -328,13 +328,13 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
 /// One row per layer: without data the condition is undecided, unless the channel is off anyway.
 #[test]
 fn a_condition_without_data_is_undecided() {
-    let said = Preference::default().with(Channel::Sms, false).only_if(tier("premium")).unwrap();
+    let given = Preference::default().with(Channel::Sms, false).only_if(tier("premium")).unwrap();
     let layers = Layers::default();
     for (layers, layer) in [
-        (Layers { definition: Some(&said), ..layers }, Layer::Definition),
-        (Layers { dashboard: Some(&said), ..layers }, Layer::Dashboard),
-        (Layers { subscriber_global: Some(&said), ..layers }, Layer::SubscriberGlobal),
-        (Layers { subscriber_workflow: Some(&said), ..layers }, Layer::SubscriberWorkflow),
+        (Layers { definition: Some(&given), ..layers }, Layer::Definition),
+        (Layers { dashboard: Some(&given), ..layers }, Layer::Dashboard),
+        (Layers { subscriber_global: Some(&given), ..layers }, Layer::SubscriberGlobal),
+        (Layers { subscriber_workflow: Some(&given), ..layers }, Layer::SubscriberWorkflow),
     ] {
         assert_eq!(resolve(layers, Channel::Email), Verdict::Undecided(layer));
         assert_eq!(resolve_unnamed(layers), Verdict::Undecided(layer));
@@ -345,7 +345,7 @@ fn a_condition_without_data_is_undecided() {
     }
     let above = Preference::default().with(Channel::Email, true);
     let layers =
-        Layers { subscriber_global: Some(&said), subscriber_workflow: Some(&above), ..layers };
+        Layers { subscriber_global: Some(&given), subscriber_workflow: Some(&above), ..layers };
     check(layers, true, Layer::SubscriberWorkflow);
 }
 
@@ -360,15 +360,15 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
         (json!({ "var": "one" }), false),
         (json!({ "var": "nowhere" }), false),
     ] {
-        let said = Preference::default().only_if(rule(source)).unwrap();
+        let given = Preference::default().only_if(rule(source)).unwrap();
         let data = json!({ "yes": true, "one": 1 });
         let layers = Layers {
-            subscriber_global: Some(&said),
+            subscriber_global: Some(&given),
             data: ConditionData::Known(&data),
             ..Layers::default()
         };
         check(layers, holds, Layer::SubscriberGlobal);
-        let unnamed = told(holds, Layer::SubscriberGlobal);
+        let unnamed = verdict_of(holds, Layer::SubscriberGlobal);
         assert_eq!(resolve_unnamed(layers), unnamed);
     }
 }
@@ -398,7 +398,7 @@ fn a_critical_workflow_asks_no_condition_of_its_subscribers() {
 fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
     let silent = Preference::default();
     let never = rule(json!({ "==": [1, 2] }));
-    for (said, expected) in [
+    for (given, expected) in [
         (silent.clone(), None),
         (silent.clone().with(Channel::Email, false), None),
         (silent.clone().with_all(true), Some(true)),
@@ -408,7 +408,7 @@ fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
     ] {
         let data = json!({});
         let layers = Layers {
-            subscriber_global: Some(&said),
+            subscriber_global: Some(&given),
             data: ConditionData::Known(&data),
             ..Layers::default()
         };
@@ -416,7 +416,7 @@ fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
             Some(enabled) => (enabled, Layer::SubscriberGlobal),
             None => (true, Layer::Default),
         };
-        assert_eq!(resolve_unnamed(layers), told(enabled, decided_by));
+        assert_eq!(resolve_unnamed(layers), verdict_of(enabled, decided_by));
     }
 }
 
@@ -443,26 +443,26 @@ mod record {
                 .unwrap(),
             ..about_one()
         };
-        let said = &before.preference;
-        let unconditional = Preference { condition: None, ..said.clone() };
+        let given = &before.preference;
+        let unconditional = Preference { condition: None, ..given.clone() };
         for (json, expected) in [
-            (json!({ "channels": {} }), said.clone()),
-            (json!({ "channels": { "email": false } }), said.clone()),
-            (json!({ "channels": { "sms": true } }), said.clone().with(Channel::Sms, true)),
-            (json!({ "channels": { "email": true } }), said.clone().with(Channel::Email, true)),
+            (json!({ "channels": {} }), given.clone()),
+            (json!({ "channels": { "email": false } }), given.clone()),
+            (json!({ "channels": { "sms": true } }), given.clone().with(Channel::Sms, true)),
+            (json!({ "channels": { "email": true } }), given.clone().with(Channel::Email, true)),
             (json!({ "channels": {}, "condition": null }), unconditional),
             (
                 json!({ "channels": {}, "condition": tier("b") }),
-                said.clone().only_if(tier("b")).unwrap(),
+                given.clone().only_if(tier("b")).unwrap(),
             ),
-            (json!({ "channels": {}, "condition": tier("a") }), said.clone()),
+            (json!({ "channels": {}, "condition": tier("a") }), given.clone()),
         ] {
             let mut json = json;
             json["workflowId"] = "order-shipped".into();
             let bulk: BulkPreference = serde_json::from_value(json).unwrap();
-            let after = before.saying(&bulk, sample::at(9));
+            let after = before.updated_for_workflow(&bulk, sample::at(9));
             // An update without a difference changes no time.
-            let updated_at = sample::at(if expected == *said { 1 } else { 9 });
+            let updated_at = sample::at(if expected == *given { 1 } else { 9 });
             let expected =
                 SubscriberPreference { preference: expected, updated_at, ..before.clone() };
             assert_eq!(after, expected);
@@ -477,35 +477,35 @@ mod record {
             preference: Preference::default().with_all(false).only_if(tier("a")).unwrap(),
             ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })
         };
-        let said = &before.preference;
+        let given = &before.preference;
         for (json, expected, schedule) in [
-            (json!({}), said.clone(), Some(&hours)),
-            (json!({ "enabled": true }), said.clone().with_all(true), Some(&hours)),
+            (json!({}), given.clone(), Some(&hours)),
+            (json!({ "enabled": true }), given.clone().with_all(true), Some(&hours)),
             (
                 json!({ "enabled": null }),
-                Preference { enabled: None, ..said.clone() },
+                Preference { enabled: None, ..given.clone() },
                 Some(&hours),
             ),
             (
                 json!({ "condition": null }),
-                Preference { condition: None, ..said.clone() },
+                Preference { condition: None, ..given.clone() },
                 Some(&hours),
             ),
             (
                 json!({ "condition": tier("b") }),
-                said.clone().only_if(tier("b")).unwrap(),
+                given.clone().only_if(tier("b")).unwrap(),
                 Some(&hours),
             ),
             (
                 json!({ "channels": { "push": true } }),
-                said.clone().with(Channel::Push, true),
+                given.clone().with(Channel::Push, true),
                 Some(&hours),
             ),
-            (json!({ "schedule": null }), said.clone(), None),
+            (json!({ "schedule": null }), given.clone(), None),
         ] {
             let update: GlobalPreferenceUpdate = serde_json::from_value(json).unwrap();
             let after = before.updated(&update, sample::at(9));
-            let same = expected == *said && schedule.is_some();
+            let same = expected == *given && schedule.is_some();
             let updated_at = sample::at(if same { 1 } else { 9 });
             let scope = PreferenceScope::Global { schedule: schedule.cloned() };
             let expected =
@@ -553,12 +553,12 @@ fn a_bulk_is_about_1_to_100_workflows() {
 }
 
 #[track_caller]
-fn told(enabled: bool, layer: Layer) -> Verdict {
+fn verdict_of(enabled: bool, layer: Layer) -> Verdict {
     if enabled { Verdict::Enabled(layer) } else { Verdict::Disabled(layer) }
 }
 
 fn check(layers: Layers<'_>, enabled: bool, decided_by: Layer) {
-    assert_eq!(resolve(layers, Channel::Email), told(enabled, decided_by));
+    assert_eq!(resolve(layers, Channel::Email), verdict_of(enabled, decided_by));
 }
 
 fn channel(word: Option<bool>) -> Preference {

@@ -31,7 +31,7 @@ impl World {
         Self::with(json!([{ "type": channel, "template": template }]))
     }
 
-    fn saying(body: &str) -> Self {
+    fn with_body(body: &str) -> Self {
         Self::with(json!([{ "type": "in_app", "template": { "body": body } }]))
     }
 
@@ -256,15 +256,18 @@ fn a_condition_is_evaluated_when_the_step_runs() {
     type Say = fn(&mut World, Preference);
     let rows: [(Say, Detail); 4] = [
         (
-            |world, said| world.workflow.as_mut().unwrap().preference_settings = said,
+            |world, given| world.workflow.as_mut().unwrap().preference_settings = given,
             Detail::FilteredByWorkflowPreference,
         ),
         (
-            |world, said| world.workflow.as_mut().unwrap().preferences = Some(said),
+            |world, given| world.workflow.as_mut().unwrap().preferences = Some(given),
             Detail::FilteredByWorkflowPreference,
         ),
-        (|world, said| world.global = Some(said), Detail::FilteredBySubscriberGlobalPreference),
-        (|world, said| world.specific = Some(said), Detail::FilteredBySubscriberWorkflowPreference),
+        (|world, given| world.global = Some(given), Detail::FilteredBySubscriberGlobalPreference),
+        (
+            |world, given| world.specific = Some(given),
+            Detail::FilteredBySubscriberWorkflowPreference,
+        ),
     ];
     for (say, detail) in rows {
         for (name, value, holds) in [
@@ -312,7 +315,7 @@ fn a_refusal_says_why() {
     let raw = world.render().unwrap_err().raw.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&raw).unwrap(), report);
 
-    let raw = World::saying("\n{{ 'x' * 1000000000000 }}").render().unwrap_err().raw.unwrap();
+    let raw = World::with_body("\n{{ 'x' * 1000000000000 }}").render().unwrap_err().raw.unwrap();
     assert!(raw.ends_with(" in line 2"), "{raw}");
 }
 
@@ -335,7 +338,7 @@ fn the_first_matching_variant_is_used() {
             "type": "in_app", "template": { "body": body }, "active": active, "filters": filters,
         })
     };
-    for (variants, said) in [
+    for (variants, given) in [
         (vec![], "base"),
         (vec![variant("a", true, Some("pro"))], "a"),
         (vec![variant("a", true, Some("free"))], "base"),
@@ -347,7 +350,7 @@ fn the_first_matching_variant_is_used() {
     ] {
         let step =
             json!({ "type": "in_app", "template": { "body": "base" }, "variants": variants });
-        assert_eq!(World::with(json!([step])).text(), said);
+        assert_eq!(World::with(json!([step])).text(), given);
     }
 }
 
@@ -397,7 +400,7 @@ fn a_condition_may_choose_the_integration() {
 
 #[test]
 fn a_template_knows_what_the_message_is_about() {
-    for (body, said) in [
+    for (body, given) in [
         ("{{ subscriber.firstName }} {{ subscriber.subscriberId }}", "Ada ada"),
         ("{{ subscriber.data.plan }}", "pro"),
         ("{{ payload.total }}", "42"),
@@ -405,7 +408,7 @@ fn a_template_knows_what_the_message_is_about() {
         ("{{ context.tenant.id }} {{ context.tenant.data.name }}", "acme Acme Inc."),
         ("({{ context.app.id }}{{ context.tenant['created' ~ 'At'] }})", "()"),
     ] {
-        let mut world = World::saying(body);
+        let mut world = World::with_body(body);
         world.contexts = vec![Context {
             id: sample::id(7),
             organization_id: sample::home().organization_id,
@@ -415,7 +418,7 @@ fn a_template_knows_what_the_message_is_about() {
             created_at: sample::at(0),
             updated_at: sample::at(0),
         }];
-        assert_eq!(world.text(), said);
+        assert_eq!(world.text(), given);
     }
 }
 
@@ -424,9 +427,9 @@ fn the_settings_of_channels_are_not_known_to_templates_and_conditions() {
     for body in
         ["{{ subscriber }}", "{{ subscriber['chan' ~ 'nels'] }}", "{{ subscriber | items }}"]
     {
-        assert!(!World::saying(body).text().contains("s3cr3t"), "{body}");
+        assert!(!World::with_body(body).text().contains("s3cr3t"), "{body}");
     }
-    let mut world = World::saying("");
+    let mut world = World::with_body("");
     let field = "channels.0.credentials.webhookUrl";
     world.step().filters = filters("subscriber", field, SECRET);
     let refusal = world.render().unwrap_err();
@@ -438,7 +441,7 @@ fn the_settings_of_channels_are_not_known_to_templates_and_conditions() {
 #[test]
 fn a_subscriber_with_the_deepest_data_there_is_is_known() {
     let deepest = (1..Object::MAX_DEPTH).fold(json!("pro"), |inner, _| json!({ "in": inner }));
-    let mut world = World::saying("{{ subscriber.subscriberId }}");
+    let mut world = World::with_body("{{ subscriber.subscriberId }}");
     world.profile().data = Some(sample::object(json!({ "plan": deepest })));
     assert_eq!(world.text(), "ada");
 }

@@ -267,14 +267,14 @@ impl WorkflowChoice {
 impl ResolvedSetting {
     /// Returns the settings without repetition: the last one for a workflow, at the place of the
     /// first. Refuses settings for more than 100 workflows.
-    pub fn last_of_each(verdicts: Vec<Self>) -> Result<Vec<Self>, Invalid> {
+    pub fn last_of_each(settings: Vec<Self>) -> Result<Vec<Self>, Invalid> {
         let mut places: HashMap<WorkflowId, usize> = HashMap::new();
         let mut last: Vec<Self> = Vec::new();
-        for verdict in verdicts {
-            let place = *places.entry(verdict.workflow_id).or_insert(last.len());
+        for setting in settings {
+            let place = *places.entry(setting.workflow_id).or_insert(last.len());
             match last.get_mut(place) {
-                Some(before) => *before = verdict,
-                None => last.push(verdict),
+                Some(before) => *before = setting,
+                None => last.push(setting),
             }
         }
         at_most_items("preferences", &last, Subscription::MAX_PREFERENCES)?;

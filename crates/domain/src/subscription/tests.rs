@@ -33,7 +33,7 @@ fn verdict(number: u128, enabled: bool, condition: Value) -> ResolvedSetting {
     ResolvedSetting { workflow_id: sample::id(number), enabled, condition }
 }
 
-fn saying(verdicts: Vec<ResolvedSetting>) -> Subscription {
+fn with_settings(verdicts: Vec<ResolvedSetting>) -> Subscription {
     subscription(&[]).updated(Patch::Keep, Some(&verdicts), sample::at(1))
 }
 
@@ -85,7 +85,7 @@ fn the_setting_of_a_subscription_admits_events() {
         ("the subscriber is known", order(true, about("subscriber.data.plan", "pro")), [true; 2]),
         ("the workflow is known", order(true, about("workflow.identifier", "x")), [false; 2]),
     ] {
-        let subscription = saying(verdicts);
+        let subscription = with_settings(verdicts);
         // P15: a critical workflow is no exception.
         for critical in [false, true] {
             let through = ["premium", "free"]
@@ -117,7 +117,7 @@ fn an_event_gets_through_in_exactly_the_contexts_of_the_subscription() {
     let plan = json!({ "==": [{ "var": "context.tenant.data.plan" }, "pro"] });
     let conditional = Subscription {
         context_keys: contexts(&["tenant:acme"]),
-        ..saying(vec![verdict(3, true, plan)])
+        ..with_settings(vec![verdict(3, true, plan)])
     };
     assert!(admits(&conditional, false, &["tenant:acme"], json!({})), "contexts are known");
 }
@@ -140,9 +140,9 @@ fn data_is_made_up_only_if_a_condition_asks() {
     let rule = || json!({ "var": "payload.x" });
     for (subscription, asked) in [
         (subscription(&[]), false),
-        (saying(vec![verdict(3, false, json!(null))]), false),
-        (saying(vec![verdict(OTHER, true, rule())]), false),
-        (saying(vec![verdict(3, true, rule())]), true),
+        (with_settings(vec![verdict(3, false, json!(null))]), false),
+        (with_settings(vec![verdict(OTHER, true, rule())]), false),
+        (with_settings(vec![verdict(3, true, rule())]), true),
     ] {
         let made = Cell::new(false);
         let data = LazyCell::new(|| {
@@ -209,16 +209,16 @@ fn the_last_of_two_settings_for_one_workflow_counts() {
             vec![verdict(3, true, rule())],
         ),
     ] {
-        let before = saying(vec![verdict(5, false, json!(null))]);
+        let before = with_settings(vec![verdict(5, false, json!(null))]);
         let verdicts = ResolvedSetting::last_of_each(verdicts).unwrap();
         let after = before.updated(Patch::Keep, Some(&verdicts), sample::at(9));
-        let said = |said: &SubscriptionPreference| {
-            assert_eq!(said.subscription_id.as_str(), "it");
-            assert_eq!(said.workflow, None);
-            let (enabled, condition) = (said.enabled, said.condition.clone());
-            ResolvedSetting { workflow_id: said.workflow_id, enabled, condition }
+        let stored = |stored: &SubscriptionPreference| {
+            assert_eq!(stored.subscription_id.as_str(), "it");
+            assert_eq!(stored.workflow, None);
+            let (enabled, condition) = (stored.enabled, stored.condition.clone());
+            ResolvedSetting { workflow_id: stored.workflow_id, enabled, condition }
         };
-        assert_eq!(after.preferences.iter().map(said).collect::<Vec<_>>(), expected);
+        assert_eq!(after.preferences.iter().map(stored).collect::<Vec<_>>(), expected);
         assert_eq!(after.updated_at, sample::at(9));
     }
 }
@@ -235,8 +235,10 @@ fn a_subscription_says_something_about_100_workflows_at_most() {
 
 #[test]
 fn an_update_changes_what_it_names() {
-    let before =
-        Subscription { name: Some("Home".into()), ..saying(vec![verdict(3, false, json!(null))]) };
+    let before = Subscription {
+        name: Some("Home".into()),
+        ..with_settings(vec![verdict(3, false, json!(null))])
+    };
     let later = Subscription { updated_at: sample::at(9), ..before.clone() };
     let keep = Patch::<String>::Keep;
     let same = || Some(vec![verdict(3, false, json!(null))]);

@@ -88,7 +88,8 @@ impl SubscriberPreferences<'_> {
                 let workflow_id = workflow.id;
                 let scope = PreferenceScope::Workflow { workflow_id };
                 let now = tx.now();
-                let after = place.change(tx, scope, |before| before.saying(said, now))?;
+                let after =
+                    place.change(tx, scope, |before| before.updated_for_workflow(said, now))?;
                 updated.push(answer(&workflow, global.as_ref(), &after.preference));
             }
             Ok(updated)

@@ -15,7 +15,7 @@ use crate::workflow::WorkflowQuery;
 /// One row per form of a list, a number, a flag or an empty field: the value.
 #[test]
 fn a_query_is_read_as_forms_and_clients_send_it() {
-    for (query, said) in [
+    for (query, expected_json) in [
         ("", json!({})),
         ("?", json!({})),
         ("&&limit=5&", json!({ "limit": 5 })),
@@ -36,7 +36,7 @@ fn a_query_is_read_as_forms_and_clients_send_it() {
         ("contextKeys=a:1", json!({ "contextKeys": ["a:1"] })),
         ("contextKeys=b:2&contextKeys=a%3A1", json!({ "contextKeys": ["a:1", "b:2"] })),
     ] {
-        let expected: NotificationQuery = serde_json::from_value(said).unwrap();
+        let expected: NotificationQuery = serde_json::from_value(expected_json).unwrap();
         assert_eq!(read::<NotificationQuery>(query), Ok(expected.clone()), "{query}");
         assert_eq!(read_lenient::<NotificationQuery>(query), Ok(expected), "{query}");
     }

@@ -51,15 +51,15 @@ fn a_declaration_replaces_what_it_leaves_out() {
 /// One row per state of the workflow and declared `active`: the state after the declaration.
 #[test]
 fn a_declaration_that_does_not_say_active_leaves_it() {
-    for (before, said, expected) in [
+    for (before, declaration, expected) in [
         (json!({}), json!({}), true),
         (json!({ "active": false }), json!({}), false),
         (json!({ "active": true }), json!({}), true),
         (json!({ "active": false }), json!({ "active": true }), true),
         (json!({ "active": true }), json!({ "active": false }), false),
     ] {
-        let after = redeclared(&declared(before.clone()), said.clone());
-        assert_eq!(after.active, expected, "{before} {said}");
+        let after = redeclared(&declared(before.clone()), declaration.clone());
+        assert_eq!(after.active, expected, "{before} {declaration}");
     }
 }
 

@@ -53,7 +53,7 @@ impl StepRun<'_, '_> {
                 self.name_message(job, message.id);
                 self.complete(job, Detail::MessageCreated, None);
             }
-            None => self.refuse(job, Refusal::gone()),
+            None => self.refuse(job, Refusal::workflow_deleted()),
         }
         Ok(())
     }

@@ -109,12 +109,12 @@ impl StepRun<'_, '_> {
 
     fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
         let facts = self.facts.step_facts();
-        let found = self.notification.job(job).ok_or(Refusal::gone())?;
+        let found = self.notification.job(job).ok_or(Refusal::workflow_deleted())?;
         let Dispatch { integration, address, rendered } =
             step_run::dispatch(found, &self.notification, facts)?;
-        let subscriber = facts.subscriber.cloned().ok_or(Refusal::gone())?;
+        let subscriber = facts.subscriber.cloned().ok_or(Refusal::workflow_deleted())?;
         let channel = integration.channel;
-        let message = self.message(job, channel, rendered).ok_or(Refusal::gone())?;
+        let message = self.message(job, channel, rendered).ok_or(Refusal::workflow_deleted())?;
         let message = message.addressed(&integration.provider_id, &address);
         let lease_until = self.tx.now().after(self.tx.engine().parts.lease);
         if let Some(job) = self.notification.job_mut(job) {
