@@ -1,4 +1,4 @@
-//! What a notification can be found by.
+//! Terms by which notifications are found.
 
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriptionIdentifier, TopicKey, WorkflowId};
@@ -18,7 +18,7 @@ pub struct Term {
     value: u128,
 }
 
-/// What a term is about, from what tells most to what tells least.
+/// Property of a term, from the most to the least selective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 enum Dimension {
@@ -31,10 +31,10 @@ enum Dimension {
     Channel,
 }
 
-/// When a notification was created, and the terms that it has.
+/// Time of creation and terms of a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facets {
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
     /// Its terms.
     pub terms: Vec<Term>,
@@ -109,12 +109,12 @@ impl Term {
         bytes
     }
 
-    /// The term that was written as `bytes`, or nothing if there is no such number.
+    /// Returns the term of `bytes`. Returns `None` if the number of the dimension is unknown.
     pub(crate) fn of_bytes([dimension, value @ ..]: [u8; 17]) -> Option<Self> {
         Self::of_parts(dimension, u128::from_be_bytes(value))
     }
 
-    /// The term of these parts, or nothing if there is no such number.
+    /// Returns the term of these parts. Returns `None` if the number of the dimension is unknown.
     pub(crate) fn of_parts(dimension: u8, value: u128) -> Option<Self> {
         let at = usize::from(dimension.checked_sub(1)?);
         Some(Dimension::ALL.get(at)?.term(value))
@@ -168,7 +168,7 @@ fn word(word: &str) -> u128 {
     word.bytes().take(16).fold(0, |value, byte| value << 8 | u128::from(byte))
 }
 
-// Two texts with the same digest are not to be found, also not on purpose.
+// Texts with equal digests cannot be found, not even on purpose.
 fn digest(text: &str) -> u128 {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(16).fold(0, |value, byte| value << 8 | u128::from(*byte))

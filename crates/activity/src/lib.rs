@@ -76,7 +76,7 @@ pub struct ActivityIndex {
     environments: RwLock<HashMap<EnvironmentId, Arc<Environment>>>,
 }
 
-/// What is known of an environment without looking into the store.
+/// State of an environment in memory.
 #[derive(Debug, Default)]
 struct Environment {
     cache: RwLock<Cache>,
@@ -128,7 +128,7 @@ impl ActivityIndex {
         found.ok_or_else(|| corrupt(Table::ActivitySegments, "a notification is missing"))
     }
 
-    /// How many notifications match `filter`.
+    /// Returns the number of notifications that match `filter`.
     pub fn count(
         &self,
         snapshot: &dyn Snapshot,
@@ -138,7 +138,7 @@ impl ActivityIndex {
         Ok(self.search(snapshot, environment, |all| all.count(filter))?.unwrap_or_default())
     }
 
-    // Nothing, if there are no notifications.
+    // Returns `None` if there are no notifications.
     fn search<T>(
         &self,
         snapshot: &dyn Snapshot,
@@ -168,7 +168,7 @@ impl ActivityIndex {
 }
 
 impl Environment {
-    // Takes in what was committed until the moment of `head`.
+    // Reads the changes that were committed up to `head`.
     fn catch_up(
         &self,
         snapshot: &dyn Snapshot,

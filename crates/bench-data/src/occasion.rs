@@ -32,7 +32,7 @@ pub(crate) struct Occasion {
     pub(crate) recipients: Vec<Recipient>,
 }
 
-/// Whom it is for.
+/// The recipient.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recipient {
     pub(crate) subscriber: usize,

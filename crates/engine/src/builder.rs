@@ -1,4 +1,4 @@
-//! What an engine is made of.
+//! Parts of an engine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
 }
 
-/// Who sends for which provider.
+/// Providers by the id of the provider.
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     named: HashMap<String, Box<dyn Provider>>,
@@ -77,36 +77,35 @@ impl Builder {
         Self { seeds: Seeds::new(entropy), ..self }
     }
 
-    /// Sends through `provider` what goes through integrations of `provider_id`.
+    /// Registers the provider of integrations with `provider_id`.
     #[must_use]
     pub fn provider(mut self, provider_id: impl Into<String>, provider: impl Provider) -> Self {
         self.providers.named.insert(provider_id.into(), Box::new(provider));
         self
     }
 
-    /// Sends through `provider` what goes through integrations of providers without one of their
-    /// own.
+    /// Registers the provider of all integrations that have no provider of their own.
     #[must_use]
     pub fn default_provider(mut self, provider: impl Provider) -> Self {
         self.providers.default = Some(Box::new(provider));
         self
     }
 
-    /// Tries again as `retry` says when a provider cannot send right now.
+    /// Sets the policy of retries of messages that a provider cannot send at the moment.
     #[must_use]
     pub fn retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }
     }
 
-    /// Gives up on a try whose outcome nobody has reported after `lease`, and tries again. Up to 32
-    /// messages are claimed at once and sent one after the other; what has not been sent by then is
-    /// left for another turn.
+    /// Sets the lease of an attempt. An attempt without an outcome is repeated when its lease is
+    /// over. Up to 32 messages are claimed under one lease and sent one after the other. Messages
+    /// that are left when the lease ends are claimed again.
     #[must_use]
     pub fn lease(self, lease: Duration) -> Self {
         Self { lease, ..self }
     }
 
-    /// Sets the limits on what callers hand in.
+    /// Sets the limits of the callers' input.
     ///
     /// ```
     /// use tidings::limits::Limits;
@@ -121,15 +120,15 @@ impl Builder {
         Self { limits, ..self }
     }
 
-    /// Seals so many notifications into a segment of the activity index, in environments that have
-    /// none yet: 16 to 61,440, and as many as that if nothing is said. Fewer than that are for
-    /// tests that want to see segments.
+    /// Sets the number of notifications in a segment of the activity index, 16 to 61,440. The
+    /// default is 61,440. The number applies to environments without segments. Small segments are
+    /// for tests.
     #[must_use]
     pub fn activity_segments(self, notifications: u32) -> Self {
         Self { activity: ActivityIndex::with_segments_of(notifications), ..self }
     }
 
-    /// An engine of these parts that keeps its records in `store`.
+    /// Returns an engine with these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
         let Self { clock, seeds, providers, retry, lease, limits, activity } = self;
         let store = Box::new(store);
@@ -139,7 +138,7 @@ impl Builder {
         Engine { parts: Arc::new(parts) }
     }
 
-    /// An engine of these parts that keeps its records in the file at `path`.
+    /// Returns an engine with these parts that keeps its records in the file at `path`.
     ///
     /// # Errors
     ///
@@ -151,7 +150,7 @@ impl Builder {
 }
 
 impl Providers {
-    /// Who sends what goes through integrations of `provider_id`.
+    /// Returns the provider of integrations with `provider_id`.
     pub(crate) fn of(&self, provider_id: &str) -> Option<&dyn Provider> {
         self.named.get(provider_id).or(self.default.as_ref()).map(AsRef::as_ref)
     }

@@ -1,4 +1,4 @@
-//! Looking for contradictions in a store.
+//! Search for contradictions in a store.
 
 use std::fmt;
 
@@ -48,8 +48,8 @@ pub enum Finding {
 }
 
 impl Engine {
-    /// Compares the indexes of the store with its records. That reads all of both, from one
-    /// snapshot, while other operations go on.
+    /// Compares the indexes of the store with its records. The comparison reads all of both from
+    /// one snapshot. Other operations continue meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,7 +65,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store), if the backend fails. What is damaged is a finding.
+    /// [`Error::Store`](crate::Error::Store), if the backend fails. Damage is a finding.
     pub fn check(&self) -> Result<StoreCheck> {
         self.read(|snapshot| {
             let store::check::TableCheck { records, entries, findings } =

@@ -1,4 +1,4 @@
-//! Where the engine gets its time from.
+//! Sources of the time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use domain::time::Timestamp;
 
-/// Tells the time.
+/// A source of the time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time at this moment.
     fn now(&self) -> Timestamp;

@@ -1,4 +1,4 @@
-//! Errors: why an operation did not happen.
+//! Errors of operations.
 
 use std::fmt;
 
@@ -12,49 +12,49 @@ pub use domain::error::{Invalid, Reason, Unit};
 /// Result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An operation did not happen. It left nothing behind, unless it is one that takes several
-/// transactions or the store failed.
+/// Error of an operation. A failed operation changes nothing, with two exceptions: operations of
+/// several transactions, and failures of the store.
 #[derive(Debug, Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller handed in something that no rule allows.
+    /// A value of the caller breaks a rule.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 
-    /// The caller named something that is not there, or belongs to another environment.
+    /// A named entity does not exist, or belongs to another environment.
     #[error("{entity} {} not there", are(ids))]
     NotFound {
-        /// What kind of thing was named.
+        /// Kind of the entity.
         entity: Entity,
-        /// The names, as the caller wrote them.
+        /// Names in the caller's spelling.
         ids: Vec<String>,
     },
 
-    /// What the caller wants to create is there already.
+    /// An entity of that name exists already.
     #[error("{entity} `{id}` {}", taken(*entity))]
     Conflict {
-        /// What kind of thing it is.
+        /// Kind of the entity.
         entity: Entity,
-        /// The name that is taken.
+        /// Name in use.
         id: String,
     },
 
-    /// What the caller wants makes sense, and a rule forbids it.
+    /// A well-formed request that a rule forbids.
     #[error(transparent)]
     Rejected(#[from] Rejection),
 
-    /// The caller showed no key that opens an environment.
+    /// The caller has no valid API key.
     #[error(transparent)]
     Unauthorized(Unauthorized),
 
-    /// The store failed. Trying again may help; changing the arguments will not.
+    /// The store failed. The same call may succeed later.
     #[error(transparent)]
     #[serde(serialize_with = "as_text", skip_deserializing)]
     Store(#[from] store::Error),
 }
 
-/// Why an `Authorization` header opens no environment.
+/// Reason for the refusal of an `Authorization` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ pub enum Unauthorized {
     UnknownKey,
 }
 
-/// The kinds of things that an operation can name.
+/// Kinds of entities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -95,12 +95,12 @@ pub enum Entity {
     Workflow,
 }
 
-/// A rule that forbids something that makes sense.
+/// Rejection of a well-formed request by a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Rejection {
-    /// Every organization has environments of these names from the start.
+    /// The name belongs to a built-in environment.
     #[error("the name `{name}` is reserved")]
     ReservedName {
         /// The name.
@@ -109,7 +109,7 @@ pub enum Rejection {
     /// Subscribers cannot opt out of a critical workflow.
     #[error("critical workflows take no preferences: {}", workflows.join(", "))]
     CriticalWorkflows {
-        /// The workflows, as the caller named them.
+        /// Names of the workflows in the caller's spelling.
         workflows: Vec<String>,
     },
     /// Only e-mail and text messages have a primary integration.
@@ -118,13 +118,13 @@ pub enum Rejection {
         /// The channel.
         channel: Channel,
     },
-    /// A request for several subscriptions worked for none of them.
+    /// A request for several subscriptions failed for all of them.
     #[error("none of the subscriptions: {}", reasons(errors))]
     NoSubscription {
-        /// Why not, for each of them.
+        /// Error of each subscription.
         errors: Vec<SubscriptionError>,
     },
-    /// The inbox is one.
+    /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]
     OneInbox,
 }
@@ -142,27 +142,27 @@ pub enum Rejection {
 /// assert_eq!(Error::rejected(Rejection::OneInbox).status(), 400);
 /// ```
 impl Error {
-    /// Refuses the value of `field`, for `reason`.
+    /// Returns the error of an invalid value of `field`.
     pub fn invalid(field: impl Into<String>, reason: Reason) -> Self {
         Invalid::new(field, reason).into()
     }
 
-    /// Says that there is no `entity` called `id`.
+    /// Returns the error of an `entity` that does not exist.
     pub fn not_found(entity: Entity, id: impl fmt::Display) -> Self {
         Error::NotFound { entity, ids: vec![id.to_string()] }
     }
 
-    /// Says that there is an `entity` called `id` already.
+    /// Returns the error of an `entity` that exists already.
     pub fn conflict(entity: Entity, id: impl fmt::Display) -> Self {
         Error::Conflict { entity, id: id.to_string() }
     }
 
-    /// Refuses what is asked for, for the reason of `rejection`.
+    /// Returns the error of a rejected request.
     pub const fn rejected(rejection: Rejection) -> Self {
         Error::Rejected(rejection)
     }
 
-    /// The HTTP status that a service in front of the engine would answer with.
+    /// Returns the HTTP status for the answer of a service.
     pub const fn status(&self) -> u16 {
         match self {
             Error::Invalid(_) => 422,

@@ -15,7 +15,7 @@ use crate::resources::environments::hash;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
-/// What came of a transaction of an operation that may take several.
+/// Result of one transaction of an operation that may take several.
 #[derive(Debug)]
 pub(crate) enum Step<S, T> {
     /// The operation goes on from here in another one.
@@ -32,8 +32,7 @@ struct Call<'s> {
     now: Timestamp,
 }
 
-// What came of a transaction: what `body` made of it, or what came of the call when it was made
-// before.
+// Result of a transaction: that of `body`, or that of an earlier equal call.
 enum Progress<S, T> {
     Ran(Step<S, T>),
     Replayed(Result<T>),
@@ -100,7 +99,7 @@ impl Scope {
 }
 
 impl<S, T: Serialize> Step<S, T> {
-    // What is kept of it.
+    // Stored outcome of the step.
     fn outcome(&self) -> Result<CallOutcome> {
         Ok(match self {
             Step::More(_) => CallOutcome::Begun,
@@ -110,7 +109,7 @@ impl<S, T: Serialize> Step<S, T> {
 }
 
 impl Call<'_> {
-    // What came of the call when it was made before; a refusal, if its key is that of another one.
+    // Result of an earlier equal call. A refusal if another call has the key.
     fn replay<T: DeserializeOwned>(&self, view: &dyn View) -> Result<Option<Result<T>>> {
         let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
@@ -124,7 +123,7 @@ impl Call<'_> {
         }
     }
 
-    // Keeps what came of the call, in place of what means nothing any more.
+    // Stores the outcome of the call, and removes expired ones.
     fn keep(&self, tx: &mut Tx<'_>, outcome: CallOutcome) -> Result<()> {
         // More than are kept at a time, so that they get fewer.
         const AT_A_TIME: usize = 4;

@@ -76,28 +76,28 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that keeps everything in the file at `path`, which is created if need be.
+    /// Returns an engine on the file at `path`. A missing file is created.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`], if the file is something else, damaged, newer than this version, or open
+    /// [`Error::Store`], if the file is no store, damaged, newer than this version, or open
     /// elsewhere.
     #[cfg(feature = "redb")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         Ok(Self::builder().build(::store::redb::RedbStore::open(path)?))
     }
 
-    /// An engine that forgets everything when it is dropped.
+    /// Returns an engine that keeps its records in memory until it is dropped.
     pub fn in_memory() -> Self {
         Self::builder().build(MemoryStore::default())
     }
 
-    /// An engine with parts of the host application's choice.
+    /// Returns a builder, to choose the parts of an engine.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Everything that belongs to an organization, for the host application's own use.
+    /// Returns an organization. An organization needs no creation.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Engine {
         Ok(Organization::new(self.clone(), id.into_checked()?))
     }
 
-    /// Everything inside an environment, for the host application's own use.
+    /// Returns the scope of an environment.
     ///
     /// # Errors
     ///
@@ -123,16 +123,16 @@ impl Engine {
         .map(|environment| Scope::new(self.clone(), &environment))
     }
 
-    /// Everything inside the environment that the value of an `Authorization` header opens:
-    /// `ApiKey` and one of its keys.
+    /// Returns the scope of the environment of an API key. `authorization` is the value of an
+    /// `Authorization` header: `ApiKey`, a space and the key.
     ///
     /// # Errors
     ///
-    /// [`Error::Unauthorized`] with the reason if the header is anything else. The reason never
-    /// holds a part of the header.
+    /// [`Error::Unauthorized`] if the header is malformed or its key is unknown. The error holds no
+    /// part of the header.
     pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
         let key = Unauthorized::key_in(authorization)?;
-        // Looking up the hash takes a time that tells nothing about the key.
+        // The time of a look-up by hash reveals nothing about the key.
         let hash = resources::environments::hash(key);
         self.read(|snapshot| {
             let environment = snapshot.find(&::store::layout::api_key(&hash))?;
@@ -141,7 +141,7 @@ impl Engine {
         .map(|environment| Scope::new(self.clone(), &environment))
     }
 
-    /// Getting messages out of the door.
+    /// Returns the delivery queue of all environments.
     pub fn delivery(&self) -> DeliveryQueue<'_> {
         DeliveryQueue::new(self)
     }

@@ -1,4 +1,4 @@
-//! What a caller can reach: an organization, or the inside of an environment.
+//! Organizations, and the operations inside an environment.
 
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
@@ -13,14 +13,14 @@ use crate::{
     Topics, Translations, Workflows,
 };
 
-/// Everything that belongs to an organization.
+/// An organization, with its environments.
 #[derive(Clone, Debug)]
 pub struct Organization {
     engine: Engine,
     id: OrganizationId,
 }
 
-/// Everything inside an environment. Cheap to clone.
+/// The operations inside an environment. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Scope {
     pub(crate) engine: Engine,
@@ -33,14 +33,12 @@ impl Organization {
         Self { engine, id }
     }
 
-    /// Everything inside the environment `Development`, which is created when it is first asked
-    /// for.
+    /// Returns the scope of the environment `Development`. The first call creates the environment.
     pub fn development(&self) -> Result<Scope> {
         Ok(Scope::new(self.engine.clone(), &self.environments().development()?))
     }
 
-    /// Everything inside the environment `Production`, which is created when it is first asked
-    /// for.
+    /// Returns the scope of the environment `Production`. The first call creates the environment.
     pub fn production(&self) -> Result<Scope> {
         Ok(Scope::new(self.engine.clone(), &self.environments().production()?))
     }
@@ -61,13 +59,13 @@ impl Scope {
         Self { engine, home, idempotency_key: None }
     }
 
-    /// The same environment for one call of a writing operation, which `key` names: made again
-    /// within 24 hours, it returns what came of it the first time, a refusal as well, and nothing
-    /// happens. Reading is not affected.
+    /// Returns the same environment with an idempotency key for one call of a writing operation. A
+    /// repeated call within 24 hours changes nothing. It returns the result of the first call, also
+    /// a refusal. Reads ignore the key.
     ///
     /// Another call with the same key is refused with [`Error::Conflict`](crate::Error::Conflict).
-    /// A call that failed with [`Error::Store`](crate::Error::Store) may be made again: it goes on,
-    /// or returns what came of it.
+    /// A call that failed with [`Error::Store`](crate::Error::Store) may be made again. It
+    /// continues, or returns the result.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,12 +98,12 @@ impl Scope {
         Environments::new(&self.engine, &self.home.organization_id, Viewer::Environment(self))
     }
 
-    /// Channel connections: the workspaces that integrations may write to.
+    /// Channel connections: workspaces that integrations write to.
     pub fn channel_connections(&self) -> ChannelConnections<'_> {
         ChannelConnections { scope: self }
     }
 
-    /// Channel endpoints: the places at which subscribers are reached through integrations.
+    /// Channel endpoints: addresses of subscribers in integrations.
     pub fn channel_endpoints(&self) -> ChannelEndpoints<'_> {
         ChannelEndpoints { scope: self }
     }
@@ -124,8 +122,8 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if the id is none. That there is such a subscriber
-    /// is not checked before the first operation.
+    /// [`Error::Invalid`](crate::Error::Invalid) if the id is malformed. The first operation checks
+    /// that the subscriber exists.
     pub fn inbox(&self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Inbox<'_>> {
         Ok(Inbox { scope: self, subscriber: subscriber.into_checked()? })
     }
@@ -154,8 +152,8 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if the id is none. That there is such a subscriber
-    /// is not checked before the first operation.
+    /// [`Error::Invalid`](crate::Error::Invalid) if the id is malformed. The first operation checks
+    /// that the subscriber exists.
     pub fn preferences(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,

@@ -1,4 +1,4 @@
-//! What an operation works on: one view of the records of an environment, or one transaction.
+//! Views and transactions of operations: the records of one environment.
 
 use domain::environment::Home;
 use domain::ids::EnvironmentId;
@@ -77,7 +77,7 @@ impl Tx<'_> {
         self.draft.made.jitter()
     }
 
-    /// The limits on what callers hand in.
+    /// Limits of the callers' input.
     pub(crate) fn limits(&self) -> &Limits {
         &self.engine().parts.limits
     }

@@ -46,10 +46,9 @@ pub struct Events<'s> {
 }
 
 impl Events<'_> {
-    /// Triggers a workflow for its recipients. The notifications, their jobs and the messages that
-    /// go into an inbox are written together; what goes through a provider is sent when
-    /// [`run_due`](crate::DeliveryQueue::run_due) is called. A transaction id that was
-    /// processed before returns its first receipt, and nothing happens.
+    /// Triggers a workflow for its recipients. One transaction writes notifications, jobs and inbox
+    /// messages. [`run_due`](crate::DeliveryQueue::run_due) sends the messages of other channels. A
+    /// repeated transaction id changes nothing and returns the first receipt.
     ///
     /// # Errors
     ///
@@ -62,8 +61,8 @@ impl Events<'_> {
         Ok(receipt)
     }
 
-    /// Triggers up to 100 events in one transaction. An event that is refused leaves the others
-    /// alone; what comes back is in the order of the events.
+    /// Triggers up to 100 events in one transaction. The refusal of one event does not affect the
+    /// others. The results are in the order of the events.
     ///
     /// # Errors
     ///
@@ -85,8 +84,7 @@ impl Events<'_> {
         Ok(receipts)
     }
 
-    // The trigger has happened already, and the next one tends the index again, so a failure here
-    // is nobody's.
+    // The trigger is committed, and the next one tends the index again. A failure is ignored.
     fn tend_activity(&self) {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         while let Ok(true) = engine.activity().tend(engine.store(), environment)

@@ -1,4 +1,4 @@
-//! Removing what depends on something that is being deleted.
+//! Removal of the dependents of a deleted record.
 
 use store::{Order, Prefix, ReadRecords, Record, WriteRecords};
 

@@ -1,4 +1,4 @@
-//! What channel connections and channel endpoints have in common: they belong to integrations.
+//! Common rules of channel connections and channel endpoints, which belong to integrations.
 
 use std::collections::HashMap;
 

@@ -99,7 +99,7 @@ impl ChannelConnections<'_> {
         })
     }
 
-    /// A page of the connections, newest first unless the query says otherwise.
+    /// A page of the connections, newest first by default.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl ChannelConnections<'_> {
         })
     }
 
-    /// Changes the workspace of a connection, or what opens it.
+    /// Changes the workspace or the token of a connection.
     ///
     /// # Errors
     ///

@@ -40,8 +40,8 @@ impl Contexts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if there is one of that key; [`Error::Invalid`], if its data takes
-    /// more than 64 KiB.
+    /// [`Error::Conflict`], if the key is in use; [`Error::Invalid`], if its data takes more than
+    /// 64 KiB.
     pub fn create(&self, create: &ContextCreate) -> Result<Context> {
         self.scope.write("contexts.create", create, |tx| {
             Context::check_data(&create.data)?;
@@ -71,7 +71,7 @@ impl Contexts<'_> {
         self.scope.read(|view| find(view, key))
     }
 
-    /// A page of the contexts, newest first unless the query says otherwise.
+    /// A page of the contexts, newest first by default.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Contexts<'_> {
     }
 }
 
-/// What becomes of a context that exists when a call names it with data.
+/// Treatment of data that a call hands in for an existing context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamedData {
     /// Its data is replaced.

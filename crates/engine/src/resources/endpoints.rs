@@ -95,7 +95,7 @@ impl ChannelEndpoints<'_> {
             .read(|view| find(view, identifier)?.map(|endpoint| shown(view, endpoint)).transpose())
     }
 
-    /// A page of the endpoints, newest first unless the query says otherwise.
+    /// A page of the endpoints, newest first by default.
     ///
     /// # Errors
     ///

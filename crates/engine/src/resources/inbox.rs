@@ -41,8 +41,8 @@ pub struct Inbox<'s> {
 }
 
 impl Inbox<'_> {
-    /// A page of the messages in the inbox, newest first unless the query says otherwise. Whatever
-    /// channel the query names, only in-app messages are shown.
+    /// A page of the messages in the inbox, newest first by default. The channel of the query is
+    /// ignored.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Inbox<'_> {
         })
     }
 
-    /// How many messages in the inbox were not seen, and how many were not read.
+    /// Returns the numbers of unseen and of unread messages in the inbox.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Inbox<'_> {
         })
     }
 
-    /// Marks messages, as [`Messages::mark_as`] does, which is not limited to in-app messages.
+    /// Marks messages of any channel, as [`Messages::mark_as`] does.
     ///
     /// # Errors
     ///

@@ -49,8 +49,8 @@ impl Integrations<'_> {
         self.scope.write("integrations.create", create, |tx| created(tx, create))
     }
 
-    /// Creates the integration of that identifier, or changes it to what `create` says. Nothing is
-    /// written if nothing differs.
+    /// Creates the integration of that identifier, or changes it to the declaration. An equal
+    /// declaration writes nothing.
     ///
     /// A host application that declares its integrations in code calls this when it starts. The
     /// declaration replaces every field, but `active` if it is absent.
@@ -163,9 +163,9 @@ impl Integrations<'_> {
         })
     }
 
-    /// Deletes an integration for good, with its channel connections and its channel endpoints,
-    /// and returns those that are left. If it was primary, its channel has no primary one until
-    /// one is set, unless `delete` says to promote the next one.
+    /// Deletes an integration for good, with its channel connections and its channel endpoints, and
+    /// returns those that are left. If it was primary, its channel has no primary one until one is
+    /// set, unless `delete` promotes the next one.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Integrations<'_> {
     }
 }
 
-// Creates an integration, which becomes active unless it says otherwise.
+// Creates an integration, active by default.
 fn created(tx: &mut Tx<'_>, create: &IntegrationCreate) -> Result<Integration> {
     let made = || Integration::made_identifier(create, &tx.text(8));
     let identifier = create.identifier.clone().map_or_else(made, Ok)?;
@@ -212,7 +212,7 @@ fn created(tx: &mut Tx<'_>, create: &IntegrationCreate) -> Result<Integration> {
     get(tx, integration.id)
 }
 
-// Changes an integration, and what its rank becomes by that.
+// Changes an integration and its rank.
 fn changed(
     tx: &mut Tx<'_>,
     before: &Integration,

@@ -60,7 +60,7 @@ impl Layouts<'_> {
         self.scope.read(|view| find(view, name))
     }
 
-    /// A page of the layouts, newest first unless the query says otherwise.
+    /// A page of the layouts, newest first by default.
     ///
     /// # Errors
     ///

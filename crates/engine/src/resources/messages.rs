@@ -44,8 +44,8 @@ pub struct Messages<'s> {
 }
 
 impl Messages<'_> {
-    /// A page of the messages of a subscriber on every channel, newest first unless the query says
-    /// otherwise. Each has its subscriber and, as long as it exists, its workflow.
+    /// A page of the messages of a subscriber on every channel, newest first by default. Each has
+    /// its subscriber and, as long as it exists, its workflow.
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ impl Messages<'_> {
         })
     }
 
-    /// Marks messages of a subscriber, and returns them as they are then: each once, in the order
-    /// of the request. Ids of messages that are not the subscriber's are left out.
+    /// Marks messages of a subscriber. Returns the marked messages once each, in the order of the
+    /// request. Ids of other subscribers' messages are ignored.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The operations on what an environment holds, one file per group.
+//! Operations on the records of an environment, one file per group.
 
 pub(crate) mod cascade;
 pub(crate) mod channels;

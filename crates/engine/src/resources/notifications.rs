@@ -94,7 +94,7 @@ impl Notifications<'_> {
         })
     }
 
-    /// How many notifications match `query`, on all of its pages.
+    /// Returns the number of notifications that match `query`, on all pages.
     ///
     /// # Errors
     ///
@@ -108,9 +108,8 @@ impl Notifications<'_> {
         })
     }
 
-    /// Deletes a notification, with its jobs and their logs. What it has put into an inbox stays;
-    /// what it has not sent is not sent any more. A trigger whose notifications are all deleted is
-    /// forgotten: its transaction id is free again.
+    /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Waiting messages
+    /// are not sent. The last notification of a trigger frees its transaction id.
     ///
     /// # Errors
     ///
@@ -127,12 +126,11 @@ impl Notifications<'_> {
         })
     }
 
-    /// Deletes every notification that was created before `time`, and says how many it has deleted.
-    /// Call it once in a while with the time until which an activity list goes back. A trigger
-    /// whose notifications are all deleted is forgotten: its transaction id is free again.
+    /// Deletes every notification that was created before `time`. Returns the number of deleted
+    /// notifications. A host calls it regularly, to limit the age of the activity list. The last
+    /// notification of a trigger frees its transaction id.
     ///
-    /// It takes as many transactions as need be; one that is interrupted goes on when it is called
-    /// again.
+    /// The deletion takes several transactions. After an interruption, another call continues.
     pub fn delete_before(&self, time: Timestamp) -> Result<u64> {
         const AT_A_TIME: usize = 1_000;
         let index = self.scope.engine.activity();
@@ -153,7 +151,7 @@ impl Notifications<'_> {
         Ok(deleted)
     }
 
-    /// Compares the index of the activity list with the notifications, all of them.
+    /// Compares the index of the activity list with all notifications.
     ///
     /// # Errors
     ///
@@ -164,8 +162,8 @@ impl Notifications<'_> {
         self.scope.read(|view| Ok(self.scope.engine.activity().check(view, environment)?))
     }
 
-    /// Makes the index of the activity list anew from the notifications, whatever state it is in.
-    /// Lists are read from the old one until then, and triggers go on meanwhile.
+    /// Rebuilds the index of the activity list from the notifications. Lists use the old index
+    /// meanwhile, and triggers continue.
     ///
     /// # Errors
     ///
@@ -189,7 +187,7 @@ fn missing(id: NotificationId) -> Error {
     Error::not_found(Entity::Notification, id)
 }
 
-// What the query asks of the index, with the subscribers and workflows that it names looked up.
+// Filter of the query, with the ids of its subscribers and workflows.
 fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
     let transaction = query.transaction_id.clone();
     let mut filter = Filter::new(query.after, query.before, transaction);

@@ -47,8 +47,8 @@ pub struct SubscriberPreferences<'s> {
 }
 
 impl SubscriberPreferences<'_> {
-    /// What holds for the subscriber in general and for every active workflow, all channels, each
-    /// with the layer that decided. Preferences for one context set say nothing about another.
+    /// Returns the global preference and that of every active workflow, with all channels. Each
+    /// channel names the layer that decides. Each context set has preferences of its own.
     ///
     /// # Errors
     ///
@@ -67,13 +67,14 @@ impl SubscriberPreferences<'_> {
         })
     }
 
-    /// Says something about several workflows at once: all of it holds, or nothing does.
+    /// Changes the preferences of several workflows, all or none.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] with all the workflows that are not there, or the subscriber;
-    /// [`Rejection::CriticalWorkflows`] with all that take no subscriber's word; [`Error::Invalid`], if
-    /// there are no words, or more than 100, or if a context is not well formed.
+    /// [`Error::NotFound`] with all workflows that do not exist, or with the subscriber;
+    /// [`Rejection::CriticalWorkflows`] with all critical workflows of the request;
+    /// [`Error::Invalid`], if the request has no preference or more than 100, or a context is
+    /// malformed.
     pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
         self.scope.write("preferences.update_bulk", (&self.subscriber, update), |tx| {
             update.check()?;
@@ -96,7 +97,7 @@ impl SubscriberPreferences<'_> {
         })
     }
 
-    /// Says something about every workflow. What was said about a single one stays.
+    /// Changes the global preference. Preferences of single workflows stay.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ impl Place {
         Ok(view.find(&key)?)
     }
 
-    // Stores a preference that was changed. One that says nothing is not created.
+    // Stores a changed preference. An empty preference is not created.
     fn change(
         &self,
         tx: &mut Tx<'_>,
@@ -193,7 +194,7 @@ impl Place {
     }
 }
 
-/// What a subscriber said for one context set.
+/// Preferences of a subscriber for one context set.
 #[derive(Debug, Default)]
 struct Said {
     global: Option<SubscriberPreference>,

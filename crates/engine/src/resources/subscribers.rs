@@ -41,8 +41,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if there is one of that id; [`Error::Invalid`] if an integration has
-    /// more than 100 device tokens.
+    /// [`Error::Conflict`] if the id is in use; [`Error::Invalid`] if an integration has more than
+    /// 100 device tokens.
     pub fn create(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.create", create, |tx| {
             create.profile.check()?;
@@ -55,7 +55,7 @@ impl Subscribers<'_> {
         })
     }
 
-    /// Creates a subscriber, or changes the one of that id. A field that is absent stays.
+    /// Creates or changes the subscriber of that id. Absent fields keep their value.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Subscribers<'_> {
         self.scope.read(|view| find(view, id))
     }
 
-    /// A page of the subscribers, newest first unless the query says otherwise.
+    /// A page of the subscribers, newest first by default.
     ///
     /// # Errors
     ///
@@ -106,8 +106,7 @@ impl Subscribers<'_> {
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
-    /// Changes a subscriber. A field that is kept stays, one that is cleared is removed, and custom
-    /// data is replaced as a whole.
+    /// Changes a subscriber. Cleared fields are removed. Custom data is replaced as a whole.
     ///
     /// # Errors
     ///
@@ -131,9 +130,9 @@ impl Subscribers<'_> {
         })
     }
 
-    /// Deletes a subscriber, with its messages, its preferences, its subscriptions, its channel
-    /// connections and its channel endpoints. Messages on their way to it are not sent any more.
-    /// The activity list keeps its notifications.
+    /// Deletes a subscriber with messages, preferences, subscriptions, channel connections and
+    /// channel endpoints. Its waiting messages are not sent. The activity list keeps its
+    /// notifications.
     ///
     /// # Errors
     ///

@@ -20,17 +20,17 @@ use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Topics};
 
 impl Topics<'_> {
-    /// Puts subscribers into a topic, which is created if need be. A subscriber who is in it
-    /// already under the same identifier stays in it as before. What does not work for one of them
-    /// does not keep the others out.
+    /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of
+    /// the same identifier stays unchanged. The refusal of one subscription does not affect the
+    /// others.
     ///
     /// # Errors
     ///
-    /// [`Rejection::NoSubscription`], if it works for nobody: a subscriber is not there, is in the
-    /// topic ten times already, or the identifier is somebody else's. [`Error::NotFound`] with all
-    /// the workflows that the preferences name and that are not there. [`Error::Invalid`], if
-    /// there is nobody, or there are more than 100, if a name or an identifier is too long, or if
-    /// the preferences are about more than 100 workflows.
+    /// [`Rejection::NoSubscription`], if all subscriptions fail: a subscriber does not exist or has
+    /// ten subscriptions, or the identifier is in use. [`Error::NotFound`] with all workflows of
+    /// the preferences that do not exist. [`Error::Invalid`], if the request has no item or more
+    /// than 100, a name or an identifier is too long, or the preferences are about more than 100
+    /// workflows.
     pub fn subscribe(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -51,14 +51,14 @@ impl Topics<'_> {
         })
     }
 
-    /// Takes subscribers out of a topic: all their subscriptions, or single ones. What does not
-    /// work for one of them does not keep the others in.
+    /// Removes subscriptions from a topic: all of a subscriber, or single ones. The refusal of one
+    /// item does not affect the others.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic; [`Rejection::NoSubscription`], if it works for
-    /// nobody: a subscriber or a subscription is not there. [`Error::Invalid`], if there is
-    /// nobody, or there are more than 100.
+    /// [`Error::NotFound`], if there is no such topic; [`Rejection::NoSubscription`], if all items
+    /// fail, because a subscriber or a subscription does not exist. [`Error::Invalid`], if the
+    /// request has no item or more than 100.
     pub fn unsubscribe(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -121,7 +121,7 @@ impl Topics<'_> {
         })
     }
 
-    /// A page of the subscriptions in a topic, newest first unless the query says otherwise.
+    /// A page of the subscriptions in a topic, newest first by default.
     ///
     /// # Errors
     ///
@@ -150,13 +150,12 @@ impl Topics<'_> {
         })
     }
 
-    /// Changes the name of a subscription, or what it says about workflows, which is replaced as a
-    /// whole.
+    /// Changes the name or the preferences of a subscription. Preferences are replaced as a whole.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic or subscription, or with all the workflows
-    /// that are not there.
+    /// [`Error::NotFound`], if there is no such topic or subscription, or with all workflows that
+    /// do not exist.
     pub fn update_subscription(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -226,7 +225,7 @@ fn leaving(
     Ok(Ok(subscriptions))
 }
 
-// The preferences about each workflow. Fails with all the workflows that are not there.
+// The preferences about each workflow. Fails with all workflows that do not exist.
 fn verdicts(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<ResolvedSetting>> {
     let (mut verdicts, mut missing) = (Vec::new(), Vec::new());
     let tagged = tagged(view, words)?;

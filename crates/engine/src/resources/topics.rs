@@ -48,8 +48,8 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if there is one of that key; [`Error::Invalid`] if the name is empty,
-    /// longer than 100 characters or not readable.
+    /// [`Error::Conflict`] if the key is in use; [`Error::Invalid`] if the name is empty, longer
+    /// than 100 characters or not readable.
     pub fn create(&self, create: &TopicCreate) -> Result<Topic> {
         self.scope.write("topics.create", create, |tx| {
             create.check()?;
@@ -60,7 +60,7 @@ impl Topics<'_> {
         })
     }
 
-    /// Creates a topic, or changes the one of that key. A field that is absent stays.
+    /// Creates or changes the topic of that key. Absent fields keep their value.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Topics<'_> {
         self.scope.read(|view| find(view, key))
     }
 
-    /// A page of the topics, newest first unless the query says otherwise.
+    /// A page of the topics, newest first by default.
     ///
     /// # Errors
     ///

@@ -113,7 +113,7 @@ impl Translations<'_> {
         })
     }
 
-    /// A page of the translations, newest first unless the query says otherwise.
+    /// A page of the translations, newest first by default.
     ///
     /// # Errors
     ///

@@ -80,7 +80,7 @@ impl Workflows<'_> {
         self.scope.read(|view| find(view, name))
     }
 
-    /// A page of the workflows, newest first unless the query says otherwise.
+    /// A page of the workflows, newest first by default.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl Workflows<'_> {
         self.scope.read(|view| Ok(view.page(&list, &request)?))
     }
 
-    /// Changes a workflow. Its steps are replaced as a whole, and matched to those that it has as in
-    /// [`upsert`](Self::upsert). What is on its way says what the workflow says when it is sent.
+    /// Changes a workflow. Steps are replaced as a whole, and matched to existing steps as in
+    /// [`upsert`](Self::upsert). Waiting messages use the changed workflow.
     ///
     /// # Errors
     ///
@@ -152,8 +152,8 @@ impl Workflows<'_> {
         })
     }
 
-    /// Deletes a workflow, with what subscribers said about it and with its translations. What is
-    /// on its way is not sent any more; the activity list keeps what has happened.
+    /// Deletes a workflow with its preferences and translations. Its waiting messages are not sent.
+    /// The activity list keeps its notifications.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Workf
     Ok(view.find(&layout::workflow(view.environment_id(), id))?)
 }
 
-// Removes a workflow with what depends on it, as much of it as one transaction takes.
+// Removes a workflow with its dependents, up to the limit of one transaction.
 fn remove(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<Step<(), ()>> {
     let mut cascade = Cascade::new(tx);
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);

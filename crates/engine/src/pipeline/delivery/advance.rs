@@ -96,7 +96,7 @@ impl StepRun<'_, '_> {
         }
     }
 
-    /// Ends a job that could not be done, and those after it if its step says so.
+    /// Ends a failed job. The jobs after it end too if its step demands that.
     pub(crate) fn fail(&mut self, job: JobId) {
         self.move_job(job, JobStatus::Failed);
         if !self.stops_on_failure(job) {

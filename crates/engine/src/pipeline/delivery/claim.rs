@@ -1,4 +1,4 @@
-//! Claiming: taking jobs that are due, so that nobody else does.
+//! Claims of due jobs. A job has one claim at a time.
 
 use domain::environment::Home;
 use domain::ids::JobId;
@@ -14,14 +14,14 @@ use super::{Delivery, DeliveryFailure, FailureReason, RunFacts};
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
-/// What a claim found.
+/// Result of a claim.
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
     /// The messages to be sent.
     pub(super) deliveries: Vec<Delivery>,
-    /// How many jobs were due.
+    /// Number of due jobs.
     pub(super) looked_at: usize,
-    /// How many of them were not to be done.
+    /// Number of skipped jobs.
     pub(super) skipped: usize,
     /// Those that could not be done.
     pub(super) failures: Vec<DeliveryFailure>,

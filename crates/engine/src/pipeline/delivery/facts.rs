@@ -1,4 +1,4 @@
-//! Gathering what the turn of a job depends on.
+//! Records that the run of a step depends on.
 
 use domain::context::Context;
 use domain::event::Event;
@@ -16,7 +16,7 @@ use crate::Result;
 use crate::resources::{contexts, integrations, workflows};
 use crate::tx::View;
 
-/// What the turns of a notification's jobs depend on.
+/// Records that the steps of a notification depend on.
 #[derive(Debug)]
 pub(crate) struct RunFacts<'a> {
     pub(crate) subscriber: Option<Subscriber>,
@@ -28,7 +28,7 @@ pub(crate) struct RunFacts<'a> {
 }
 
 impl<'a> RunFacts<'a> {
-    /// Everything, as it is now.
+    /// Returns the records of the notification's steps.
     pub(crate) fn now(view: &dyn View, notification: &Notification) -> Result<Self> {
         let key = layout::subscriber_id(view.environment_id(), notification.subscriber_id);
         let workflow = match notification.workflow_id {
@@ -46,7 +46,8 @@ impl<'a> RunFacts<'a> {
         })
     }
 
-    /// What a trigger does not know already. Jobs that need an integration are not run by it.
+    /// Returns the records of the steps that a trigger runs. A trigger runs no step that needs an
+    /// integration.
     pub(crate) fn for_trigger(
         view: &dyn View,
         event: &Event<'a>,
@@ -76,7 +77,7 @@ impl<'a> RunFacts<'a> {
     }
 }
 
-// What the subscriber said about every workflow, and about this one.
+// The global preference and that of the workflow.
 fn preferences(
     view: &dyn View,
     notification: &Notification,

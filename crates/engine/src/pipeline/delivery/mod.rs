@@ -1,5 +1,5 @@
-//! Getting messages out of the door: claim what is due, hand it to providers, settle what came of
-//! it. No transaction is open while a provider works.
+//! Delivery: due jobs are claimed, handed to providers and settled. No transaction is open while a
+//! provider works.
 
 mod advance;
 mod claim;
@@ -24,7 +24,7 @@ pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 
 use provider::SendResult;
 
-/// What waits to be sent.
+/// The delivery queue of all environments.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +54,7 @@ pub struct DeliveryQueue<'e> {
     engine: &'e Engine,
 }
 
-// What is claimed together is sent one after the other, within one lease.
+// Jobs of one claim, which are sent one after the other within one lease.
 const BATCH: usize = 32;
 
 // What was sent within this time before a call may be known to this process only until that call
@@ -66,14 +66,13 @@ impl<'e> DeliveryQueue<'e> {
         Self { engine }
     }
 
-    /// Runs the jobs that are due, in every environment and oldest first, until none is or `limit`
-    /// of them have been run. This is the only function that a host application has to call now
-    /// and then; several threads may call it.
+    /// Runs at most `limit` due jobs of all environments, oldest first. A host application calls
+    /// this function regularly, from one thread or several.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store). What was claimed and not settled is tried again when
-    /// its lease is over.
+    /// [`Error::Store`](crate::Error::Store). Claimed jobs that were not settled are run again when
+    /// their lease is over.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let mut report = DeliveryReport::default();
         let mut left = limit;
@@ -90,8 +89,8 @@ impl<'e> DeliveryQueue<'e> {
         Ok(report)
     }
 
-    /// When [`run_due`](Self::run_due) has something to do next: in the past if it has already,
-    /// and never if nothing waits.
+    /// Returns the time at which the next job is due. The time is in the past if a job is due
+    /// already. Returns `None` if no job waits.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
         claim::next_due(self.engine)
     }
@@ -115,7 +114,7 @@ impl<'e> DeliveryQueue<'e> {
         settle::settle(self.engine, &unsettled, report)
     }
 
-    // A provider that panics takes nobody else's message with it.
+    // The panic of a provider affects its own message only.
     fn send(&self, delivery: &Delivery) -> SendResult {
         let provider_id = &delivery.integration.provider_id;
         let Some(provider) = self.engine.parts.providers.of(provider_id) else {

@@ -1,4 +1,4 @@
-//! A provider for tests and trials: it sends nothing, and remembers everything.
+//! A provider for tests: it records deliveries and sends nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::provider::{Delivery, Provider, ProviderReceipt, SendError};
 
-/// Remembers what it is given. Clones share what they remember.
+/// A provider that records its deliveries. Clones share one record.
 ///
 /// ```
 /// use tidings::{Engine, Outbox};
@@ -31,12 +31,13 @@ struct Notebook {
 }
 
 impl Outbox {
-    /// What it was given and did not refuse, oldest first.
+    /// Returns the accepted deliveries, oldest first.
     pub fn sent(&self) -> Vec<Delivery> {
         self.notebook.lock().sent.clone()
     }
 
-    /// Refuses a delivery with `error`: the next one, or the one after those refused already.
+    /// Refuses one delivery with `error`. Several calls refuse as many deliveries, in the order of
+    /// the calls.
     pub fn refuse_next(&self, error: SendError) {
         self.notebook.lock().refusals.push_back(error);
     }

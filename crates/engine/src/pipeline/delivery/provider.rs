@@ -1,4 +1,4 @@
-//! What carries messages out of the process.
+//! The contract of a provider.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,78 +12,78 @@ use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use thiserror::Error;
 
-/// Sends messages: an SMTP client, an HTTP client for a service, or a test's notebook.
+/// A sender of messages, such as an SMTP client or an HTTP client of a service.
 pub trait Provider: fmt::Debug + Send + Sync + 'static {
-    /// Sends a message. It may be called again with the same [`idempotency_key`] if its answer was
-    /// lost, so a provider that can ask its service for that passes the key on.
+    /// Sends a message. The engine repeats the call with the same [`idempotency_key`] if the answer
+    /// was lost. A provider passes the key on if its service takes one.
     ///
     /// [`idempotency_key`]: Delivery::idempotency_key
     ///
     /// # Errors
     ///
-    /// The kind of failure, which decides what happens next.
+    /// [`SendError`]. Its variant decides whether the engine tries again.
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError>;
 }
 
-/// A message on its way out, with everything that a provider needs.
+/// A message for a provider, with the records that the provider needs.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// The message as it will be listed once it is sent.
+    /// The message as listed after a successful attempt.
     pub message: Message,
-    /// The account that it goes through.
+    /// The integration of the provider account.
     pub integration: Integration,
-    /// Where it goes.
+    /// Address of the recipient.
     pub address: Address,
-    /// Whom it is for.
+    /// The recipient.
     pub subscriber: Subscriber,
-    /// The notification that it is a part of, as it was when it was claimed.
+    /// The notification of the message at the time of the claim.
     pub notification: Notification,
     pub(super) job: JobId,
     pub(super) attempts: u32,
     pub(super) lease_until: Timestamp,
 }
 
-/// A message was taken over.
+/// Receipt of a provider for a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderReceipt {
-    /// What the service calls the message.
+    /// Id of the message at the service.
     pub provider_message_id: Option<String>,
 }
 
-/// A message was not taken over.
+/// Failure of an attempt to send a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The service cannot take it right now.
+    /// The service does not accept the message at the moment.
     #[error("try again later: {reason}")]
     Retryable {
-        /// How long the service asked to be left alone.
+        /// Time to wait, if the service named one.
         after: Option<Duration>,
-        /// What the service said.
+        /// Reason of the service.
         reason: String,
     },
-    /// The service will never take it.
+    /// The service never accepts the message.
     #[error("refused: {reason}")]
     Permanent {
-        /// What the service said.
+        /// Reason of the service.
         reason: String,
     },
-    /// There is nobody at that address any more.
+    /// The address has no recipient.
     #[error("nobody is there: {reason}")]
     RecipientGone {
-        /// What the service said.
+        /// Reason of the service.
         reason: String,
     },
-    /// The integration is not set up well enough to send anything.
+    /// The integration lacks a setting.
     #[error("not set up: {reason}")]
     Misconfigured {
-        /// What is missing.
+        /// The missing setting.
         reason: String,
     },
 }
 
-/// Result of an attempt, with what the provider answered.
+/// Result of an attempt, with the answer of the provider.
 #[derive(Debug)]
 pub(super) enum SendResult {
     Sent(ProviderReceipt),
@@ -146,13 +146,13 @@ impl SendError {
 }
 
 impl Delivery {
-    /// The same for every attempt to send this message, and for no other message. What a later
-    /// attempt says, and through which integration, may differ: it is decided anew each time.
+    /// Returns the key of the message, the same for every attempt. Content and integration of a
+    /// later attempt may differ, because each attempt decides them anew.
     pub fn idempotency_key(&self) -> JobId {
         self.job
     }
 
-    /// Which attempt this is, counting from 1. One whose process died counts as well.
+    /// Returns the number of the attempt, from 1. Attempts that ended in a crash count.
     pub fn attempt(&self) -> u32 {
         self.attempts
     }

@@ -1,4 +1,4 @@
-//! What a run of the delivery queue reports.
+//! The report of a run of the delivery queue.
 
 use domain::ids::{EnvironmentId, JobId, NotificationId};
 use domain::job::Detail;
@@ -9,17 +9,17 @@ use thiserror::Error;
 
 use super::SendError;
 
-/// What became of the jobs that were due.
+/// Results of the due jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeliveryReport {
-    /// How many messages a provider has taken over.
+    /// Number of messages that a provider has accepted.
     pub sent: usize,
-    /// How many will be tried again.
+    /// Number of messages that wait for another attempt.
     pub retried: usize,
-    /// How many could not be sent.
+    /// Number of failed messages.
     pub failed: usize,
-    /// How many were not to be sent, by a preference, a condition or a missing address.
+    /// Number of messages skipped for a preference, a condition or a missing address.
     pub skipped: usize,
     /// How many were left to another thread or process, because their lease was over.
     pub superseded: usize,
@@ -65,7 +65,7 @@ pub enum FailureReason {
     /// It could not be made, or there is no integration for it.
     #[error("{detail}")]
     Unsendable {
-        /// What stood against it, as in the execution details of the job.
+        /// Reason, as in the execution details of the job.
         detail: Detail,
         /// More about it, such as the error of a template.
         text: Option<String>,

@@ -1,4 +1,4 @@
-//! Settling: writing down what came of an attempt, and moving on.
+//! Settlement: the result of an attempt is stored, and the next job starts.
 
 use domain::environment::Home;
 use domain::job::{Detail, JobStatus, SendOutcome};
@@ -13,7 +13,7 @@ use crate::resources::notifications;
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
-/// Writes down the results of deliveries, but for jobs that somebody else has taken over since.
+/// Stores the results of deliveries. Results of superseded jobs are dropped.
 pub(super) fn settle(
     engine: &Engine,
     results: &[(Delivery, SendResult)],
@@ -57,7 +57,7 @@ fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Resu
     Ok(settled)
 }
 
-// What became of a job.
+// Settlement of a job.
 enum Settled {
     Sent,
     // For good, or until it is tried again.
@@ -145,7 +145,7 @@ impl SendResult {
         Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure })
     }
 
-    // What it is called in the log, when the job fails of it.
+    // Detail in the log of a job that fails.
     fn failure(&self) -> Detail {
         match self {
             SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
@@ -153,7 +153,7 @@ impl SendResult {
         }
     }
 
-    // What the provider said, as much of it as is worth keeping.
+    // Text of the provider, shortened for the log.
     fn said(&self, delivery: &Delivery) -> Option<String> {
         let said = match self {
             SendResult::Sent(receipt) => receipt.provider_message_id.clone()?,

@@ -11,13 +11,13 @@ use crate::idempotency::Step;
 use crate::tx::{Tx, View};
 use crate::{Error, Result};
 
-// What is left of a synchronization after its first transaction.
+// Remainder of a synchronization after its first transaction.
 struct Rest {
     report: WorkflowSyncReport,
     to_delete: Vec<WorkflowId>,
 }
 
-// What a declaration did.
+// Result of a declaration.
 enum Change {
     Created,
     Changed,
@@ -25,12 +25,12 @@ enum Change {
 }
 
 impl Workflows<'_> {
-    /// Creates the workflow of that identifier, or changes it to what `create` says. Nothing is
-    /// written if nothing differs.
+    /// Creates the workflow of that identifier, or changes it to the declaration. An equal
+    /// declaration writes nothing.
     ///
     /// A host application that declares its workflows in code calls this when it starts. The
-    /// declaration replaces every field but `preferences`, and `active` if it is absent. A step
-    /// that is there stays the same step, and what is on its way is still sent:
+    /// declaration replaces every field but `preferences`, and `active` if it is absent. Matched
+    /// steps keep their ids, so waiting messages are still sent:
     ///
     /// * A step with an `_id`, a `uuid` or a `name` is matched to the step of its type that has it.
     /// * The other steps are matched by position, if the list of types is unchanged.
@@ -88,8 +88,8 @@ impl Workflows<'_> {
         self.sync_with(&WorkflowSync::new(workflows.iter().cloned()))
     }
 
-    /// Creates or changes workflows as [`sync`](Self::sync) does, and does with those that are no
-    /// longer declared as the request says. A workflow that was not declared in code is left alone.
+    /// Creates or changes workflows as [`sync`](Self::sync) does. The request decides about
+    /// workflows that are not declared any more. Workflows that were never declared in code stay.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ fn placed(error: Error, index: usize) -> Error {
 }
 
 impl Rest {
-    // What is left when one workflow more is gone, or as much of it as one transaction removes.
+    // Remainder after the deletion of one more workflow, or of a part of it.
     fn after_one(&self, tx: &mut Tx<'_>) -> Result<Self> {
         let mut to_delete = self.to_delete.clone();
         // It may have been changed or deleted since the first transaction.
