@@ -1,4 +1,4 @@
-//! Taking in what a trigger has created, in the trigger's own transaction.
+//! Additions to the index, in the transaction of a trigger.
 
 use std::ops::Range;
 
@@ -107,7 +107,7 @@ impl Runs {
         runs.ok_or_else(|| corrupt(key.table(), "they are not runs"))
     }
 
-    /// The runs that were written as `bytes`, or nothing if they are none.
+    /// Returns the runs of `bytes`. Returns `None` if the bytes are no runs.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (ends, []) = bytes.as_chunks::<8>() else { return None };
         let (pairs, []) = ends.as_chunks() else { return None };

@@ -47,7 +47,7 @@ pub(crate) fn write(terms: &[(Term, &Set)]) -> Vec<(Term, Vec<u8>)> {
 }
 
 impl<'a> Block<'a> {
-    /// The block that was written as `bytes`, or nothing if they are no block.
+    /// Returns the block of `bytes`. Returns `None` if the bytes are no block.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (count, rest) = bytes.split_first_chunk()?;
         let count = usize::from(u16::from_le_bytes(*count));

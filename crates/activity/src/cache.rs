@@ -38,7 +38,7 @@ pub(crate) struct SealedSegments {
     segments: VecDeque<Sealed>,
 }
 
-/// What is in memory of a sealed segment.
+/// Part of a sealed segment that is in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     pub(crate) times: Arc<Times>,
@@ -50,7 +50,7 @@ pub(crate) struct Sealed {
 /// For how many segments the terms that they may have are in memory: for 16 MB of them.
 const PRESENT: u32 = 256;
 
-/// How many notifications are taken in before others get their turn.
+/// Number of notifications that one lock reads.
 const STEP: u64 = 256;
 
 impl Cache {

@@ -95,7 +95,7 @@ impl Term {
         Dimension::Contexts.term(if empty { 0 } else { digest(&contexts.canonical()) })
     }
 
-    /// The number of what it is about, and its value.
+    /// Number of the dimension, and the value.
     pub(crate) const fn parts(self) -> (u8, u128) {
         (self.dimension as u8, self.value)
     }
@@ -151,7 +151,8 @@ impl Facets {
         }
     }
 
-    /// The facets that `bytes` start with, and the rest; nothing if they start with something else.
+    /// Returns the facets at the start of `bytes`, and the rest. Returns `None` if the bytes are no
+    /// facets.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (millis, rest) = bytes.split_first_chunk()?;
         let (count, rest) = rest.split_first_chunk()?;

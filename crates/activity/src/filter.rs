@@ -1,11 +1,11 @@
-//! What is searched for.
+//! Filter of a search.
 
 use domain::ids::TransactionId;
 use domain::time::Timestamp;
 
 use crate::facets::Term;
 
-/// Which notifications are searched for: those that have everything that is said here.
+/// Filter of notifications. A notification matches if it matches every part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     pub(crate) after: Option<Timestamp>,

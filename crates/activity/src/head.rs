@@ -16,7 +16,7 @@ use crate::set::CAPACITY;
 pub(crate) struct Head {
     /// Rises whenever the index is rebuilt.
     pub(crate) generation: u32,
-    /// How many notifications a segment has.
+    /// Number of notifications in a segment.
     pub(crate) segment_size: u32,
     /// The first ordinal that is free.
     pub(crate) next: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Head {
     pub(crate) sealed: u64,
     /// Everything before this ordinal is deleted.
     pub(crate) floor: u64,
-    /// How many notifications from there on are deleted.
+    /// Number of deleted notifications from there on.
     pub(crate) deleted: u64,
     /// When the last notification was created. None is created before it.
     pub(crate) last: Timestamp,

@@ -21,15 +21,15 @@ use crate::seal::Rows;
 use crate::set::Set;
 use crate::{ActivityIndex, corrupt, deleted};
 
-/// How many notifications are looked at in one transaction.
+/// Number of notifications that one transaction reads.
 const STEP: u64 = 1_024;
 
-/// How many triggers have their runs written in one.
+/// Number of triggers whose runs one transaction writes.
 const RUNS_AT_A_TIME: usize = 1_024;
 
 impl ActivityIndex {
-    /// Makes the index of an environment anew from its notifications, whatever state it is in. The
-    /// old one is in use until then; other threads may go on reading and writing.
+    /// Rebuilds the index of an environment from its notifications. The old one is in use until
+    /// then; other threads may go on reading and writing.
     pub fn rebuild(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
@@ -67,7 +67,7 @@ impl Building {
         segment_size: u32,
     ) -> Result<Self> {
         let snapshot: &dyn Snapshot = &*txn;
-        // A head that is damaged says nothing.
+        // A damaged head is ignored.
         let known = Head::salvage(snapshot, environment)?;
         let mut head = known.unwrap_or_else(|| Head::new(segment_size));
         if known.is_none() {
@@ -78,7 +78,7 @@ impl Building {
         head.generation = newest.checked_add(1).ok_or_else(too_many)?;
         head.sealed = head.start(head.lowest());
         let building = Self { environment, head, tail: head.sealed };
-        // Nobody else takes the same generation.
+        // Each rebuild has a generation of its own.
         building.put_gone(txn, head.lowest(), &Set::default())?;
         Ok(building)
     }

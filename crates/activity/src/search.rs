@@ -63,7 +63,7 @@ impl<'s> Search<'s> {
         Ok(page.found)
     }
 
-    /// How many match.
+    /// Returns the number of matches.
     pub(crate) fn count(mut self, filter: &Filter) -> Result<u64> {
         let mut page = Page::new(u64::MAX, 1);
         self.fill(filter, &mut page)?;

@@ -1,7 +1,7 @@
 //! When the notifications of a segment were created: from which place on they were created at a
 //! given time or later.
 
-/// How many times are in a row.
+/// Number of times in a row.
 pub(crate) const TIMES_IN_ROW: usize = 1_024;
 
 /// The first time of each row of a segment, and its last time.

@@ -19,7 +19,7 @@ pub(crate) struct Upkeep {
     clear: Option<Head>,
 }
 
-/// How many entries are cleared away in one transaction.
+/// Number of entries that one transaction removes.
 const STEP: usize = 1_024;
 
 impl ActivityIndex {
@@ -33,7 +33,7 @@ impl ActivityIndex {
             Ok::<_, store::Error>(head)
         })?;
         let Some(head) = head else { return Ok(false) };
-        // Somebody else is at it.
+        // Another thread does the upkeep.
         let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(false) };
         if upkeep.sealing.is_none() && head.is_full() {
             let cache = known.cache.read();

@@ -18,14 +18,14 @@ pub(crate) struct Walk<'a> {
 /// wanted.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
-    /// How many places are still to be passed over.
+    /// Number of places left to skip.
     pub(crate) skip: u64,
-    /// How many are wanted.
+    /// Number of wanted places.
     limit: usize,
     pub(crate) found: Vec<T>,
 }
 
-// How many places 64 words have.
+// Number of places in 64 words.
 const LINE: u32 = 64 * 64;
 
 /// How many places a list has for which it is not worth while to test each of them in several sets.

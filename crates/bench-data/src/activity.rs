@@ -1,4 +1,4 @@
-//! What happens, as the notifications that the engine would have written down.
+//! Activity: notifications as the engine would have stored them.
 
 use domain::context::ContextSet;
 use domain::environment::Home;
@@ -19,7 +19,7 @@ use crate::occasion::{Occasion, Occasions, Recipient};
 use crate::population::Population;
 use crate::profile::Profile;
 
-/// What happens: one trigger after the other, without end.
+/// An endless sequence of triggers.
 ///
 /// Ordinals count from 0 without gaps, and no trigger comes before the one before it.
 #[derive(Clone, Debug)]
@@ -34,15 +34,15 @@ pub struct Activity {
 /// A call of trigger, and the notifications that it led to: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Triggered {
-    /// What it is called.
+    /// Transaction id.
     pub transaction_id: TransactionId,
     /// When it happened.
     pub created_at: Timestamp,
-    /// One for each subscriber who was told, in the order of their ordinals.
+    /// Notifications, in the order of their ordinals.
     pub notifications: Vec<Notification>,
 }
 
-// What the notifications of a trigger have in common.
+// Common values of the notifications of a trigger.
 struct Common<'p> {
     population: &'p Population,
     workflow: &'p Workflow,
@@ -53,29 +53,29 @@ struct Common<'p> {
 }
 
 impl Activity {
-    /// What happens in `home` by that profile and seed.
+    /// Returns the activity in `home` for a profile and a seed.
     pub fn new(profile: Profile, home: Home, seed: u64) -> Self {
         Self::of(Population::new(profile, home, seed))
     }
 
-    /// What happens to that population.
+    /// Returns the activity of a population.
     pub fn of(population: Population) -> Self {
         let occasions = Occasions::new(&population);
         let course = Course::new(population.profile(), population.lots(Purpose::Bodies));
         Self { population, occasions, course, triggers: 0, ordinal: 0 }
     }
 
-    /// What it happens to.
+    /// Population of the activity.
     pub const fn population(&self) -> &Population {
         &self.population
     }
 
-    /// How many triggers there were so far.
+    /// Number of triggers so far.
     pub const fn triggers(&self) -> u64 {
         self.triggers
     }
 
-    /// How many notifications there were so far.
+    /// Number of notifications so far.
     pub const fn notifications(&self) -> u64 {
         self.ordinal
     }

@@ -129,7 +129,7 @@ const fn provider(channel: Channel) -> (ProviderId, &'static str) {
     }
 }
 
-// What a subscriber has to have for a message on `channel`.
+// Detail of a subscriber without an address for `channel`.
 const fn missing(channel: Channel) -> Detail {
     match channel {
         Channel::InApp => Detail::NoActiveIntegration,

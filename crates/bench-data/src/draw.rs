@@ -15,7 +15,7 @@ use crate::profile::Ranked;
 #[derive(Clone, Debug)]
 pub(crate) struct Lots(Pcg64Mcg);
 
-/// What a sequence of lots is for: none of them depends on how much is drawn for another.
+/// Purpose of a sequence of draws. The sequences are independent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// What happens.

@@ -1,12 +1,12 @@
 //! Realistic activity for tests and benches: subscribers, workflows, topics and contexts of
 //! which few come up often and many come up rarely, and the notifications that they lead to.
 //!
-//! A [`Profile`] says how much of what there is, a [`Population`] is what there is, and
-//! [`Activity`] is what happens to it, without end. The same profile, home and seed are the same
-//! data on every machine: nothing here asks a clock, the operating system or its mathematics.
+//! A [`Profile`] has amounts and frequencies. A [`Population`] has the entities, and [`Activity`]
+//! is an endless sequence of triggers. The same profile, home and seed make the same data on every
+//! machine. The crate reads no clock and uses no mathematics of the operating system.
 //!
-//! Whatever there is has a rank, counted from 0: the lower it is, the more often it comes up. So
-//! a bench asks for the notifications of a subscriber who has many, or few:
+//! Every entity has a rank from 0. Lower ranks occur more often, so a bench can query a subscriber
+//! with many notifications, or with few:
 //!
 //! ```
 //! use tidings_bench_data::{Activity, Profile};

@@ -1,4 +1,4 @@
-//! When something is triggered, what it is, and whom it is for.
+//! Triggers: their times, workflows and recipients.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) struct Occasions {
     severities: [(Severity, f64); 4],
 }
 
-/// What is triggered, by ranks.
+/// A trigger, by ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Occasion {
     pub(crate) at: Timestamp,
@@ -38,11 +38,11 @@ pub(crate) struct Recipient {
     pub(crate) subscriber: usize,
     /// How many of the topics the subscriber is in, the first ones.
     pub(crate) topics: usize,
-    /// What keeps the id of the notification from being guessed.
+    /// Random part of the id of the notification.
     pub(crate) random: u64,
 }
 
-/// What time it is: bursts, with pauses in between.
+/// Clock of the triggers: bursts with pauses.
 #[derive(Clone, Debug)]
 struct Clock {
     start: Timestamp,
@@ -102,7 +102,7 @@ impl Occasions {
         topics
     }
 
-    // Nobody is told twice.
+    // No subscriber is notified twice.
     fn recipients(&mut self, profile: &Profile, topics: usize) -> Vec<Recipient> {
         let lots = &mut self.lots;
         let many = if topics > 0 {

@@ -1,4 +1,4 @@
-//! What there is: subscribers, workflows, topics and context sets.
+//! A population: subscribers, workflows, topics and context sets.
 
 use domain::contact::{Email, Locale, TimeZone};
 use domain::context::{ContextKey, ContextSet};
@@ -18,14 +18,14 @@ use crate::draw::{Lots, Purpose, sound};
 use crate::profile::Profile;
 use crate::workflows;
 
-/// What there is in an environment before anything happens.
+/// The entities of an environment before the first trigger.
 ///
 /// By a rank that nothing has, one is told what would have it if there were more.
 #[derive(Clone, Debug)]
 pub struct Population {
     profile: Profile,
     home: Home,
-    // What all lots come from.
+    // Seed of all draws.
     root: u64,
     workflows: Vec<Workflow>,
     topics: Vec<Topic>,
@@ -34,7 +34,7 @@ pub struct Population {
 }
 
 impl Population {
-    /// What there is in `home` by that profile and seed.
+    /// Returns the population of `home` for a profile and a seed.
     pub fn new(profile: Profile, home: Home, seed: u64) -> Self {
         let mut population = Self {
             profile,
@@ -55,7 +55,7 @@ impl Population {
         population
     }
 
-    /// What activity is like.
+    /// Profile of the activity.
     pub const fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -65,22 +65,22 @@ impl Population {
         &self.home
     }
 
-    /// What is triggered, by rank.
+    /// Workflows by rank.
     pub fn workflows(&self) -> &[Workflow] {
         &self.workflows
     }
 
-    /// What reaches several at once, by rank.
+    /// Topics by rank.
     pub fn topics(&self) -> &[Topic] {
         &self.topics
     }
 
-    /// What notifications are about, by rank.
+    /// Context sets by rank.
     pub fn context_sets(&self) -> &[ContextSet] {
         &self.context_sets
     }
 
-    /// Who is told, by rank.
+    /// Subscribers by rank.
     pub fn subscribers(&self) -> impl Iterator<Item = Subscriber> {
         (0..self.profile.subscribers.count.max(1)).map(|rank| self.subscriber(rank))
     }
@@ -100,27 +100,27 @@ impl Population {
         Subscriber::new(id, &self.home, create, at)
     }
 
-    /// What the host application calls the subscriber of that rank.
+    /// Returns the host's id of the subscriber of that rank.
     pub fn subscriber_id(&self, rank: usize) -> SubscriberId {
         sound(SubscriberId::new(format!("user-{rank}")))
     }
 
-    /// What the engine calls the subscriber of that rank.
+    /// Returns the engine's id of the subscriber of that rank.
     pub fn internal_subscriber_id(&self, rank: usize) -> InternalSubscriberId {
         self.made(Purpose::Subscriber, rank).0
     }
 
-    /// What the engine calls the workflow of that rank.
+    /// Returns the engine's id of the workflow of that rank.
     pub fn workflow_id(&self, rank: usize) -> WorkflowId {
         self.made(Purpose::Workflow, rank).0
     }
 
-    /// What the host application calls the topic of that rank.
+    /// Returns the key of the topic of that rank.
     pub fn topic_key(&self, rank: usize) -> TopicKey {
         sound(TopicKey::new(format!("project-{rank}:watchers")))
     }
 
-    /// What the engine calls the topic of that rank.
+    /// Returns the engine's id of the topic of that rank.
     pub fn topic_id(&self, rank: usize) -> TopicId {
         self.made(Purpose::Topic, rank).0
     }
@@ -145,7 +145,7 @@ impl Population {
         sound(Subscription::made_identifier(&topic, &subscriber, contexts))
     }
 
-    /// What the trigger is called that comes behind `before` others.
+    /// Returns the transaction id of the trigger after `before` others.
     pub fn transaction_id(&self, before: u64) -> TransactionId {
         let mut lots = Lots::new(self.root, Purpose::Trigger, before);
         sound(TransactionId::new(format!("txn_{:024x}", lots.many_bits() >> 32)))

@@ -1,23 +1,23 @@
-//! What activity is like.
+//! Profile of the activity.
 
 use domain::time::Timestamp;
 use domain::vocabulary::Severity;
 
-/// What activity is like: how much there is of what, and how often it comes up.
+/// Amounts and frequencies of generated activity.
 ///
 /// What makes no sense is taken as the nearest that does: there is at least one of everything,
 /// and a share is between 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Who is told.
+    /// Subscribers.
     pub subscribers: Ranked,
-    /// What is triggered.
+    /// Workflows.
     pub workflows: Ranked,
-    /// What notifications are about: each a set of one or two contexts.
+    /// Context sets of notifications, with one or two contexts each.
     pub context_sets: Ranked,
     /// The share of triggers that are about nothing, in place of a context set.
     pub contextless: f64,
-    /// Through what several are told at once.
+    /// Topics.
     pub topics: Ranked,
     /// The share of triggers that go through a topic. The others are for one subscriber, or
     /// rarely for a few.
@@ -34,9 +34,9 @@ pub struct Profile {
     pub retried: f64,
     /// When it starts.
     pub start: Timestamp,
-    /// How many notifications there are on a day, by and large.
+    /// Approximate number of notifications in a day.
     pub per_day: u32,
-    /// How many triggers come at once, within milliseconds, by and large. Then there is a pause.
+    /// Approximate number of triggers in a burst of milliseconds. A pause follows each burst.
     pub burst: u32,
     /// Whether notifications have what a list neither searches nor sorts: jobs, payload,
     /// overrides, tags, and whom they were for as the trigger said. Without, everything else is
@@ -48,7 +48,7 @@ pub struct Profile {
 /// as often as the first, with the exponent `e`: Zipf's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// How many there are.
+    /// Number of items.
     pub count: usize,
     /// How uneven they are. With 0, all come up equally often.
     pub exponent: f64,
@@ -87,7 +87,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// How many notifications a trigger leads to, by and large.
+    /// Returns the approximate number of notifications of a trigger.
     pub fn per_trigger(&self) -> f64 {
         let through_topic = self.through_topic.clamp(0.0, 1.0);
         let fan_out = mean(1, self.most(self.fan_out));
@@ -101,7 +101,7 @@ impl Profile {
     }
 }
 
-/// How many triggers that name subscribers name several.
+/// Share of triggers with several recipients.
 pub(crate) const SHARE_OF_SEVERAL: f64 = 0.1;
 /// The most subscribers that such a trigger names.
 pub(crate) const SEVERAL: usize = 5;

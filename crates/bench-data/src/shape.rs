@@ -15,7 +15,7 @@ use crate::{Activity, Population};
 /// Which page is asked for of which notifications, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// What it is called in tables.
+    /// Name in tables.
     pub name: &'static str,
     /// What they have: one of each group.
     pub groups: Vec<Vec<Wanted>>,
@@ -25,9 +25,9 @@ pub struct Shape {
     pub before: Option<Timestamp>,
     /// They are of this trigger.
     pub transaction: Option<TransactionId>,
-    /// How many pages come before.
+    /// Number of earlier pages.
     pub page: u32,
-    /// How many are on a page.
+    /// Size of a page.
     pub limit: u32,
 }
 
@@ -101,12 +101,12 @@ impl Shape {
         Self { page, ..self }
     }
 
-    /// How many come before the page.
+    /// Number of items before the page.
     pub fn skip(&self) -> u64 {
         u64::from(self.page) * u64::from(self.limit)
     }
 
-    /// What it asks of the activity index.
+    /// Returns the filter for the activity index.
     pub fn filter(&self) -> Filter {
         let filter = Filter::new(self.after, self.before, self.transaction.clone());
         self.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(Term::from)))

@@ -10,7 +10,7 @@ use domain::workflow::{Workflow, WorkflowCreate};
 
 use crate::draw::{Lots, sound};
 
-/// What events are about.
+/// Subjects of events.
 const THINGS: [&str; 10] = [
     "order", "comment", "invoice", "task", "document", "project", "ticket", "booking", "payment",
     "report",

@@ -24,17 +24,17 @@ struct State {
     sync_time: Duration,
     syncs: AtomicUsize,
     broken: Mutex<Option<fn() -> io::Error>>,
-    /// How many operations there is power for.
+    /// Number of operations before the power fails.
     power: AtomicU64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Platter {
-    /// What a reader sees.
+    /// View of a reader.
     now: Vec<u8>,
-    /// What was there at the last sync.
+    /// Content at the last sync.
     synced: Vec<u8>,
-    /// What was done since.
+    /// Writes since the last sync.
     unsynced: Vec<Edit>,
 }
 
@@ -89,12 +89,12 @@ impl Disk {
         Self::holding(self.bytes())
     }
 
-    /// What a reader sees.
+    /// View of a reader.
     pub fn bytes(&self) -> Vec<u8> {
         self.0.platter.lock().unwrap().now.clone()
     }
 
-    /// How many syncs were begun.
+    /// Number of started syncs.
     pub fn syncs(&self) -> usize {
         self.0.syncs.load(SeqCst)
     }

@@ -11,7 +11,7 @@ use crate::disk::Disk;
 use crate::model::Model;
 use crate::tables::dump;
 
-/// What happens to a store.
+/// Events of a store.
 #[derive(Clone, Debug, Arbitrary)]
 pub enum Step {
     /// A transaction.
@@ -22,7 +22,7 @@ pub enum Step {
     Restart,
 }
 
-/// What a transaction does.
+/// Actions of a transaction.
 #[derive(Clone, Debug, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Op {

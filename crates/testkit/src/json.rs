@@ -1,4 +1,4 @@
-//! JSON that somebody makes up.
+//! Arbitrary JSON.
 
 use arbitrary::{Result, Unstructured};
 use serde_json::{Map, Value};

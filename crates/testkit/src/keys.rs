@@ -37,7 +37,7 @@ pub enum Place {
     Bytes(u8, Vec<u8>),
 }
 
-/// What keys are made of.
+/// Parts of keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Parts {

@@ -1,4 +1,4 @@
-//! What the tests share: worlds to test in, stores that fail when told to, and histories.
+//! Common parts of the tests: worlds, stores with planned failures, and histories.
 //!
 //! Histories and inputs come from bytes. A fuzz target reads the bytes from the fuzzer, a property
 //! test from a strategy, a regression test from `fuzz/corpus`; all of them run them here. To look

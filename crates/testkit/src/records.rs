@@ -1,4 +1,4 @@
-//! Any bytes as what a table holds.
+//! Arbitrary bytes as the content of a table.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is in a store: every table, and whether the indexes agree with the records.
+//! Content of a store: every table, and the agreement of indexes and records.
 
 use std::ops::{Bound, ControlFlow};
 

@@ -1,4 +1,4 @@
-//! What every scenario starts from: an engine with a manual clock, a seed and an outbox.
+//! World of a scenario: an engine with a manual clock, a seed and an outbox.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -258,13 +258,13 @@ impl World {
         self.env.messages().list(id(subscriber), &MessageQuery::default()).unwrap().data
     }
 
-    /// Runs what is due.
+    /// Runs due jobs.
     pub fn run_due(&self) -> Counts {
         self.engine.delivery().run_due(usize::MAX).unwrap().into()
     }
 }
 
-/// What a delivery report counts.
+/// Counts of a delivery report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are those of the report")]
 pub struct Counts {
@@ -352,7 +352,7 @@ pub fn unreadable<T: DeserializeOwned + fmt::Debug>(json: Value) -> String {
     serde_json::from_value::<T>(json).unwrap_err().to_string()
 }
 
-/// What a record looks like on the wire.
+/// JSON of a record on the wire.
 pub fn wire(record: impl Serialize) -> Value {
     serde_json::to_value(record).unwrap()
 }
@@ -392,7 +392,7 @@ pub fn pages<T: Clone + fmt::Debug + PartialEq>(
     pages.into_iter().map(|page| page.data).collect()
 }
 
-/// What each of `items` is called.
+/// Names of `items`.
 pub fn names<T, N: ToString>(items: &[T], name: impl Fn(&T) -> N) -> Vec<String> {
     items.iter().map(|item| name(item).to_string()).collect()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::inputs::{About, Event, Which, Who};
 
-/// What is asked for.
+/// Queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Asked {

@@ -25,11 +25,11 @@ pub struct Who(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct Which(pub u8);
 
-/// What is said about a subscriber: bits.
+/// Fields of a subscriber, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct Profile(pub u8);
 
-/// What a workflow does, and what it says about itself.
+/// Steps and fields of a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct Shape {
     /// Which steps it has.
@@ -38,7 +38,7 @@ pub struct Shape {
     pub traits: u8,
 }
 
-/// What is said about an integration.
+/// Fields of an integration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Account {
@@ -48,7 +48,7 @@ pub struct Account {
     pub conditional: bool,
 }
 
-/// What is triggered.
+/// A trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Event {
@@ -61,7 +61,7 @@ pub struct Event {
     pub urgent: bool,
 }
 
-/// What something is about: bits.
+/// Contexts, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct About(pub u8);
 
@@ -74,7 +74,7 @@ pub struct Word {
     pub others: Option<bool>,
 }
 
-/// What a reader does.
+/// Action of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Mark {
@@ -84,7 +84,7 @@ pub enum Mark {
     Unseen,
 }
 
-/// What a provider says.
+/// Answer of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Refusal {

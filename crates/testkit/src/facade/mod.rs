@@ -259,7 +259,7 @@ impl Process {
     }
 }
 
-/// What an operation says.
+/// Answer of an operation.
 pub fn text<T: Debug>(answer: Result<T>) -> String {
     match answer {
         Ok(answer) => format!("{answer:?}"),

@@ -118,7 +118,7 @@ fn records(entries: &[Entry]) -> Vec<&Entry> {
     entries.iter().filter(|(table, ..)| !kept.contains(table)).collect()
 }
 
-/// What an answer says.
+/// Text of an answer.
 pub fn text(answer: &Answer) -> String {
     match answer {
         Ok((_, answer)) => answer.clone(),
