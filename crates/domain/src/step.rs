@@ -398,7 +398,7 @@ impl InAppTemplate {
         };
         let buttons = self.buttons.iter().map(button).collect::<Result<Vec<_>, RenderError>>()?;
         Ok(Rendered {
-            subject: self.subject.as_ref().map(plain).transpose()?,
+            subject: self.subject.as_ref().map(plain).transpose()?.map(one_line),
             cta: Cta::new(self.url.as_ref().map(plain).transpose()?, CtaAction::pending(buttons)),
             ..Rendered::text(plain(&self.body)?)
         })
@@ -415,14 +415,14 @@ impl EmailTemplate {
                 MessageContent::Blocks(blocks.collect::<Result<_, _>>()?)
             }
         };
-        let subject = Some(self.subject.render(Format::Plain, variables)?);
+        let subject = Some(one_line(self.subject.render(Format::Plain, variables)?));
         Ok(Rendered { subject, title: None, content, cta: Cta::default(), variant: None })
     }
 }
 
 impl PushTemplate {
     fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
-        let title = Some(self.title.render(Format::Plain, variables)?);
+        let title = Some(one_line(self.title.render(Format::Plain, variables)?));
         let text = self.body.render(Format::Plain, variables)?;
         Ok(Rendered { title, ..Rendered::text(text) })
     }
@@ -433,6 +433,13 @@ impl Rendered {
         let content = MessageContent::Text(text);
         Self { subject: None, title: None, content, cta: Cta::default(), variant: None }
     }
+}
+
+// Replaces control characters by spaces: a line break in a subject could begin another header.
+fn one_line(text: String) -> String {
+    let breaks =
+        |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
+    if text.contains(breaks) { text.replace(breaks, " ") } else { text }
 }
 
 const fn yes() -> bool {

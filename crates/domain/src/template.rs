@@ -19,6 +19,7 @@ mod problem;
 mod scan;
 
 use std::collections::HashSet;
+use std::panic::{self, AssertUnwindSafe};
 
 use minijinja::value::{Serde, Value};
 use serde::{Deserialize, Serialize};
@@ -128,6 +129,10 @@ impl Template {
             Format::Plain => engine::PLAIN,
             Format::Html => engine::HTML,
         };
+        guarded(|| self.rendered(name, variables))
+    }
+
+    fn rendered(&self, name: &str, variables: &Variables) -> Result<String, RenderError> {
         let scan = self.scan().map_err(|invalid| RenderError(invalid.reason.to_string()))?;
         let edited = scan.edits.applied(&self.0);
         let mut output = Output::default();
@@ -150,6 +155,12 @@ impl Variables {
 }
 
 text_conversions!(Template);
+
+// Turns a panic of the engine into an error: one template must not stop the delivery of others.
+fn guarded(render: impl FnOnce() -> Result<String, RenderError>) -> Result<String, RenderError> {
+    panic::catch_unwind(AssertUnwindSafe(render))
+        .unwrap_or_else(|_| Err(RenderError("the template engine panicked".into())))
+}
 
 impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {

@@ -208,3 +208,18 @@ proptest! {
         prop_assert_eq!(content, MessageContent::Text(format!("{text}{note}.")));
     }
 }
+
+// A line break of a value could begin another header of an e-mail.
+#[test]
+fn a_subject_and_a_title_are_one_line() {
+    let variables = Variables::new(json!({ "payload": { "n": "x\r\nBcc: a\u{2028}\u{0}b" } }));
+    let greeting = "Hi {{ payload.n }}";
+    for (channel, field) in [("in_app", "subject"), ("email", "subject"), ("push", "title")] {
+        let step = kind(json!({
+            "type": channel, "template": { field: greeting, "body": greeting },
+        }));
+        let Rendered { subject, title, content, .. } = step.render(&variables).unwrap().unwrap();
+        assert_eq!(subject.or(title).as_deref(), Some("Hi x  Bcc: a  b"), "{channel}");
+        assert!(json!(content).as_str().unwrap().contains("\r\n"), "{channel}");
+    }
+}

@@ -18,7 +18,7 @@ const MAX_PATH: usize = 8;
 const WORDS: [&str; 10] =
     ["and", "or", "not", "if", "else", "elif", "in", "is", "for", "recursive"];
 const CONSTANTS: [&str; 6] = ["true", "True", "false", "False", "none", "None"];
-const LOOP_METHODS: [&str; 2] = ["cycle", "changed"];
+const LOOP_METHODS: [&str; 1] = ["cycle"];
 
 /// Choice at the end of an expression: `if .. else ..`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +291,12 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         }
         match path.as_slice() {
             [] => known("function", root, FUNCTIONS, at)?,
-            [method] if root == "loop" => known("method", method, &LOOP_METHODS, at)?,
+            [method] if root == "loop" => {
+                known("method", method, &LOOP_METHODS, at)?;
+                if self.cursor.text_after() == ")" {
+                    return Err(Problem::new("`loop.cycle` needs values", at));
+                }
+            }
             _ => return Err(self.cursor.unexpected()),
         }
         self.count()?;

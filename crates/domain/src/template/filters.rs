@@ -92,7 +92,7 @@ filters! {
 tests! {
     "boolean": tests::is_boolean,
     "defined": tests::is_defined,
-    "divisibleby": tests::is_divisibleby,
+    "divisibleby": growth::is_divisible,
     "endingwith": tests::is_endingwith,
     "eq": tests::is_eq,
     "equalto": tests::is_eq,
@@ -148,7 +148,7 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     let length = value.as_bytes().map_or(0, <[u8]>::len);
     match name {
         // The separator occurs once per item, or per place between characters.
-        "__join" => allow(state, value.len().unwrap_or(LIMIT).saturating_mul(texts(others)?))?,
+        "__join" => allow(state, items(value).saturating_mul(texts(others)?))?,
         "__replace" => allow(state, (length + 1).saturating_mul(texts(others)?))?,
         "__indent" => {
             let lines = value.as_bytes().unwrap_or_default().split(|byte| *byte == b'\n').count();
@@ -170,6 +170,16 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     }
     let made = state.apply_filter(name, values)?;
     keep(state, made)
+}
+
+// Returns the number of items to join. A value that is no sequence has none.
+fn items(value: &Value) -> usize {
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::String => {
+            value.len().unwrap_or(LIMIT)
+        }
+        _ => 0,
+    }
 }
 
 // Returns the largest possible length of the arguments' texts, escaped.

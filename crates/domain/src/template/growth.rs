@@ -81,23 +81,39 @@ fn product(state: &mut State<'_, '_>, a: &Value, b: &Value) -> Result<Value, Err
     }
 }
 
-// Returns `None` unless both are numbers.
+// Returns `None` unless both are numbers or booleans.
 fn arithmetic(
     a: &Value,
     b: &Value,
     whole: impl FnOnce(i128, i128) -> Option<i128>,
     real: impl FnOnce(f64, f64) -> f64,
 ) -> Option<Result<Value, Error>> {
+    let (a, b) = (number(a), number(b));
     if a.kind() != ValueKind::Number || b.kind() != ValueKind::Number {
         return None;
     }
     if a.is_integer() && b.is_integer() {
-        let (a, b) = (i128::try_from(a.clone()).ok()?, i128::try_from(b.clone()).ok()?);
+        let (a, b) = (i128::try_from(a).ok()?, i128::try_from(b).ok()?);
         let result = whole(a, b).ok_or_else(|| refusal("a number is too large"));
         return Some(result.map(|number| i64::try_from(number).map_or(number.into(), Value::from)));
     }
-    let (a, b) = (f64::try_from(a.clone()).ok()?, f64::try_from(b.clone()).ok()?);
+    let (a, b) = (f64::try_from(a).ok()?, f64::try_from(b).ok()?);
     Some(Ok(Value::from(real(a, b))))
+}
+
+/// `a is divisibleby b`. Zero divides no number.
+pub(super) fn is_divisible(a: &Value, b: &Value) -> bool {
+    let whole = |a: i128, b: i128| Some(i128::from(b != 0 && a.wrapping_rem(b) == 0));
+    let real = |a: f64, b: f64| f64::from(u8::from(a % b == 0.0));
+    matches!(arithmetic(a, b, whole, real), Some(Ok(divisible)) if divisible.is_true())
+}
+
+// Returns `true` or `false` as 1 or 0.
+fn number(value: &Value) -> Value {
+    match value.kind() {
+        ValueKind::Bool => Value::from(i64::from(value.is_true())),
+        _ => value.clone(),
+    }
 }
 
 fn is_list(value: &Value) -> bool {

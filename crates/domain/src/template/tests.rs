@@ -1,5 +1,6 @@
 mod limits;
 mod mistakes;
+mod total;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -116,7 +117,7 @@ fn operators_bind_as_in_jinja() {
         ("'a' in 'a' ~ 'b' and 2 in [1 + 1]", "True"),
         ("1 not in [2] and 3 is not even", "True"),
         ("3 is divisibleby 3", "True"),
-        ("4 is eq 2 + 2", "!"),
+        ("4 is eq 2 + 2", "2"),
         ("4 is eq(2 + 2)", "True"),
         ("payload.items | map(attribute='name') | join(', ') ~ '!'", "tea, cup!"),
         ("payload.items | length + 1", "3"),

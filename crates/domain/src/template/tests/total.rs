@@ -1,0 +1,84 @@
+//! No value makes the engine panic, and an operation means the same for every value.
+
+use serde_json::json;
+
+use super::super::*;
+
+fn render(template: &str, payload: serde_json::Value) -> Result<String, RenderError> {
+    Template::new(template)
+        .unwrap()
+        .render(Format::Plain, &Variables::new(json!({ "payload": payload })))
+}
+
+#[test]
+fn a_panic_of_the_engine_is_an_error() {
+    let panicked = guarded(|| std::panic::resume_unwind(Box::new("stopped")));
+    assert_eq!(panicked, Err(RenderError("the template engine panicked".into())));
+    assert_eq!(guarded(|| Ok("text".into())), Ok("text".into()));
+}
+
+#[test]
+fn zero_divides_nothing() {
+    let template = "{{ payload.n is divisibleby payload.k }}";
+    for (n, k, expected) in [
+        (json!(4), json!(0), "False"),
+        (json!(0), json!(0), "False"),
+        (json!(4.0), json!(0), "False"),
+        (json!(4), json!(2), "True"),
+        (json!(4), json!(3), "False"),
+        (json!(4.5), json!(1.5), "True"),
+        (json!(i64::MIN), json!(-1), "True"),
+        (json!(true), json!(1), "True"),
+        (json!("4"), json!(2), "False"),
+    ] {
+        let said = render(template, json!({ "n": n, "k": k }));
+        assert_eq!(said.as_deref(), Ok(expected), "{n} and {k}");
+    }
+}
+
+#[test]
+fn a_cycle_needs_values() {
+    for call in ["loop.cycle()", "loop['cycle']()", "loop.changed(1)"] {
+        let template = format!("{{% for i in payload.l %}}{{{{ {call} }}}}{{% endfor %}}");
+        assert!(Template::new(template).is_err(), "{call}");
+    }
+}
+
+#[test]
+fn what_is_absent_joins_to_nothing() {
+    let template = "({{ payload.a | join(', ') }})";
+    assert_eq!(render(template, json!({})).as_deref(), Ok("()"));
+    assert_eq!(render(template, json!({ "a": null })).as_deref(), Ok("()"));
+    assert_eq!(render(template, json!({ "a": [1, 2] })).as_deref(), Ok("(1, 2)"));
+    let error = render(template, json!({ "a": 1 })).unwrap_err().to_string();
+    assert!(error.contains("number"), "{error}");
+}
+
+#[test]
+fn sums_and_products_are_those_of_jinja() {
+    let values = json!([
+        true, false, 0, 1, -1, i64::MIN, i64::MAX, u64::MAX, 1.5, 0.0, 1e308, "", "ab", [], [1],
+        null, {}, {"a": 1}
+    ]);
+    let jinja = minijinja::Environment::new();
+    for (a, b) in values
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|a| values.as_array().unwrap().iter().map(move |b| (a, b)))
+    {
+        for operator in ["+", "*", "~"] {
+            // Lists are not repeated, and a text is not repeated without bound.
+            let repeats =
+                operator == "*" && [a, b].iter().any(|value| value.is_array() || value.is_string());
+            if repeats {
+                continue;
+            }
+            let template = format!("{{{{ payload.a {operator} payload.b }}}}");
+            let payload = json!({ "a": a, "b": b });
+            let variables = Variables::new(json!({ "payload": payload }));
+            let expected = jinja.render_str(&template, variables.0).ok();
+            assert_eq!(render(&template, payload).ok(), expected, "{a} {operator} {b}");
+        }
+    }
+}
