@@ -10,6 +10,9 @@ const MAX_DEPTH: usize = 96;
 /// Weight of a value without its text, in bytes.
 const NODE: usize = 64;
 
+/// Weight of read values that costs as much as a weight of 1 that is made.
+const READS: usize = 4;
+
 // Remaining weight.
 struct Left(usize);
 
@@ -29,6 +32,19 @@ pub(super) fn spend(state: &mut State<'_, '_>, weight: usize) -> Result<(), Erro
     let left = state.get_or_insert_extension(Left(LIMIT));
     left.0 = left.0.saturating_sub(weight);
     Ok(())
+}
+
+/// Subtracts the price of reading `values` with all nested values. Single numbers cost nothing.
+pub(super) fn read(state: &mut State<'_, '_>, values: &[Value]) -> Result<(), Error> {
+    let most = left(state).saturating_mul(READS).min(LIMIT).saturating_add(values.len() * NODE);
+    let weight = weigh(values, most)?;
+    spend(state, weight.saturating_sub(values.len() * NODE) / READS)
+}
+
+/// Subtracts the price of reading the texts among `values`, without nested values.
+pub(super) fn read_texts(state: &mut State<'_, '_>, values: &[Value]) -> Result<(), Error> {
+    let texts = values.iter().filter_map(Value::as_bytes);
+    spend(state, texts.map(<[u8]>::len).sum::<usize>() / READS)
 }
 
 /// Subtracts the weight of `value`, and turns a lazy sequence into a list.
@@ -77,7 +93,7 @@ pub(super) fn weigh<'v>(
 
 /// Returns the error for values that are too large.
 pub(super) fn too_large() -> Error {
-    refusal("the values that it makes are too large")
+    refusal("the values that it makes or reads are too large")
 }
 
 /// Returns the error for a refused operation.

@@ -1,5 +1,6 @@
 //! Cursor over the tokens of a tag.
 
+use super::expression::MAX_INDEX;
 use super::lexer::{Kind, Tag, Token, unexpected};
 use super::problem::Problem;
 
@@ -49,6 +50,15 @@ impl<'t, 's> Cursor<'t, 's> {
         let name = (open.text == "[" && name.kind == Kind::Text && close.text == "]")
             .then(|| name.text.get(1..name.text.len() - 1))??;
         (!name.contains('\\')).then_some(name)
+    }
+
+    /// Returns `true` if the next tokens are `['name']` or `[0]`, with a short number.
+    pub(super) fn literal_subscript(&self) -> bool {
+        let Some([_, key, close]) = self.tag.tokens.get(self.next..self.next + 3) else {
+            return false;
+        };
+        let short = key.kind == Kind::Number && key.text.len() <= MAX_INDEX;
+        close.text == "]" && (key.kind == Kind::Text || short)
     }
 
     /// Takes the next token.

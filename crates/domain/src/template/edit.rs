@@ -13,6 +13,10 @@ pub(super) const LIST: &str = "__list";
 pub(super) const MAP: &str = "__map";
 /// Returns its argument. Refuses one that is too large.
 pub(super) const KEEP: &str = "__keep";
+/// Returns an operand of a comparison, within the budget.
+pub(super) const READ: &str = "__read";
+/// Returns an item of a list, map or text: `a[b]`.
+pub(super) const ITEM: &str = "__item";
 /// Prefix that names in templates must not have.
 pub(super) const RESERVED: &str = "__";
 
@@ -34,11 +38,14 @@ pub(super) enum Change {
 pub(super) enum Call {
     /// For a variable.
     Keep,
+    /// For an operand of a comparison.
+    Read,
     Add,
     Concat,
     Multiply,
     /// For a slice of a list or text.
     Slice,
+    Item,
     List,
     Map,
 }
@@ -47,6 +54,8 @@ impl Call {
     const fn function(self) -> &'static str {
         match self {
             Call::Keep | Call::Slice => KEEP,
+            Call::Read => READ,
+            Call::Item => ITEM,
             Call::Add => ADD,
             Call::Concat => CONCAT,
             Call::Multiply => MULTIPLY,

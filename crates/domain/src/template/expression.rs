@@ -1,5 +1,7 @@
 //! Expressions: a limit on operators, and calls in place of operators that enlarge values.
 
+mod depth;
+
 use super::cursor::Cursor;
 use super::edit::{Call, Change, RESERVED};
 use super::engine::{FILTERS, FUNCTIONS, TESTS};
@@ -8,15 +10,15 @@ use super::names::Use;
 use super::problem::Problem;
 use super::scan::Scan;
 
-/// Maximum number of operators in a tag.
-const MAX_OPERATORS: usize = 64;
-/// Deepest nesting of brackets and of operators that become calls.
-const MAX_NESTING: usize = 8;
 /// Maximum number of checked names in a path such as `payload.order.id`.
 const MAX_PATH: usize = 8;
 
+/// Maximum number of digits of an index such as `payload.list.0`.
+pub(super) const MAX_INDEX: usize = 4;
+
 const WORDS: [&str; 10] =
     ["and", "or", "not", "if", "else", "elif", "in", "is", "for", "recursive"];
+const COMPARISONS: [&str; 7] = ["==", "!=", "<", "<=", ">", ">=", "in"];
 const CONSTANTS: [&str; 6] = ["true", "True", "false", "False", "none", "None"];
 const LOOP_METHODS: [&str; 1] = ["cycle"];
 
@@ -53,11 +55,15 @@ pub(super) struct Expressions<'x, 't, 's> {
     pub(super) cursor: Cursor<'t, 's>,
     operators: usize,
     nesting: usize,
+    // Nesting at the start of the innermost brackets.
+    base: usize,
+    // Height of the brackets and calls inside them, as far as read.
+    height: usize,
 }
 
 impl<'x, 't, 's> Expressions<'x, 't, 's> {
     pub(super) fn new(scan: &'x mut Scan<'s>, cursor: Cursor<'t, 's>) -> Self {
-        Self { scan, cursor, operators: 0, nesting: 0 }
+        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0 }
     }
 
     /// Reads the value of a variable.
@@ -73,35 +79,6 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         self.nested(|this| this.operators(choice))
     }
 
-    fn nested(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
-        let nesting = self.nesting;
-        self.deepen()?;
-        read(self)?;
-        self.nesting = nesting;
-        Ok(())
-    }
-
-    fn deepen(&mut self) -> Result<(), Problem> {
-        self.nesting += 1;
-        if self.nesting > MAX_NESTING {
-            let what = format!("an expression is nested more than {MAX_NESTING} levels deep");
-            return Err(Problem::new(what, self.cursor.at()));
-        }
-        Ok(())
-    }
-
-    fn count(&mut self) -> Result<(), Problem> {
-        self.operators += 1;
-        if self.operators > MAX_OPERATORS {
-            let what = format!("a tag has more than {MAX_OPERATORS} operators");
-            return Err(Problem::new(what, self.cursor.at()));
-        }
-        Ok(())
-    }
-
     // Parses operands and the operators between them.
     fn operators(&mut self, choice: Choice) -> Result<(), Problem> {
         let mut choices = 0_usize;
@@ -111,21 +88,43 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             Region::new(Level::Product, Call::Multiply),
         ];
         let mut level = Level::Logic;
+        let (mut side, mut compared) = (0, false);
         loop {
             while level == Level::Logic && self.cursor.eat("not") {
                 self.count()?;
             }
             let start = self.cursor.at();
+            if level == Level::Logic {
+                side = start;
+            }
             regions.iter_mut().filter(|region| region.level > level).for_each(|region| {
                 region.start = start;
             });
             self.operand()?;
-            let Some(next) = self.operator(choice, &mut choices)? else { break };
+            let next = self.operator(choice, &mut choices)?;
+            if next.is_none_or(|next| next == Level::Logic) {
+                compared = self.compare(side, compared)?;
+            }
+            let Some(next) = next else { break };
             self.join(&mut regions, next)?;
             level = next;
         }
         self.close(&mut regions, Level::Logic, false);
         Ok(())
+    }
+
+    // Makes the text since `side` a call if an operator around it compares values. Returns whether
+    // the next one does.
+    fn compare(&mut self, side: usize, before: bool) -> Result<bool, Problem> {
+        let (text, after) = (self.cursor.text(), self.cursor.text_after());
+        let compares = COMPARISONS.contains(&text) || (text, after) == ("not", "in");
+        if before || compares {
+            self.scan.edits.wrap(side, self.cursor.ended(), Call::Read);
+        }
+        if compares && !before {
+            self.deepen()?;
+        }
+        Ok(compares)
     }
 
     // Returns the level of the next operator, if there is one. Takes words, but leaves symbols.
@@ -273,7 +272,10 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
                 let name = self.cursor.take()?;
                 match name.kind {
                     Kind::Name => path.push(name.text),
-                    Kind::Number => break,
+                    Kind::Number => {
+                        short(name.text, name.at)?;
+                        break;
+                    }
                     Kind::Text | Kind::Symbol => {
                         return Err(super::lexer::unexpected(name.text, name.at));
                     }
@@ -318,10 +320,12 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         if self.cursor.eat(".") {
             let name = self.cursor.take()?;
             return match name.kind {
-                Kind::Name | Kind::Number => Ok(()),
+                Kind::Name => Ok(()),
+                Kind::Number => short(name.text, name.at),
                 Kind::Text | Kind::Symbol => Err(super::lexer::unexpected(name.text, name.at)),
             };
         }
+        let (bracket, key) = (self.cursor.at(), self.cursor.literal_subscript());
         self.cursor.expect("[")?;
         let mut slice = false;
         while !self.cursor.eat("]") {
@@ -337,6 +341,11 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         }
         if slice {
             self.scan.edits.wrap(start, self.cursor.ended(), Call::Slice);
+            self.deepen()?;
+        } else if !key {
+            self.scan.edits.push(start, Change::Open(Call::Item));
+            self.scan.edits.push(bracket, Change::Separate(1));
+            self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
             self.deepen()?;
         }
         Ok(())
@@ -393,6 +402,14 @@ impl Region {
     fn new(level: Level, call: Call) -> Self {
         Self { level, call, start: 0, open: false }
     }
+}
+
+// Refuses a long index: the engine counts the characters of a text up to it.
+fn short(index: &str, at: usize) -> Result<(), Problem> {
+    if index.len() <= MAX_INDEX {
+        return Ok(());
+    }
+    Err(Problem::new(format!("an index has more than {MAX_INDEX} digits"), at))
 }
 
 fn known(kind: &str, name: &str, known: &[&str], at: usize) -> Result<(), Problem> {

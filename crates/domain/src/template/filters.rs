@@ -5,12 +5,37 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, functions, tests};
 
-use super::budget::{LIMIT, allow, keep, refusal, weigh};
+use super::budget::{LIMIT, allow, keep, read, read_texts, refusal, weigh};
 use super::edit;
 use super::growth;
 
 /// Largest number for a filter, as a length or a count.
 const MAX_COUNT: usize = 1000;
+
+/// Filters that read no nested values.
+const SHALLOW_FILTERS: [&str; 7] =
+    ["__bool", "__count", "__d", "__default", "__first", "__last", "__length"];
+/// Tests that read more than the kind of a value.
+const READING_TESTS: [&str; 18] = [
+    "endingwith",
+    "eq",
+    "equalto",
+    "ge",
+    "greaterthan",
+    "gt",
+    "in",
+    "le",
+    "lessthan",
+    "lower",
+    "lt",
+    "ne",
+    "sameas",
+    "startingwith",
+    "upper",
+    "divisibleby",
+    "even",
+    "odd",
+];
 
 /// Functions of templates.
 pub(super) const FUNCTIONS: &[&str] = &["range"];
@@ -37,7 +62,16 @@ macro_rules! tests {
         pub(super) const TESTS: &[&str] = &[$($name),+];
 
         fn add_tests(engine: &mut Environment<'_>) {
-            $(engine.add_test($name, $test);)+
+            $(
+                engine.add_test(concat!("__", $name), $test);
+                engine.add_test($name, |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+                    let values = values.into_values();
+                    if READING_TESTS.contains(&$name) {
+                        read(state, &values)?;
+                    }
+                    state.perform_test(concat!("__", $name), &values)
+                });
+            )+
         }
     };
 }
@@ -137,11 +171,17 @@ pub(super) fn add_to(engine: &mut Environment<'_>) {
     engine.add_function(edit::LIST, growth::list);
     engine.add_function(edit::MAP, growth::map);
     engine.add_function(edit::KEEP, growth::kept);
+    engine.add_function(edit::READ, growth::read);
+    engine.add_function(edit::ITEM, growth::item);
 }
 
 // Calls the engine's filter `name` with `values`, within the budget.
 fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
-    weigh(values, LIMIT)?;
+    if SHALLOW_FILTERS.contains(&name) {
+        read_texts(state, values)?;
+    } else {
+        read(state, values)?;
+    }
     let Some((value, others)) = values.split_first() else {
         return Err(refusal("a filter is given nothing"));
     };
@@ -166,10 +206,21 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
         {
             return Err(refusal("`map` is not given such a filter"));
         }
+        "__select" | "__reject" if hidden(others.first()) => return Err(hidden_test()),
+        "__selectattr" | "__rejectattr" if hidden(others.get(1)) => return Err(hidden_test()),
         _ => {}
     }
     let made = state.apply_filter(name, values)?;
     keep(state, made)
+}
+
+// Returns `true` if the name is one of the engine's own, which no budget bounds.
+fn hidden(name: Option<&Value>) -> bool {
+    name.and_then(Value::as_str).is_some_and(|name| name.starts_with(edit::RESERVED))
+}
+
+fn hidden_test() -> Error {
+    refusal("a filter is not given such a test")
 }
 
 // Returns the number of items to join. A value that is no sequence has none.

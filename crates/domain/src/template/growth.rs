@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{Error, State};
 
-use super::budget::{keep, left, refusal, spend, too_large};
+use super::budget::{self, keep, left, refusal, spend, too_large};
 
 /// `a ~ b`: the texts of all values.
 pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
@@ -41,6 +41,26 @@ pub(super) fn map(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Valu
 /// Returns the value. Refuses one that is too large.
 pub(super) fn kept(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     keep(state, value)
+}
+
+/// Returns the operand of a comparison. Refuses one that takes too long to read.
+pub(super) fn read(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    budget::read(state, std::slice::from_ref(&value))?;
+    Ok(value)
+}
+
+/// `a[b]`: the item. Undefined if there is none.
+pub(super) fn item(state: &mut State<'_, '_>, value: Value, key: Value) -> Result<Value, Error> {
+    if value.kind() == ValueKind::Iterable {
+        budget::read(state, std::slice::from_ref(&value))?;
+    }
+    if value.is_undefined() {
+        return Ok(value);
+    }
+    let values = [value, key];
+    budget::read_texts(state, &values)?;
+    let [value, key] = values;
+    value.get_item(&key)
 }
 
 type Operator = fn(&mut State<'_, '_>, &Value, &Value) -> Result<Value, Error>;

@@ -55,6 +55,10 @@ const CHAINS: &[(&str, Chain)] = &[
     ("called arguments", |n| print(&format!("{}1{}", "range(".repeat(n), ")".repeat(n)))),
     ("tested arguments", |n| print(&format!("{}1{}", "1 is eq(".repeat(n), ")".repeat(n)))),
     ("sums of brackets", |n| print(&format!("{}1{}", "1+(".repeat(n), ")".repeat(n)))),
+    ("compared brackets", |n| print(&format!("{}1{}", "1==(".repeat(n), ")".repeat(n)))),
+    ("brackets compared", |n| print(&format!("{}1{}", "(".repeat(n), "==1)".repeat(n)))),
+    ("brackets added", |n| print(&format!("{}1{}", "(".repeat(n), "+1)".repeat(n)))),
+    ("computed items", |n| print(&format!("payload{}", "[1+1]".repeat(n)))),
     ("everything", |n| print(&format!("{}1{}", "not -1~-[1+(".repeat(n), ")]".repeat(n)))),
     ("ifs", |n| format!("{}x{}", "{% if 1 %}".repeat(n), "{% endif %}".repeat(n))),
     ("elses", |n| {

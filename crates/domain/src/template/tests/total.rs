@@ -82,3 +82,50 @@ fn sums_and_products_are_those_of_jinja() {
         }
     }
 }
+
+#[test]
+fn what_is_read_often_is_bounded_too() {
+    let text = "x".repeat(1_000_000);
+    let list = vec![1; 10_000];
+    let payload = json!({ "t": text, "u": text, "l": list, "m": list });
+    for read in [
+        "payload.t is lower",
+        "payload.t is startingwith payload.u",
+        "payload.t is eq payload.u",
+        "'zx' in payload.t",
+        "'zx' not in payload.t",
+        "payload.t == payload.u",
+        "payload.u + '' < payload.t",
+        "1 and payload.t >= payload.u or 1",
+        "payload.l != payload.m",
+        "2 in payload.l",
+        "(payload.t == payload.u) == true",
+        "payload.t | length",
+        "payload.l | join",
+        "[payload.l] | select('in', [payload.m])",
+        "payload.t[-1]",
+        "payload.t[900000]",
+        "payload.t[i * 10000]",
+        "range(100000)[i * 1000]",
+    ] {
+        let template =
+            format!("{{% for i in range(60) %}}{{% if {read} %}}{{% endif %}}{{% endfor %}}");
+        let error = render(&template, payload.clone()).expect_err(read).to_string();
+        assert!(
+            error.contains("the values that it makes or reads are too large"),
+            "{read}: {error}"
+        );
+    }
+    let small = "{% for i in range(1000) %}{% if i == payload.l[i] or 'a' in 'ab' %}{% endif %}\
+        {% if payload.l | length > i %}{% endif %}{% endfor %}";
+    assert_eq!(render(small, payload).as_deref(), Ok(""));
+}
+
+#[test]
+fn the_engines_own_tests_are_out_of_reach() {
+    for call in ["select('__in', 'a')", "reject('__in', 'a')", "selectattr('a', '__in', 'a')"] {
+        let template = format!("{{{{ ['a'] | {call} }}}}");
+        let error = render(&template, json!({})).unwrap_err().to_string();
+        assert!(error.contains("such a test"), "{call}: {error}");
+    }
+}
