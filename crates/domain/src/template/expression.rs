@@ -1,5 +1,6 @@
 //! Expressions: a limit on operators, and calls in place of operators that enlarge values.
 
+mod brackets;
 mod depth;
 
 use super::cursor::Cursor;
@@ -20,6 +21,8 @@ const WORDS: [&str; 10] =
     ["and", "or", "not", "if", "else", "elif", "in", "is", "for", "recursive"];
 const COMPARISONS: [&str; 7] = ["==", "!=", "<", "<=", ">", ">=", "in"];
 const CONSTANTS: [&str; 6] = ["true", "True", "false", "False", "none", "None"];
+const LOOP_FIELDS: [&str; 9] =
+    ["index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"];
 const LOOP_METHODS: [&str; 1] = ["cycle"];
 
 /// Choice at the end of an expression: `if .. else ..`.
@@ -288,6 +291,9 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
         }
         if self.cursor.text() != "(" {
+            if let ("loop", Some(field)) = (root, path.first()) {
+                known("field of the loop", field, &LOOP_FIELDS, at)?;
+            }
             self.scan.note(Use { root, path, at });
             return Ok(());
         }
@@ -347,52 +353,6 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             self.scan.edits.push(bracket, Change::Separate(1));
             self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
             self.deepen()?;
-        }
-        Ok(())
-    }
-
-    // Parses the content of brackets up to `close`. Returns `true` if it has commas or is empty.
-    fn list(&mut self, close: &str) -> Result<bool, Problem> {
-        let mut several = self.cursor.text() == close;
-        while !self.cursor.eat(close) {
-            self.expression(Choice::Allowed)?;
-            if self.cursor.eat(",") {
-                several = true;
-            } else if self.cursor.text() != close {
-                return Err(self.cursor.unexpected());
-            }
-        }
-        Ok(several)
-    }
-
-    fn map(&mut self) -> Result<(), Problem> {
-        while !self.cursor.eat("}") {
-            self.expression(Choice::Allowed)?;
-            self.scan.edits.push(self.cursor.at(), Change::Separate(1));
-            self.cursor.expect(":")?;
-            self.expression(Choice::Allowed)?;
-            if !self.cursor.eat(",") && self.cursor.text() != "}" {
-                return Err(self.cursor.unexpected());
-            }
-        }
-        Ok(())
-    }
-
-    fn arguments_if_any(&mut self) -> Result<(), Problem> {
-        if self.cursor.text() == "(" { self.arguments() } else { Ok(()) }
-    }
-
-    fn arguments(&mut self) -> Result<(), Problem> {
-        self.cursor.expect("(")?;
-        while !self.cursor.eat(")") {
-            if self.cursor.text_after() == "=" {
-                self.cursor.name()?;
-                self.cursor.take()?;
-            }
-            self.expression(Choice::Allowed)?;
-            if !self.cursor.eat(",") && self.cursor.text() != ")" {
-                return Err(self.cursor.unexpected());
-            }
         }
         Ok(())
     }

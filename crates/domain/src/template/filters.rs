@@ -78,7 +78,6 @@ macro_rules! tests {
 
 filters! {
     "abs": filters::abs,
-    "attr": filters::attr,
     "batch": filters::batch,
     "bool": filters::bool,
     "capitalize": filters::capitalize,

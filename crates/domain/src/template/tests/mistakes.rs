@@ -27,6 +27,10 @@ fn unknown_names_are_refused_with_what_was_meant() {
             "`context.tenant` has no field `datas` (did you mean `data`?) in line 1",
         ),
         ("{{ payload.a | uper }}", "unknown filter `uper` (did you mean `upper`?) in line 1"),
+        (
+            "{% for a in [1] %}{{ loop.indx }}{% endfor %}",
+            "unknown field of the loop `indx` (did you mean `index`?) in line 1",
+        ),
         ("{{ rang(3) }}", "unknown function `rang` (did you mean `range`?) in line 1"),
         ("{% if 1 is od %}{% endif %}", "unknown test `od` (did you mean `odd`?) in line 1"),
         ("\n{% fore a in b %}", "unknown statement `fore` (did you mean `for`?) in line 2"),
@@ -37,6 +41,12 @@ fn unknown_names_are_refused_with_what_was_meant() {
     ] {
         refused(template, problem);
     }
+}
+
+#[test]
+fn no_filter_reads_fields_past_the_check_of_names() {
+    let error = Template::new("{{ subscriber | attr('firstNam') }}").unwrap_err().to_string();
+    assert!(error.contains("unknown filter `attr`"), "{error}");
 }
 
 #[test]

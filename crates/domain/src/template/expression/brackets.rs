@@ -1,0 +1,51 @@
+//! Contents of brackets: lists, maps and arguments.
+
+use super::{Change, Choice, Expressions, Problem};
+
+impl Expressions<'_, '_, '_> {
+    // Parses the content of brackets up to `close`. Returns `true` if it has commas or is empty.
+    pub(super) fn list(&mut self, close: &str) -> Result<bool, Problem> {
+        let mut several = self.cursor.text() == close;
+        while !self.cursor.eat(close) {
+            self.expression(Choice::Allowed)?;
+            if self.cursor.eat(",") {
+                several = true;
+            } else if self.cursor.text() != close {
+                return Err(self.cursor.unexpected());
+            }
+        }
+        Ok(several)
+    }
+
+    pub(super) fn map(&mut self) -> Result<(), Problem> {
+        while !self.cursor.eat("}") {
+            self.expression(Choice::Allowed)?;
+            self.scan.edits.push(self.cursor.at(), Change::Separate(1));
+            self.cursor.expect(":")?;
+            self.expression(Choice::Allowed)?;
+            if !self.cursor.eat(",") && self.cursor.text() != "}" {
+                return Err(self.cursor.unexpected());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn arguments_if_any(&mut self) -> Result<(), Problem> {
+        if self.cursor.text() == "(" { self.arguments() } else { Ok(()) }
+    }
+
+    pub(super) fn arguments(&mut self) -> Result<(), Problem> {
+        self.cursor.expect("(")?;
+        while !self.cursor.eat(")") {
+            if self.cursor.text_after() == "=" {
+                self.cursor.name()?;
+                self.cursor.take()?;
+            }
+            self.expression(Choice::Allowed)?;
+            if !self.cursor.eat(",") && self.cursor.text() != ")" {
+                return Err(self.cursor.unexpected());
+            }
+        }
+        Ok(())
+    }
+}
