@@ -2,6 +2,7 @@
 
 mod mark_all;
 
+use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId};
 use domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use domain::page::{ListKind, Page};
@@ -76,7 +77,11 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`Messages::mark_as`].
-    pub fn mark_as(&self, ids: &[MessageId], mark_as: MarkAs) -> Result<Vec<Message>> {
+    pub fn mark_as(
+        &self,
+        ids: impl IntoIterator<Item: IntoChecked<MessageId>>,
+        mark_as: MarkAs,
+    ) -> Result<Vec<Message>> {
         Messages { scope: self.scope }.mark_as(&self.subscriber, ids, mark_as)
     }
 }

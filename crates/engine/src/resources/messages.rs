@@ -135,10 +135,11 @@ impl Messages<'_> {
     pub fn mark_as(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,
-        ids: &[MessageId],
+        ids: impl IntoIterator<Item: IntoChecked<MessageId>>,
         mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
-        self.marked(&subscriber.into_checked()?, ids, mark_as)
+        let mark = MarkMessages::new(ids, mark_as)?;
+        self.mark(subscriber, &mark)
     }
 
     fn marked(

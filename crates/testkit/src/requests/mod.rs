@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use arbitrary::{Result as Made, Unstructured};
-use domain::ids::IdempotencyKey;
+use domain::ids::{IdempotencyKey, MessageId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
@@ -296,7 +296,7 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         }
         ("messages", "list") => said(env.messages().list(given.name(0)?, &given.get(1)?)),
         ("messages", "mark_as") => {
-            let ids: Vec<_> = given.get(1)?;
+            let ids: Vec<MessageId> = given.get(1)?;
             said(env.messages().mark_as(given.name(0)?, &ids, given.get::<MarkAs>(2)?))
         }
         ("inbox", "list") => said(inbox(env, given)?.list(&given.get(1)?)),
@@ -305,7 +305,7 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
             said(counts.map(|counts| (counts.unseen, counts.unread)))
         }
         ("inbox", "mark_as") => {
-            let ids: Vec<_> = given.get(1)?;
+            let ids: Vec<MessageId> = given.get(1)?;
             said(inbox(env, given)?.mark_as(&ids, given.get::<MarkAs>(2)?))
         }
         ("inbox", "mark_all") => said(inbox(env, given)?.mark_all(given.get(1)?)),
