@@ -211,7 +211,6 @@ impl ChannelConnectionCreate {
 
 impl Workspace {
     /// Longest display name, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 255;
 
     fn check(&self) -> Result<(), Invalid> {
@@ -223,7 +222,6 @@ impl Workspace {
 
 impl ConnectionAuth {
     /// Longest access token, in bytes.
-    #[doc(hidden)]
     pub const MAX_TOKEN: usize = 16 * 1024;
 
     fn check(&self) -> Result<(), Invalid> {

@@ -147,7 +147,6 @@ dated! { Context }
 
 impl Context {
     /// Maximum size of the data as JSON text, in bytes.
-    #[doc(hidden)]
     pub const MAX_DATA: usize = 64 * 1024;
 
     /// Returns a new context.
@@ -204,7 +203,6 @@ impl ContextQuery {
 
 impl ContextPayload {
     /// Maximum number of contexts in a call.
-    #[doc(hidden)]
     pub const MAX: usize = 5;
 
     /// Checks the contexts, 1 to 5 of them. Returns them in the order of types.

@@ -63,7 +63,7 @@ pub enum Reason {
         /// Unit of the length.
         unit: Unit,
     },
-    /// The text or the JSON is larger than a limit that the host has set.
+    /// The text or the JSON is larger than its limit.
     #[error("must be at most {max} {unit} long, not {size}")]
     TooLarge {
         /// Maximum size.

@@ -199,17 +199,14 @@ pub struct FilterCheck {
 
 impl Filter {
     /// Deepest nesting of groups.
-    #[doc(hidden)]
     pub const MAX_DEPTH: usize = 16;
 
     /// Maximum number of comparisons and empty groups in all filters together.
-    #[doc(hidden)]
     pub const MAX_PARTS: usize = 256;
 }
 
 impl FieldFilterPart {
     /// Longest pattern of `LIKE`, in characters.
-    #[doc(hidden)]
     pub const MAX_PATTERN: usize = 127;
 }
 

@@ -193,7 +193,6 @@ shape! { IntegrationDelete { "promote": promote as written } }
 
 impl Integration {
     /// Longest display name, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
 
     /// Returns a new integration that is not active.

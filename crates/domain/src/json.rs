@@ -35,7 +35,6 @@ pub struct Object(Map<String, Value>);
 
 impl Object {
     /// Deepest nesting.
-    #[doc(hidden)]
     pub const MAX_DEPTH: usize = 64;
 
     /// Returns `record` as an object. Records contain objects, and so may exceed the depth of an

@@ -78,7 +78,6 @@ dated! { Layout }
 
 impl Layout {
     /// Longest display name, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
 
     /// Returns a new layout.

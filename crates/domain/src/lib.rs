@@ -1,9 +1,9 @@
 //! Rules of the Tidings notification engine, as values and total functions.
 //!
-//! Every entity has a file, and so has every decision. [`preference::resolve`] decides whether a
-//! channel may be used, and names the layer that decides. [`filter`] evaluates the conditions of a
-//! step. [`integration::choose`] selects the provider account. Callers, rules and the store share
-//! the same types, and their JSON is the wire format.
+//! Every entity has a file, and so has every decision. [`PreferenceCase`](preference::PreferenceCase)
+//! decides whether a channel may be used, and names the layer that decides. [`filter`] evaluates the
+//! conditions of a step. Callers, rules and the store share the same types, and their JSON is the
+//! wire format.
 //!
 //! The crate has no clock, randomness, I/O, threads or store. Times and ids of new records are
 //! arguments.
@@ -22,8 +22,10 @@ pub mod credentials;
 pub mod endpoint;
 pub mod environment;
 pub mod error;
+#[doc(hidden)]
 pub mod event;
 pub mod filter;
+#[doc(hidden)]
 pub mod idempotency;
 pub mod ids;
 pub mod integration;
@@ -50,7 +52,7 @@ pub mod step;
 pub mod step_run;
 pub mod subscriber;
 pub mod subscription;
-pub mod suggest;
+mod suggest;
 pub mod template;
 pub mod time;
 pub mod topic;

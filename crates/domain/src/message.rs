@@ -227,7 +227,6 @@ pub struct InboxCounts {
 
 impl Message {
     /// Maximum number of messages in a request to mark.
-    #[doc(hidden)]
     pub const MAX_MARKED: usize = 1_000;
 
     /// Refuses to mark no message, or more than 1,000.

@@ -1,17 +1,13 @@
 //! Payloads, and the JSON Schemas that workflows declare for them.
 
-use crate::error::{Invalid, Reason, Unit};
+use crate::error::Invalid;
 use crate::json::Object;
-
-/// Largest schema, in bytes of JSON text.
-const MAX_SCHEMA: usize = 64 * 1024;
+use crate::limits;
+use crate::workflow::Workflow;
 
 /// Refuses an object that is no JSON Schema, or that refers to another document.
 pub(crate) fn check_schema(schema: &Object) -> Result<(), Invalid> {
-    if schema.size() > MAX_SCHEMA {
-        let reason = Reason::TooLong { max: MAX_SCHEMA, unit: Unit::Bytes };
-        return Err(Invalid::new("payloadSchema", reason));
-    }
+    limits::object("payloadSchema", Some(schema), Workflow::MAX_PAYLOAD_SCHEMA)?;
     validation::compiled(schema).map(drop)
 }
 

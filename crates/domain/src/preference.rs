@@ -4,19 +4,18 @@
 //! offline:
 //!
 //! ```
-//! use tidings_domain::preference::{Layer, Layers, Preference, Verdict, resolve};
+//! use tidings_domain::preference::{Decision, Layer, Preference, PreferenceCase};
 //! use tidings_domain::vocabulary::Channel;
+//! use tidings_domain::workflow::WorkflowCreate;
 //!
-//! let marketing = Preference::default().with(Channel::Email, false);
-//! let ada = Preference::default().with(Channel::Email, true);
-//! let layers = Layers {
-//!     definition: Some(&marketing),
-//!     subscriber_workflow: Some(&ada),
-//!     ..Layers::default()
-//! };
+//! let newsletter = WorkflowCreate::new("newsletter", "Newsletter")?;
+//! let email = |enabled| Preference::default().with(Channel::Email, enabled);
+//! let case = PreferenceCase::new(&newsletter)
+//!     .dashboard(email(false))
+//!     .subscriber_workflow(email(true));
 //!
-//! let email = resolve(layers, Channel::Email);
-//! assert_eq!(email, Verdict::Enabled(Layer::SubscriberWorkflow));
+//! assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
+//! # Ok::<(), tidings_domain::error::Invalid>(())
 //! ```
 
 mod case;
@@ -485,7 +484,6 @@ impl From<GlobalPreference> for UpdatedPreference {
 
 impl BulkPreferences {
     /// Maximum number of workflows in an update.
-    #[doc(hidden)]
     pub const MAX: usize = 100;
 
     /// Refuses an update of no workflow, or of more than 100.

@@ -310,10 +310,8 @@ pub struct Rendered {
 
 impl StepDefinition {
     /// Maximum number of variants of a step.
-    #[doc(hidden)]
     pub const MAX_VARIANTS: usize = 20;
     /// Longest display name of a step or a variant, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
 
     /// Refuses a step with too many variants, overlong names, or invalid conditions or templates.

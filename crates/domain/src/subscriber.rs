@@ -283,7 +283,6 @@ impl Subscriber {
 
 impl Profile {
     /// Maximum number of device tokens and chat destinations of one integration.
-    #[doc(hidden)]
     pub const MAX_DEVICE_TOKENS: usize = 100;
 
     /// Refuses too many device tokens, and names with control characters.

@@ -94,16 +94,12 @@ dated! { Subscription }
 
 impl Subscription {
     /// Maximum number of subscriptions of one subscriber in one topic.
-    #[doc(hidden)]
     pub const MAX_OF_SUBSCRIBER: usize = 10;
     /// Maximum number of workflows with a setting in a subscription.
-    #[doc(hidden)]
     pub const MAX_PREFERENCES: usize = 100;
     /// Longest display name, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 255;
     /// Longest identifier that a caller may choose, in characters.
-    #[doc(hidden)]
     pub const MAX_IDENTIFIER: usize = 512;
 
     /// Returns a new subscription without settings.

@@ -6,6 +6,7 @@
 //! Templates are as trusted as the code of workflows. The scan and the engine bound instructions
 //! and sizes of values. Variables need no trust.
 
+mod bounds;
 mod budget;
 mod cursor;
 mod edit;
@@ -28,7 +29,7 @@ use thiserror::Error;
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
 use crate::json::Object;
-use engine::{ENGINE, MAX_OUTPUT, Output, PLAIN};
+use engine::{ENGINE, Output, PLAIN};
 use problem::Problem;
 use scan::Scan;
 
@@ -62,10 +63,6 @@ pub enum Format {
 pub struct RenderError(String);
 
 impl Template {
-    /// Longest template, in bytes.
-    #[doc(hidden)]
-    pub const MAX_LEN: usize = 256 * 1024;
-
     /// Returns `raw` as a template. Refuses a text that does not compile.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let template = Self(raw.into());
@@ -140,7 +137,7 @@ impl Template {
         match template.render_captured_to(variables.0.clone(), &mut output) {
             Ok(_) => Ok(output.into_text()),
             Err(_) if output.full => {
-                Err(RenderError(format!("the text is longer than {MAX_OUTPUT} bytes")))
+                Err(RenderError(format!("the text is longer than {} bytes", Self::MAX_OUTPUT)))
             }
             Err(error) => Err(error.into()),
         }

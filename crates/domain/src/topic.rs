@@ -103,7 +103,6 @@ dated! { Topic }
 
 impl Topic {
     /// Longest display name, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 100;
 
     /// Returns a new topic.

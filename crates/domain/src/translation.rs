@@ -181,7 +181,6 @@ dated! { Translation }
 
 impl Translation {
     /// Maximum size of the content as JSON text, in bytes.
-    #[doc(hidden)]
     pub const MAX_CONTENT: usize = 1024 * 1024;
 
     /// Returns a new translation.
@@ -241,7 +240,6 @@ impl TranslationGroup {
 
 impl TranslationImport {
     /// Maximum number of resources in an import.
-    #[doc(hidden)]
     pub const MAX: usize = 1_000;
 
     /// Refuses an import of more than 1,000 resources.

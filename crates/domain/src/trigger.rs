@@ -202,13 +202,10 @@ wire_enum! {
 
 impl Trigger {
     /// Maximum number of recipients of a trigger.
-    #[doc(hidden)]
     pub const MAX_RECIPIENTS: usize = 100;
     /// Maximum number of excluded subscribers of a topic.
-    #[doc(hidden)]
     pub const MAX_EXCLUDED: usize = 1_000;
     /// Maximum number of triggers in a bulk.
-    #[doc(hidden)]
     pub const MAX_BULK: usize = 100;
 
     /// Refuses a bulk without triggers, or with more than 100.

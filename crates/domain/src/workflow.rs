@@ -178,20 +178,17 @@ dated! { Workflow }
 
 impl Workflow {
     /// Longest display name, in characters.
-    #[doc(hidden)]
     pub const MAX_NAME: usize = 128;
     /// Longest description, in characters.
-    #[doc(hidden)]
     pub const MAX_DESCRIPTION: usize = 256;
     /// Maximum number of tags.
-    #[doc(hidden)]
     pub const MAX_TAGS: usize = 16;
     /// Longest tag, in characters.
-    #[doc(hidden)]
     pub const MAX_TAG: usize = 64;
     /// Maximum number of steps.
-    #[doc(hidden)]
     pub const MAX_STEPS: usize = 20;
+    /// Largest JSON Schema of the payload, in bytes of JSON text.
+    pub const MAX_PAYLOAD_SCHEMA: usize = 64 * 1024;
 
     /// Returns a new workflow. `new_step` makes the ids of its steps.
     #[doc(hidden)]

@@ -248,7 +248,6 @@ impl From<PhoneNumber> for String {
 
 impl WebhookUrl {
     /// Longest URL, in bytes.
-    #[doc(hidden)]
     pub const MAX_LEN: usize = 2_048;
 
     /// Checks `raw` and returns it as a URL.

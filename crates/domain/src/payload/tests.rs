@@ -56,11 +56,15 @@ fn a_schema_is_one_and_needs_no_other_document() {
         json!({ "$ref": "https://example.org/schema.json" }),
         json!({ "$ref": "file:///etc/schema.json" }),
         json!({ "properties": { "a": { "pattern": "(" } } }),
-        json!({ "description": "x".repeat(MAX_SCHEMA) }),
     ] {
         let error = check_schema(&object(none.clone())).unwrap_err();
         assert_eq!(error.field, "payloadSchema", "{none:.100}");
     }
+    let large = object(json!({ "description": "x".repeat(Workflow::MAX_PAYLOAD_SCHEMA) }));
+    assert_eq!(
+        check_schema(&large).unwrap_err().to_string(),
+        "`payloadSchema` must be at most 65536 bytes long, not 65554"
+    );
 }
 
 #[test]

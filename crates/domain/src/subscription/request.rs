@@ -226,7 +226,6 @@ wire_enum! {
 
 impl Subscribe {
     /// Maximum number of subscribers in a request.
-    #[doc(hidden)]
     pub const MAX: usize = 100;
 
     /// Refuses a request without subscribers, with more than 100, or with an overlong text.

@@ -7,12 +7,9 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
 
 use super::budget::{LIMIT, weigh};
-use super::filters;
+use super::{Template, filters};
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
-
-/// Longest rendered text, in bytes.
-pub(super) const MAX_OUTPUT: usize = 1024 * 1024;
 
 /// Enough for some thousand placeholders. It is used up within a few milliseconds.
 const FUEL: u64 = 50_000;
@@ -60,7 +57,7 @@ impl Output {
 
 impl io::Write for &mut Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.text.len() + bytes.len() > MAX_OUTPUT {
+        if self.text.len() + bytes.len() > Template::MAX_OUTPUT {
             self.full = true;
             return Err(io::Error::other("the text is too long"));
         }

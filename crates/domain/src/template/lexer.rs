@@ -1,9 +1,9 @@
 //! Tags of a template and their tokens, with the rules of the engine.
 
+use super::Template;
 use super::problem::Problem;
 
-/// Maximum number of tokens in a tag.
-const MAX_TOKENS: usize = 1024;
+const MAX_TOKENS: usize = Template::MAX_TOKENS;
 
 const PAIRS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 const SINGLES: &str = "+-*/%.,:~|=><()[]{}";

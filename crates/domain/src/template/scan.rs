@@ -4,6 +4,7 @@
 //! bounds the depth and the length of expressions and statements, and refuses unknown constructs.
 //! Operators that enlarge values become calls of bounded functions.
 
+use super::Template;
 use super::cursor::Cursor;
 use super::edit::{Edits, RESERVED};
 use super::expression::{Choice, Expressions};
@@ -11,12 +12,9 @@ use super::lexer::{Lexer, Tag};
 use super::names::Use;
 use super::problem::Problem;
 
-/// Maximum number of tags.
-const MAX_TAGS: usize = 10_000;
-/// Deepest nesting of statements, and of parts of conditions.
-const MAX_BLOCKS: usize = 10;
-/// Maximum number of `elif` in the statements around an expression.
-const MAX_ELIFS: usize = 32;
+const MAX_TAGS: usize = Template::MAX_TAGS;
+const MAX_BLOCKS: usize = Template::MAX_BLOCKS;
+const MAX_ELIFS: usize = Template::MAX_ELIFS;
 
 const STATEMENTS: [&str; 12] = [
     "for",

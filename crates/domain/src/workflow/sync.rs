@@ -56,7 +56,6 @@ pub struct WorkflowSyncReport {
 
 impl WorkflowSync {
     /// Maximum number of workflows in a set.
-    #[doc(hidden)]
     pub const MAX: usize = 1_000;
 
     /// Returns a set of workflows. Declared workflows that are absent from it are kept.

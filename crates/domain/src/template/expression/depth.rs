@@ -1,11 +1,10 @@
 //! Bounds of the operators of a tag, and of the nesting of its expressions.
 
 use super::{Expressions, Problem};
+use crate::template::Template;
 
-/// Maximum number of operators in a tag.
-const MAX_OPERATORS: usize = 64;
-/// Deepest nesting of brackets and of operators that become calls.
-const MAX_NESTING: usize = 8;
+const MAX_OPERATORS: usize = Template::MAX_OPERATORS;
+const MAX_NESTING: usize = Template::MAX_NESTING;
 
 impl Expressions<'_, '_, '_> {
     pub(super) fn nested(
