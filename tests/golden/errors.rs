@@ -2,17 +2,33 @@
 //!
 //! A refusal is kept under the idempotency key of its call, so that it is read again as well.
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidings::Error;
 
 /// Says that the error that is written as `json` says `text`, and means `status`.
 #[track_caller]
 fn check(json: &Value, text: &str, status: u16) {
-    let error = Error::deserialize(json).unwrap();
+    let error = read(json);
     assert_eq!(error.to_string(), text);
     assert_eq!(error.status(), status);
     assert_eq!(serde_json::to_value(&error).unwrap(), *json);
+}
+
+fn read(json: &Value) -> Error {
+    let (kind, of) = json.as_object().and_then(|error| error.iter().next()).unwrap();
+    match kind.as_str() {
+        "invalid" => Error::Invalid(parsed(of)),
+        "notFound" => Error::NotFound { entity: parsed(&of["entity"]), ids: parsed(&of["ids"]) },
+        "conflict" => Error::Conflict { entity: parsed(&of["entity"]), id: parsed(&of["id"]) },
+        "rejected" => Error::Rejected(parsed(of)),
+        "unauthorized" => Error::Unauthorized(parsed(of)),
+        other => panic!("{other}"),
+    }
+}
+
+fn parsed<T: DeserializeOwned>(json: &Value) -> T {
+    T::deserialize(json).unwrap()
 }
 
 /// One row per reason why a value is refused.
@@ -119,13 +135,10 @@ fn of_keys() {
     check(&json!({ "unauthorized": "unknownKey" }), "the API key is not known", 401);
 }
 
-/// A failure of the store is told, and not read again: it is not an answer, the call may be made
-/// again.
 #[test]
 fn of_the_store() {
     let failure = Error::Store(store::Error::AlreadyOpen { path: "file".into() });
     assert_eq!(failure.status(), 500);
     let told = serde_json::to_value(&failure).unwrap();
     assert_eq!(told, json!({ "store": failure.to_string() }));
-    assert!(serde_json::from_value::<Error>(told).is_err());
 }

@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Error of an operation. A failed operation changes nothing, with two exceptions: operations of
 /// several transactions, and failures of the store.
-#[derive(Debug, Error, Serialize, Deserialize)]
+#[derive(Debug, Error, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Error {
@@ -50,7 +50,7 @@ pub enum Error {
 
     /// The store failed. The same call may succeed later.
     #[error(transparent)]
-    #[serde(serialize_with = "as_text", skip_deserializing)]
+    #[serde(serialize_with = "as_text")]
     Store(#[from] store::Error),
 }
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::{Order, ReadRecords, Record, WriteRecords, layout};
 
-use self::refusal::StoredRefusal;
+pub(crate) use self::refusal::StoredRefusal;
 use crate::resources::environments::hash;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};

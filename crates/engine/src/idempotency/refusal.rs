@@ -8,7 +8,7 @@ use crate::{Entity, Error, Rejection};
 /// A stored refusal. Its JSON is a part of the disk format: a variant or a field keeps its name.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum StoredRefusal {
+pub(crate) enum StoredRefusal {
     Invalid(Invalid),
     NotFound { entity: Entity, ids: Vec<String> },
     Conflict { entity: Entity, id: String },
@@ -18,7 +18,7 @@ pub(super) enum StoredRefusal {
 impl StoredRefusal {
     /// The stored form of `error`. Returns `None` if it is no answer to the call: the store failed,
     /// or the caller had no key.
-    pub(super) fn of(error: &Error) -> Option<Self> {
+    pub(crate) fn of(error: &Error) -> Option<Self> {
         match error {
             Error::Invalid(invalid) => Some(Self::Invalid(invalid.clone())),
             Error::NotFound { entity, ids } => {
@@ -47,6 +47,7 @@ impl From<StoredRefusal> for Error {
 #[cfg(test)]
 mod tests {
     use domain::error::Reason;
+    use domain::trigger::TriggerReceipt;
     use domain::vocabulary::Channel;
 
     use super::*;
@@ -78,6 +79,19 @@ mod tests {
             let read: StoredRefusal = serde_json::from_str(stored).unwrap();
             assert_eq!(Error::from(read).to_string(), error.to_string());
         }
+    }
+
+    /// The stored answer of a bulk trigger: receipts and refusals.
+    #[test]
+    fn an_answer_for_several_events_keeps_its_stored_form() {
+        let stored = serde_json::json!([
+            { "Ok": { "acknowledged": true, "status": "processed", "transactionId": "txn_1",
+              "notifications": [] } },
+            { "Err": { "notFound": { "entity": "workflow", "ids": ["a"] } } },
+        ]);
+        let read: Vec<Result<TriggerReceipt, StoredRefusal>> =
+            serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), stored);
     }
 
     #[test]

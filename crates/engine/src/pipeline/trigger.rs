@@ -11,6 +11,7 @@ use domain::trigger::{
 };
 use store::{ReadRecords, WriteRecords, layout};
 
+use crate::idempotency::StoredRefusal;
 use crate::pipeline::delivery::{RunFacts, StepRun};
 use crate::pipeline::fan_out::FanOut;
 use crate::resources::contexts::{self, NamedData};
@@ -74,14 +75,14 @@ impl Events<'_> {
             let mut receipts = Vec::with_capacity(triggers.len());
             for trigger in triggers {
                 receipts.push(match accept(tx, trigger) {
-                    Err(Error::Store(error)) => return Err(error.into()),
-                    receipt => receipt,
+                    Ok(receipt) => Ok(receipt),
+                    Err(error) => Err(StoredRefusal::of(&error).ok_or(error)?),
                 });
             }
             Ok(receipts)
         })?;
         self.tend_activity();
-        Ok(receipts)
+        Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
     }
 
     // The trigger is committed, and the next one tends the index again. A failure is ignored.
