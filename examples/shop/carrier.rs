@@ -17,8 +17,8 @@ impl Provider for Carrier {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         if call.is_multiple_of(20) {
-            let after = Some(Duration::from_secs(30));
-            return Err(SendError::Retryable { after, reason: "429 too many requests".into() });
+            let error = SendError::retryable("429 too many requests");
+            return Err(error.after(Duration::from_secs(30)));
         }
         check(&delivery.address)?;
         let id = format!("{}-{call:05}", delivery.integration.provider_id);
@@ -29,13 +29,13 @@ impl Provider for Carrier {
 fn check(address: &Address) -> Result<(), SendError> {
     match address {
         Address::Email(email) if email.as_str().ends_with("@gone.example.org") => {
-            Err(SendError::RecipientGone { reason: "550 no such mailbox".into() })
+            Err(SendError::recipient_gone("550 no such mailbox"))
         }
         Address::Email(email) if email.as_str().ends_with("@full.example.org") => {
-            Err(SendError::Retryable { after: None, reason: "452 mailbox full".into() })
+            Err(SendError::retryable("452 mailbox full"))
         }
         Address::Devices(tokens) if tokens.iter().all(|token| token.starts_with("expired-")) => {
-            Err(SendError::RecipientGone { reason: "the app was removed".into() })
+            Err(SendError::recipient_gone("the app was removed"))
         }
         Address::Email(_) | Address::Phone(_) | Address::Webhook(_) | Address::Devices(_) => Ok(()),
     }

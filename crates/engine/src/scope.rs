@@ -69,10 +69,12 @@ impl Scope {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::subscriber::SubscriberCreate;
+    ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
     /// let once = env.idempotent("order-4711")?;
-    /// let ada = serde_json::from_str(r#"{ "subscriberId": "ada" }"#)?;
+    /// let ada = SubscriberCreate::new("ada")?;
     /// let first = once.subscribers().create(&ada)?;
     /// let again = once.subscribers().create(&ada)?;
     /// assert_eq!(again, first);

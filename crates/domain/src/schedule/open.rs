@@ -27,12 +27,11 @@ impl Schedule {
     ///
     /// ```
     /// use tidings_domain::contact::TimeZone;
-    /// use tidings_domain::schedule::Schedule;
+    /// use tidings_domain::schedule::{DaySchedule, Schedule};
+    /// use tidings_domain::vocabulary::Weekday;
     ///
-    /// let schedule: Schedule = serde_json::from_str(
-    ///     r#"{ "isEnabled": true, "weeklySchedule": { "monday": {
-    ///          "isEnabled": true, "hours": [{ "start": "09:00 AM", "end": "05:00 PM" }] } } }"#,
-    /// )?;
+    /// let office = DaySchedule::open().hours("09:00 AM", "05:00 PM")?;
+    /// let schedule = Schedule::open().day(Weekday::Monday, office);
     /// let berlin = TimeZone::new("Europe/Berlin")?;
     /// assert!(schedule.is_open("2026-11-23T08:00:00Z".parse()?, berlin));
     /// assert!(!schedule.is_open("2026-11-23T16:00:00Z".parse()?, berlin));

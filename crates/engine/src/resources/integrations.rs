@@ -57,12 +57,12 @@ impl Integrations<'_> {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use serde_json::{from_value, json};
+    /// use tidings::integration::IntegrationCreate;
+    /// use tidings::vocabulary::Channel;
+    ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
-    /// let mail = from_value(json!({
-    ///     "identifier": "mail", "providerId": "sendgrid", "channel": "email",
-    /// }))?;
+    /// let mail = IntegrationCreate::new("sendgrid", Channel::Email)?.identifier("mail")?;
     /// let created = env.integrations().upsert(&mail)?;
     /// assert_eq!(env.integrations().upsert(&mail)?, created);
     /// # Ok(())

@@ -37,14 +37,13 @@ impl Workflows<'_> {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use serde_json::{from_value, json};
+    /// use tidings::step::Step;
+    /// use tidings::workflow::WorkflowCreate;
+    ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
-    /// let greeting = from_value(json!({
-    ///     "workflowId": "greeting",
-    ///     "name": "Greeting",
-    ///     "steps": [{ "name": "inbox", "type": "in_app", "template": { "body": "Hello!" } }],
-    /// }))?;
+    /// let greeting = WorkflowCreate::new("greeting", "Greeting")?
+    ///     .step(Step::in_app("Hello!")?.named("inbox"));
     /// let created = env.workflows().upsert(&greeting)?;
     /// assert_eq!(env.workflows().upsert(&greeting)?, created);
     /// # Ok(())
@@ -64,12 +63,12 @@ impl Workflows<'_> {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use serde_json::{from_value, json};
-    /// # use tidings::workflow::WorkflowCreate;
+    /// use tidings::workflow::WorkflowCreate;
+    ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
-    /// let workflow = |name| from_value(json!({ "workflowId": name, "name": name, "steps": [] }));
-    /// let workflows: [WorkflowCreate; 2] = [workflow("shipped")?, workflow("delivered")?];
+    /// let shipped = WorkflowCreate::new("shipped", "Shipped")?;
+    /// let workflows = [shipped, WorkflowCreate::new("delivered", "Delivered")?];
     /// assert_eq!(env.workflows().sync(&workflows)?.created.len(), 2);
     ///
     /// let report = env.workflows().sync(&workflows[..1])?;
