@@ -1,17 +1,24 @@
 //! Common rules of channel connections and channel endpoints, which belong to integrations.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::{fmt, slice};
 
 use domain::channel::ChannelFilter;
+use domain::connection::ChannelConnection;
 use domain::context::{ContextFilter, ContextSet};
-use domain::ids::{EnvironmentId, IntegrationId, IntegrationIdentifier, SubscriberId};
+use domain::endpoint::ChannelEndpoint;
+use domain::ids::{
+    ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IntegrationId, IntegrationIdentifier,
+    SubscriberId,
+};
 use domain::integration::Integration;
 use domain::page::OrderBy;
-use store::Prefix;
+use store::{Key, Prefix, ReadRecords, Record, layout};
 
-use crate::Result;
 use crate::resources::integrations;
 use crate::tx::View;
+use crate::{Entity, Error, Result, Scope};
 
 /// A list of the connections or endpoints of an integration, as the layout makes it.
 type ListOf<R> = fn(
@@ -42,24 +49,87 @@ pub(crate) fn lists<R>(
     Ok(integrations.into_iter().map(list).collect())
 }
 
-/// The names of integrations, each looked up once.
-pub(crate) struct IntegrationNames<'s> {
-    view: &'s dyn View,
-    known: HashMap<IntegrationId, IntegrationIdentifier>,
+/// Connection or endpoint: a record that belongs to an integration.
+pub(crate) trait OfIntegration: Record {
+    /// What the record is, for errors.
+    const ENTITY: Entity;
+    /// Identifier, unique in the environment.
+    type Identifier: fmt::Display;
+
+    /// The key of the record with that identifier.
+    fn at(environment: EnvironmentId, identifier: &Self::Identifier) -> Key<Self>;
+
+    /// The id of the integration, and the field for its identifier.
+    fn integration(&mut self) -> (IntegrationId, &mut Option<IntegrationIdentifier>);
 }
 
-impl<'s> IntegrationNames<'s> {
-    pub(crate) fn new(view: &'s dyn View) -> Self {
-        Self { view, known: HashMap::new() }
+impl OfIntegration for ChannelConnection {
+    const ENTITY: Entity = Entity::ChannelConnection;
+    type Identifier = ConnectionIdentifier;
+
+    fn at(environment: EnvironmentId, identifier: &ConnectionIdentifier) -> Key<Self> {
+        layout::connection(environment, identifier)
     }
 
-    /// The name of the integration of that id, which is there.
-    pub(crate) fn of(&mut self, id: IntegrationId) -> Result<IntegrationIdentifier> {
-        if let Some(name) = self.known.get(&id) {
-            return Ok(name.clone());
-        }
-        let name = integrations::get(self.view, id)?.identifier;
-        self.known.insert(id, name.clone());
-        Ok(name)
+    fn integration(&mut self) -> (IntegrationId, &mut Option<IntegrationIdentifier>) {
+        (self.integration_id, &mut self.integration_identifier)
     }
+}
+
+impl OfIntegration for ChannelEndpoint {
+    const ENTITY: Entity = Entity::ChannelEndpoint;
+    type Identifier = EndpointIdentifier;
+
+    fn at(environment: EnvironmentId, identifier: &EndpointIdentifier) -> Key<Self> {
+        layout::endpoint(environment, identifier)
+    }
+
+    fn integration(&mut self) -> (IntegrationId, &mut Option<IntegrationIdentifier>) {
+        (self.integration_id, &mut self.integration_identifier)
+    }
+}
+
+/// The record of that identifier, as it is stored.
+pub(crate) fn get<R: OfIntegration>(view: &dyn View, identifier: &R::Identifier) -> Result<R> {
+    let found = view.find(&R::at(view.environment_id(), identifier))?;
+    found.ok_or_else(|| Error::not_found(R::ENTITY, identifier))
+}
+
+/// The record of that identifier, with the identifier of its integration.
+pub(crate) fn get_shown<R: OfIntegration>(scope: &Scope, identifier: &R::Identifier) -> Result<R> {
+    find_shown(scope, identifier)?.ok_or_else(|| Error::not_found(R::ENTITY, identifier))
+}
+
+/// The record of that identifier, with the identifier of its integration. Returns `None` if there
+/// is none.
+pub(crate) fn find_shown<R: OfIntegration>(
+    scope: &Scope,
+    identifier: &R::Identifier,
+) -> Result<Option<R>> {
+    scope.read(|view| {
+        let found = view.find(&R::at(view.environment_id(), identifier))?;
+        found.map(|record| shown(view, record)).transpose()
+    })
+}
+
+/// The record with the identifier of its integration.
+pub(crate) fn shown<R: OfIntegration>(view: &dyn View, mut record: R) -> Result<R> {
+    name_integrations(view, slice::from_mut(&mut record))?;
+    Ok(record)
+}
+
+/// Fills in the identifiers of the integrations. Each integration is looked up once.
+pub(crate) fn name_integrations<R: OfIntegration>(
+    view: &dyn View,
+    records: &mut [R],
+) -> Result<()> {
+    let mut known: HashMap<IntegrationId, IntegrationIdentifier> = HashMap::new();
+    for record in records {
+        let (id, name) = record.integration();
+        *name = Some(match known.entry(id) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(free) => free.insert(integrations::get(view, id)?.identifier).clone(),
+        });
+    }
+    Ok(())
 }

@@ -9,9 +9,8 @@ use domain::ids::ConnectionIdentifier;
 use domain::page::{ListKind, Page};
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::channels::{self, IntegrationNames};
 use crate::resources::contexts::{self, NamedData};
-use crate::resources::{integrations, subscribers};
+use crate::resources::{channels, integrations, subscribers};
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
@@ -68,7 +67,7 @@ impl ChannelConnections<'_> {
             check_is_free(tx, &connection)?;
             contexts::ensure(tx, &named, NamedData::IsIgnored)?;
             tx.insert(&connection)?;
-            shown(tx, connection)
+            channels::shown(tx, connection)
         })
     }
 
@@ -81,8 +80,7 @@ impl ChannelConnections<'_> {
         &self,
         identifier: impl IntoChecked<ConnectionIdentifier>,
     ) -> Result<ChannelConnection> {
-        let identifier = identifier.into_checked()?;
-        self.look_up(&identifier)?.ok_or_else(|| missing(&identifier))
+        channels::get_shown(self.scope, &identifier.into_checked()?)
     }
 
     /// The connection of that identifier. Returns `None` if there is none.
@@ -90,13 +88,7 @@ impl ChannelConnections<'_> {
         &self,
         identifier: impl IntoChecked<ConnectionIdentifier>,
     ) -> Result<Option<ChannelConnection>> {
-        self.look_up(&identifier.into_checked()?)
-    }
-
-    fn look_up(&self, identifier: &ConnectionIdentifier) -> Result<Option<ChannelConnection>> {
-        self.scope.read(|view| {
-            find(view, identifier)?.map(|connection| shown(view, connection)).transpose()
-        })
+        channels::find_shown(self.scope, &identifier.into_checked()?)
     }
 
     /// A page of the connections, newest first by default.
@@ -112,10 +104,7 @@ impl ChannelConnections<'_> {
             let lists =
                 channels::lists(view, &query.filter, request.order_by, layout::connection_list)?;
             let mut page = view.page(&List::new(lists), &request)?;
-            let mut names = IntegrationNames::new(view);
-            for connection in &mut page.data {
-                connection.integration_identifier = Some(names.of(connection.integration_id)?);
-            }
+            channels::name_integrations(view, &mut page.data)?;
             Ok(page)
         })
     }
@@ -140,10 +129,10 @@ impl ChannelConnections<'_> {
         update: &ChannelConnectionUpdate,
     ) -> Result<ChannelConnection> {
         self.scope.write("channel_connections.update", (identifier, update), |tx| {
-            let before = get(tx, identifier)?;
+            let before: ChannelConnection = channels::get(tx, identifier)?;
             let after = before.updated(update.clone(), tx.now())?;
             tx.replace(&before, &after)?;
-            shown(tx, after)
+            channels::shown(tx, after)
         })
     }
 
@@ -158,19 +147,10 @@ impl ChannelConnections<'_> {
 
     fn remove(&self, identifier: &ConnectionIdentifier) -> Result<()> {
         self.scope.write("channel_connections.delete", identifier, |tx| {
-            let connection = get(tx, identifier)?;
+            let connection: ChannelConnection = channels::get(tx, identifier)?;
             Ok(tx.remove(&connection)?)
         })
     }
-}
-
-/// The connection of that identifier.
-pub(crate) fn get(view: &dyn View, identifier: &ConnectionIdentifier) -> Result<ChannelConnection> {
-    find(view, identifier)?.ok_or_else(|| missing(identifier))
-}
-
-fn find(view: &dyn View, identifier: &ConnectionIdentifier) -> Result<Option<ChannelConnection>> {
-    Ok(view.find(&layout::connection(view.environment_id(), identifier))?)
 }
 
 // Refuses a connection whose identifier or whose place another one has.
@@ -187,14 +167,4 @@ fn check_is_free(view: &dyn View, new: &ChannelConnection) -> Result<()> {
         Some(other) => conflict(&other.identifier),
         None => Ok(()),
     }
-}
-
-fn shown(view: &dyn View, mut connection: ChannelConnection) -> Result<ChannelConnection> {
-    let name = IntegrationNames::new(view).of(connection.integration_id)?;
-    connection.integration_identifier = Some(name);
-    Ok(connection)
-}
-
-fn missing(identifier: &ConnectionIdentifier) -> Error {
-    Error::not_found(Entity::ChannelConnection, identifier)
 }

@@ -1,6 +1,7 @@
 //! Operations on channel endpoints.
 
 use domain::channel::ChannelFilter;
+use domain::connection::ChannelConnection;
 use domain::convert::IntoChecked;
 use domain::endpoint::{
     ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
@@ -10,9 +11,8 @@ use domain::integration::Integration;
 use domain::page::{ListKind, Page};
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::channels::{self, IntegrationNames};
 use crate::resources::contexts::{self, NamedData};
-use crate::resources::{connections, integrations, subscribers};
+use crate::resources::{channels, integrations, subscribers};
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
@@ -68,7 +68,7 @@ impl ChannelEndpoints<'_> {
             let (home, now) = (tx.home(), tx.now());
             let endpoint = ChannelEndpoint::new(ids, home, create.clone(), &integration, keys, now);
             tx.insert(&endpoint)?;
-            shown(tx, endpoint)
+            channels::shown(tx, endpoint)
         })
     }
 
@@ -78,8 +78,7 @@ impl ChannelEndpoints<'_> {
     ///
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<ChannelEndpoint> {
-        let identifier = identifier.into_checked()?;
-        self.look_up(&identifier)?.ok_or_else(|| missing(&identifier))
+        channels::get_shown(self.scope, &identifier.into_checked()?)
     }
 
     /// The endpoint of that identifier. Returns `None` if there is none.
@@ -87,12 +86,7 @@ impl ChannelEndpoints<'_> {
         &self,
         identifier: impl IntoChecked<EndpointIdentifier>,
     ) -> Result<Option<ChannelEndpoint>> {
-        self.look_up(&identifier.into_checked()?)
-    }
-
-    fn look_up(&self, identifier: &EndpointIdentifier) -> Result<Option<ChannelEndpoint>> {
-        self.scope
-            .read(|view| find(view, identifier)?.map(|endpoint| shown(view, endpoint)).transpose())
+        channels::find_shown(self.scope, &identifier.into_checked()?)
     }
 
     /// A page of the endpoints, newest first by default.
@@ -112,10 +106,7 @@ impl ChannelEndpoints<'_> {
                 channels::lists(view, &query.filter, request.order_by, layout::endpoint_list)?;
             let list = List::new(lists).of_records(wanted.is_some(), &matches);
             let mut page = view.page(&list, &request)?;
-            let mut names = IntegrationNames::new(view);
-            for endpoint in &mut page.data {
-                endpoint.integration_identifier = Some(names.of(endpoint.integration_id)?);
-            }
+            channels::name_integrations(view, &mut page.data)?;
             Ok(page)
         })
     }
@@ -140,10 +131,10 @@ impl ChannelEndpoints<'_> {
         update: &ChannelEndpointUpdate,
     ) -> Result<ChannelEndpoint> {
         self.scope.write("channel_endpoints.update", (identifier, update), |tx| {
-            let before = get(tx, identifier)?;
+            let before: ChannelEndpoint = channels::get(tx, identifier)?;
             let after = before.updated(update, tx.now())?;
             tx.replace(&before, &after)?;
-            shown(tx, after)
+            channels::shown(tx, after)
         })
     }
 
@@ -158,18 +149,10 @@ impl ChannelEndpoints<'_> {
 
     fn remove(&self, identifier: &EndpointIdentifier) -> Result<()> {
         self.scope.write("channel_endpoints.delete", identifier, |tx| {
-            let endpoint = get(tx, identifier)?;
+            let endpoint: ChannelEndpoint = channels::get(tx, identifier)?;
             Ok(tx.remove(&endpoint)?)
         })
     }
-}
-
-fn get(view: &dyn View, identifier: &EndpointIdentifier) -> Result<ChannelEndpoint> {
-    find(view, identifier)?.ok_or_else(|| missing(identifier))
-}
-
-fn find(view: &dyn View, identifier: &EndpointIdentifier) -> Result<Option<ChannelEndpoint>> {
-    Ok(view.find(&layout::endpoint(view.environment_id(), identifier))?)
 }
 
 // Refuses a connection that the integration does not have.
@@ -179,19 +162,9 @@ fn check_connection(
     integration: &Integration,
 ) -> Result<()> {
     let Some(identifier) = &create.connection_identifier else { return Ok(()) };
-    let connection = connections::get(view, identifier)?;
+    let connection: ChannelConnection = channels::get(view, identifier)?;
     if connection.integration_id != integration.id {
         return Err(Error::not_found(Entity::ChannelConnection, identifier));
     }
     Ok(())
-}
-
-fn shown(view: &dyn View, mut endpoint: ChannelEndpoint) -> Result<ChannelEndpoint> {
-    let name = IntegrationNames::new(view).of(endpoint.integration_id)?;
-    endpoint.integration_identifier = Some(name);
-    Ok(endpoint)
-}
-
-fn missing(identifier: &EndpointIdentifier) -> Error {
-    Error::not_found(Entity::ChannelEndpoint, identifier)
 }
