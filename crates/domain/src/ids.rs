@@ -123,6 +123,27 @@ macro_rules! made_id {
     };
 }
 
+macro_rules! any_name {
+    ($(#[doc = $doc:literal])* $name:ident, $($id:ty),*) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Returns the name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        $(impl From<$id> for $name {
+            fn from(id: $id) -> Self {
+                Self(id.to_string())
+            }
+        })*
+    };
+}
+
 text_id! {
     /// Organization, named by the host application. It owns environments.
     OrganizationId, "organizationId", readable
@@ -248,6 +269,27 @@ made_id! {
 made_id! {
     /// Id of a workflow, made by the engine.
     WorkflowId, "workflowId"
+}
+
+any_name! {
+    /// Workflow as the argument of a call: its identifier, its id or its slug. A text that is none
+    /// of them finds no workflow.
+    ///
+    /// ```
+    /// use tidings_domain::ids::{AnyWorkflowName, WorkflowIdentifier};
+    ///
+    /// let name: AnyWorkflowName = WorkflowIdentifier::new("welcome")?.into();
+    /// assert_eq!(name, "welcome".into());
+    /// # Ok::<(), tidings_domain::error::Invalid>(())
+    /// ```
+    AnyWorkflowName,
+    &str, String, &String, WorkflowIdentifier, &WorkflowIdentifier, WorkflowId, &WorkflowId
+}
+any_name! {
+    /// Layout as the argument of a call: its identifier or its id. A text that is neither of them
+    /// finds no layout.
+    AnyLayoutName,
+    &str, String, &String, LayoutIdentifier, &LayoutIdentifier, LayoutId, &LayoutId
 }
 
 /// Returns a UUID of version 7 from the milliseconds since the Unix epoch and the lower 74 bits of

@@ -100,7 +100,7 @@ fn workflows(env: &Scope, conditions: [&Condition; 2]) -> Option<BTreeSet<Workfl
     let is_named = conditions.iter().any(|one| one.said.get("templates").is_some());
     is_named.then(|| {
         let named = conditions.iter().flat_map(|one| one.workflows);
-        named.map(|name| env.workflows().get(name).unwrap().id).collect()
+        named.map(|name| env.workflows().get(*name).unwrap().id).collect()
     })
 }
 

@@ -1,6 +1,6 @@
 //! Operations on layouts.
 
-use domain::ids::LayoutIdentifier;
+use domain::ids::{AnyLayoutName, LayoutIdentifier};
 use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
 use domain::page::{ListKind, Page};
 use domain::translation::Resource;
@@ -21,6 +21,7 @@ use crate::{Entity, Error, Result, Scope};
 /// # let env = engine.organization("acme")?.development()?;
 /// let plain = env.layouts().upsert(&LayoutUpsert::new("plain", "Plain")?.translated(true))?;
 /// assert_eq!(env.layouts().get("plain")?, plain);
+/// assert_eq!(env.layouts().get(&plain.layout_id)?, plain);
 /// # Ok(())
 /// # }
 /// ```
@@ -51,13 +52,15 @@ impl Layouts<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if there is none.
-    pub fn get(&self, name: &str) -> Result<Layout> {
-        self.scope.read(|view| get(view, name))
+    pub fn get(&self, name: impl Into<AnyLayoutName>) -> Result<Layout> {
+        let name = name.into();
+        self.scope.read(|view| get(view, name.as_str()))
     }
 
     /// The layout of that name. Returns `None` if there is none.
-    pub fn find(&self, name: &str) -> Result<Option<Layout>> {
-        self.scope.read(|view| find(view, name))
+    pub fn find(&self, name: impl Into<AnyLayoutName>) -> Result<Option<Layout>> {
+        let name = name.into();
+        self.scope.read(|view| find(view, name.as_str()))
     }
 
     /// A page of the layouts, newest first by default.
@@ -79,7 +82,11 @@ impl Layouts<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if there is no such layout.
-    pub fn delete(&self, name: &str) -> Result<()> {
+    pub fn delete(&self, name: impl Into<AnyLayoutName>) -> Result<()> {
+        self.remove(name.into().as_str())
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("layouts.delete", name, (), |tx, ()| {
             let layout = get(tx, name)?;
             let mut cascade = Cascade::new(tx);

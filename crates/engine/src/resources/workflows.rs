@@ -2,7 +2,7 @@
 
 mod declare;
 
-use domain::ids::{WorkflowId, WorkflowIdentifier};
+use domain::ids::{AnyWorkflowName, WorkflowId, WorkflowIdentifier};
 use domain::page::{ListKind, Page};
 use domain::preview::Preview;
 use domain::step::Rendered;
@@ -30,7 +30,9 @@ use crate::{Entity, Error, Result, Scope};
 ///     .step(Step::in_app("Hello {{ payload.name }}!")?)
 ///     .step(Step::sms("Hello!")?.only_if(Filter::payload("urgent").equals(true)));
 /// let greeting = env.workflows().create(&create)?;
-/// assert_eq!(env.workflows().get(&greeting.slug())?, greeting);
+/// assert_eq!(env.workflows().get(greeting.id)?, greeting);
+/// assert_eq!(env.workflows().get(greeting.slug())?, greeting);
+/// assert_eq!(env.workflows().get(greeting.identifier())?, greeting);
 ///
 /// // JSON is the second way in.
 /// let update = tidings::json::read(br#"{ "tags": ["welcome"] }"#)?;
@@ -71,13 +73,15 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if there is none.
-    pub fn get(&self, name: &str) -> Result<Workflow> {
-        self.scope.read(|view| get(view, name))
+    pub fn get(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
+        let name = name.into();
+        self.scope.read(|view| get(view, name.as_str()))
     }
 
     /// The workflow of that name. Returns `None` if there is none.
-    pub fn find(&self, name: &str) -> Result<Option<Workflow>> {
-        self.scope.read(|view| find(view, name))
+    pub fn find(&self, name: impl Into<AnyWorkflowName>) -> Result<Option<Workflow>> {
+        let name = name.into();
+        self.scope.read(|view| find(view, name.as_str()))
     }
 
     /// A page of the workflows, newest first by default.
@@ -100,7 +104,15 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// As [`create`](Self::create), and [`Error::NotFound`], if there is no such workflow.
-    pub fn update(&self, name: &str, update: &WorkflowUpdate) -> Result<Workflow> {
+    pub fn update(
+        &self,
+        name: impl Into<AnyWorkflowName>,
+        update: &WorkflowUpdate,
+    ) -> Result<Workflow> {
+        self.change(name.into().as_str(), update)
+    }
+
+    fn change(&self, name: &str, update: &WorkflowUpdate) -> Result<Workflow> {
         self.scope.write("workflows.update", (name, update), |tx| {
             tx.limits().check_data(update.data.as_set())?;
             let before = get(tx, name)?;
@@ -142,9 +154,10 @@ impl Workflows<'_> {
     /// [`Error::NotFound`] if there is no such workflow or subscriber; [`Error::Invalid`] if the
     /// workflow has no such step, if its schema does not allow the payload, or if a template
     /// cannot be rendered, with its line.
-    pub fn preview(&self, name: &str, preview: &Preview) -> Result<Rendered> {
+    pub fn preview(&self, name: impl Into<AnyWorkflowName>, preview: &Preview) -> Result<Rendered> {
+        let name = name.into();
         self.scope.read(|view| {
-            let workflow = get(view, name)?;
+            let workflow = get(view, name.as_str())?;
             let subscriber = subscribers::get(view, &preview.subscriber_id)?;
             let named = contexts::named(preview.context.as_ref())?;
             let contexts = contexts::known(view, &contexts::keys(&named))?;
@@ -158,7 +171,11 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow.
-    pub fn delete(&self, name: &str) -> Result<()> {
+    pub fn delete(&self, name: impl Into<AnyWorkflowName>) -> Result<()> {
+        self.delete_named(name.into().as_str())
+    }
+
+    fn delete_named(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("workflows.delete", name, (), |tx, ()| {
             let workflow = get(tx, name)?;
             remove(tx, &workflow)
