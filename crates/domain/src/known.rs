@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::context::Context;
+use crate::context::{Context, ContextKey};
+use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
 use crate::subscriber::Subscriber;
 use crate::workflow::Workflow;
@@ -60,9 +61,21 @@ impl<'a> Known<'a> {
         contexts: &[Context],
         workflow: &'a Workflow,
     ) -> Self {
-        let (name, identifier) = (workflow.name.as_str(), workflow.identifier().as_str());
-        let context = contexts.iter().map(by_type).collect();
-        Self { subscriber, payload, context, workflow: KnownWorkflow { name, identifier } }
+        let contexts = contexts.iter().map(|context| (&context.key, &context.data));
+        Self::of_parts(subscriber, payload, contexts, (&workflow.name, workflow.identifier()))
+    }
+
+    /// Returns the data of contexts and of a workflow that are not stored. The workflow has a name
+    /// and an identifier.
+    pub(crate) fn of_parts<'c>(
+        subscriber: &'a Object,
+        payload: &'a Object,
+        contexts: impl IntoIterator<Item = (&'c ContextKey, &'c Object)>,
+        (name, identifier): (&'a str, &'a WorkflowIdentifier),
+    ) -> Self {
+        let context = contexts.into_iter().map(by_type).collect();
+        let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
+        Self { subscriber, payload, context, workflow }
     }
 
     /// Returns the data as a value, for conditions.
@@ -78,10 +91,9 @@ pub(crate) fn about(subscriber: &Subscriber) -> Object {
     Object::of(subscriber)
 }
 
-fn by_type(context: &Context) -> (String, Value) {
-    let id = Value::from(context.key.id());
-    let data = Value::from(context.data.clone());
-    (context.key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
+fn by_type((key, data): (&ContextKey, &Object)) -> (String, Value) {
+    let (id, data) = (Value::from(key.id()), Value::from(data.clone()));
+    (key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
 }
 
 #[cfg(test)]

@@ -194,8 +194,17 @@ impl Subscription {
 impl SubscriptionPreference {
     // `data` is lazy: only conditions dereference it.
     fn admits(&self, data: &impl Deref<Target = Value>) -> bool {
-        self.condition.as_ref().map_or(self.enabled, |rule| rule.holds(data))
+        admits(self.enabled, self.condition.as_ref(), data)
     }
+}
+
+/// Returns `true` if a setting admits the workflow. The condition overrides `enabled`.
+pub(crate) fn admits(
+    enabled: bool,
+    condition: Option<&Rule>,
+    data: &impl Deref<Target = Value>,
+) -> bool {
+    condition.map_or(enabled, |rule| rule.holds(data))
 }
 
 #[cfg(test)]

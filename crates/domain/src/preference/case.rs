@@ -1,6 +1,8 @@
 //! Case of one subscriber, one workflow and one moment, for tests of preferences.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use super::{ConditionData, Layer, Layers, Preference, Verdict, resolve};
 use crate::condition::Rule;
@@ -8,8 +10,11 @@ use crate::contact::TimeZone;
 use crate::context::ContextKey;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
+use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
+use crate::known::Known;
 use crate::schedule::Schedule;
+use crate::subscription;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 use crate::workflow::WorkflowCreate;
@@ -44,20 +49,21 @@ pub struct PreferenceCase {
     subscriber_global: Option<Preference>,
     subscriber_workflow: Option<Preference>,
     critical: bool,
-    workflow: Value,
+    workflow: (String, WorkflowIdentifier),
     subscriber: Option<Object>,
     payload: Option<Object>,
-    context: Map<String, Value>,
-    subscriptions: Vec<Admission>,
+    // By type, as in an event.
+    contexts: BTreeMap<String, (ContextKey, Object)>,
+    subscriptions: Vec<Setting>,
     schedule: Option<Schedule>,
     moment: Option<(Timestamp, TimeZone)>,
 }
 
-// Effect of a topic subscription on the workflow.
+// Setting of a topic subscription for the workflow.
 #[derive(Clone, Debug)]
-enum Admission {
-    Always(bool),
-    If(Rule),
+struct Setting {
+    enabled: bool,
+    condition: Option<Rule>,
 }
 
 /// Decision about a message on one channel.
@@ -91,10 +97,10 @@ impl PreferenceCase {
             subscriber_global: None,
             subscriber_workflow: None,
             critical: workflow.critical,
-            workflow: json!({ "name": workflow.name, "identifier": workflow.workflow_id }),
+            workflow: (workflow.name.clone(), workflow.workflow_id.clone()),
             subscriber: None,
             payload: None,
-            context: Map::new(),
+            contexts: BTreeMap::new(),
             subscriptions: Vec::new(),
             schedule: None,
             moment: None,
@@ -146,8 +152,7 @@ impl PreferenceCase {
         data: impl IntoChecked<Object>,
     ) -> Result<Self, Invalid> {
         let key = ContextKey::new(kind, id)?;
-        let data = Value::from(data.into_checked()?);
-        self.context.insert(key.kind().into(), json!({ "id": key.id(), "data": data }));
+        self.contexts.insert(key.kind().into(), (key, data.into_checked()?));
         Ok(self)
     }
 
@@ -155,13 +160,13 @@ impl PreferenceCase {
     /// that admits them is enough. A case without subscriptions is that of a subscriber whom the
     /// trigger names.
     pub fn subscription(mut self, enabled: bool) -> Self {
-        self.subscriptions.push(Admission::Always(enabled));
+        self.subscriptions.push(Setting { enabled, condition: None });
         self
     }
 
     /// Adds a topic subscription that admits notifications if a condition holds.
     pub fn subscription_if(mut self, condition: Rule) -> Self {
-        self.subscriptions.push(Admission::If(condition));
+        self.subscriptions.push(Setting { enabled: true, condition: Some(condition) });
         self
     }
 
@@ -183,10 +188,10 @@ impl PreferenceCase {
     /// them, absent ones count as empty.
     pub fn decide(&self, channel: Channel) -> Decision {
         let data = self.data();
-        let data = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
-        if let Some(refusal) = self.refused(data) {
+        if let Some(refusal) = self.refused(data.as_ref()) {
             return refusal;
         }
+        let data = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
         match resolve(self.layers(data), channel) {
             Verdict::Enabled(layer) => self.held_back(channel).unwrap_or(Decision::Send(layer)),
             Verdict::Disabled(layer) => Decision::Disabled(layer),
@@ -208,24 +213,19 @@ impl PreferenceCase {
     // Returns the data for conditions. Returns `None` if the case has no such data.
     fn data(&self) -> Option<Value> {
         let is_known =
-            self.subscriber.is_some() || self.payload.is_some() || !self.context.is_empty();
-        let object = |object: &Option<Object>| Value::from(object.clone().unwrap_or_default());
-        is_known.then(|| {
-            json!({
-                "subscriber": object(&self.subscriber),
-                "payload": object(&self.payload),
-                "context": self.context,
-                "workflow": self.workflow,
-            })
-        })
+            self.subscriber.is_some() || self.payload.is_some() || !self.contexts.is_empty();
+        let empty = Object::default();
+        let contexts = self.contexts.values().map(|(key, data)| (key, data));
+        let (name, identifier) = &self.workflow;
+        let subscriber = self.subscriber.as_ref().unwrap_or(&empty);
+        let payload = self.payload.as_ref().unwrap_or(&empty);
+        is_known.then(|| Known::of_parts(subscriber, payload, contexts, (name, identifier)).data())
     }
 
-    fn refused(&self, data: ConditionData<'_>) -> Option<Decision> {
-        let admits = |admission: &Admission| match (admission, data) {
-            (Admission::Always(enabled), _) => Some(*enabled),
-            (Admission::If(_), ConditionData::Missing) => None,
-            (Admission::If(_), ConditionData::AssumedToHold) => Some(true),
-            (Admission::If(rule), ConditionData::Known(data)) => Some(rule.holds(data)),
+    fn refused(&self, data: Option<&Value>) -> Option<Decision> {
+        let admits = |Setting { enabled, condition }: &Setting| match data {
+            Some(data) => Some(subscription::admits(*enabled, condition.as_ref(), &data)),
+            None => condition.is_none().then_some(*enabled),
         };
         let answers: Vec<_> = self.subscriptions.iter().map(admits).collect();
         if answers.is_empty() || answers.contains(&Some(true)) {

@@ -1,4 +1,19 @@
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::json;
+
 use super::*;
+use crate::context::{Context, ContextSet};
+use crate::event::Event;
+use crate::patch::Patch;
+use crate::subscriber::Subscriber;
+use crate::subscription::{ResolvedSetting, Subscription};
+use crate::topic::{Topic, TopicCreate};
+use crate::trigger::Trigger;
+use crate::workflow::Workflow;
+use crate::{known, sample};
 
 fn rule(source: Value) -> Rule {
     Rule::new(source).unwrap()
@@ -122,4 +137,151 @@ fn a_closed_schedule_holds_back_what_disturbs() {
     // The schedule does not delay a message that is switched off.
     let off = closed.subscriber_global(Preference::default().with_all(false));
     assert_eq!(off.decide(Channel::Email), Decision::Disabled(Layer::SubscriberGlobal));
+}
+
+// Rule over one of the parts that conditions see.
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let paths = [
+        "payload.plan",
+        "subscriber.data.plan",
+        "subscriber.subscriberId",
+        "context.tenant.id",
+        "context.tenant.data.plan",
+        "workflow.identifier",
+        "workflow.name",
+    ];
+    let words = ["pro", "free", "ada", "shipped", "Shipped"];
+    (select(paths.to_vec()), select(words.to_vec()))
+        .prop_map(|(path, word)| rule(json!({ "==": [{ "var": path }, word] })))
+}
+
+fn any_preference() -> impl Strategy<Value = Option<Preference>> {
+    let preference = (any::<bool>(), any::<bool>(), option::of(any_rule()));
+    option::of(preference.prop_map(|(all, email, rule)| {
+        let preference = Preference::default().with_all(all).with(Channel::Email, email);
+        match rule {
+            Some(rule) => preference.only_if(rule).unwrap(),
+            None => preference,
+        }
+    }))
+}
+
+// Facts of one notification, as the engine stores them.
+#[derive(Debug)]
+struct Facts {
+    workflow: Workflow,
+    subscriber: Subscriber,
+    payload: Object,
+    context: Option<Context>,
+    settings: Vec<(bool, Option<Rule>)>,
+    layers: [Option<Preference>; 2],
+}
+
+impl Facts {
+    fn event_decides(&self, channel: Channel) -> Decision {
+        let recipient = self.subscriber.subscriber_id.clone();
+        let mut trigger = Trigger::new(self.workflow.identifier().clone(), recipient).unwrap();
+        trigger.payload.clone_from(&self.payload);
+        let contexts: Vec<_> = self.context.iter().cloned().collect();
+        let keys: ContextSet = contexts.iter().map(|context| context.key.clone()).collect();
+        let event = Event {
+            home: &sample::home(),
+            trigger: &trigger,
+            transaction_id: &"txn".parse().unwrap(),
+            workflow: &self.workflow,
+            contexts: &contexts,
+            context_keys: &keys,
+            now: sample::at(0),
+        };
+        let data = event.data(&self.subscriber);
+        let mut subscriptions = self.settings.iter().map(|set| self.subscription(set, &keys));
+        if !self.settings.is_empty() && !subscriptions.any(|one| one.admits(&event, &&data)) {
+            return Decision::NotSubscribed;
+        }
+        let [global, specific] = self.layers.each_ref().map(Option::as_ref);
+        let layers = self.workflow.layers(global, specific);
+        match resolve(Layers { data: ConditionData::Known(&data), ..layers }, channel) {
+            Verdict::Enabled(layer) => Decision::Send(layer),
+            Verdict::Disabled(layer) => Decision::Disabled(layer),
+            Verdict::Undecided(layer) => Decision::Undecided(layer),
+        }
+    }
+
+    fn subscription(
+        &self,
+        (enabled, condition): &(bool, Option<Rule>),
+        keys: &ContextSet,
+    ) -> Subscription {
+        let create = TopicCreate::new("orders").unwrap();
+        let topic = Topic::new(sample::id(7), &sample::home(), create, sample::at(0));
+        let (identifier, of) = ("it".parse().unwrap(), (&topic, &self.subscriber));
+        let keys = keys.clone();
+        let new =
+            Subscription::new(sample::id(8), identifier, &sample::home(), of, keys, sample::at(1));
+        let (enabled, condition) = (*enabled, condition.clone());
+        let setting = ResolvedSetting { workflow_id: self.workflow.id, enabled, condition };
+        new.updated(Patch::Keep, Some(&[setting]), sample::at(1))
+    }
+
+    fn case_decides(&self, create: &WorkflowCreate, channel: Channel) -> Decision {
+        let mut case = PreferenceCase::new(create)
+            .subscriber(known::about(&self.subscriber))
+            .and_then(|case| case.payload(self.payload.clone()))
+            .unwrap();
+        if let Some(Context { key, data, .. }) = &self.context {
+            case = case.context(key.kind(), key.id(), data.clone()).unwrap();
+        }
+        for (enabled, condition) in self.settings.clone() {
+            case = match condition {
+                Some(condition) => case.subscription_if(condition),
+                None => case.subscription(enabled),
+            };
+        }
+        if let Some(dashboard) = self.workflow.preferences.clone() {
+            case = case.dashboard(dashboard);
+        }
+        let [global, specific] = self.layers.clone();
+        if let Some(global) = global {
+            case = case.subscriber_global(global);
+        }
+        if let Some(specific) = specific {
+            case = case.subscriber_workflow(specific);
+        }
+        case.decide(channel)
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_case_and_an_event_of_the_same_facts_are_decided_alike(
+        critical: bool,
+        layers in [any_preference(), any_preference(), any_preference(), any_preference()],
+        settings in vec((any::<bool>(), option::of(any_rule())), 0..3),
+        [of_payload, of_ada, of_tenant] in [(); 3].map(|()| select(vec!["pro", "free"])),
+        tenant in option::of(select(vec!["pro", "free"])),
+        channel in select(vec![Channel::Email, Channel::Sms]),
+    ) {
+        let [definition, dashboard, global, specific] = layers;
+        let mut create = WorkflowCreate::new("shipped", "Shipped").unwrap();
+        create.critical = critical;
+        create.preference_settings = definition.unwrap_or_default();
+        let ids = || (sample::id(4), sample::id(5));
+        let new = Workflow::new(sample::id(3), &sample::home(), create.clone(), ids, sample::at(0));
+        let mut workflow = new.unwrap();
+        workflow.preferences = dashboard;
+        let facts = Facts {
+            workflow,
+            subscriber: sample::subscriber(json!({ "data": { "plan": of_ada } })),
+            payload: sample::object(json!({ "plan": of_payload })),
+            context: tenant.map(|tenant| {
+                let key = ContextKey::new("tenant", tenant).unwrap();
+                let data = sample::object(json!({ "plan": of_tenant }));
+                Context::new(sample::id(9), &sample::home(), key, data, sample::at(0))
+            }),
+            settings,
+            layers: [global, specific],
+        };
+        let (event, case) = (facts.event_decides(channel), facts.case_decides(&create, channel));
+        prop_assert_eq!(event, case);
+    }
 }
