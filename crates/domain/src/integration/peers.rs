@@ -6,6 +6,7 @@ use super::{Integration, Standing};
 use crate::credentials::Credentials;
 use crate::ids::{IntegrationId, UserId};
 use crate::time::Timestamp;
+use crate::vocabulary::Channel;
 
 /// Integrations of one channel that are not deleted.
 #[doc(hidden)]
@@ -13,6 +14,26 @@ use crate::time::Timestamp;
 pub struct Peers(pub Vec<Integration>);
 
 impl Peers {
+    /// Returns `true` if `new` may join. There is at most one in-app integration.
+    pub fn admits(&self, new: &Integration) -> bool {
+        new.channel != Channel::InApp || self.0.is_empty()
+    }
+
+    /// Puts `after` in the place of the integration of its id. `active` activates or deactivates
+    /// it. Without `active`, a primary integration that gets conditions is demoted.
+    pub fn update(&mut self, after: &Integration, active: Option<bool>) {
+        let mut was_active = false;
+        if let Some(peer) = self.0.iter_mut().find(|peer| peer.id == after.id) {
+            was_active = peer.is_active();
+            peer.clone_from(after);
+        }
+        match active {
+            Some(true) if !was_active => self.activate(after.id),
+            Some(false) => self.deactivate(after.id),
+            Some(true) | None => self.follow_conditions(after.id),
+        }
+    }
+
     /// Activates the new integration `id`. It becomes primary if no other is, and ranks right
     /// behind the primary one otherwise. An integration with conditions never becomes primary.
     pub fn activate_new(&mut self, id: IntegrationId) {

@@ -141,6 +141,34 @@ fn what_gets_conditions_is_not_primary_any_more() {
     check("a?-", "a", Peers::follow_conditions, "a?-");
 }
 
+/// One row per change: the integrations before, the changed one, `active`, and the integrations
+/// after.
+#[test]
+fn an_update_follows_the_active_flag_or_else_the_conditions() {
+    for (before, changed, active, after) in [
+        ("a*2 b1", "a?*2", None, "a?2 b1"),
+        ("a*2 b1", "a?*2", Some(true), "a?2 b1"),
+        ("a*2 b1", "a*2", Some(false), "a- b1"),
+        ("a*2 b1", "a*2", Some(true), "a*2 b1"),
+        ("a*1 b-", "b-", Some(true), "a*2 b1"),
+        ("a*1 b-", "b?-", None, "a*1 b?-"),
+    ] {
+        let changed = peer(Channel::Email, changed);
+        let name = changed.identifier.as_str();
+        check(before, name, |peers, _| peers.update(&changed, active), after);
+    }
+}
+
+#[test]
+fn only_one_in_app_integration_is_admitted() {
+    for (channel, short, expected) in
+        [(Channel::InApp, "", true), (Channel::InApp, "a-", false), (Channel::Email, "a*1", true)]
+    {
+        let new = peer(channel, "z-");
+        assert_eq!(Peers(peers(channel, short)).admits(&new), expected, "{channel} {short}");
+    }
+}
+
 #[test]
 fn what_is_deleted_leaves_no_primary_unless_the_next_one_is_promoted() {
     for (before, name, after, promoted) in [

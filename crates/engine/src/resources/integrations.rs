@@ -198,17 +198,13 @@ fn created(tx: &mut Tx<'_>, create: &IntegrationCreate) -> Result<Integration> {
     let identifier = create.identifier.clone().map_or_else(made, Ok)?;
     let integration = Integration::new(tx.id(), tx.home(), identifier, create.clone())?;
     claim_identifier(tx, &integration)?;
-    let mut peers = peers(tx, integration.channel)?;
-    if integration.channel == Channel::InApp && !peers.0.is_empty() {
+    if !peers(tx, integration.channel)?.admits(&integration) {
         return Err(Rejection::OneInbox.into());
     }
     tx.insert(&integration)?;
-    peers.0.push(integration.clone());
-    let before = peers.0.clone();
     if create.active.unwrap_or(true) {
-        peers.activate_new(integration.id);
+        rank(tx, integration.channel, |peers| peers.activate_new(integration.id))?;
     }
-    store(tx, &before, &peers.0)?;
     get(tx, integration.id)
 }
 
@@ -218,22 +214,12 @@ fn changed(
     before: &Integration,
     update: &IntegrationUpdate,
 ) -> Result<Integration> {
-    let id = before.id;
     let after = before.updated(update.clone())?;
     if after.identifier != before.identifier {
         claim_identifier(tx, &after)?;
     }
-    rank(tx, before.channel, |peers| {
-        for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
-            peer.clone_from(&after);
-        }
-        match update.active {
-            Some(true) if !before.is_active() => peers.activate(id),
-            Some(false) => peers.deactivate(id),
-            Some(true) | None => peers.follow_conditions(id),
-        }
-    })?;
-    get(tx, id)
+    rank(tx, before.channel, |peers| peers.update(&after, update.active))?;
+    get(tx, before.id)
 }
 
 /// Every integration of an environment that is not deleted, oldest first.
