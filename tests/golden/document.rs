@@ -743,11 +743,12 @@ static TOPIC_RECIPIENT: Structure = Structure::own("topic to tell", "type topicK
 pub static TRIGGER_TOPIC: Structure =
     Structure { inside: &[("to", &[&TOPIC_RECIPIENT])], ..Structure::own("trigger", TRIGGER.own) };
 pub static TRIGGER_RECEIPT: Structure = Structure {
-    inside: &[("notifications", &[&CREATED_NOTIFICATION])],
+    inside: &[("notifications", &[&CREATED_NOTIFICATION]), ("topics", &[&TOPIC_COUNTS])],
     ..Structure::own(
         "trigger receipt",
-        "acknowledged status transactionId notifications filtered? missingTopics?",
+        "acknowledged status transactionId notifications topics? missingTopics?",
     )
 };
 static CREATED_NOTIFICATION: Structure =
     Structure::own("created notification", "subscriberId _notificationId");
+static TOPIC_COUNTS: Structure = Structure::own("topic counts", "created filtered");

@@ -62,6 +62,32 @@ fn check(store: impl Store) {
     assert!(check.segments > 5);
 }
 
+/// The environment has what the activity says, and the activity goes on behind it.
+#[test]
+fn a_bench_loads_its_activity_into_an_environment() {
+    let few = |count| Ranked { count, exponent: 0.9 };
+    let profile = Profile { subscribers: few(1_200), topics: few(20), ..Profile::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = Engine::open(folder.path().join("bench.redb")).unwrap();
+    for engine in [Engine::in_memory(), on_disk] {
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let activity = tidings::bench_data::load(&env, &profile, 7, 2_500).unwrap();
+
+        let check = env.notifications().check_index().unwrap();
+        assert_eq!((check.notifications, check.disagreements), (activity.notifications(), vec![]));
+        assert!((2_500..2_600).contains(&check.notifications));
+        let population = activity.population();
+        let last = env.subscribers().get(population.subscriber_id(1_199)).unwrap();
+        assert_eq!(last.id, population.internal_subscriber_id(1_199));
+        assert_eq!(env.topics().get(population.topic_key(19)).unwrap().id, population.topic_id(19));
+        let page = env.notifications().list(&NotificationQuery::default()).unwrap();
+        assert!(page.data.iter().all(|one| one.subscriber.is_some() && one.template.is_some()));
+
+        let again = tidings::bench_data::load(&env, &profile, 8, 1).unwrap_err();
+        assert_eq!(again.status(), 409);
+    }
+}
+
 // What the generator makes, put in as a host would who brings records of his own.
 fn fill(store: &dyn Store, env: &Scope) -> (ActivityIndex, Activity, Vec<Notification>) {
     let home =

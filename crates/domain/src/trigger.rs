@@ -152,15 +152,29 @@ pub struct TriggerReceipt {
     pub status: TriggerStatus,
     /// Id of the event.
     pub transaction_id: TransactionId,
-    /// Notifications, one for each recipient.
+    /// Notifications of the subscribers that the trigger names: at most 100. The activity list has
+    /// the others: see [`NotificationQuery::of_transaction`].
+    ///
+    /// [`NotificationQuery::of_transaction`]: crate::notification::NotificationQuery::of_transaction
     #[serde(default)]
     pub notifications: Vec<CreatedNotification>,
-    /// Subscribers in a topic of the trigger without a subscription that admits the event.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub filtered: Vec<SubscriberId>,
+    /// Numbers of subscribers in its topics, without those that the trigger names.
+    #[serde(default, skip_serializing_if = "TopicCounts::is_zero")]
+    pub topics: TopicCounts,
     /// Topics of the trigger that do not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_topics: Vec<TopicKey>,
+}
+
+/// Numbers of subscribers in the topics of a trigger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct TopicCounts {
+    /// Subscribers with a notification, each counted once.
+    pub created: usize,
+    /// Subscribers without a subscription that admits the event.
+    pub filtered: usize,
 }
 
 /// Acknowledged trigger, stored so that a repetition creates nothing.
@@ -324,9 +338,20 @@ impl TriggerReceipt {
             status,
             transaction_id,
             notifications: Vec::new(),
-            filtered: Vec::new(),
+            topics: TopicCounts::default(),
             missing_topics: Vec::new(),
         }
+    }
+}
+
+impl TopicCounts {
+    /// Returns the numbers of subscribers with and without a notification.
+    pub fn new(created: usize, filtered: usize) -> Self {
+        Self { created, filtered }
+    }
+
+    fn is_zero(&self) -> bool {
+        *self == Self::default()
     }
 }
 

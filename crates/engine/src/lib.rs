@@ -11,6 +11,8 @@
 //! * [`Provider`] is what sends messages, [`DeliveryQueue`] what calls it.
 //! * [`store`] has the backends, and the contract for one of your own.
 
+#[cfg(feature = "bench-data")]
+pub mod bench_data;
 mod builder;
 pub mod check;
 mod clock;
@@ -32,9 +34,6 @@ use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
 use ::store::{ReadRecords, Snapshot, Store};
 
-/// Realistic activity, for benches of a host application.
-#[cfg(feature = "bench-data")]
-pub use ::bench_data;
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
     environment, filter, ids, integration, job, json, layout, limits, message, notification, page,

@@ -157,11 +157,9 @@ fn a_provider_that_panics_is_tried_again_and_harms_nobody_else() {
 
 #[test]
 fn an_outcome_that_comes_too_late_is_ignored() {
-    for late in [
-        Ok(ProviderReceipt::id("late")),
-        Err(retryable("late")),
-        Err(SendError::Permanent { reason: "late".into() }),
-    ] {
+    for late in
+        [Ok(ProviderReceipt::id("late")), Err(retryable("late")), Err(SendError::permanent("late"))]
+    {
         on_both(|world| {
             let engine = slow(&world, SENT, late.clone());
             let id = queued_email(&world);
@@ -203,7 +201,7 @@ fn a_refusal_is_ignored_while_somebody_else_is_sending() {
             builder.default_provider(Told(move |_: &Delivery| {
                 clock.advance(LEASE);
                 die(&other);
-                Err(SendError::Permanent { reason: "late".into() })
+                Err(SendError::permanent("late"))
             }))
         });
         let id = queued_email(&world);

@@ -5,6 +5,7 @@ mod leases;
 mod refusing;
 mod reports;
 mod retries;
+mod samples;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -365,7 +366,7 @@ fn error(id: &str, text: &str) -> MessageStatus {
 }
 
 fn retryable(reason: &str) -> SendError {
-    SendError::Retryable { after: None, reason: reason.into() }
+    SendError::retryable(reason)
 }
 
 /// A provider that does what it is told to.

@@ -230,9 +230,9 @@ fn a_message_says_what_its_workflow_says_when_it_is_sent() {
 fn a_failure_for_good_is_listed_and_ends_its_job() {
     let because = |reason: &str| reason.to_owned();
     for (refusal, text) in [
-        (SendError::Permanent { reason: because("spam") }, "refused: spam"),
-        (SendError::RecipientGone { reason: because("bounced") }, "nobody is there: bounced"),
-        (SendError::Misconfigured { reason: because("no key") }, "not set up: no key"),
+        (SendError::permanent(because("spam")), "refused: spam"),
+        (SendError::recipient_gone(because("bounced")), "nobody is there: bounced"),
+        (SendError::misconfigured(because("no key")), "not set up: no key"),
     ] {
         on_both(|world| {
             let id = queued_email(&world);
@@ -333,7 +333,7 @@ fn a_step_that_matters_stops_those_after_it_when_it_fails() {
             let name = format!("mail-{stops}-{fails}");
             world.workflow_of(&name, &[first, in_app(), in_app()]);
             if fails {
-                world.outbox.refuse_next(SendError::Permanent { reason: "no".into() });
+                world.outbox.refuse_next(SendError::permanent("no"));
             }
             let id = world.notify(&name, "ada");
             world.run_due();

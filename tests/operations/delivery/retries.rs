@@ -36,7 +36,7 @@ fn a_job_names_the_provider_of_its_latest_try() {
 fn as_much_is_kept_of_what_a_provider_says_as_is_worth_keeping() {
     on_both(|world| {
         let id = queued_email(&world);
-        world.outbox.refuse_next(SendError::Permanent { reason: "x".repeat(5_000) });
+        world.outbox.refuse_next(SendError::permanent("x".repeat(5_000)));
         world.run_due();
 
         let log = only(world.notification(id).jobs).execution_details;
@@ -115,8 +115,8 @@ fn a_service_that_asks_to_be_left_alone_is() {
     let check = |after: u64, expected: fn(Duration) -> bool| {
         on_both(|world| {
             let id = queued_email(&world);
-            let after = Some(Duration::from_secs(after));
-            world.outbox.refuse_next(SendError::Retryable { after, reason: "later".into() });
+            let later = SendError::retryable("later").after(Duration::from_secs(after));
+            world.outbox.refuse_next(later);
             let failed_at = world.now();
 
             assert_eq!(world.run_due(), RETRIED);

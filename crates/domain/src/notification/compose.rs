@@ -38,3 +38,21 @@ setters! { NotificationQuery:
     /// Lists the notifications triggered at this time or earlier.
     before: exact(Timestamp);
 }
+
+impl NotificationQuery {
+    /// Returns the query of the notifications of one event, such as the topics of a trigger reach.
+    ///
+    /// ```
+    /// # use tidings_domain::notification::NotificationQuery;
+    /// # use tidings_domain::ids::TransactionId;
+    /// # fn main() -> Result<(), tidings_domain::error::Invalid> {
+    /// let id = TransactionId::new("order-A-1001")?;
+    /// let query = NotificationQuery::of_transaction(&id).limit(50);
+    /// assert_eq!(query, NotificationQuery::default().transaction_id(id)?.limit(50));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_transaction(id: &TransactionId) -> Self {
+        Self { transaction_id: Some(id.clone()), ..Self::default() }
+    }
+}

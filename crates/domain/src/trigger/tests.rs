@@ -227,3 +227,19 @@ fn the_refusal_of_a_recipient_names_the_fault() {
         assert!(error.contains(problem), "{error}");
     }
 }
+
+/// Receipts are stored. Those without counts name the recipients of topics.
+#[test]
+fn a_receipt_without_counts_is_read() {
+    let receipt = json!({
+        "acknowledged": true,
+        "status": "processed",
+        "transactionId": "t1",
+        "notifications": [
+            { "subscriberId": "ada", "_notificationId": "01990000-0000-7000-8000-000000000071" },
+        ],
+        "filtered": ["bob"],
+    });
+    let read: TriggerReceipt = serde_json::from_value(receipt).unwrap();
+    assert_eq!((read.notifications.len(), read.topics), (1, TopicCounts::default()));
+}

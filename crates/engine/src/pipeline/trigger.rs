@@ -6,8 +6,8 @@ use domain::ids::TransactionId;
 use domain::notification::{Notification, NotificationTopic};
 use domain::subscriber::Subscriber;
 use domain::trigger::{
-    AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, Trigger, TriggerReceipt,
-    TriggerStatus,
+    AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, TopicCounts, Trigger,
+    TriggerReceipt, TriggerStatus,
 };
 use store::{ReadRecords, WriteRecords, layout};
 
@@ -137,7 +137,7 @@ fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerRec
     Ok(view.find::<AcceptedTrigger>(&key)?.map(|accepted| accepted.receipt))
 }
 
-// Creates the notifications, and names them in the receipt, with the subscribers who get none.
+// Creates the notifications. The receipt names those of direct recipients, and counts the others.
 fn notify_all(
     tx: &mut Tx<'_>,
     event: &Event<'_>,
@@ -145,7 +145,7 @@ fn notify_all(
     mut receipt: TriggerReceipt,
 ) -> Result<TriggerReceipt> {
     let fan_out = FanOut::of(tx, event, audience)?;
-    receipt.filtered = fan_out.filtered;
+    receipt.topics = TopicCounts::new(fan_out.recipients.len(), fan_out.filtered.len());
     receipt.missing_topics = fan_out.missing;
     let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
     for recipient in &audience.subscribers {
@@ -155,8 +155,7 @@ fn notify_all(
     }
     for (subscriber, topics) in fan_out.recipients {
         let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
-        let created = notify(tx, &mut log, event, subscriber, &recipient, topics)?;
-        receipt.notifications.push(created);
+        notify(tx, &mut log, event, subscriber, &recipient, topics)?;
     }
     log.finish(tx, event.transaction_id)?;
     Ok(receipt)

@@ -32,7 +32,7 @@ use crate::{Entity, Error, Result, Scope};
 /// for (price, recipients) in [(12, 0), (9, 1)] {
 ///     let trigger = Trigger::new("price-drop", Recipient::topic("product:4711")?)?;
 ///     let receipt = env.events().trigger(&trigger.payload(json!({ "price": price }))?)?;
-///     assert_eq!(receipt.notifications.len(), recipients);
+///     assert_eq!(receipt.topics.created, recipients);
 /// }
 /// assert_eq!(env.topics().list(&TopicQuery::default())?.data[0].key.as_str(), "product:4711");
 /// # Ok(())

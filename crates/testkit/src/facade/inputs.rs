@@ -321,12 +321,12 @@ impl From<Mark> for MarkAs {
 
 impl From<Refusal> for SendError {
     fn from(refusal: Refusal) -> Self {
-        let reason = "on purpose".to_owned();
+        let reason = "on purpose";
         match refusal {
-            Refusal::Retryable => SendError::Retryable { after: None, reason },
-            Refusal::Permanent => SendError::Permanent { reason },
-            Refusal::RecipientGone => SendError::RecipientGone { reason },
-            Refusal::Misconfigured => SendError::Misconfigured { reason },
+            Refusal::Retryable => SendError::retryable(reason),
+            Refusal::Permanent => SendError::permanent(reason),
+            Refusal::RecipientGone => SendError::recipient_gone(reason),
+            Refusal::Misconfigured => SendError::misconfigured(reason),
         }
     }
 }

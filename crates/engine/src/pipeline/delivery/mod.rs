@@ -7,6 +7,7 @@ mod facts;
 mod outbox;
 mod provider;
 mod report;
+mod sample;
 mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

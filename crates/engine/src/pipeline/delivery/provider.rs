@@ -26,7 +26,10 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 }
 
 /// A message for a provider, with the records that the provider needs.
+///
+/// [`Delivery::sample`] makes one for a unit test.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Delivery {
     /// The message as listed after a successful attempt.
     pub message: Message,
@@ -57,6 +60,7 @@ pub struct ProviderReceipt {
 pub enum SendError {
     /// The service does not accept the message at the moment.
     #[error("try again later: {reason}")]
+    #[non_exhaustive]
     Retryable {
         /// Time to wait, if the service named one.
         after: Option<Duration>,
@@ -65,18 +69,21 @@ pub enum SendError {
     },
     /// The service never accepts the message.
     #[error("refused: {reason}")]
+    #[non_exhaustive]
     Permanent {
         /// Reason of the service.
         reason: String,
     },
     /// The address has no recipient.
     #[error("nobody is there: {reason}")]
+    #[non_exhaustive]
     RecipientGone {
         /// Reason of the service.
         reason: String,
     },
     /// The integration lacks a setting.
     #[error("not set up: {reason}")]
+    #[non_exhaustive]
     Misconfigured {
         /// The missing setting.
         reason: String,
