@@ -106,7 +106,8 @@ fn a_place_where_no_file_can_be_is_named() {
     let path = folder.path();
     let error = RedbStore::open(path).unwrap_err();
     assert!(matches!(&error, Error::Unopenable { .. }), "{error:?}");
-    assert_eq!(error.to_string(), format!("`{}` cannot be opened", path.display()));
+    let text = format!("`{}` cannot be opened: Is a directory (os error 21)", path.display());
+    assert_eq!(error.to_string(), text);
 
     let missing = folder.path().join("missing");
     let path = missing.join("store.redb");
@@ -115,6 +116,15 @@ fn a_place_where_no_file_can_be_is_named() {
     let text = "cannot open `PATH`: the folder `FOLDER` does not exist";
     let text = text.replace("PATH", &path.display().to_string());
     assert_eq!(error.to_string(), text.replace("FOLDER", &missing.display().to_string()));
+}
+
+/// A device without room, and one that keeps nothing.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_error_of_the_backend_names_its_cause() {
+    let error = RedbStore::open("/dev/null").unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(!cause.is_empty() && error.to_string().ends_with(&format!(": {cause}")), "{error}");
 }
 
 fn check_foreign(bytes: &[u8]) {

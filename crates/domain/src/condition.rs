@@ -28,6 +28,7 @@ mod compose;
 mod datum;
 mod evaluate;
 mod fuel;
+mod names;
 mod number;
 mod operation;
 mod scope;

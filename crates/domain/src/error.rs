@@ -138,6 +138,14 @@ pub enum Reason {
         /// Operator.
         operator: String,
     },
+    /// The variable leads nowhere, whatever the data.
+    #[error("has no variable `{variable}`{}", did_you_mean(suggestion.as_deref()))]
+    UnknownVariable {
+        /// Path of the variable.
+        variable: String,
+        /// Path with the closest known name.
+        suggestion: Option<String>,
+    },
     /// The operator has too few arguments, or too many.
     #[error("must have {expected}")]
     Arguments {

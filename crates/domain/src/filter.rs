@@ -31,6 +31,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
 use crate::json::{Object, Shape, Shaped, shape};
+use crate::known::check_path;
 use crate::vocabulary::wire_enum;
 
 pub use compose::FilterField;
@@ -229,7 +230,7 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
                 FilterChild::Group(group) => open.push((place, group, depth + 1)),
                 FilterChild::Part(part) => {
                     parts += 1;
-                    part.operator.check(&part.value).map_err(|invalid| invalid.within(place))?;
+                    part.check().map_err(|invalid| invalid.within(place))?;
                 }
             }
         }
@@ -238,6 +239,19 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+impl FieldFilterPart {
+    fn check(&self) -> Result<(), Invalid> {
+        let Self { field, value, operator, on } = self;
+        if field.is_empty() {
+            return Err(Invalid::new("field", Reason::Empty));
+        }
+        if *on == FilterSource::Subscriber {
+            check_path(&format!("{on}.{field}")).map_err(|reason| Invalid::new("field", reason))?;
+        }
+        operator.check(value)
+    }
 }
 
 /// Evaluates `filters` over `facts`. The result holds if one filter does, or if there are none.

@@ -4,14 +4,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::context::{Context, ContextKey};
+use crate::error::Reason;
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
 use crate::subscriber::Subscriber;
+use crate::suggest::nearest;
 use crate::workflow::Workflow;
 
 /// Roots of the variables of templates.
 pub(crate) const ROOTS: [&str; 7] =
     ["payload", "subscriber", "actor", "context", "workflow", "steps", "t"];
+/// Roots of the data for conditions.
+const CONDITION_ROOTS: [&str; 4] = ["payload", "subscriber", "context", "workflow"];
 /// Fields of a subscriber.
 pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
     "subscriberId",
@@ -37,6 +41,33 @@ pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
 pub(crate) const WORKFLOW_FIELDS: [&str; 2] = ["name", "identifier"];
 /// Fields of a context.
 pub(crate) const CONTEXT_FIELDS: [&str; 2] = ["id", "data"];
+
+/// Refuses a path of a condition that leads nowhere, whatever the data. An empty path and one that
+/// starts with a number are valid.
+pub(crate) fn check_path(path: &str) -> Result<(), Reason> {
+    let mut names = path.split('.');
+    let (root, second) = (names.next().unwrap_or_default(), names.next());
+    let unknown = |name: &str, place: &str, known: &[&'static str]| {
+        let meant = nearest(name, known.iter().copied());
+        Err(Reason::UnknownVariable {
+            variable: path.into(),
+            suggestion: meant.map(|meant| format!("{place}{meant}")),
+        })
+    };
+    let field = |name: &str, place: &str, known: &[&'static str]| {
+        if known.contains(&name) { Ok(()) } else { unknown(name, place, known) }
+    };
+    match (root, second) {
+        ("subscriber", Some(name)) => field(name, "subscriber.", &SUBSCRIBER_FIELDS),
+        ("workflow", Some(name)) => field(name, "workflow.", &WORKFLOW_FIELDS),
+        ("context", Some(kind)) => match names.next() {
+            Some(name) => field(name, &format!("context.{kind}."), &CONTEXT_FIELDS),
+            None => Ok(()),
+        },
+        (root, _) if root.bytes().all(|byte| byte.is_ascii_digit()) => Ok(()),
+        (root, _) => field(root, "", &CONDITION_ROOTS),
+    }
+}
 
 /// Data for templates and conditions, by root.
 #[derive(Debug, Serialize)]

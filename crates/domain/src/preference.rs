@@ -91,6 +91,11 @@ impl Preference {
         self
     }
 
+    /// Refuses a condition with an unknown variable.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        self.condition.as_ref().map_or(Ok(()), Rule::check_names)
+    }
+
     /// Returns the preference with every channel without a setting of its own switched on or off.
     #[must_use]
     pub fn with_all(self, enabled: bool) -> Self {
@@ -492,7 +497,30 @@ impl BulkPreferences {
         if self.preferences.is_empty() {
             return Err(Invalid::new("preferences", Reason::Empty));
         }
-        crate::error::at_most_items("preferences", &self.preferences, Self::MAX)
+        crate::error::at_most_items("preferences", &self.preferences, Self::MAX)?;
+        self.preferences.iter().enumerate().try_for_each(|(index, item)| {
+            let at = |invalid: Invalid| invalid.within(format!("preferences[{index}]"));
+            check_condition(&item.condition).map_err(at)
+        })
+    }
+}
+
+impl GlobalPreferenceUpdate {
+    /// Refuses a condition with an unknown variable, and a schedule that is not well formed.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        check_condition(&self.condition)?;
+        match &self.schedule {
+            Patch::Set(schedule) => schedule.check(),
+            Patch::Keep | Patch::Clear => Ok(()),
+        }
+    }
+}
+
+fn check_condition(condition: &Patch<Rule>) -> Result<(), Invalid> {
+    match condition {
+        Patch::Set(rule) => rule.check_names(),
+        Patch::Keep | Patch::Clear => Ok(()),
     }
 }
 

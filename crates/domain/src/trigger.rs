@@ -3,6 +3,7 @@
 mod compose;
 
 use std::collections::HashSet;
+use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,12 +12,13 @@ use serde_json::Value;
 use crate::context::ContextPayload;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{
-    EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId, WorkflowIdentifier,
+    EnvironmentId, IntegrationIdentifier, NotificationId, SubscriberId, TopicKey, TransactionId,
+    WorkflowIdentifier,
 };
 use crate::json::{Object, Shape, Shaped, shape, text_or_object};
 use crate::subscriber::{Profile, SubscriberCreate};
 use crate::time::Timestamp;
-use crate::vocabulary::wire_enum;
+use crate::vocabulary::{Channel, Severity, wire_enum};
 use crate::workflow::Workflow;
 
 /// Event of the host application, with its recipients.
@@ -231,6 +233,24 @@ impl Trigger {
         at_most_items("events", triggers, Self::MAX_BULK)
     }
 
+    /// Refuses overrides that would have an effect, but have no valid value.
+    #[doc(hidden)]
+    pub fn check_overrides(&self) -> Result<(), Invalid> {
+        let Some(overrides) = &self.overrides else { return Ok(()) };
+        if let Some(severity) = overrides.get("severity") {
+            word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
+        }
+        for channel in Channel::ALL {
+            let settings = overrides.get(channel.as_str());
+            let identifier = settings.and_then(|settings| settings.get("integrationIdentifier"));
+            if let Some(identifier) = identifier {
+                let field = format!("overrides.{channel}.integrationIdentifier");
+                word::<IntegrationIdentifier>(identifier).map_err(|bad| bad.named(field))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the subscribers and topics of the trigger, each subscriber once.
     #[doc(hidden)]
     pub fn audience(&self) -> Result<Audience<'_>, Invalid> {
@@ -251,6 +271,15 @@ impl Trigger {
             }
         }
         Ok(audience)
+    }
+}
+
+// Refuses a value that is no `T`. `null` is as good as no value.
+fn word<T: FromStr<Err = Invalid>>(value: &Value) -> Result<(), Invalid> {
+    match value {
+        Value::Null => Ok(()),
+        Value::String(word) => word.parse::<T>().map(drop),
+        _ => Err(Invalid::new("", Reason::malformed("a text"))),
     }
 }
 

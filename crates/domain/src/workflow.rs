@@ -199,6 +199,8 @@ impl Workflow {
         new_step: impl FnMut() -> StepIds,
         now: Timestamp,
     ) -> Result<Self, Invalid> {
+        let within = |invalid: Invalid| invalid.within("preferenceSettings");
+        create.preference_settings.check().map_err(within)?;
         let steps = steps::saved(&[], create.steps, new_step)?;
         let workflow = Self {
             id,
@@ -244,6 +246,7 @@ impl Workflow {
         now: Timestamp,
     ) -> Result<Self, Invalid> {
         let mut workflow = self.clone();
+        update.check_conditions()?;
         if let Some(steps) = update.steps {
             workflow.steps = steps::saved(&self.steps, steps, new_step)?;
             workflow.triggers =
@@ -275,7 +278,7 @@ impl Workflow {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        if self.name.is_empty() {
+        if self.name.trim().is_empty() {
             return Err(Invalid::new("name", Reason::Empty));
         }
         at_most("name", &self.name, Self::MAX_NAME)?;
@@ -286,6 +289,12 @@ impl Workflow {
         tags.try_for_each(|(index, tag)| {
             let field = format!("tags[{index}]");
             at_most(&field, tag, Self::MAX_TAG)?;
+            if tag.trim().is_empty() {
+                return Err(Invalid::new(field, Reason::Empty));
+            }
+            if self.tags.iter().take(index).any(|before| before == tag) {
+                return Err(Invalid::new(field, Reason::Repeated));
+            }
             plain(&field, tag)
         })?;
         self.check_schema()

@@ -15,6 +15,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, Seeds};
 use crate::pipeline::delivery::Provider;
 
+// A shorter lease would be over before a message is handed to its provider.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]
 pub struct Builder {
@@ -97,12 +100,14 @@ impl Builder {
         Self { retry, ..self }
     }
 
-    /// Sets the lease of an attempt. An attempt without an outcome is repeated when its lease is
-    /// over. Up to 32 messages are claimed under one lease and sent one after the other. Messages
-    /// that are left when the lease ends are claimed again.
+    /// Sets the lease of an attempt: 1 second at least, and 5 minutes by default. An attempt without
+    /// an outcome by its end is followed by another one. Up to 32 messages are claimed at once and
+    /// sent one after the other. Those that do not fit into the lease are given back, and their
+    /// attempts do not count. A lease should be longer than the slowest call of a provider, or else
+    /// another worker may send the message a second time.
     #[must_use]
     pub fn lease(self, lease: Duration) -> Self {
-        Self { lease, ..self }
+        Self { lease: lease.max(SHORTEST_LEASE), ..self }
     }
 
     /// Sets the limits of the callers' input.

@@ -15,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The backend could not do what it was asked to.
-    #[error("{backend} could not {action}")]
+    #[error("{backend} could not {action}: {source}")]
     Backend {
         /// The backend, as in `redb`.
         backend: &'static str,
@@ -45,7 +45,7 @@ pub enum Error {
     },
 
     /// The operating system does not let the file be read and written.
-    #[error("`{path}` cannot be opened")]
+    #[error("`{path}` cannot be opened: {source}")]
     Unopenable {
         /// The file.
         path: PathBuf,

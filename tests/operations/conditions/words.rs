@@ -1,6 +1,7 @@
 //! Saying, showing, clearing and refusing conditions.
 
 use serde_json::{Value, json};
+use tidings::Error;
 use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, PreferencesQuery};
 use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
@@ -168,4 +169,57 @@ fn a_bad_rule_is_refused_with_the_way_to_it() {
 fn shown(world: &World, keys: Value) -> Value {
     let query: PreferencesQuery = parsed(Value::from_iter([("contextKeys", keys)]));
     wire(world.env.preferences(id("ada")).unwrap().get(&query).unwrap())
+}
+
+#[test]
+fn a_condition_names_what_its_data_has() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let rule = json!({ "==": [{ "var": "subscriber.emial" }, "x"] });
+        let fault = "condition.==[0].var` has no variable `subscriber.emial`; did you mean \
+                     `subscriber.email`?";
+        let refused = |error: Error, place: &str| {
+            assert_eq!(error.to_string(), format!("`{place}{fault}"));
+        };
+
+        let preferences = world.env.preferences("ada").unwrap();
+        let word = json!({ "workflowId": "hi", "channels": {}, "condition": rule });
+        let update = parsed(json!({ "preferences": [word] }));
+        refused(preferences.update_bulk(&update).unwrap_err(), "preferences[0].");
+        let update: GlobalPreferenceUpdate = parsed(json!({ "channels": {}, "condition": rule }));
+        refused(preferences.update_global(&update).unwrap_err(), "");
+
+        let word = json!({ "workflowId": "hi", "condition": rule });
+        let subscribe = parsed(json!({ "subscriptions": ["ada"], "preferences": [word] }));
+        refused(world.env.topics().subscribe("t", &subscribe).unwrap_err(), "preferences[0].");
+
+        let fields = json!({ "preferenceSettings": { "condition": rule } });
+        let create: WorkflowCreate = parsed(with(workflow_of("new", &[in_app()]), fields.clone()));
+        refused(world.env.workflows().create(&create).unwrap_err(), "preferenceSettings.");
+        let update: WorkflowUpdate = parsed(fields);
+        refused(world.env.workflows().update("hi", &update).unwrap_err(), "preferenceSettings.");
+        let update: WorkflowUpdate = parsed(json!({ "preferences": { "condition": rule } }));
+        refused(world.env.workflows().update("hi", &update).unwrap_err(), "preferences.");
+    });
+}
+
+#[test]
+fn a_step_filter_names_a_field_of_a_subscriber() {
+    on_both(|world| {
+        for (field, problem) in [
+            ("emial", "has no variable `subscriber.emial`; did you mean `subscriber.email`?"),
+            ("", "must not be empty"),
+        ] {
+            let part =
+                json!({ "field": field, "value": "x", "operator": "EQUAL", "on": "subscriber" });
+            let filter = json!({ "type": "GROUP", "value": "AND", "children": [part] });
+            let step = with(in_app(), json!({ "filters": [filter] }));
+            let refused = world.env.workflows().create(&parsed(workflow_of("new", &[step])));
+            assert_eq!(
+                refused.unwrap_err().to_string(),
+                format!("`steps[0].filters[0].children[0].field` {problem}")
+            );
+        }
+    });
 }

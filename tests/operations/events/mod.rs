@@ -3,6 +3,7 @@
 mod bulk;
 
 use serde_json::{Value, json};
+use tidings::Error;
 use tidings::context::Context;
 use tidings::trigger::{Trigger, TriggerStatus};
 
@@ -177,9 +178,33 @@ fn overrides_are_kept_and_may_say_how_much_it_matters() {
 
         check(json!({ "severity": "high" }), "high");
         check(json!({ "severity": "none" }), "none");
-        check(json!({ "severity": "extreme" }), "low");
-        check(json!({ "severity": 1, "email": { "from": "x" } }), "low");
+        check(json!({ "severty": "high", "email": { "from": "x" } }), "low");
         check(json!({}), "low");
+    });
+}
+
+#[test]
+fn an_override_with_an_effect_has_a_valid_value() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        for (overrides, field) in [
+            (json!({ "severity": "hgh" }), "overrides.severity"),
+            (json!({ "severity": 5 }), "overrides.severity"),
+            (
+                json!({ "email": { "integrationIdentifier": 5 } }),
+                "overrides.email.integrationIdentifier",
+            ),
+            (
+                json!({ "in_app": { "integrationIdentifier": "" } }),
+                "overrides.in_app.integrationIdentifier",
+            ),
+        ] {
+            let event = parsed(json!({ "name": "hi", "to": "ada", "overrides": overrides }));
+            let refused = world.env.events().trigger(&event);
+            let Err(Error::Invalid(invalid)) = refused else { panic!("{overrides}: {refused:?}") };
+            assert_eq!(invalid.field, field);
+        }
+        assert!(world.env.subscribers().find("ada").unwrap().is_none());
     });
 }
 

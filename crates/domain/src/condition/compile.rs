@@ -25,7 +25,7 @@ fn count(source: &Value) -> usize {
     }
 }
 
-fn operator(source: &Value) -> Option<(&str, &Value)> {
+pub(super) fn operator(source: &Value) -> Option<(&str, &Value)> {
     let mut members = source.as_object()?.iter();
     let (symbol, arguments) = members.next()?;
     members.next().is_none().then_some((symbol, arguments))
@@ -64,7 +64,7 @@ fn operation(symbol: &str, arguments: &Value) -> Result<Node, Invalid> {
 }
 
 // `Invalid::within` joins with a dot, but an index follows here without one.
-fn inside(place: &str, invalid: Invalid) -> Invalid {
+pub(super) fn inside(place: &str, invalid: Invalid) -> Invalid {
     let field = format!("{place}{}", invalid.field);
     invalid.named(field)
 }

@@ -165,11 +165,14 @@ mod tests {
         check(&Filter::payload("n").at_least(1), "payload n LARGER_EQUAL 1");
         check(&Filter::payload("n").at_most(1), "payload n SMALLER_EQUAL 1");
         check(&Filter::payload("n").between(1, 2), r#"payload n BETWEEN ["1","2"]"#);
-        check(&Filter::subscriber("a").is_in(["b, c", "d"]), r#"subscriber a IN ["b, c","d"]"#);
-        check(&Filter::subscriber("a").is_not_in([1]), r#"subscriber a NOT_IN ["1"]"#);
-        check(&Filter::subscriber("a").any_in(["b"]), r#"subscriber a ANY_IN ["b"]"#);
-        check(&Filter::subscriber("a").all_in(["b"]), r#"subscriber a ALL_IN ["b"]"#);
-        check(&Filter::subscriber("a").like("b%"), "subscriber a LIKE b%");
+        check(
+            &Filter::subscriber("data.a").is_in(["b, c", "d"]),
+            r#"subscriber data.a IN ["b, c","d"]"#,
+        );
+        check(&Filter::subscriber("data.a").is_not_in([1]), r#"subscriber data.a NOT_IN ["1"]"#);
+        check(&Filter::subscriber("data.a").any_in(["b"]), r#"subscriber data.a ANY_IN ["b"]"#);
+        check(&Filter::subscriber("data.a").all_in(["b"]), r#"subscriber data.a ALL_IN ["b"]"#);
+        check(&Filter::subscriber("data.a").like("b%"), "subscriber data.a LIKE b%");
     }
 
     #[track_caller]

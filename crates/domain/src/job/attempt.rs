@@ -81,6 +81,19 @@ impl JobStatus {
         }
     }
 
+    /// Returns the status after attempt number `attempt` was given back at `now`, before its message
+    /// was handed to the provider. The attempt does not count. Returns `None` if it is not the
+    /// current attempt.
+    pub fn given_back(self, attempt: u32, now: Timestamp) -> Option<JobStatus> {
+        let attempts = attempt.saturating_sub(1);
+        self.is_attempt(attempt).then_some(JobStatus::Queued { due_at: now, attempts })
+    }
+
+    /// Returns `true` if the job is leased, and the outcome of its attempt is unknown.
+    pub const fn is_running(self) -> bool {
+        matches!(self, JobStatus::Running { .. })
+    }
+
     const fn is_attempt(self, attempt: u32) -> bool {
         match self {
             JobStatus::Running { attempts, .. } => attempts == attempt,
@@ -151,6 +164,22 @@ mod tests {
             let after = |outcome| status.after(1, outcome, (&POLICY, || 0), at(5));
             let statuses = [SendOutcome::Sent, later, SendOutcome::Never].map(after);
             assert_eq!(statuses, [sent, retried, refused], "{status:?}");
+        }
+    }
+
+    /// One row per status: where the job stands after its second attempt was given back, at 5.
+    #[test]
+    fn an_attempt_that_was_given_back_does_not_count() {
+        for (status, after) in [
+            (running(9, 2), Some(queued(5, 1))),
+            (running(5, 2), Some(queued(5, 1))),
+            (running(9, 3), None),
+            (queued(9, 2), None),
+            (JobStatus::Pending, None),
+            (JobStatus::Completed, None),
+            (JobStatus::Failed, None),
+        ] {
+            assert_eq!(status.given_back(2, at(5)), after, "{status:?}");
         }
     }
 

@@ -396,6 +396,9 @@ fn check_words(words: &[WorkflowSetting]) -> Result<(), Invalid> {
         if let WorkflowChoice::Matching { filter } = &word.workflows {
             filter.check().map_err(|bad| bad.within(format!("preferences[{index}].filter")))?;
         }
+        if let Some(rule) = &word.condition {
+            rule.check_names().map_err(|bad| bad.within(format!("preferences[{index}]")))?;
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Workflow;
+use crate::error::Invalid;
 use crate::ids::WorkflowIdentifier;
 use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
@@ -138,6 +139,21 @@ pub struct WorkflowQuery {
 }
 
 shape! { WorkflowQuery { "tag": tag, "active": active as written; page by WorkflowQuery::ORDERS } }
+
+impl WorkflowUpdate {
+    /// Refuses conditions with an unknown variable.
+    pub(super) fn check_conditions(&self) -> Result<(), Invalid> {
+        if let Some(settings) = &self.preference_settings {
+            settings.check().map_err(|invalid| invalid.within("preferenceSettings"))?;
+        }
+        match &self.preferences {
+            Patch::Set(preferences) => {
+                preferences.check().map_err(|invalid| invalid.within("preferences"))
+            }
+            Patch::Keep | Patch::Clear => Ok(()),
+        }
+    }
+}
 
 impl WorkflowQuery {
     /// Fields that the list can be sorted by.

@@ -54,7 +54,14 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
             "`description` must be at most 256 characters long",
         ),
         (json!({ "tags": vec![""; 17] }), "`tags` must have at most 16 items"),
-        (json!({ "tags": ["", "ü".repeat(65)] }), "`tags[1]` must be at most 64 characters long"),
+        (json!({ "tags": ["a", "ü".repeat(65)] }), "`tags[1]` must be at most 64 characters long"),
+        (json!({ "tags": ["a", " "] }), "`tags[1]` must not be empty"),
+        (json!({ "tags": ["a", "b", "a"] }), "`tags[2]` must not be given twice"),
+        (json!({ "name": " \u{a0} " }), "`name` must not be empty"),
+        (
+            json!({ "preferenceSettings": { "condition": { "var": "paylod.x" } } }),
+            "`preferenceSettings.condition.var` has no variable `paylod.x`; did you mean `payload`?",
+        ),
         (json!({ "steps": vec![in_app(""); 21] }), "`steps` must have at most 20 items"),
         (
             json!({ "steps": [in_app(""), { "type": "custom" }] }),
@@ -78,7 +85,8 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
     }
     for create in [
         json!({ "name": "ü".repeat(128), "description": "ü".repeat(256) }),
-        json!({ "tags": vec!["ü".repeat(64); 16] }),
+        json!({ "tags": ["ü".repeat(64), "ü".repeat(63)] }),
+        json!({ "tags": (0..16).map(|n| n.to_string()).collect::<Vec<_>>() }),
         json!({ "steps": vec![in_app(""); 20] }),
         with("variants", json!(vec![in_app(""); 20])),
         variant("filters", between("1,5")),

@@ -102,6 +102,7 @@ fn accept(tx: &mut Tx<'_>, trigger: &Trigger) -> Result<TriggerReceipt> {
         return Ok(receipt);
     }
     let audience = trigger.audience()?;
+    trigger.check_overrides()?;
     tx.limits().check_trigger(trigger)?;
     let named = contexts::named(trigger.context.as_ref())?;
     let found = workflows::find_by_identifier(tx, &trigger.workflow)?;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
-use domain::patch::Patch;
 use domain::preference::{
     BulkPreference, BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Preference,
     PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference,
@@ -105,9 +104,7 @@ impl SubscriberPreferences<'_> {
     /// names no day or has a span without length.
     pub fn update_global(&self, update: &GlobalPreferenceUpdate) -> Result<UpdatedPreference> {
         self.scope.write("preferences.update_global", (&self.subscriber, update), |tx| {
-            if let Patch::Set(schedule) = &update.schedule {
-                schedule.check()?;
-            }
+            update.check()?;
             let named = contexts::named(update.context.as_ref())?;
             let subscriber = subscribers::get(tx, &self.subscriber)?.id;
             contexts::ensure(tx, &named, NamedData::IsIgnored)?;

@@ -27,17 +27,29 @@ pub(super) struct Claimed {
     pub(super) failures: Vec<DeliveryFailure>,
 }
 
-/// Takes at most `limit` of the jobs that are due.
+/// Takes at most `limit` of the jobs that are due. A job whose last attempt has no outcome is sent
+/// alone: it may end the process, and the attempts of others would count.
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     engine.write(engine.now(), |draft| {
         let mut claimed = Claimed::default();
         for notification in due(draft.writer, draft.now, limit)? {
+            let is_repeat = is_repeat(&notification, draft.now);
+            if is_repeat && !claimed.deliveries.is_empty() {
+                break;
+            }
             claimed.looked_at += 1;
             let home = Home::from(&notification);
             claim_one(&mut draft.within(&home), &notification, &mut claimed)?;
+            if is_repeat && !claimed.deliveries.is_empty() {
+                break;
+            }
         }
         Ok(claimed)
     })
+}
+
+fn is_repeat(notification: &Notification, now: Timestamp) -> bool {
+    notification.due_job(now).is_some_and(|job| job.status.is_running())
 }
 
 /// When the next job is due.

@@ -2,6 +2,7 @@
 //! provider works.
 
 mod advance;
+mod batch;
 mod claim;
 mod facts;
 mod outbox;
@@ -11,7 +12,6 @@ mod sample;
 mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
 
 use domain::time::Timestamp;
 
@@ -55,12 +55,9 @@ pub struct DeliveryQueue<'e> {
     engine: &'e Engine,
 }
 
-// Jobs of one claim, which are sent one after the other within one lease.
+// Jobs of one claim, which are sent one after the other within one lease. After messages that did
+// not fit, the next claim is as large as what fitted.
 const BATCH: usize = 32;
-
-// What was sent within this time before a call may be known to this process only until that call
-// is over, and is sent again if it crashes meanwhile.
-const UNSETTLED: Duration = Duration::from_millis(100);
 
 impl<'e> DeliveryQueue<'e> {
     pub(crate) fn new(engine: &'e Engine) -> Self {
@@ -76,16 +73,21 @@ impl<'e> DeliveryQueue<'e> {
     /// their lease is over.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let mut report = DeliveryReport::default();
-        let mut left = limit;
+        let (mut left, mut batch) = (limit, BATCH);
         while left > 0 {
-            let claimed = claim::claim(self.engine, left.min(BATCH))?;
+            let claimed = claim::claim(self.engine, left.min(batch))?;
             if claimed.looked_at == 0 {
                 break;
             }
-            left -= claimed.looked_at;
             report.skipped += claimed.skipped;
             claimed.failures.into_iter().for_each(|failure| report.add(failure));
-            self.deliver(claimed.deliveries, &mut report)?;
+            let given_back = self.deliver(claimed.deliveries, &mut report)?;
+            let done = claimed.looked_at - given_back;
+            if done == 0 && batch == 1 {
+                break;
+            }
+            left -= done;
+            batch = if given_back > 0 { done.max(1) } else { (batch * 2).min(BATCH) };
         }
         Ok(report)
     }
@@ -94,25 +96,6 @@ impl<'e> DeliveryQueue<'e> {
     /// already. Returns `None` if no job waits.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
         claim::next_due(self.engine)
-    }
-
-    // Sends a batch, and settles it in few transactions.
-    fn deliver(&self, deliveries: Vec<Delivery>, report: &mut DeliveryReport) -> Result<()> {
-        let mut unsettled = Vec::with_capacity(deliveries.len());
-        let mut since = Instant::now();
-        for delivery in deliveries {
-            if self.engine.now() >= delivery.lease_until {
-                report.superseded += 1;
-                continue;
-            }
-            let result = self.send(&delivery);
-            unsettled.push((delivery, result));
-            if since.elapsed() > UNSETTLED {
-                settle::settle(self.engine, &std::mem::take(&mut unsettled), report)?;
-                since = Instant::now();
-            }
-        }
-        settle::settle(self.engine, &unsettled, report)
     }
 
     // The panic of a provider affects its own message only.
