@@ -172,7 +172,7 @@ fn an_inbox_belongs_to_one_subscriber_in_one_environment() {
         assert_eq!(elsewhere.counts().unwrap(), none);
         assert_eq!(elsewhere.list(&MessageQuery::default()).unwrap().data, []);
         let own = world.inbox("ada")[0].id;
-        assert_eq!(elsewhere.mark_as(&[own], MarkAs::Read).unwrap(), []);
+        assert_eq!(elsewhere.mark_as([own], MarkAs::Read).unwrap(), []);
         assert_eq!(counts(&world, "ada"), InboxCounts::new(1, 1));
     });
 }
@@ -206,7 +206,7 @@ fn the_inbox_of_nobody_is_not_there() {
         world.refuses(refusal, || inbox.list(&MessageQuery::default()));
         world.refuses(refusal, || inbox.counts());
         let message: MessageId = "01999999-0000-7000-8000-000000000000".parse().unwrap();
-        world.refuses(refusal, || inbox.mark_as(&[message], MarkAs::Read));
+        world.refuses(refusal, || inbox.mark_as([message], MarkAs::Read));
     });
 }
 
@@ -243,8 +243,8 @@ fn an_inbox_is_listed_by_what_was_seen_and_read() {
             world.inbox("ada")[0].id
         });
         let ada = id("ada");
-        world.env.inbox(&ada).unwrap().mark_as(&[seen], MarkAs::Seen).unwrap();
-        world.env.inbox(&ada).unwrap().mark_as(&[read], MarkAs::Read).unwrap();
+        world.env.inbox(&ada).unwrap().mark_as([seen], MarkAs::Seen).unwrap();
+        world.env.inbox(&ada).unwrap().mark_as([read], MarkAs::Read).unwrap();
 
         for (query, shown) in [
             (json!({}), vec![read, seen, unseen]),

@@ -30,7 +30,7 @@ use crate::{Result, Scope};
 /// assert_eq!(inbox.counts()?.unread, 1);
 ///
 /// let message = &inbox.list(&MessageQuery::default())?.data[0];
-/// inbox.mark_as(&[message.id], MarkAs::Read)?;
+/// inbox.mark_as([message.id], MarkAs::Read)?;
 /// assert_eq!(inbox.counts()?.unread, 0);
 /// # Ok(())
 /// # }
