@@ -151,9 +151,13 @@ impl<'s> Search<'s> {
     fn ordinal_at(&self, time: i64) -> Result<u64> {
         let Some((number, sealed)) = self.sealed.at(time) else { return Ok(self.open_at(time)) };
         let start = self.head.start(number);
+        let end = start + u64::from(self.head.segment_size);
+        // The rows of a segment below the floor may be cleared, and nothing in it is listed.
+        if end <= self.head.floor {
+            return Ok(self.head.floor);
+        }
         let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
         let before = self.count_before(number, row, time)?.min(TIMES_IN_ROW);
-        let end = start + u64::from(self.head.segment_size);
         Ok((start + (row * TIMES_IN_ROW + before) as u64).min(end))
     }
 

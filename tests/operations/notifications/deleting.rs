@@ -12,6 +12,26 @@ use crate::cascades;
 use crate::world::{START, email, in_app, names, parsed, time, workflow_of};
 
 #[test]
+fn any_time_is_searched_after_the_segments_before_it_are_cleared() {
+    on_both(|world| {
+        world.workflow_of("hi", &[in_app()]);
+        let mut times = Vec::new();
+        for _ in 0..60 {
+            world.clock.advance(Duration::from_millis(1));
+            happen(&world, "hi", "ada", json!({}));
+            times.push(world.now());
+        }
+
+        assert_eq!(world.env.notifications().delete_before(times[40]).unwrap(), 40);
+
+        for (at, time) in times.iter().enumerate() {
+            let left = (at as u64 + 1).saturating_sub(40);
+            assert_eq!(count(&world.env, json!({ "before": time })), left, "{at}");
+        }
+    });
+}
+
+#[test]
 fn a_notification_that_was_deleted_is_nowhere() {
     // Where it is sealed, and where it is not.
     for behind in [0, 40] {
