@@ -36,7 +36,7 @@ pub struct Activity {
 pub struct Triggered {
     /// Transaction id.
     pub transaction_id: TransactionId,
-    /// When it happened.
+    /// Time of the trigger.
     pub created_at: Timestamp,
     /// Notifications, in the order of their ordinals.
     pub notifications: Vec<Notification>,
@@ -134,7 +134,7 @@ impl<'p> Common<'p> {
         occasion.topics.iter().take(recipient.topics).filter_map(topic).collect()
     }
 
-    // What the host application said.
+    // The trigger as the host application calls it.
     fn trigger(&self, lots: &mut Lots) -> Trigger {
         let number = lots.between(10_000, 9_999_999);
         let payload = json!({
@@ -152,7 +152,7 @@ impl<'p> Common<'p> {
         trigger
     }
 
-    // A notification with everything that became of it.
+    // A notification with its jobs, payload and other contents.
     fn notification(
         &self,
         id: NotificationId,
@@ -172,7 +172,7 @@ impl<'p> Common<'p> {
         };
         let subscriber_id = self.population.subscriber_id(recipient.subscriber);
         let to = SubscriberRecipient::Id(subscriber_id.clone());
-        // A notification knows no more of its subscriber than the id.
+        // A notification stores no field of its subscriber but the id.
         let create = sound(SubscriberCreate::new(subscriber_id));
         let id_of = self.population.internal_subscriber_id(recipient.subscriber);
         let subscriber = Subscriber::new(id_of, event.home, create, self.at);
@@ -183,7 +183,7 @@ impl<'p> Common<'p> {
         notification
     }
 
-    // The same without what a list neither searches nor sorts.
+    // The same notification without the parts that a list neither searches nor sorts.
     fn bare(
         &self,
         id: NotificationId,

@@ -1,4 +1,4 @@
-//! What becomes of notifications: the course that their jobs take, written down as the engine does.
+//! Courses of the jobs of notifications, recorded as the engine records them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use domain::vocabulary::{Channel, JobType, ProviderId, TimeUnit};
 use crate::draw::Lots;
 use crate::profile::Profile;
 
-/// Lets jobs take their course.
+/// Runs the jobs of notifications.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     lots: Lots,
@@ -20,7 +20,7 @@ pub(crate) struct Course {
     retried: f64,
 }
 
-// A job, and what time it is for it.
+// A job, and its current time.
 struct Turn<'j> {
     job: &'j mut Job,
     now: Timestamp,
@@ -32,7 +32,7 @@ impl Course {
         Self { lots, skipped, failed, retried }
     }
 
-    /// What decides about everything that is nobody's fact.
+    /// Returns the lots for all values that are no facts.
     pub(crate) const fn lots(&mut self) -> &mut Lots {
         &mut self.lots
     }
@@ -93,7 +93,7 @@ impl Course {
         turn.end(JobStatus::Completed);
     }
 
-    // What a digest collects is what happened.
+    // A digest collects the payload of its own notification.
     fn wait(&mut self, turn: &mut Turn<'_>, payload: Option<&Object>) {
         let events = payload.cloned().into_iter().collect();
         turn.job.digest = (turn.job.kind == JobType::Digest).then(|| digest(events));
@@ -106,7 +106,7 @@ impl Course {
         turn.job.log(ExecutionDetail::new(self.lots.id(turn.now), detail, raw, turn.now));
     }
 
-    // Lets so many milliseconds pass.
+    // Moves the time forward by `least` to `most` milliseconds.
     fn pass(&mut self, turn: &mut Turn<'_>, least: usize, most: usize) {
         let millis = self.lots.between(least, most) as u64;
         turn.now = turn.now.after(Duration::from_millis(millis));

@@ -1,5 +1,5 @@
-//! Drawing lots: the same ones on every machine. What is drawn is made of bits here, for a library
-//! of distributions may draw otherwise in its next version, or on another machine.
+//! Drawing lots, with the same results on every machine. Draws are made from bits here, because a
+//! library of distributions may differ between versions and machines.
 
 use std::fmt::Debug;
 
@@ -18,9 +18,9 @@ pub(crate) struct Lots(Pcg64Mcg);
 /// Purpose of a sequence of draws. The sequences are independent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
-    /// What happens.
+    /// Times, workflows and recipients of triggers.
     Facts,
-    /// What becomes of it.
+    /// Contents of triggers, and courses of jobs.
     Bodies,
     /// The subscriber of a rank.
     Subscriber,
@@ -35,7 +35,7 @@ pub(crate) enum Purpose {
 /// Draws ranks as often as they come up.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranks {
-    // How often a rank and all those before it come up, where the first does once.
+    // Sum of the weights up to each rank. The first rank has weight 1.
     up_to: Vec<f64>,
     total: f64,
 }
@@ -79,7 +79,7 @@ impl Lots {
         low.saturating_add(usize::try_from(above).unwrap_or_default())
     }
 
-    /// Whether something happens that does in `share` of all cases.
+    /// Returns `true` in `share` of all cases.
     pub(crate) fn happens(&mut self, share: f64) -> bool {
         self.unit() < share
     }
@@ -90,8 +90,7 @@ impl Lots {
         things.get(place).copied().unwrap_or_default()
     }
 
-    /// How long something keeps one waiting that may come at any moment, and takes `mean` by and
-    /// large.
+    /// Returns the waiting time for an event that may come at any moment, with the mean `mean`.
     pub(crate) fn wait(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.unit())
     }
@@ -120,7 +119,7 @@ impl Ranks {
     }
 }
 
-/// What is made of what this crate says.
+/// Returns a value made from input of this crate, which is well formed.
 #[expect(clippy::expect_used, reason = "what it says is well formed, as its tests see")]
 pub(crate) fn sound<T, E: Debug>(made: Result<T, E>) -> T {
     made.expect("what is made here is well formed")

@@ -36,7 +36,7 @@ pub(crate) struct Occasion {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recipient {
     pub(crate) subscriber: usize,
-    /// How many of the topics the subscriber is in, the first ones.
+    /// Number of the subscriber's topics, counted from the first.
     pub(crate) topics: usize,
     /// Random part of the id of the notification.
     pub(crate) random: u64,
@@ -113,7 +113,8 @@ impl Occasions {
             1
         };
         let mut recipients: Vec<Recipient> = Vec::with_capacity(many);
-        // Where most of those there are shall be told, the rarest are hard to come by.
+        // The number of draws is limited, because rare subscribers are hard to draw if most are
+        // needed.
         for _ in 0..many.saturating_mul(16) {
             let subscriber = self.subscribers.draw(lots);
             if recipients.iter().all(|known| known.subscriber != subscriber) {

@@ -20,7 +20,7 @@ use crate::workflows;
 
 /// The entities of an environment before the first trigger.
 ///
-/// By a rank that nothing has, one is told what would have it if there were more.
+/// A rank beyond the last entity stands for the entity that a larger population would have.
 #[derive(Clone, Debug)]
 pub struct Population {
     profile: Profile,
@@ -60,7 +60,7 @@ impl Population {
         &self.profile
     }
 
-    /// Where it happens.
+    /// Environment of the population, with its organization.
     pub const fn home(&self) -> &Home {
         &self.home
     }
@@ -133,8 +133,8 @@ impl Population {
         [tenant].into_iter().chain((rank % 3 == 2).then(app)).collect()
     }
 
-    /// The name of the subscription of a subscriber in a topic, both by rank, that lets through
-    /// what is about `contexts` and nothing else.
+    /// The name of a subscriber's subscription in a topic, both by rank. The subscription admits
+    /// only events about `contexts`.
     pub fn subscription_identifier(
         &self,
         topic: usize,
@@ -151,7 +151,7 @@ impl Population {
         sound(TransactionId::new(format!("txn_{:024x}", lots.many_bits() >> 32)))
     }
 
-    /// What a notification that is about nothing is about.
+    /// Context set of a notification without contexts.
     pub(crate) const fn no_contexts(&self) -> &ContextSet {
         &self.no_contexts
     }
@@ -172,8 +172,8 @@ impl Population {
         Topic::new(id, &self.home, create.name(format!("Project {rank}")), at)
     }
 
-    // The id of something, when it was made, which was in the year before anything happened, and
-    // what decides about the rest of it.
+    // Returns an entity's id, its creation time and the lots for its other values. The time is in
+    // the year before the start of the activity.
     fn made<T: From<Uuid>>(&self, purpose: Purpose, rank: usize) -> (T, Timestamp, Lots) {
         let mut lots = Lots::new(self.root, purpose, rank as u64);
         let seconds = lots.between(1, 365 * 24 * 60 * 60) as u64;

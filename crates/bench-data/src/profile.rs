@@ -5,8 +5,8 @@ use domain::vocabulary::Severity;
 
 /// Amounts and frequencies of generated activity.
 ///
-/// What makes no sense is taken as the nearest that does: there is at least one of everything,
-/// and a share is between 0 and 1.
+/// A senseless value is replaced by the nearest valid one: each count is at least 1, and each share
+/// is between 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Subscribers.
@@ -15,7 +15,7 @@ pub struct Profile {
     pub workflows: Ranked,
     /// Context sets of notifications, with one or two contexts each.
     pub context_sets: Ranked,
-    /// The share of triggers that are about nothing, in place of a context set.
+    /// The share of triggers without a context set.
     pub contextless: f64,
     /// Topics.
     pub topics: Ranked,
@@ -24,7 +24,7 @@ pub struct Profile {
     pub through_topic: f64,
     /// The most subscribers that a trigger reaches through a topic; the fewest is one.
     pub fan_out: usize,
-    /// How much notifications matter.
+    /// Shares of triggers by severity.
     pub severities: Severities,
     /// The share of jobs that a rule or a missing address has skipped.
     pub skipped: f64,
@@ -32,15 +32,15 @@ pub struct Profile {
     pub failed: f64,
     /// The share of deliveries that a provider puts off once.
     pub retried: f64,
-    /// When it starts.
+    /// Start of the activity.
     pub start: Timestamp,
     /// Approximate number of notifications in a day.
     pub per_day: u32,
     /// Approximate number of triggers in a burst of milliseconds. A pause follows each burst.
     pub burst: u32,
-    /// Whether notifications have what a list neither searches nor sorts: jobs, payload,
-    /// overrides, tags, and whom they were for as the trigger said. Without, everything else is
-    /// the same, apart from when something last happened.
+    /// `true` if notifications have the parts that a list neither searches nor sorts. These are
+    /// jobs, payload, overrides, tags and the recipient as the trigger named it. Apart
+    /// from these parts, only the time of the last change depends on this field.
     pub bodies: bool,
 }
 
@@ -50,11 +50,11 @@ pub struct Profile {
 pub struct Ranked {
     /// Number of items.
     pub count: usize,
-    /// How uneven they are. With 0, all come up equally often.
+    /// Exponent of Zipf's law. With 0, all items come up equally often.
     pub exponent: f64,
 }
 
-/// The shares of triggers that matter. The others do not.
+/// The shares of triggers with a severity. The other triggers have none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Severities {
@@ -95,7 +95,7 @@ impl Profile {
         through_topic * fan_out + (1.0 - through_topic) * several
     }
 
-    /// Those of `many` subscribers whom one trigger can tell.
+    /// Largest number of subscribers that one trigger can reach, up to `many`.
     pub(crate) fn most(&self, many: usize) -> usize {
         many.min(self.subscribers.count).max(1)
     }
@@ -113,13 +113,13 @@ fn mean(low: u32, high: usize) -> f64 {
 }
 
 impl Ranked {
-    /// How often the thing of that rank comes up, among all of them: nothing, if there is none.
+    /// Returns the share of the item of that rank in all draws. Returns 0 if there is no such item.
     pub fn share(self, rank: usize) -> f64 {
         let weight = self.weights().nth(rank).unwrap_or_default();
         weight / self.weights().sum::<f64>()
     }
 
-    // How often each comes up, where the first does once.
+    // Weight of each rank. The first rank has weight 1.
     pub(crate) fn weights(self) -> impl Iterator<Item = f64> {
         let exponent = if self.exponent.is_finite() { self.exponent } else { 0.0 };
         let places = std::iter::successors(Some(1.0_f64), |place| Some(place + 1.0));
@@ -128,8 +128,8 @@ impl Ranked {
 }
 
 impl Severities {
-    /// How much a notification may matter, and the share of triggers that do, most first. Together
-    /// the shares are 1.
+    /// Returns each severity with its share of triggers, highest severity first. The shares add up
+    /// to 1.
     pub fn shares(self) -> [(Severity, f64); 4] {
         let mut rest = 1.0;
         let mut take = |share: f64| {

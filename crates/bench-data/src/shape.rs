@@ -1,5 +1,5 @@
-//! The shapes that queries of the activity list have: a page of what one or several things have in
-//! common, or of what they have not.
+//! Shapes of queries of the activity list: a page of the notifications with given properties. Some
+//! shapes find nothing.
 
 use activity::{Filter, Term};
 use domain::context::ContextSet;
@@ -12,12 +12,12 @@ use domain::vocabulary::{JobType, Severity};
 
 use crate::{Activity, Population};
 
-/// Which page is asked for of which notifications, newest first.
+/// Query of one page of the activity list, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Name in tables.
     pub name: &'static str,
-    /// What they have: one of each group.
+    /// Wanted properties. A notification has one of each group.
     pub groups: Vec<Vec<Wanted>>,
     /// They were created then or later.
     pub after: Option<Timestamp>,
@@ -44,14 +44,14 @@ pub enum Wanted {
     Subscription(SubscriptionIdentifier),
     /// It is about exactly these contexts.
     Contexts(ContextSet),
-    /// It matters so much.
+    /// It has this severity.
     Severity(Severity),
-    /// Its workflow does this.
+    /// Its workflow has a step of this kind.
     Channel(JobType),
 }
 
 impl Wanted {
-    /// Whether `notification` has it.
+    /// Returns `true` if `notification` has the property.
     pub fn is_in(&self, notification: &Notification) -> bool {
         match self {
             Self::Subscriber(id) => notification.subscriber_id == *id,
@@ -82,20 +82,20 @@ impl From<&Wanted> for Term {
 }
 
 impl Shape {
-    /// A page of ten of everything.
+    /// Returns the query for the first ten of all notifications.
     pub fn new(name: &'static str) -> Self {
         let groups = Vec::new();
         Self { name, groups, after: None, before: None, transaction: None, page: 0, limit: 10 }
     }
 
-    /// The same of those that have one of these as well.
+    /// Returns the query of those notifications that also have one of these properties.
     #[must_use]
     pub fn any_of(mut self, group: impl IntoIterator<Item = Wanted>) -> Self {
         self.groups.push(group.into_iter().collect());
         self
     }
 
-    /// The same on another page.
+    /// Returns the same query for another page.
     #[must_use]
     pub fn on_page(self, page: u32) -> Self {
         Self { page, ..self }
@@ -112,7 +112,7 @@ impl Shape {
         self.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(Term::from)))
     }
 
-    /// Whether `notification` is one of those asked for.
+    /// Returns `true` if `notification` matches the query, on any page.
     pub fn matches(&self, notification: &Notification) -> bool {
         self.groups.iter().all(|group| group.iter().any(|wanted| wanted.is_in(notification)))
             && self.after.is_none_or(|after| notification.created_at >= after)
@@ -120,8 +120,8 @@ impl Shape {
             && self.transaction.as_ref().is_none_or(|id| notification.transaction_id == *id)
     }
 
-    /// Fifteen shapes, from the cheapest to those in which much has to be looked at to find
-    /// nothing, for what has happened in `activity` until `now`.
+    /// Returns fifteen shapes for `activity` until `now`, cheapest first. The last shapes search
+    /// much and find nothing.
     pub fn all(activity: &Activity, now: Timestamp) -> Vec<Self> {
         let there = activity.population();
         let subscriber = |rank| Wanted::Subscriber(there.internal_subscriber_id(rank));

@@ -39,8 +39,8 @@ fn about(found: usize, of: usize, share: f64, tolerance: f64, what: &str) {
     assert!((found / share - 1.0).abs() < tolerance, "{what}: {found} in place of {share}");
 }
 
-/// What was measured with the data of one version is not to be compared with another's. So this
-/// changes on purpose only: with what is generated, or with what a notification is on the wire.
+/// Measurements with different data are not comparable. The hash therefore changes on purpose only:
+/// with the generated data, or with the wire form of a notification.
 #[test]
 fn the_data_is_what_it_was() {
     let digest = notifications(true, 42).take(1_000).fold(Sha256::new(), |hash, notification| {

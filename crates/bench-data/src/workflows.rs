@@ -16,7 +16,7 @@ const THINGS: [&str; 10] = [
     "report",
 ];
 
-/// What happens to it.
+/// Kinds of events.
 const EVENTS: [&str; 10] = [
     "created",
     "mentioned",
@@ -67,7 +67,7 @@ pub(crate) fn workflow(
 
 fn create(rank: usize) -> WorkflowCreate {
     let (tens, ones) = (rank / 10, rank % 10);
-    // In each hundred of ranks every event comes to every thing once.
+    // In each hundred of ranks, every event is combined with every subject once.
     let (thing, event) = (nth(THINGS, ones), nth(EVENTS, tens + ones));
     let more = if rank < 100 { String::new() } else { format!("-{}", rank / 100 + 1) };
     let (first, rest) = thing.split_at(1);
@@ -97,7 +97,7 @@ const TITLE: &str = "{{payload.title}}";
 const BODY: &str = "{{payload.actor.name}}: {{payload.title}}, {{payload.reference}}";
 const URL: &str = "{{payload.url}}";
 
-// What the workflow waits for before it tells anybody.
+// Step before the first message of the workflow: a digest, a delay, or none.
 fn waiting(rank: usize) -> Option<StepKind> {
     let (amount, unit) = (5, TimeUnit::Minutes);
     match rank % 10 {

@@ -33,7 +33,7 @@ pub use ::bench_data::*;
 
 use crate::{Entity, Error, Result, Scope};
 
-// How many records one transaction writes.
+// Number of records that one transaction writes.
 const AT_A_TIME: usize = 1_000;
 
 /// Fills an empty environment with at least `notifications` notifications, and with the subscribers,
@@ -59,7 +59,7 @@ pub fn load(env: &Scope, profile: &Profile, seed: u64, notifications: u64) -> Re
     Ok(activity)
 }
 
-// What is there already would be mixed up with what is loaded.
+// Refuses an environment with records, because they would mix with the loaded ones.
 fn check_empty(env: &Scope) -> Result<()> {
     let subscribers = env.subscribers().list(&SubscriberQuery::default())?.data.len();
     let workflows = env.workflows().list(&WorkflowQuery::default())?.data.len();

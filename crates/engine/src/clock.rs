@@ -17,7 +17,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
-/// A clock that moves when told to. Clones show the same time.
+/// A clock that only `set` and `advance` change. Clones show the same time.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Arc<AtomicI64>);
 

@@ -170,7 +170,7 @@ impl Made<'_> {
     }
 }
 
-// It leads to keys.
+// The bytes lead to API keys, so the debug text omits them.
 impl fmt::Debug for Made<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Made").finish_non_exhaustive()

@@ -113,7 +113,7 @@ impl Call<'_> {
     fn replay<T: DeserializeOwned>(&self, view: &dyn View) -> Result<Option<Result<T>>> {
         let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
-            // What was begun goes on.
+            // A call that was begun continues.
             Replay::Expired | Replay::Same(CallOutcome::Begun) => Ok(None),
             Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(read(answer)?))),
             Replay::Same(CallOutcome::Refused(refusal)) => {
@@ -125,7 +125,8 @@ impl Call<'_> {
 
     // Stores the outcome of the call, and removes expired ones.
     fn keep(&self, tx: &mut Tx<'_>, outcome: CallOutcome) -> Result<()> {
-        // More than are kept at a time, so that they get fewer.
+        // Largest number of expired outcomes that a call removes. A call stores one outcome, so the
+        // number of expired ones falls.
         const AT_A_TIME: usize = 4;
         let environment_id = tx.environment_id();
         let range = layout::expired_answers(environment_id, self.now);

@@ -1,14 +1,14 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # Where things are
+//! # Overview
 //!
 //! * [`Engine`] opens a store. An [`Organization`] has environments, and a [`Scope`] is the inside of
 //!   one: a function for each group of operations, such as [`Scope::workflows`] and
 //!   [`Scope::inbox`].
 //! * Records and requests have a module for each entity, such as [`trigger`], [`workflow`] and
 //!   [`subscriber`]. Steps of workflows are in [`step`], ids in [`ids`].
-//! * [`json`] and [`query`] read what clients send, [`error`] has the refusals.
-//! * [`Provider`] is what sends messages, [`DeliveryQueue`] what calls it.
+//! * [`json`] and [`query`] read the input of clients, [`error`] has the refusals.
+//! * A [`Provider`] sends messages, and the [`DeliveryQueue`] calls the providers.
 //! * [`store`] has the backends, and the contract for one of your own.
 
 #[cfg(feature = "bench-data")]

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::Engine;
 use crate::entropy::Made;
 
-/// Where an operation looks up records: a [`Reading`] or a [`Tx`]. Both are the only way to the
-/// bytes of a record, so that whatever is done to bytes on that way is done here.
+/// Source of records for an operation: a [`Reading`] or a [`Tx`]. The bytes of a record are
+/// reachable only through a view, so all processing of the bytes is done here.
 pub(crate) trait View: Snapshot {
     /// The environment whose records are looked up, with its organization.
     fn home(&self) -> &Home;
@@ -52,7 +52,7 @@ impl Draft<'_> {
 }
 
 impl Tx<'_> {
-    /// When the operation happens. All of its transactions have the same time.
+    /// Returns the time of the operation. All of its transactions have the same time.
     pub(crate) fn now(&self) -> Timestamp {
         self.draft.now
     }

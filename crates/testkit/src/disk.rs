@@ -77,13 +77,12 @@ impl Disk {
         self.try_open().expect("nothing is wrong with the disk")
     }
 
-    /// The store on it, or what is wrong with the disk.
+    /// The store on it, or the error of opening the store.
     pub fn try_open(&self) -> store::Result<RedbStore> {
         RedbStore::open_storage(self.clone(), "simulated disk", &RedbOptions::default())
     }
 
-    /// Another disk with the same on it: what a process finds that is started after this one was
-    /// killed.
+    /// Another disk with the same content, as found by a process that starts after a kill.
     #[must_use]
     pub fn after_kill(&self) -> Self {
         Self::holding(self.bytes())
@@ -114,8 +113,8 @@ impl Disk {
         self.0.power.store(operations, SeqCst);
     }
 
-    /// What is on the disk after the power was gone: all that was synced, and of the rest whatever
-    /// the dice say.
+    /// Returns the disk after a power cut. All synced bytes remain, and the dice decide about each
+    /// unsynced write.
     #[must_use]
     pub fn after_power_cut(&self, dice: &mut Dice) -> Disk {
         let Platter { synced: mut bytes, unsynced, .. } = self.0.platter.lock().unwrap().clone();
@@ -159,7 +158,7 @@ impl Edit {
     fn make(&self, bytes: &mut Vec<u8>) {
         match self {
             Edit::Write(offset, data) => {
-                // A write may have survived where the growth before it has not.
+                // A write may remain although the earlier growth of the file is lost.
                 let end = offset + data.len();
                 bytes.resize(bytes.len().max(end), 0);
                 bytes[*offset..end].copy_from_slice(data);

@@ -108,7 +108,7 @@ pub fn run(values: &[Value]) {
     }
 }
 
-// What a group comes to if its comparisons come to what the report says of them.
+// Result of a group, computed from the results that the report has for its comparisons.
 fn rejoined<'c>(group: &Filter, checks: &mut impl Iterator<Item = &'c FilterCheck>) -> bool {
     let mut verdicts = Vec::new();
     for child in &group.children {
@@ -128,7 +128,7 @@ fn rejoined<'c>(group: &Filter, checks: &mut impl Iterator<Item = &'c FilterChec
     joined != group.is_negated
 }
 
-// Of an operator and its opposite just one holds.
+// Checks that exactly one of an operator and its opposite holds.
 fn check_opposite(comparison: &FilterCheck, facts: &FilterFacts<'_>) {
     let opposite = match comparison.operator {
         FilterOperator::Equal => FilterOperator::NotEqual,

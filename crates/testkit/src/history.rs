@@ -32,7 +32,7 @@ pub enum Op {
     Scan { place: Place, range: (Edge, Edge), descending: bool, limit: u8 },
 }
 
-/// How a transaction ends.
+/// End of a transaction.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum End {
@@ -74,11 +74,11 @@ pub enum Edge {
 /// The keys and values that a get or a scan has shown.
 pub type Seen = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Runs `steps` on every store, and checks after each of them that they show the same.
+/// Runs `steps` on every store, and compares the results after each step.
 ///
 /// # Panics
 ///
-/// If they do not.
+/// If the results of the stores differ.
 pub fn run(steps: &[Step]) {
     let (model, memory, mut disk) = (Model::default(), MemoryStore::default(), Disk::new());
     let mut redb = disk.open();

@@ -109,7 +109,7 @@ impl Interposed {
         self.plans().fault = Some(Planned { point, left: after, what: Fault::ForGood });
     }
 
-    /// Fails in every call: what a killed process sees of its store.
+    /// Fails in every call, as the store of a killed process does.
     pub fn kill(&self) {
         self.plans().is_stopped = true;
     }
@@ -228,7 +228,7 @@ impl Plans {
     }
 }
 
-// What is planned for this very moment.
+// Returns the action that is planned for this pass of `point`.
 fn due<T>(planned: &mut Option<Planned<T>>, point: Point) -> Option<T> {
     let next = planned.as_mut().filter(|planned| planned.point == point)?;
     if let Some(left) = next.left.checked_sub(1) {

@@ -3,7 +3,7 @@
 use arbitrary::{Result, Unstructured};
 use serde_json::{Map, Value};
 
-// Words that mean something somewhere, so that what is made up says something now and then.
+// Words with a meaning in some request, so that made-up JSON is sometimes meaningful.
 const WORDS: &[&str] = &[
     "",
     "a",

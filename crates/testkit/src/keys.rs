@@ -153,7 +153,8 @@ fn cursor(case: &Case, request: &Value, order: &Value, all: &Value) -> Option<Va
     }
 }
 
-// What a request is answered, if it has these fields as well.
+// Returns the answer to a request with these additional fields. Returns `None` if the request is
+// refused.
 fn page(request: &Value, fields: &[&Value]) -> Option<Value> {
     let mut request = request.clone();
     if let Some(Value::Object(query)) = request.as_array_mut().and_then(|parts| parts.last_mut()) {

@@ -14,7 +14,7 @@ pub fn file_of_child() -> Option<String> {
     env::var(FILE).ok()
 }
 
-/// Says that something lasts. A line is printed as a whole.
+/// Acknowledges on standard output that `what` is durable. A line is printed as a whole.
 pub fn acknowledge(what: impl std::fmt::Display) {
     println!("acknowledged {what};");
 }

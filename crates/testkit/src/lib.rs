@@ -16,9 +16,9 @@
 //! cargo +nightly fuzz run templates   # any text as a template, on a small stack
 //! ```
 //!
-//! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. What turns red goes into
-//! `fuzz/corpus/<target>/` under a name that says what it shows. Where the input is JSON or a record,
-//! text is read as well, so that a corpus can be written by hand.
+//! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. A failing input belongs in
+//! `fuzz/corpus/<target>/`, under a name that names the failure. Targets that take JSON or a record
+//! read text too, so a corpus can be written by hand.
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde::de::DeserializeOwned;

@@ -17,7 +17,7 @@ type Rows = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
 
 struct Draft(Rows);
 
-// What a body does that panics, it does to a draft.
+// A body that panics has changed only a draft.
 const UNHARMED: &str = "no thread panics with the lock in hand";
 
 impl Store for Model {

@@ -37,11 +37,11 @@ fn entry(table: Table, which: usize) -> Option<&'static Entry> {
     entries().nth(which.checked_rem(entries().count())?)
 }
 
-/// Makes every sound request in the seeded world, in which a value is another one.
+/// Makes every sound request in the seeded world, with one value of the store replaced.
 ///
 /// # Panics
 ///
-/// If a request does.
+/// If a request panics.
 pub fn run(damage: Option<(&Entry, &[u8])>) {
     let Some(((table, key, _), value)) = damage else { return };
     let ruins = Ruins::default();
@@ -69,9 +69,9 @@ impl Ruins {
         tables::put(&self.0, table, key, value);
     }
 
-    /// What comes of `request` in an engine of its own.
+    /// Returns the answer of a new engine to `request`.
     pub fn ask(&self, request: &Value) -> String {
-        // So late that everything is due.
+        // At this time, every job is due.
         let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
         let engine = Engine::builder()
             .clock(ManualClock::at(now))

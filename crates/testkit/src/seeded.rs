@@ -22,7 +22,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| made_in(Interposed::default()))
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| dump(&WORLD.store));
 
-/// The world. It is there to be looked at.
+/// The world, for reading only.
 pub fn world() -> &'static World {
     &WORLD
 }
@@ -106,7 +106,7 @@ fn add_subscribers(world: &World) {
     }
 }
 
-// Leaves behind an answer that means nothing any more, one that does, and a refusal that does.
+// Leaves behind an expired answer, a valid answer and a valid refusal.
 fn call_once(world: &World) {
     let subscribe = |key: &str, id: &str| {
         let env = world.env.idempotent(key).unwrap();
@@ -260,8 +260,8 @@ fn add_translations(world: &World) {
     assert_eq!(world.env.translations().import(&french).unwrap().failed, ["nobody-knows"]);
 }
 
-// Leaves behind a sealed segment of the activity index and the beginning of another one, of both of
-// which something is deleted.
+// Leaves behind a sealed segment of the activity index and the beginning of another one. Both have
+// deleted notifications.
 fn fill_a_segment(world: &World) {
     let told = (0..9).map(|n| {
         world.clock.advance(Duration::from_secs(1));
@@ -279,8 +279,8 @@ fn fill_a_segment(world: &World) {
     }
 }
 
-// Leaves behind what was sent, what was refused, what will be tried again, what somebody has
-// taken and not brought back, and what is due.
+// Leaves behind messages of each kind: sent, refused, waiting for a retry, claimed without an
+// outcome, and due.
 fn trigger_and_deliver(world: &World) {
     let minute = Duration::from_secs(60);
     let send = |transaction: &str, trigger: Trigger| {
@@ -312,7 +312,7 @@ pub fn trigger(workflow: &str, to: Value) -> Trigger {
     parsed(trigger)
 }
 
-/// The subscriber to whom most of it happens.
+/// The subscriber of most records.
 pub fn ada() -> SubscriberId {
     SubscriberId::new("ada").unwrap()
 }

@@ -65,7 +65,8 @@ pub fn check_indexes(store: &(impl Store + Clone)) {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// Whether the table belongs to the activity index, of which no entry leads to a record by its key.
+/// Returns `true` if the table belongs to the activity index. No entry of that index leads to a
+/// record by its key.
 pub fn is_activity(table: Table) -> bool {
     table == Table::ActivityHeads || layout::ACTIVITY.contains(&table)
 }

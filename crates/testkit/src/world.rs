@@ -29,7 +29,7 @@ use crate::interposed::{Interposed, Point};
 pub use crate::parsed;
 use crate::tables;
 
-/// When the clock of every world starts.
+/// Start time of the clock of every world.
 pub const START: &str = "2026-11-20T12:00:00.000Z";
 
 /// An engine, and an environment in it.
@@ -49,10 +49,10 @@ pub struct World {
     pub store: Interposed,
 }
 
-/// Where a world is kept.
+/// Backend of the store of a world.
 #[derive(Clone, Debug)]
 pub enum Backend {
-    /// In memory, which a restart leaves alone.
+    /// In memory. A restart keeps the store.
     Memory(MemoryStore),
     /// On a disk, by redb.
     Redb(Disk),
@@ -226,7 +226,7 @@ impl World {
         self.integration(active_integration(channel, identifier))
     }
 
-    /// Triggers what `trigger` describes.
+    /// Makes the trigger that `trigger` describes.
     pub fn trigger(&self, trigger: Value) -> TriggerReceipt {
         self.env.events().trigger(&parsed(trigger)).unwrap()
     }
@@ -296,7 +296,8 @@ impl Backend {
         }
     }
 
-    /// What another process finds after this one was killed. A memory store outlives the kill.
+    /// Returns the backend as another process finds it after a kill. A memory store outlives the
+    /// kill.
     #[must_use]
     pub fn after_kill(&self) -> Self {
         match self {
@@ -346,7 +347,7 @@ pub fn time(time: &str) -> Timestamp {
     time.parse().unwrap()
 }
 
-/// What is said about input that cannot be read as a `T`.
+/// Error text for input that cannot be read as a `T`.
 #[track_caller]
 pub fn unreadable<T: DeserializeOwned + fmt::Debug>(json: Value) -> String {
     serde_json::from_value::<T>(json).unwrap_err().to_string()

@@ -8,16 +8,16 @@ use crate::tx::Tx;
 
 /// The dependents that one transaction removes.
 ///
-/// A few go together with what they depend on. More than that go before it, in transactions of
-/// their own: a deletion that is interrupted leaves fewer of them behind, and goes on when it is
-/// called again.
+/// A few dependents are removed together with the record. More dependents are removed before the
+/// record, in transactions of their own. An interrupted deletion leaves fewer dependents behind,
+/// and another call continues.
 pub(crate) struct Cascade<'c, 't> {
     tx: &'c mut Tx<'t>,
     left: usize,
 }
 
 impl<'c, 't> Cascade<'c, 't> {
-    /// How many dependents one transaction removes.
+    /// Largest number of dependents that one transaction removes.
     const AT_A_TIME: usize = 1_000;
 
     pub(crate) fn new(tx: &'c mut Tx<'t>) -> Self {

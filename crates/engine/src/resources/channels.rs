@@ -51,7 +51,7 @@ pub(crate) fn lists<R>(
 
 /// Connection or endpoint: a record that belongs to an integration.
 pub(crate) trait OfIntegration: Record {
-    /// What the record is, for errors.
+    /// Kind of the record, for errors.
     const ENTITY: Entity;
     /// Identifier, unique in the environment.
     type Identifier: fmt::Display;

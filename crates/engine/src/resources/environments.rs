@@ -33,12 +33,12 @@ pub struct Environments<'e> {
     viewer: Viewer<'e>,
 }
 
-/// Whose keys are shown.
+/// Viewer of API keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Viewer<'e> {
-    /// The host application sees all of them.
+    /// The host application, which sees all keys.
     Host,
-    /// An environment sees its own.
+    /// An environment, which sees its own keys.
     Environment(&'e Scope),
 }
 

@@ -146,7 +146,7 @@ impl Notifications<'_> {
                 Ok(if is_last { Step::Done(all) } else { Step::More(all) })
             },
         )?;
-        // The next trigger clears away what a failure leaves here.
+        // After a failure here, the next trigger removes the remainder.
         index.tend_all(self.scope.engine.store(), environment).ok();
         Ok(deleted)
     }

@@ -147,7 +147,7 @@ fn named_workflows<'u>(
     Ok(changes)
 }
 
-// Where the preferences of a subscriber for one context set are.
+// Place of a subscriber's preferences for one context set.
 struct Place {
     subscriber: InternalSubscriberId,
     contexts: ContextSet,

@@ -173,7 +173,7 @@ impl Translations<'_> {
     }
 }
 
-// How far an import has come.
+// Progress of an import.
 #[derive(Clone, Debug, Default)]
 struct Import {
     successful: Vec<String>,

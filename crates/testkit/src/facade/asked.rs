@@ -13,7 +13,7 @@ pub enum Asked {
     Connection(Verb, Channel),
     Endpoint(Verb, Channel),
     Topic(Verb, u8, u8),
-    /// Bits say who of the four subscribers.
+    /// Subscribers, as one bit for each of the four.
     Subscribe(u8, u8, About, Option<Wish>),
     Unsubscribe(u8, u8),
     Subscription(u8, Who, Wish),
@@ -21,11 +21,11 @@ pub enum Asked {
     Translation(Verb, u8, u8),
     Untranslate(u8),
     Import(u8, u8),
-    /// Bits say which of the topics.
+    /// Topics, as one bit for each.
     Trigger(Event, u8),
 }
 
-/// What is done with something.
+/// Action on an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Verb {
@@ -44,7 +44,7 @@ pub struct Channel {
     pub about: About,
 }
 
-/// What a subscription says about a workflow.
+/// Preference of a subscription about a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Wish {

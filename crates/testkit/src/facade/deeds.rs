@@ -1,4 +1,4 @@
-//! What is done with the activity list as a whole.
+//! Operations on the activity list as a whole.
 
 use arbitrary::Arbitrary;
 use domain::ids::NotificationId;
@@ -10,18 +10,18 @@ use tidings::Clock;
 use super::{About, Event, Process, Which, text};
 use crate::parsed;
 
-/// What is done with the activity list.
+/// Operation on the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub enum Deed {
-    /// So much happens at once that segments fill up.
+    /// Triggers so many notifications at once that segments fill up.
     Crowd,
-    /// A notification is deleted: the one so many behind the newest.
+    /// Deletes the notification with that position, counted from the newest.
     Delete,
-    /// What is older than that one is deleted.
+    /// Deletes all notifications older than that one.
     DeleteBefore,
-    /// The index is made anew.
+    /// Rebuilds the index.
     Rebuild,
-    /// What matches is counted.
+    /// Counts the matching notifications.
     Count,
 }
 

@@ -1,4 +1,4 @@
-//! What operations are called with: a few values of each kind, so that calls meet.
+//! Arguments of operations: a few values of each kind, so that calls meet.
 
 use std::time::Duration;
 
@@ -32,9 +32,9 @@ pub struct Profile(pub u8);
 /// Steps and fields of a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct Shape {
-    /// Which steps it has.
+    /// Number of the step list.
     pub steps: u8,
-    /// Bits: whether it is inactive, critical, urgent, tagged, or does not want e-mail.
+    /// Bits: inactive, critical, urgent, tagged, without e-mail.
     pub traits: u8,
 }
 
@@ -53,7 +53,7 @@ pub struct Account {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Event {
     pub workflow: Which,
-    /// Bits: who of the four subscribers is told.
+    /// Recipients, as one bit for each of the four subscribers.
     pub to: u8,
     pub said: Option<Profile>,
     pub transaction: Option<u8>,
@@ -65,7 +65,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct About(pub u8);
 
-/// A word about channels.
+/// Settings of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Word {
@@ -94,7 +94,7 @@ pub enum Refusal {
     Misconfigured,
 }
 
-/// How long something takes.
+/// Length of a time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct Span(pub u8);
 

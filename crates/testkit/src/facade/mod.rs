@@ -53,13 +53,13 @@ pub enum Op {
     Look(Who),
     /// The next delivery is refused.
     Refuse(Refusal),
-    /// Time goes by.
+    /// Time passes.
     Wait(Span),
     /// The process is killed and started again.
     Restart,
-    /// Something else is asked for, perhaps with one of four idempotency keys.
+    /// Another request is made, perhaps with one of four idempotency keys.
     Ask(Option<u8>, Asked),
-    /// Something is done with the activity list.
+    /// An operation on the activity list runs.
     Activity(Deed, u8),
 }
 
@@ -78,7 +78,7 @@ pub struct Process {
 ///
 /// # Panics
 ///
-/// If they are not, or do not.
+/// If answers or tables differ, or an index contradicts the records.
 pub fn run(ops: &[Op]) {
     let [mut memory, mut redb] = Backend::both().map(Process::on);
     for op in ops {
@@ -92,8 +92,8 @@ pub fn run(ops: &[Op]) {
     assert!(dump(&*backend.open()) == left, "the store is another one after it was closed");
 }
 
-/// The engine of a process that was restarted so many times. Its segments are as short as can be; an
-/// environment keeps the length that it has.
+/// The engine of a process that was restarted so many times. Its segments are as short as
+/// possible. An existing environment keeps its length.
 pub fn restarted(restarts: u64) -> impl Fn(Builder) -> Builder {
     move |builder| {
         let segment = if restarts.is_multiple_of(2) { 16 } else { 32 };
@@ -113,7 +113,7 @@ impl Process {
         Self { world, backend, restarts: 0, integrations: Vec::new() }
     }
 
-    /// Runs `op`, and returns what it says.
+    /// Runs `op`, and returns the text of the answer.
     pub fn run(&mut self, op: Op) -> String {
         let (env, subscribers) = (&self.world.env, self.world.env.subscribers());
         match op {

@@ -22,16 +22,16 @@ mod sound;
 
 pub use sound::{sound, stopped, writes, writing};
 
-/// Why a request was not done.
+/// Reason for which a request was not done.
 #[derive(Debug)]
 pub enum Refusal {
-    /// It is not one.
+    /// The JSON is no readable request.
     Unreadable(String),
-    /// An operation said so.
+    /// An operation refused the request.
     By(Error),
 }
 
-/// What became of a request: the JSON and the debug text of the answer.
+/// Result of a request: the JSON and the debug text of the answer.
 pub type Answer = Result<(Value, String), Refusal>;
 
 /// The requests that `bytes` stand for: JSON texts, one after the other, or else sound requests in
@@ -105,8 +105,7 @@ fn check_key<'r>(keys: &mut BTreeMap<String, &'r Value>, request: &'r Value, ans
     }
 }
 
-// Delivery is not a call of an environment, and so takes no key; an index is made anew whenever
-// somebody says so.
+// A delivery is no call of an environment, so it takes no key. An index is rebuilt by every call.
 fn happens_once(request: &Value) -> bool {
     let is_of = |group: &str| request[2].as_str().is_some_and(|name| name.starts_with(group));
     request[0] == "idempotent" && !is_of("delivery.") && !is_of("notifications.rebuild_index")
@@ -337,7 +336,7 @@ fn unknown() -> Answer {
     Err(Refusal::Unreadable("there is no such operation".into()))
 }
 
-// What an operation is called with.
+// Arguments of an operation.
 struct Arguments<'r>(&'r [Value]);
 
 impl Arguments<'_> {

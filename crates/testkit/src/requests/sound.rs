@@ -14,7 +14,7 @@ pub fn sound() -> &'static [Value] {
     &SOUND
 }
 
-/// Requests that find what stands in their way: something else, or their own answer from before.
+/// Requests that are stopped by an existing record, or by their own stored answer.
 pub fn stopped() -> Vec<Value> {
     let workspace = json!({ "id": "T1" });
     vec![
@@ -32,7 +32,7 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
     sound().iter().filter(|request| writes(request[0].as_str().unwrap_or_default()))
 }
 
-/// Whether the operation of that name changes something.
+/// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
     const READING: [&str; 11] = [
         "get",

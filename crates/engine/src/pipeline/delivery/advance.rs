@@ -89,7 +89,7 @@ impl StepRun<'_, '_> {
         self.move_job(job, JobStatus::Completed);
     }
 
-    /// Names the message that came of a job.
+    /// Stores the id of a job's message.
     pub(crate) fn name_message(&mut self, job: JobId, message: MessageId) {
         if let Some(job) = self.notification.job_mut(job) {
             job.message_id = Some(message);

@@ -12,13 +12,13 @@ use crate::resources::notifications;
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
-// What was sent within this time before a call may be known to this process only until that call
-// is over, and is sent again if it crashes meanwhile.
+// Time after which results are settled, checked after each call of a provider. If the process
+// crashes before the settlement, the messages are sent again.
 const UNSETTLED: Duration = Duration::from_millis(100);
 
 impl DeliveryQueue<'_> {
-    /// Sends a batch, and settles it in few transactions. What does not fit into the lease is given
-    /// back unsent. Returns how many messages that are.
+    /// Sends a batch, and settles it in few transactions. Messages that do not fit into the lease
+    /// are given back unsent. Returns the number of unsent messages.
     pub(super) fn deliver(
         &self,
         deliveries: Vec<Delivery>,

@@ -52,7 +52,7 @@ fn is_repeat(notification: &Notification, now: Timestamp) -> bool {
     notification.due_job(now).is_some_and(|job| job.status.is_running())
 }
 
-/// When the next job is due.
+/// Returns the time at which the next job is due. Returns `None` if no job waits.
 pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
     let soonest = engine.read(|snapshot| due(snapshot, Timestamp::MAX, 1))?;
     Ok(soonest.first().and_then(Notification::due_at))
@@ -67,7 +67,7 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
     let due = before.due_job(now);
     let due = due.and_then(|job| Some((job.id, job.kind, job.status.claim(policy, now)?)));
     let Some((job, kind, claim)) = due else {
-        // Passing it over would find it again, and again.
+        // A skipped entry would be found again by every claim.
         let (table, source) =
             (layout::due_until(now).table().name(), "an entry leads to nothing that is due".into());
         return Err(store::Error::Corrupt { table, source }.into());

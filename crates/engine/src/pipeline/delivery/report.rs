@@ -21,10 +21,9 @@ pub struct DeliveryReport {
     pub failed: usize,
     /// Number of messages skipped for a preference, a condition or a missing address.
     pub skipped: usize,
-    /// How many were left to another thread or process, because their lease was over.
+    /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
-    /// The first [`MAX_FAILURES`](Self::MAX_FAILURES) of those that failed, and of those that will
-    /// be tried again.
+    /// The first [`MAX_FAILURES`](Self::MAX_FAILURES) jobs that failed or will be tried again.
     pub failures: Vec<DeliveryFailure>,
 }
 
@@ -41,39 +40,39 @@ pub struct DeliveryFailure {
     pub job_id: JobId,
     /// The kind of the job, which [names its channel](JobType::channel).
     pub kind: JobType,
-    /// The provider of the integration. `None` if this run has not come as far as to ask one.
+    /// The provider of the integration. `None` if this run ended before a provider was asked.
     pub provider_id: Option<String>,
-    /// Why the message was not sent.
+    /// Reason for which the message was not sent.
     pub reason: FailureReason,
-    /// When the job is tried again. `None` if it has failed for good.
+    /// Time of the next attempt. `None` if the job has failed for good.
     pub retry_at: Option<Timestamp>,
 }
 
-/// Why a message was not sent.
+/// Reason for which a message was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FailureReason {
-    /// The provider refused it.
+    /// The provider refused the message.
     #[error(transparent)]
     Refused(SendError),
     /// No provider is registered for the integration.
     #[error("no provider is registered")]
     NoProvider,
-    /// The lease of the last attempt is over, and nothing is known of the attempt.
+    /// The lease of the last attempt is over, and the outcome of the attempt is unknown.
     #[error("the last attempt has not been answered")]
     Unanswered,
-    /// It could not be made, or there is no integration for it.
+    /// The message could not be made, or has no integration.
     #[error("{detail}")]
     Unsendable {
         /// Reason, as in the execution details of the job.
         detail: Detail,
-        /// More about it, such as the error of a template.
+        /// Additional text, such as the error of a template.
         text: Option<String>,
     },
 }
 
 impl DeliveryReport {
-    /// How many failures a report names at most.
+    /// Largest number of failures that a report names.
     pub const MAX_FAILURES: usize = 100;
 
     /// Counts a failure, and names it if there is room.

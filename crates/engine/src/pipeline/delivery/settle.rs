@@ -60,13 +60,13 @@ fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Resu
 // Settlement of a job.
 enum Settled {
     Sent,
-    // For good, or until it is tried again.
+    // Failure for good, or until the next attempt.
     Failed(DeliveryFailure),
     Superseded,
 }
 
 impl StepRun<'_, '_> {
-    // Writes down that the job stands at `status` after `result`.
+    // Stores `status` as the status of the job after `result`.
     fn settle(
         &mut self,
         delivery: &Delivery,
@@ -98,7 +98,7 @@ impl StepRun<'_, '_> {
                 self.fail(delivery.job);
                 Ok(result.settled(delivery, None))
             }
-            // No outcome leads there.
+            // No outcome leads to these statuses.
             JobStatus::Pending
             | JobStatus::Running { .. }
             | JobStatus::Canceled
@@ -132,7 +132,7 @@ impl SendResult {
         }
     }
 
-    // What became of the job, which is tried again at `retry_at` if it was not done.
+    // Returns the settlement of the job. A job that was not done is tried again at `retry_at`.
     fn settled(&self, delivery: &Delivery, retry_at: Option<Timestamp>) -> Settled {
         let reason = match self {
             SendResult::Sent(_) => return Settled::Sent,

@@ -11,14 +11,14 @@ use crate::idempotency::Step;
 use crate::resources::{messages, subscribers};
 use crate::tx::{Tx, View};
 
-// How many messages one transaction looks at.
+// Number of messages that one transaction looks at.
 const AT_A_TIME: usize = 1_000;
 
-// How far the messages are marked.
+// Progress of the marking.
 #[derive(Default)]
 struct Progress {
     marked: usize,
-    // Where the next transaction goes on.
+    // Starting point of the next transaction.
     rest: Option<Rest>,
 }
 
@@ -26,7 +26,7 @@ struct Progress {
 struct Rest {
     // The last message that was looked at.
     behind: MessageId,
-    // The newest message at the start. What arrives later stays as it is.
+    // The newest message at the start. Messages that arrive later stay as they are.
     through: MessageId,
 }
 
