@@ -33,8 +33,8 @@ impl ActivityIndex {
 }
 
 impl Appender {
-    /// When the next notification is created: now, or when the last one was if that is later. The
-    /// list is in order of both time and creation.
+    /// Time of creation of the next notification: `now`, or the time of the last one if that is
+    /// later. The list is in order of both time and creation.
     pub fn created_at(&self, now: Timestamp) -> Timestamp {
         now.max(self.head.last)
     }
@@ -50,7 +50,7 @@ impl Appender {
         self.facets.push(facets);
     }
 
-    /// Writes down what it has taken in: the notifications of `transaction`.
+    /// Writes the notifications that were taken in, as those of `transaction`.
     pub fn finish(mut self, txn: &mut dyn Transaction, transaction: &TransactionId) -> Result<()> {
         let Some(last) = self.facets.last() else { return Ok(()) };
         self.head.last = self.head.last.max(last.created_at);
@@ -99,7 +99,7 @@ pub(crate) fn put_facets(
 pub(crate) struct Runs(Vec<Range<u64>>);
 
 impl Runs {
-    /// Those that are written under `key`, or none.
+    /// The runs that are written under `key`, or none.
     pub(crate) fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<Self> {
         let mut runs = Some(Self::default());
         let mut read = |bytes: &[u8]| runs = Self::read(bytes);

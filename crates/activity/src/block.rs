@@ -9,10 +9,10 @@ use std::mem;
 use crate::facets::Term;
 use crate::set::{Set, View};
 
-/// How long a block with several terms may be, so that it fills a page of the store.
+/// Maximum length of a block with several terms, in bytes. Such a block fills a page of the store.
 const FULL: usize = 3_900;
 
-/// A block that lies somewhere else.
+/// A block in borrowed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block<'a> {
     values: &'a [[u8; 16]],
@@ -63,7 +63,7 @@ impl<'a> Block<'a> {
         self.set(at)
     }
 
-    /// Every value and its set; nothing for a set if the block is damaged.
+    /// Every value and its set; `None` for a set if the block is damaged.
     pub(crate) fn iter(self) -> impl Iterator<Item = (u128, Option<View<'a>>)> {
         let values = self.values.iter().copied().map(u128::from_be_bytes);
         values.enumerate().map(move |(at, value)| (value, self.set(at)))
@@ -93,7 +93,7 @@ impl Directory {
         self.0.as_flattened()
     }
 
-    /// What was written as `bytes`, or nothing if it was not.
+    /// Returns the directory of `bytes`. Returns `None` if the bytes are no directory.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (firsts, []) = bytes.as_chunks() else { return None };
         firsts.is_sorted().then(|| Self(firsts.into()))

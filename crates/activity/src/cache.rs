@@ -1,5 +1,5 @@
-//! What of the index of an environment is in memory: what is not sealed, and of each sealed segment
-//! what tells whether it has to be looked into.
+//! Cache of the index of an environment in memory. The notifications that are not sealed are in
+//! the cache. Of each sealed segment the cache has the summaries by which a search skips it.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -47,14 +47,14 @@ pub(crate) struct Sealed {
     presence: Option<Arc<Presence>>,
 }
 
-/// For how many segments the terms that they may have are in memory: for 16 MB of them.
+/// Number of segments, the newest, whose filters of terms are in memory: 16 MB in all.
 const PRESENT: u32 = 256;
 
 /// Number of notifications that one lock reads.
 const STEP: u64 = 256;
 
 impl Cache {
-    /// Whether it shows the list that `head` tells of.
+    /// Returns `true` if the cache shows the list as of `head`.
     pub(crate) fn shows(&self, head: &Head) -> bool {
         self.follows(head)
             && self.start == head.sealed
@@ -62,8 +62,8 @@ impl Cache {
             && self.sealed.lowest <= head.lowest()
     }
 
-    /// Takes in some of what was committed since, and says whether that was all. It is also all if
-    /// `head` is of an earlier moment.
+    /// Takes in some of the changes that were committed since. Returns `true` if none are left, or
+    /// if `head` is of an earlier moment.
     pub(crate) fn follow(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -71,7 +71,7 @@ impl Cache {
         head: &Head,
     ) -> Result<bool> {
         let lowest = head.lowest().min(head.open());
-        // What comes next may have been cleared away since.
+        // The next entries to read may have been cleared away since.
         let is_behind = self.follows(head) && self.start < head.start(lowest);
         if self.segment_size == 0 || self.generation < head.generation || is_behind {
             let Head { generation, segment_size, .. } = *head;
@@ -100,7 +100,7 @@ impl Cache {
         Ok(self.next >= head.next)
     }
 
-    /// Takes in everything that `head` tells of.
+    /// Takes in everything up to `head`.
     pub(crate) fn load(
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
@@ -190,7 +190,7 @@ impl Cache {
         if self.open.back().is_none_or(|last| last.len() == self.segment_size) {
             self.open.push_back(Arc::default());
         }
-        // Nobody else has one that is not full.
+        // Segments are shared only when they are full, so this copies nothing.
         if let Some(last) = self.open.back_mut() {
             Arc::make_mut(last).push(facets);
         }
@@ -203,7 +203,7 @@ impl SealedSegments {
         self.segments.get(usize::try_from(number.checked_sub(self.lowest)?).ok()?)
     }
 
-    /// The first segment that has something from `time` on.
+    /// The first segment with a notification from `time` on.
     pub(crate) fn at(&self, time: i64) -> Option<(u32, &Sealed)> {
         let at = self.segments.partition_point(|sealed| sealed.times.last() < time);
         Some((self.lowest + u32::try_from(at).ok()?, self.segments.get(at)?))
@@ -260,7 +260,7 @@ impl Sealed {
         })
     }
 
-    /// Whether it may have the term.
+    /// Returns `true` if the segment may have the term.
     pub(crate) fn may_have(&self, term: Term) -> bool {
         self.presence.as_ref().is_none_or(|presence| presence.may_have(term))
     }

@@ -181,7 +181,7 @@ impl Checking<'_> {
         Ok((times, terms))
     }
 
-    // Compares what is in memory of a sealed segment with what it has.
+    // Compares the summaries of a sealed segment with its contents.
     fn summaries(&mut self, number: u32, times: &[i64], terms: &[(Term, Set)], firsts: Vec<Term>) {
         let known = self.cache.sealed();
         let Some(sealed) = known.get(number) else { return };
@@ -238,7 +238,7 @@ impl Checking<'_> {
             ControlFlow::Continue(())
         })?;
         let deleted = self.head.deleted;
-        // What was deleted may have been of any trigger, or of none that is known.
+        // Deleted notifications may have been of any trigger, or of none that is known.
         let there = self.check.notifications;
         if count < there || count > there + deleted {
             self.disagree(Disagreement::Count);

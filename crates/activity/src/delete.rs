@@ -13,8 +13,8 @@ use crate::set::Set;
 use crate::{ActivityIndex, deleted};
 
 impl ActivityIndex {
-    /// Removes a notification, and takes it out of the list. With the last one of a trigger goes
-    /// what the trigger has left.
+    /// Removes a notification, and takes it out of the list. The records of a trigger are removed
+    /// with its last notification.
     pub fn delete(&self, txn: &mut dyn Transaction, notification: &Notification) -> Result<()> {
         let environment = notification.environment_id;
         let ordinal = notification.id.ordinal().get();
@@ -29,8 +29,9 @@ impl ActivityIndex {
         head.put(txn, environment)
     }
 
-    /// Removes at most `limit` of the notifications that were created before `time`, oldest first,
-    /// and what their triggers have left. Says how many there were.
+    /// Removes at most `limit` of the notifications that were created before `time`, oldest first.
+    /// The records of a trigger are removed with its last notification. Returns the number of
+    /// removed notifications.
     pub fn delete_before(
         &self,
         txn: &mut dyn Transaction,
@@ -41,7 +42,7 @@ impl ActivityIndex {
         let mut head = Head::get(&*txn, environment, self.segment_size)?;
         let (old, floor) = oldest(&*txn, environment, &head, time, limit)?;
         let there = old.len() as u64;
-        // What was deleted before is below the floor now.
+        // Notifications that were deleted before are below the floor now.
         head.deleted -= (floor - head.floor).saturating_sub(there).min(head.deleted);
         head.floor = floor;
         for notification in &old {
@@ -79,12 +80,12 @@ fn oldest(
     Ok((old, floor))
 }
 
-// A trigger whose notifications are all gone is one that never was.
+// Removes the records of a trigger that has no notifications left.
 fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> Result<()> {
     let (environment, id) = (of.environment_id, &of.transaction_id);
     let key = layout::transaction_notifications(environment, head.generation, id);
     let runs = Runs::find(&*txn, &key)?;
-    // Where the runs are missing, nobody knows.
+    // Missing runs do not prove that the trigger has no notifications, so its records stay.
     let mut is_gone = runs.iter().next().is_some();
     for run in runs.iter() {
         let range = layout::notifications_between(environment, run);

@@ -1,4 +1,4 @@
-//! Which places of each segment are deleted, written down.
+//! Deleted places of each segment, in the store.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -58,37 +58,37 @@ impl Dimension {
 
 #[doc(hidden)]
 impl Term {
-    /// Those for a subscriber.
+    /// Term of the notifications for a subscriber.
     pub fn subscriber(id: InternalSubscriberId) -> Self {
         Dimension::Subscriber.term(Uuid::from(id).as_u128())
     }
 
-    /// Those of a workflow.
+    /// Term of the notifications of a workflow.
     pub fn workflow(id: WorkflowId) -> Self {
         Dimension::Workflow.term(Uuid::from(id).as_u128())
     }
 
-    /// Those that matter so much.
+    /// Term of the notifications of a severity.
     pub fn severity(severity: Severity) -> Self {
         Dimension::Severity.term(word(severity.as_str()))
     }
 
-    /// Those whose workflow does this.
+    /// Term of the notifications whose workflow has a step of this kind.
     pub fn channel(kind: JobType) -> Self {
         Dimension::Channel.term(word(kind.as_str()))
     }
 
-    /// Those that came through a topic.
+    /// Term of the notifications that came through a topic.
     pub fn topic(key: &TopicKey) -> Self {
         Dimension::Topic.term(digest(key.as_str()))
     }
 
-    /// Those that came through a subscription.
+    /// Term of the notifications that came through a subscription.
     pub fn subscription(identifier: &SubscriptionIdentifier) -> Self {
         Dimension::Subscription.term(digest(identifier.as_str()))
     }
 
-    /// Those about exactly these contexts.
+    /// Term of the notifications about exactly these contexts.
     pub fn contexts(contexts: &ContextSet) -> Self {
         // Most notifications are about none.
         let empty = contexts == &ContextSet::default();

@@ -11,12 +11,13 @@ pub struct Filter {
     pub(crate) after: Option<Timestamp>,
     pub(crate) before: Option<Timestamp>,
     pub(crate) transaction: Option<TransactionId>,
-    // What is looked up quickly comes first, and then what tells most. Each group is in order.
+    // Groups with the fewest terms come first, as the quickest to look up. Among equals the most
+    // selective one comes first. Each group is in order.
     groups: Vec<Vec<Term>>,
 }
 
 impl Filter {
-    /// Those that were created within these times, both included, by this call of trigger.
+    /// Notifications that were created within these times, both included, by this call of trigger.
     pub fn new(
         after: Option<Timestamp>,
         before: Option<Timestamp>,
@@ -25,7 +26,7 @@ impl Filter {
         Self { after, before, transaction, groups: Vec::new() }
     }
 
-    /// Those of these that have one of `terms`.
+    /// Narrows the filter to notifications that have one of `terms`.
     #[must_use]
     pub fn any_of(mut self, terms: impl IntoIterator<Item = Term>) -> Self {
         let mut group: Vec<Term> = terms.into_iter().collect();

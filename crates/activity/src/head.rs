@@ -1,4 +1,4 @@
-//! How far the activity list of an environment goes, and how far its index.
+//! Head of an environment: the extent of its activity list, and of the index.
 
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
@@ -26,7 +26,7 @@ pub(crate) struct Head {
     pub(crate) floor: u64,
     /// Number of deleted notifications from there on.
     pub(crate) deleted: u64,
-    /// When the last notification was created. None is created before it.
+    /// Time of creation of the last notification. None is created before that time.
     pub(crate) last: Timestamp,
 }
 
@@ -121,7 +121,7 @@ impl Head {
         self.place(self.floor).0
     }
 
-    /// Whether there are notifications enough to seal a segment.
+    /// Returns `true` if there are enough notifications to seal a segment.
     pub(crate) fn is_full(&self) -> bool {
         self.next - self.sealed >= u64::from(self.segment_size)
     }
@@ -177,7 +177,7 @@ fn last(
     Ok(snapshot.first(&all, Order::Descending, 1)?.pop())
 }
 
-// FNV-1a. Everything that is created goes by the head, so that a wrong one would do harm.
+// FNV-1a. Every creation depends on the head, so that a damaged head would do harm.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,36 +1,37 @@
-//! The activity index: which notifications of an environment match a filter, newest first.
+//! The activity index finds the notifications of an environment that match a filter, newest first.
 //!
 //! A notification has an [`Ordinal`], its place in the list, and
 //! [`Facets`], the terms by which it is found. The facets of the newest notifications are in rows
-//! of the store and in memory. Every 61,440 of them are sealed into a segment: for each term the
-//! set of the places that have it, a list or a bit for each place. A search goes through the
-//! segments, newest first, unites the sets of the terms of which one is enough, intersects those of
-//! which all are needed, and stops when its page is full.
+//! of the store and in memory. Every 61,440 of them are sealed into a segment. A segment has for
+//! each term the set of its places: a list, or a bit for each place.
 //!
-//! | file        | what it is about |
+//! A search goes through the segments, newest first, and stops when its page is full. Sets of
+//! terms of which one is enough are united. Sets of which all are needed are intersected.
+//!
+//! | file        | subject |
 //! |-------------|------------------|
 //! | `facets`    | terms, and the terms of a notification |
-//! | `filter`    | what is searched for |
-//! | `head`      | how far the list goes, and how far the index |
+//! | `filter`    | the filter of a search |
+//! | `head`      | the extent of the list, and of the index |
 //! | `set`       | sets of places |
 //! | `block`     | the sets of several terms in one value of the store |
 //! | `presence`  | the terms that a segment may have |
-//! | `times`     | when the notifications of a segment were created |
+//! | `times`     | times of creation of the notifications of a segment |
 //! | `open`      | a segment that is not sealed, in memory |
-//! | `cache`     | what of an environment is in memory |
+//! | `cache`     | the part of an index that is in memory |
 //! | `walk`      | walking through the places that are in several sets |
 //! | `search`    | finding and counting |
-//! | `append`    | taking in what a trigger has created |
+//! | `append`    | taking in the notifications of a trigger |
 //! | `delete`    | deleting single notifications, and old ones |
-//! | `deleted`   | which places are deleted |
+//! | `deleted`   | deleted places |
 //! | `seal`      | writing down a segment that is full |
 //! | `upkeep`    | sealing and clearing away, a little after each trigger |
 //! | `rebuild`   | making the index anew from the notifications |
 //! | `check`     | comparing it with them |
 //!
-//! Everything but the notifications is derived from them. It changes in the transactions that
-//! change them, and what is in memory follows what was committed: it is never ahead of it, and who
-//! has an older view does not use it.
+//! The index is derived from the notifications, and changes in the transactions that change them.
+//! The cache in memory follows the committed state, and is never ahead of it. A reader with an
+//! older snapshot does not use the cache.
 
 mod append;
 mod block;
@@ -98,7 +99,7 @@ impl ActivityIndex {
     }
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but
-    /// for the first `skip`. The snapshot has to be one of what was committed, and no transaction.
+    /// for the first `skip`. The snapshot has to be one of the committed state, and no transaction.
     pub fn find(
         &self,
         snapshot: &dyn Snapshot,
@@ -152,7 +153,7 @@ impl ActivityIndex {
         if cache.shows(&head) {
             return search(Search::new(snapshot, environment, head, cache)).map(Some);
         }
-        // A later transaction has gone on from there.
+        // The cache is ahead of the snapshot, by a later transaction.
         drop(cache);
         let own = RwLock::new(Cache::load(snapshot, environment, &head)?);
         let search = search(Search::new(snapshot, environment, head, own.read()));

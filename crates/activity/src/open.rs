@@ -8,9 +8,9 @@ use crate::set::{Set, View};
 /// The notifications behind the last sealed segment, or the first of them that fill a segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSegment {
-    /// When each of them was created, in milliseconds.
+    /// Time of creation of each notification, in milliseconds.
     pub(crate) times: Vec<i64>,
-    // Values are ids and digests, so that nobody can choose them to collide.
+    // Values are ids and digests, so that a caller cannot choose colliding ones.
     sets: FxHashMap<Term, Set>,
 }
 

@@ -1,12 +1,12 @@
-//! Which terms a segment may have: a Bloom filter, so that most segments that have nothing of a
-//! rare subscriber are not looked into.
+//! Bloom filter of the terms of a segment. With it a search skips most segments that have nothing
+//! of a rare subscriber.
 //!
 //! Each term has six bits, all within the same 64 bytes, which the processor fetches at once.
 
 use crate::facets::Term;
 
-/// The terms that a segment may have. Where it has as many as places, it is wrong about one in
-/// forty of those that it has not.
+/// The terms that a segment may have. With as many terms as places, one in forty of the other terms
+/// is a false positive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Presence(Box<[[u8; 64]]>);
 
@@ -18,7 +18,8 @@ impl Presence {
         Self(vec![[0; 64]; lines_of(places)].into_boxed_slice())
     }
 
-    /// What was written as `bytes` for a segment of so many places, or nothing if it was not.
+    /// Returns the filter of `bytes` for a segment of so many places. Returns `None` if the bytes
+    /// are no such filter.
     pub(crate) fn read(bytes: &[u8], places: u32) -> Option<Self> {
         let (lines, []) = bytes.as_chunks() else { return None };
         (lines.len() == lines_of(places)).then(|| Self(lines.into()))
@@ -49,7 +50,7 @@ impl Presence {
 // The line of a term, and its bits in there.
 fn place(term: Term, lines: usize) -> (usize, impl Iterator<Item = (usize, u8)>) {
     let hash = hash(term);
-    // The bits that say which line are others than those that say which bits.
+    // The line and the bits within the line depend on different bits of the hash.
     let line = usize::try_from(spread(hash)).unwrap_or_default() % lines.max(1);
     let bits = (0..BITS).map(move |bit| {
         let at = hash >> (9 * bit) & 511;

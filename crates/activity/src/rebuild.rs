@@ -1,7 +1,7 @@
 //! Making the index of an environment anew from its notifications.
 //!
-//! The new generation is built beside the one in use, in small transactions. The last of them takes
-//! in what was created meanwhile, and puts the new one in its place.
+//! The new generation is built beside the one in use, in small transactions. The last transaction
+//! takes in the notifications created meanwhile, and puts the new generation in place of the old.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
@@ -49,11 +49,11 @@ struct Building {
     tail: u64,
 }
 
-/// Notifications that are one behind the other, and what is between them.
+/// Successive notifications, and the ordinals without a notification between them.
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub(crate) facets: Vec<Facets>,
-    /// When the last one before them was created.
+    /// Time of creation of the last notification before them.
     before: Timestamp,
     pub(crate) runs: BTreeMap<TransactionId, Runs>,
     /// The ordinals that have no notification any more.
@@ -83,7 +83,7 @@ impl Building {
         Ok(building)
     }
 
-    // Does the next part. Says whether that was the last.
+    // Does the next part. Returns `true` if that was the last.
     fn step(&mut self, store: &dyn Store) -> Result<bool> {
         let size = u64::from(self.head.segment_size);
         let next = store::read(store, |snapshot| self.next(snapshot))?;
@@ -154,8 +154,8 @@ impl Building {
         deleted::add(txn, self.environment, &self.head, segment, places)
     }
 
-    // Those of `places` that were deleted meanwhile: they have no notification, for what says that
-    // they are deleted may be damaged, and they were not known to be gone before.
+    // Places in `places` that were deleted meanwhile. Such a place has no notification, and was not
+    // known to be gone before. The entry of a deletion is no proof, because it may be damaged.
     fn gone(
         &self,
         snapshot: &(impl Snapshot + ?Sized),
@@ -177,8 +177,8 @@ impl Building {
         Ok(gone)
     }
 
-    // Takes in the notifications from `tail` on, and puts the new generation in place of the old
-    // one, with what was deleted meanwhile.
+    // Takes in the notifications from `tail` on, and the deletions made meanwhile. Then puts the
+    // new generation in place of the old one.
     fn finish(&self, txn: &mut dyn Transaction) -> Result<bool> {
         let tail = self.tail;
         let next = self.next(&*txn)?;
@@ -187,7 +187,7 @@ impl Building {
         }
         let current = Head::salvage(&*txn, self.environment)?;
         if current.is_some_and(|current| current.generation >= self.head.generation) {
-            // Somebody else has made it anew meanwhile.
+            // Another rebuild has finished meanwhile.
             return Ok(true);
         }
         self.put_tail(txn, tail..next.max(tail))?;
@@ -218,7 +218,7 @@ impl Building {
     }
 }
 
-/// The notifications of that range, and what is between them.
+/// The notifications of that range, and the ordinals without a notification between them.
 pub(crate) fn gather(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
@@ -257,7 +257,7 @@ impl Gathered {
     }
 }
 
-// When the last notification before `ordinal` was created.
+// Time of creation of the last notification before `ordinal`.
 fn before(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
@@ -274,7 +274,8 @@ fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
     Ok(first.first().map_or(0, |first| first.id.ordinal().get()))
 }
 
-// A rebuilding that was interrupted has left something behind, and nobody may take it for his own.
+// Newest generation that has entries. An interrupted rebuild leaves entries of its generation,
+// which no later rebuild may take for its own.
 fn newest_generation(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u32> {
     let mut newest = 0;
     for all in layout::activity_generations(environment) {

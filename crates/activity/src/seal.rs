@@ -24,7 +24,7 @@ pub(crate) struct Sealing {
     rows: Rows,
 }
 
-/// How much is written in one transaction, in bytes.
+/// Number of bytes that one transaction writes.
 const STEP: usize = 256 << 10;
 
 impl Rows {
@@ -57,8 +57,8 @@ impl Rows {
         Self { rows, written: 0 }
     }
 
-    /// Writes some more of them in a transaction, which starts with `begin`. That is told whether
-    /// they are the last, and says whether they are wanted.
+    /// Writes the next entries in a transaction that starts with `begin`. The argument of `begin`
+    /// is `true` if these entries are the last. Nothing is written if `begin` returns `false`.
     pub(crate) fn step(
         &mut self,
         store: &dyn Store,
@@ -82,7 +82,7 @@ impl Rows {
         Ok(is_wanted)
     }
 
-    /// Whether all of them are written.
+    /// Returns `true` if all entries are written.
     pub(crate) fn is_done(&self) -> bool {
         self.written == self.rows.len()
     }
@@ -94,8 +94,8 @@ impl Sealing {
         Self { head, rows: Rows::of(environment, &head, head.open(), open) }
     }
 
-    /// Writes some more of the segment. With the last of it goes the word that it is sealed. Returns
-    /// what is left to do.
+    /// Writes the next part of the segment. The last part also marks the segment as sealed. Returns
+    /// `None` if nothing is left to do.
     pub(crate) fn step(
         mut self,
         store: &dyn Store,
@@ -106,7 +106,7 @@ impl Sealing {
             let head = Head::find(&*txn, environment)?;
             let same =
                 |head: &Head| (head.generation, head.sealed) == (known.generation, known.sealed);
-            // Somebody else may have sealed it, or built the index anew.
+            // The segment may be sealed already, or the index rebuilt.
             let Some(mut head) = head.filter(same) else { return Ok(false) };
             if is_last {
                 head.sealed += u64::from(head.segment_size);

@@ -28,11 +28,12 @@ pub(crate) struct Search<'s> {
     environment: EnvironmentId,
     head: Head,
     sealed: Arc<SealedSegments>,
-    /// What is not sealed, as long as it is needed. Whoever adds to it waits until then.
+    /// Notifications that are not sealed, as long as they are needed. A thread that adds to the
+    /// cache waits until then.
     open: Option<RwLockReadGuard<'s, Cache>>,
 }
 
-/// Where in a segment is searched.
+/// Part of a segment that is searched.
 struct Sought<'a> {
     segment: Segment<'a>,
     range: Range<u32>,
@@ -78,14 +79,14 @@ impl<'s> Search<'s> {
         let Some(after) = filter.after.map(Timestamp::as_millis) else {
             return self.fill_from(&runs, 0..u64::MAX, filter, page);
         };
-        // Which of a row of times the first one is has to be read, and is seldom needed.
+        // The first place within a row of times takes a read of the row, and is seldom needed.
         let sure = self.surely_at(after);
         self.fill_from(&runs, sure..u64::MAX, filter, page)?;
         let low = if page.is_full() { sure } else { self.ordinal_at(after)? };
         self.fill_from(&runs, low..sure, filter, page)
     }
 
-    // Fills the page with what matches in those parts of `runs` that are within `range`.
+    // Fills the page with the matches in those parts of `runs` that are within `range`.
     fn fill_from(
         &mut self,
         runs: &[Range<u64>],
@@ -161,7 +162,7 @@ impl<'s> Search<'s> {
         Ok((start + (row * TIMES_IN_ROW + before) as u64).min(end))
     }
 
-    // The same or a later one, as far as is known without looking into the store.
+    // The same ordinal or a later one, found without a read of the store.
     fn surely_at(&self, time: i64) -> u64 {
         let Some((number, sealed)) = self.sealed.at(time) else { return self.open_at(time) };
         let rows = sealed.times.row_before(time).map_or(0, |row| row + 1);
@@ -214,7 +215,7 @@ impl<'s> Search<'s> {
         };
         match group.as_slice() {
             [term] => self.places(*segment, *term, &mut also)?,
-            // Uniting sets is dear, and there may be nothing to unite them for.
+            // Uniting sets is expensive, and useless if no place is left to match.
             terms if sets.is_empty() || walked.leads_anywhere() => {
                 also(self.union(*segment, terms)?.view());
             }

@@ -2,11 +2,11 @@
 
 use std::{iter, mem};
 
-/// How many places a segment has at most. A bit for each of them, together with its key, fills two
+/// Maximum number of places in a segment. A bit for each of them, together with the key, fills two
 /// pages of the store.
 pub(crate) const CAPACITY: u32 = 61_440;
 
-/// How many places are listed one by one. Bits take less room for more than that.
+/// Maximum number of places that are listed one by one. Bits take less room for more than that.
 const FEW: usize = 3_840;
 const WORDS: u16 = 960;
 
@@ -19,7 +19,7 @@ pub(crate) enum Set {
     Many(Box<[[u8; 8]]>),
 }
 
-/// A set that lies somewhere else.
+/// A set in borrowed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum View<'a> {
     Few(&'a [[u8; 2]]),
@@ -60,7 +60,7 @@ impl Set {
         }
     }
 
-    /// Takes in what is in `other`.
+    /// Takes in the places of `other`.
     pub(crate) fn unite(&mut self, other: View<'_>) {
         match (&mut *self, other) {
             (Self::Few(places), View::Few(others)) => {
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether the bit of a place is set.
+/// Returns `true` if the bit of a place is set.
 pub(crate) fn has(words: &[[u8; 8]], place: [u8; 2]) -> bool {
     let place = u16::from_le_bytes(place);
     let word = words.get(usize::from(place / 64)).copied().unwrap_or_default();

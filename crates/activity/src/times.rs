@@ -1,5 +1,5 @@
-//! When the notifications of a segment were created: from which place on they were created at a
-//! given time or later.
+//! Times of creation of the notifications of a segment. They give the first place from which on
+//! notifications were created at a given time or later.
 
 /// Number of times in a row.
 pub(crate) const TIMES_IN_ROW: usize = 1_024;
@@ -22,7 +22,7 @@ impl Times {
         self.last
     }
 
-    /// The last row that has a time before `time`. Rows before it have no other.
+    /// The last row that has a time before `time`. Rows in front of that have only such times.
     pub(crate) fn row_before(&self, time: i64) -> Option<usize> {
         self.firsts.partition_point(|first| *first < time).checked_sub(1)
     }
@@ -56,15 +56,14 @@ pub(crate) fn write_row(row: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// How many times of the row that was written as `bytes` are before `time`, or nothing if they
-/// are no row.
+/// Number of times before `time` in the row of `bytes`. Returns `None` if the bytes are no row.
 pub(crate) fn count_before(bytes: &[u8], time: i64) -> Option<usize> {
     let (first, rest) = bytes.split_first_chunk()?;
     let (width, later) = rest.split_first()?;
     let bound = time.saturating_sub(i64::from_be_bytes(*first));
     let width = usize::from(*width);
     if width == 0 {
-        // They are all the same.
+        // All times of the row are the same.
         return Some(if bound > 0 { TIMES_IN_ROW } else { 0 });
     }
     let bound = u64::try_from(bound).unwrap_or_default();
@@ -85,8 +84,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Adds the times of the row that was written as `bytes` to `times`, or says nothing if they are no
-/// row.
+/// Adds the times of the row of `bytes` to `times`. Returns `None` if the bytes are no row.
 pub(crate) fn read_row(bytes: &[u8], times: &mut Vec<i64>) -> Option<()> {
     let (first, rest) = bytes.split_first_chunk()?;
     let (width, later) = rest.split_first()?;

@@ -1,5 +1,5 @@
-//! Upkeep: sealing what fills a segment, and clearing away what is no longer needed. It is done in
-//! small transactions, one after each trigger, so that nobody waits for long.
+//! Upkeep: sealing full segments, and clearing away entries that are no longer needed. It is done
+//! in small transactions, one after each trigger, so that no caller waits for long.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::seal::Sealing;
 
-/// How far the upkeep of an environment has come.
+/// Progress of the upkeep of an environment.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
     sealing: Option<Sealing>,
@@ -23,8 +23,8 @@ pub(crate) struct Upkeep {
 const STEP: usize = 1_024;
 
 impl ActivityIndex {
-    /// Takes note of what was committed, and does the next part of the upkeep of an environment, if
-    /// there is anything to do and nobody else is at it. Says whether it has done something.
+    /// Reads the committed changes, and does the next part of the upkeep of an environment. Returns
+    /// `false` if there is nothing to do, or if another thread does the upkeep.
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
         let known = self.environment(environment);
         let head = store::read(store, |snapshot| {
@@ -55,14 +55,14 @@ impl ActivityIndex {
         }
     }
 
-    /// Does all of the upkeep of an environment that there is to do, or leaves it to whoever is at
+    /// Does the upkeep of an environment until nothing is left to do, or until another thread does
     /// it.
     pub fn tend_all(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         while self.tend(store, environment)? {}
         Ok(())
     }
 
-    /// Whether so much is waiting to be sealed that whoever adds to it should help.
+    /// Returns `true` if so much is waiting to be sealed that a caller that adds more should help.
     pub fn is_behind(&self, environment: EnvironmentId) -> bool {
         self.environment(environment).cache.read().open().len() > 2
     }
@@ -75,8 +75,8 @@ impl Upkeep {
     }
 }
 
-// Clears away facets that are sealed, segments that are deleted and generations that are over, and
-// says how many entries that were.
+// Clears away facets that are sealed, segments that are deleted and generations that are over.
+// Returns the number of removed entries.
 fn clear(store: &dyn Store, environment: EnvironmentId, head: &Head) -> Result<usize> {
     let entries = store::read(store, |snapshot| {
         let mut entries = Vec::new();

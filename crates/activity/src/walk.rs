@@ -14,8 +14,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) without: Option<View<'a>>,
 }
 
-/// Where a walk, or several of them, leads: past the first places, and through as many as are
-/// wanted.
+/// Page that one or several walks fill: the first places are skipped, and the next ones taken up to
+/// a limit.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     /// Number of places left to skip.
@@ -28,7 +28,7 @@ pub(crate) struct Page<T> {
 // Number of places in 64 words.
 const LINE: u32 = 64 * 64;
 
-/// How many places a list has for which it is not worth while to test each of them in several sets.
+/// Number of places from which a list is too long to test each of them in several sets.
 const LONG: usize = 512;
 
 impl<T> Page<T> {
@@ -54,7 +54,7 @@ impl<T> Page<T> {
 }
 
 impl Walk<'_> {
-    /// Takes into `page` what `at` makes of the places.
+    /// Adds the results of `at` for the places to `page`.
     pub(crate) fn go<T>(&self, page: &mut Page<T>, at: impl FnMut(u32) -> T) {
         let lists = self.sets.iter().enumerate().filter_map(|(number, set)| match set {
             View::Few(places) => Some((number, *places)),
@@ -68,7 +68,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether there is any such place.
+    /// Returns `true` if there is any such place.
     pub(crate) fn leads_anywhere(&self) -> bool {
         let mut page = Page::new(0, 1);
         self.go(&mut page, |_| ());
@@ -84,8 +84,8 @@ impl Walk<'_> {
         page.found.extend((self.range.start..self.range.end - skipped).rev().take(room).map(at));
     }
 
-    // The shortest list leads, 64 of its places at a time, so that the processor has nothing to
-    // guess.
+    // Goes along the shortest list, 64 places at a time, so that the processor has no branches to
+    // predict.
     fn along<T>(
         &self,
         places: &[[u8; 2]],
@@ -132,7 +132,7 @@ impl Walk<'_> {
         (!is_empty(&words)).then_some(words)
     }
 
-    // 64 words at a time are looked at, most of which have nothing where little matches.
+    // Goes through 64 words at a time. Most of them are empty if little matches.
     fn across<T>(&self, page: &mut Page<T>, mut at: impl FnMut(u32) -> T) {
         let lines = self.range.start / LINE..self.range.end.div_ceil(LINE);
         for line in lines.rev() {
@@ -158,11 +158,11 @@ impl Walk<'_> {
 }
 
 impl View<'_> {
-    // Which of at most 64 places are in the set. It need not say so of those that are not in
-    // `wanted`.
+    // Mask of those of at most 64 places that are in the set. Places outside `wanted` may be left
+    // out.
     fn mask(self, places: &[[u8; 2]], wanted: u64) -> u64 {
         match self {
-            // So few are guessed.
+            // Fewer than eight places are tested one by one.
             Self::Many(words) if wanted.count_ones() < 8 => ones(wanted).fold(0, |mask, bit| {
                 let place = places.get(usize::from(bit)).copied().unwrap_or_default();
                 mask | u64::from(has(words, place)) << bit
@@ -224,7 +224,7 @@ impl View<'_> {
     }
 }
 
-// Which of at most 64 places are in a list. Both are in order.
+// Mask of those of at most 64 places that are in a list. Both are in order.
 fn common(places: &[[u8; 2]], others: &[[u8; 2]]) -> u64 {
     let number = |place: &[u8; 2]| u16::from_le_bytes(*place);
     let Some(first) = places.first().map(number) else { return 0 };
@@ -232,7 +232,7 @@ fn common(places: &[[u8; 2]], others: &[[u8; 2]]) -> u64 {
     let mut mask = 0;
     for (bit, place) in places.iter().map(number).enumerate() {
         let Some(rest) = others else { break };
-        // They are seldom far apart: twice as far is looked each time.
+        // Matches are seldom far apart, so the step starts at one and doubles.
         let mut step = 1;
         while rest.get(step).is_some_and(|other| number(other) <= place) {
             step *= 2;

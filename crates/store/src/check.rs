@@ -95,7 +95,7 @@ fn indexes() -> impl Iterator<Item = Table> {
 // The index entries of a record: each index and the key in it.
 type IndexEntries = Vec<(Table, Vec<u8>)>;
 
-// A kind of record, and what is done with each entry of its table.
+// A kind of record, and the function for each entry of its table.
 struct Kind {
     table: Table,
     entries: fn(&[u8], &[u8]) -> Result<IndexEntries>,
@@ -133,7 +133,7 @@ impl Kind {
 
 struct Checking<'s> {
     snapshot: &'s dyn Snapshot,
-    // How many entries of each index lead to a record that has them.
+    // Number of entries of each index that lead to a record that has them.
     sound: BTreeMap<Table, u64>,
     check: TableCheck,
 }

@@ -10,8 +10,8 @@ use parking_lot::RwLock;
 use crate::record::decode;
 use crate::{Order, Prefix, Record, Result, Snapshot};
 
-/// Records, each with the bytes that it was decoded from. Where a snapshot has the same bytes, the
-/// record is the same; where it has others, they are decoded. So it never shows what is not there.
+/// Records, each with the bytes that it was decoded from. If a snapshot has other bytes for a
+/// record, they are decoded anew. So the records are always those of the snapshot.
 pub struct Decoded<R> {
     records: RwLock<HashMap<Vec<u8>, Known<R>>>,
 }
@@ -21,7 +21,7 @@ struct Known<R> {
     record: Arc<R>,
 }
 
-/// How many records are kept.
+/// Maximum number of records that are kept.
 const MANY: usize = 4_096;
 
 impl<R: Record> Decoded<R> {

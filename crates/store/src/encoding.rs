@@ -1,18 +1,20 @@
-//! How the JSON of a record is stored: as it is, or in fewer bytes.
+//! Encoding of the JSON of a record: as it is, or in fewer bytes.
 //!
-//! A value is a byte that names its encoding, and what that encoding says:
+//! A value is a byte that names its encoding, and the content in that encoding:
 //!
 //! | byte | then |
 //! |---|---|
 //! | 1 | JSON |
-//! | 2 | how many bytes are in the block, as four bytes, the lowest first; an LZ4 block |
-//! | 3 | how many bytes of padding there are at the end, as two bytes; as 2; the padding |
+//! | 2 | number of bytes in the block, as four bytes, the lowest first; an LZ4 block |
+//! | 3 | number of bytes of padding at the end, as two bytes; as 2; the padding |
 //!
-//! What is in the block is JSON in which ids and times are short: a text that is a UUID is byte 1
-//! and the 16 bytes of the UUID, and one that is a time is byte 2 and its 17 digits as a number of
-//! seven bytes, the highest first. JSON has no such bytes of its own. Matches in the block may
-//! reach back into `encoding/dictionary.txt`, as if it stood before what is in the block: a change of that
-//! file is a change of the format.
+//! The content of the block is JSON in which ids and times are short. A text that is a UUID is byte
+//! 1 and the 16 bytes of the UUID. A text that is a time is byte 2 and a number of seven bytes, the
+//! highest first. The number is made of the 17 digits of the time. JSON has no such bytes of its
+//! own.
+//!
+//! Matches in the block may reach back into `encoding/dictionary.txt`, as if it stood before the
+//! content of the block. A change of that file is a change of the format.
 
 use std::borrow::Cow;
 
@@ -27,35 +29,35 @@ const JSON: u8 = 1;
 const BLOCK: u8 = 2;
 const PADDED: u8 = 3;
 
-// What stands for a quoted text in a block.
+// Bytes that stand for a quoted text in a block.
 const ID: u8 = 1;
 const TIME: u8 = 2;
 
 // Smaller values are not worth the time.
 const LEAST: usize = 128;
 
-// How many bytes can come of one in a block.
+// Maximum number of bytes that one byte of a block can expand to.
 const MOST_OF_ONE: usize = 255;
 
-/// Why a value is not JSON.
+/// Reason why a value is not JSON.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// There is not even an encoding.
+    /// The value is empty, without even an encoding.
     #[error("it is empty")]
     Empty,
     /// The encoding is one of a later version, or none.
     #[error("its encoding {0} is not known")]
     Encoding(u8),
-    /// No block of its length has as much in it as it says.
+    /// The block states a length that no block of its size can expand to.
     #[error("its block says that it is longer than it can be")]
     TooLong,
-    /// The block has less in it than it says.
+    /// The block has fewer bytes in it than it states.
     #[error("its block is shorter than it says")]
     TooShort,
-    /// What is in the block is cut off.
+    /// The content of the block is cut off.
     #[error("an id or a time in its block is not whole")]
     Cut,
-    /// The block is none.
+    /// The block is not an LZ4 block.
     #[error("its block is not readable")]
     Block,
 }
@@ -105,7 +107,7 @@ pub fn decode(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
 
 fn inflated(block: &[u8]) -> Result<Vec<u8>, Unreadable> {
     let (len, block) = uncompressed_size(block).map_err(|_| Unreadable::Block)?;
-    // Nobody makes room for what cannot come.
+    // A length that the block cannot expand to gets no allocation.
     if len > block.len().saturating_mul(MOST_OF_ONE) {
         return Err(Unreadable::TooLong);
     }

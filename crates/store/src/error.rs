@@ -1,4 +1,4 @@
-//! What can go wrong between a record and the disk.
+//! Errors between a record and the disk.
 
 #[cfg(feature = "redb")]
 use std::path::Path;
@@ -14,14 +14,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The backend could not do what it was asked to.
+    /// The backend could not carry out an action.
     #[error("{backend} could not {action}: {source}")]
     Backend {
         /// The backend, as in `redb`.
         backend: &'static str,
-        /// What it was asked to do, as in `commit a transaction`.
+        /// The action, as in `commit a transaction`.
         action: &'static str,
-        /// What the backend said.
+        /// The error of the backend.
         source: Box<dyn error::Error + Send + Sync>,
     },
 
@@ -31,7 +31,7 @@ pub enum Error {
     Corrupt {
         /// The table it lies in.
         table: &'static str,
-        /// What decoding said.
+        /// The error of decoding.
         source: Box<dyn error::Error + Send + Sync>,
     },
 
@@ -49,11 +49,11 @@ pub enum Error {
     Unopenable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 
-    /// Somebody else has the file open, in this process or in another.
+    /// The file is open already, in this process or in another.
     #[error("`{path}` is already open")]
     AlreadyOpen {
         /// The file.

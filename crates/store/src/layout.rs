@@ -35,10 +35,10 @@
 //! | `transactions`              | environment, transaction                           | [`AcceptedTrigger`](domain::trigger::AcceptedTrigger) |
 //! | `notifications`             | environment, ordinal                               | [`Notification`](domain::notification::Notification) |
 //! | `transaction_notifications` | environment, generation, transaction               | runs of ordinals |
-//! | `activity_heads`            | environment                                        | how far the activity index goes |
+//! | `activity_heads`            | environment                                        | head of the activity index |
 //! | `activity_facets`           | environment, generation, row                       | facets of notifications that are not sealed |
 //! | `activity_segments`         | environment, generation, segment, part             | times, presence and blocks of a sealed segment |
-//! | `activity_deleted`          | environment, generation, segment                   | what of it is deleted |
+//! | `activity_deleted`          | environment, generation, segment                   | deleted places of the segment |
 //! | `due`                       | time, environment, notification                    | key into `notifications` |
 //! | `messages`                  | environment, subscriber, message                   | [`Message`](domain::message::Message) |
 //! | `inbox_messages`            | environment, subscriber, message, if in the inbox  | key into `messages` |
@@ -52,7 +52,7 @@
 //! creation, so that lists by id are lists by time.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
-//! [`FORMAT`], and teach the tests the old one.
+//! [`FORMAT`], and add the old format to the tests.
 
 mod activity;
 mod entries;
@@ -82,7 +82,7 @@ pub use activity::*;
 pub use keys::*;
 pub use tables::Table;
 
-/// The version of this layout. A file says which one it was written with.
+/// The version of this layout. A file has the version that it was written with.
 pub const FORMAT: u32 = 1;
 
 // Each table, and the records that its entries are or lead to.

@@ -55,9 +55,9 @@ pub use self::{
 ///   transaction before it. Other readers see all of its changes after its commit, and none
 ///   before.
 /// * A body that aborts, fails or panics leaves no changes. Its error or panic reaches the caller.
-/// * When [`write`](Self::write) returns `Ok`, the changes of its body are durable, and so is
-///   everything that the body has seen. When it returns an error, all of its changes are there or
-///   none.
+/// * The changes of a body are durable once [`write`](Self::write) returns `Ok`, and so is
+///   everything that the body has seen. If `write` returns an error, all of the changes are there
+///   or none.
 /// * A body may read from the same store. A `write` inside a `write` deadlocks.
 ///
 /// The `conformance` feature turns this contract into tests.

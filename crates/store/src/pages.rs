@@ -1,4 +1,4 @@
-//! Pages: how a long list of records is read in pieces.
+//! Pages: pieces in which a long list of records is read.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 use crate::record::{Batches, Record, Row, corrupt, follow};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
-/// A list of records: what it is made of, and which of them it shows.
+/// A list of records: its parts, and the condition for the records that it shows.
 #[derive(Debug)]
 pub struct List<'l, R> {
     table: Table,
@@ -36,7 +36,8 @@ impl<'l, R: Record> List<'l, R> {
         if narrow { Self { shown: Shown::ByRecord(shows), ..self } } else { self }
     }
 
-    /// The same, by what the entries of the records say behind what they are sorted by.
+    /// The list without the records whose entries have a text that `shows` does not let through, if
+    /// it is `narrow`. The text is behind the sort value.
     #[must_use]
     pub fn of_texts(self, narrow: bool, shows: &'l dyn Fn(&[u8]) -> bool) -> Self {
         if narrow { Self { shown: Shown::ByText(shows), ..self } } else { self }
@@ -62,7 +63,7 @@ struct Span<'p, R> {
     limit: usize,
 }
 
-// How many entries are read at a time, until enough records are found.
+// Number of entries that are read at a time, until enough records are found.
 const AT_A_TIME: usize = 256;
 
 /// The page of `list` that `request` asks for.
@@ -127,7 +128,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         Ok(found)
     }
 
-    // Counts to one past the cap of a total, the whole list or what is behind a place in it.
+    // Counts to one past the cap of a total: the whole list, or the part behind a place in it.
     fn count(&self, behind: Option<(&Cursor, Order)>) -> Result<usize> {
         let limit = Total::CAP + 1;
         let mut count = 0;

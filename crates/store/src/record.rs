@@ -56,7 +56,7 @@ impl<R: Record> Entries<R> {
         self.0.iter()
     }
 
-    /// Whether one of the entries has this key.
+    /// Returns `true` if one of the entries has this key.
     pub(crate) fn contains(&self, key: &Key<R>) -> bool {
         self.0.contains(key)
     }
@@ -153,8 +153,8 @@ pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
     Ok(encoding::encode_padded(&json, record.reserved_len()))
 }
 
-// The record of an entry in its own table. One that says of itself that it lies elsewhere is not
-// to be believed: its scope may be wrong.
+// The record of an entry in its own table. A record with another key of its own is corrupt: its
+// scope may be wrong.
 pub(crate) fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
     let json = encoding::decode(value).map_err(|source| corrupt(R::TABLE, source))?;
     let record: R = serde_json::from_slice(&json).map_err(|source| corrupt(R::TABLE, source))?;

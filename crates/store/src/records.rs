@@ -39,7 +39,7 @@ pub fn write<T, E: From<Error>>(
     outcome.unwrap_or_else(|| Err(not_run().into()))
 }
 
-/// How many index entries are followed at a time.
+/// Number of index entries that are followed at a time.
 const AT_A_TIME: usize = 128;
 
 /// Reading records: implemented for every [`Snapshot`] and every [`Transaction`].
@@ -72,7 +72,7 @@ pub trait ReadRecords: Snapshot {
         Ok(found.into_iter().map(|found| found.then(|| records.next()).flatten()).collect())
     }
 
-    /// Whether there is an entry under `key`.
+    /// Returns `true` if there is an entry under `key`.
     fn contains<R>(&self, key: &Key<R>) -> Result<bool> {
         self.get_bytes(key, &mut |_| {})
     }

@@ -3,7 +3,7 @@
 use super::{NEIGHBOURS, ROWS, commit, read, set, text, write};
 use crate::{Decision, Snapshot, Store};
 
-/// A get shows the value once and says so, or shows nothing and says that.
+/// A get shows the value once and returns `true`, or shows nothing and returns `false`.
 pub fn shows_a_value_once(store: &dyn Store) {
     commit(store, &[("ada", Some("1"))]);
     read(store, |snapshot| {

@@ -1,4 +1,4 @@
-//! What a scan shows, and in which order.
+//! Entries that a scan shows, and their order.
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::{ControlFlow, RangeBounds};

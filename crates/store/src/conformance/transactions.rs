@@ -1,4 +1,4 @@
-//! What a transaction does, and who sees it.
+//! Effects of a transaction, and their visibility.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub fn keeps_any_bytes(store: &dyn Store) {
     }
 }
 
-/// Deleting what is not there changes nothing.
+/// Deleting an absent key changes nothing.
 pub fn deletes_what_is_not_there(store: &dyn Store) {
     commit(store, &[("ada", None)]);
     commit(store, &[("bob", Some("2"))]);
@@ -133,7 +133,7 @@ pub fn a_transaction_sees_those_before_it(store: &dyn Store) {
     });
 }
 
-/// Nobody sees the changes of another's transaction before its commit.
+/// No other caller sees the changes of a transaction before its commit.
 pub fn nobody_else_sees_a_transaction(store: &dyn Store) {
     commit(store, &[("ada", Some("1")), ("bob", Some("2"))]);
     write(store, |transaction| {
@@ -144,7 +144,7 @@ pub fn nobody_else_sees_a_transaction(store: &dyn Store) {
     assert_eq!(elsewhere(|| dump(store)), ["ada=changed", "cid=new"]);
 }
 
-/// A snapshot keeps showing what it showed, whatever is committed after.
+/// A snapshot shows the same entries after later commits.
 pub fn a_snapshot_does_not_move(store: &dyn Store) {
     commit(store, &[("ada", Some("1")), ("bob", Some("2"))]);
     read(store, |snapshot| {
@@ -157,7 +157,7 @@ pub fn a_snapshot_does_not_move(store: &dyn Store) {
     assert_eq!(dump(store), ["cid=new"]);
 }
 
-/// A body is the only one that is running.
+/// Only one body runs at a time.
 pub fn writers_are_alone(store: &dyn Store) {
     const WRITERS: u64 = 8;
     const ROUNDS: u64 = 25;
@@ -180,7 +180,7 @@ pub fn writers_are_alone(store: &dyn Store) {
     assert_eq!(dump(store), [format!("count={}", WRITERS * ROUNDS)]);
 }
 
-/// A commit is seen once it has returned, and who sees it sees all that were made before it.
+/// A commit is visible once it has returned. A reader that sees a commit sees all earlier ones.
 pub fn commits_are_seen_in_order(store: &dyn Store) {
     const ROUNDS: u64 = 100;
     commit(store, &[("first", Some("0")), ("second", Some("0"))]);
@@ -200,7 +200,7 @@ pub fn commits_are_seen_in_order(store: &dyn Store) {
     });
 }
 
-/// Does one of each.
+/// Makes one change of each kind.
 fn change(transaction: &mut dyn Transaction) {
     set(transaction, "ada", Some("changed"));
     set(transaction, "bob", None);
@@ -210,7 +210,7 @@ fn change(transaction: &mut dyn Transaction) {
 #[track_caller]
 fn check_unchanged(store: &dyn Store) {
     assert_eq!(dump(store), ["ada=1", "bob=2"]);
-    // Nor has the store suffered.
+    // The store still works.
     commit(store, &[("dan", Some("4"))]);
     assert_eq!(dump(store), ["ada=1", "bob=2", "dan=4"]);
     commit(store, &[("dan", None)]);
@@ -230,7 +230,7 @@ fn number(bytes: &[u8]) -> u64 {
     text(bytes).parse().unwrap()
 }
 
-/// What `task` comes to in another thread.
+/// The result of `task` in another thread.
 fn elsewhere<T: Send>(task: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(task).join()).unwrap()
 }

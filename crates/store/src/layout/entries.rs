@@ -162,7 +162,7 @@ struct Dated {
 const TIMES: [OrderBy; 3] = [OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
 
 impl Dated {
-    // The place in `list` of what is sorted by one of these times, or by nothing but its id or key.
+    // The place in `list` of a record, sorted by one of these times, or by its id or key.
     fn sort<R>(&self, list: Prefix<R>, order_by: OrderBy) -> Prefix<R> {
         match order_by {
             OrderBy::CreatedAt => list.time(self.created_at),

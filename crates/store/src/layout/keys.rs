@@ -1,4 +1,4 @@
-//! The keys: what makes each of them, and beside it what reads it.
+//! The keys: the function that makes each of them, and beside it the one that reads it.
 
 use std::ops;
 

@@ -20,7 +20,7 @@ pub(crate) type Change = Option<Vec<u8>>;
 pub(super) type Run<'c> = Box<dyn Iterator<Item = (&'c [u8], Option<&'c [u8]>)> + 'c>;
 
 impl Changes {
-    /// Whether there are no changes.
+    /// Returns `true` if there are no changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }

@@ -10,7 +10,7 @@ use crate::{Order, Visit};
 pub(super) struct Merge<'m, 'c, 'v> {
     run: Peekable<Run<'c>>,
     order: Order,
-    /// How many entries may still be visited.
+    /// Number of entries that may still be visited.
     left: usize,
     visit: &'m mut Visit<'v>,
 }

@@ -1,6 +1,6 @@
 //! A transaction on a store that cannot take changes yet: its changes lie over a snapshot.
 //!
-//! The overlay knows nothing about the store below but its [`Snapshot`].
+//! The overlay uses nothing of the store below but its [`Snapshot`].
 
 mod changes;
 mod merge;

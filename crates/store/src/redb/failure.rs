@@ -1,4 +1,4 @@
-//! Where redb's errors and panics become ours.
+//! Conversion of redb's errors and panics into ours.
 
 use std::any::Any;
 use std::io::ErrorKind;
@@ -11,12 +11,12 @@ use thiserror::Error;
 
 use crate::Error;
 
-/// Why redb did not do something. Clones tell everybody who waited for it.
+/// Reason why redb did not carry out an action. Each caller that waited for it gets a clone.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
-    /// What it read cannot have been written by it.
+    /// Data that redb has read cannot have been written by redb.
     Damaged(Cause),
-    /// It could not do what it was asked to.
+    /// redb could not carry out an action.
     Refused { action: &'static str, cause: Cause },
 }
 
@@ -33,7 +33,7 @@ impl Failure {
         Failure::Damaged(Arc::new(cause))
     }
 
-    /// The same failure, for whoever knows the file by its path.
+    /// The same failure, as the error of the file at `path`.
     pub(super) fn at(self, path: &Path) -> Error {
         match self {
             Failure::Damaged(cause) => {
@@ -54,7 +54,7 @@ impl Failure {
     }
 }
 
-/// Asks redb to do something that it may refuse.
+/// Runs an action of redb that may return an error.
 pub(super) fn attempt<T, E: Into<redb::Error>>(
     action: &'static str,
     ask: impl FnOnce() -> Result<T, E>,
@@ -62,11 +62,10 @@ pub(super) fn attempt<T, E: Into<redb::Error>>(
     caught(ask)?.map_err(|error| Failure::new(action, error.into()))
 }
 
-/// Asks redb to do something that can only fail by a panic.
+/// Runs an action of redb that can only fail by a panic.
 ///
-/// redb checks checksums when it recovers from a crash, not when it reads, and trips over its own
-/// assertions where a page is damaged. No code but redb's may run inside, or else a panic of the
-/// caller's would be taken for damage.
+/// redb verifies checksums on recovery from a crash, not on reads, and its own assertions fail on a
+/// damaged page. No code but redb's may run inside: a panic of other code would count as damage.
 pub(super) fn caught<T>(ask: impl FnOnce() -> T) -> Result<T> {
     catch_unwind(AssertUnwindSafe(ask))
         .map_err(|payload| Failure::damaged(Panicked(message(&*payload))))
@@ -84,7 +83,7 @@ fn is_damage(error: &redb::Error) -> bool {
         | redb::Error::TableTypeMismatch { .. }
         | redb::Error::TableIsMultimap(_)
         | redb::Error::TypeDefinitionChanged { .. } => true,
-        // The file is shorter than it says.
+        // The file ends before the data that redb reads.
         redb::Error::Io(error) => error.kind() == ErrorKind::UnexpectedEof,
         _ => false,
     }

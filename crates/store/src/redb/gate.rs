@@ -1,8 +1,8 @@
 //! Keeps redb from touching a file before it has proven to be ours.
 //!
-//! redb repairs whatever it opens, and writes to it again when it is closed. Both are right for
-//! our own files only. And what it leaves when it dies while creating a file it does not recognise
-//! itself, so that a new file is not made in redb's order, but in ours.
+//! redb repairs each file that it opens, and writes to the file again on closing. Both are right
+//! for our own files only. redb also does not recognise a file whose creation was interrupted. So a
+//! new file is not made in redb's order, but in ours.
 
 use std::io::{self, ErrorKind};
 use std::ops::Bound;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend};
 
-/// Stands at the beginning of a new file until the rest of it is there.
+/// Start of a new file until the rest of the file is complete.
 const UNFINISHED: &[u8; 33] = b"an unfinished notification store\n";
 
-/// A disk writes so many bytes at once or not at all.
+/// Number of bytes that a disk writes at once or not at all.
 const SECTOR: usize = 512;
 
 /// A storage whose edits are held back until the gate is opened.
@@ -67,11 +67,11 @@ impl Gate {
         Ok(())
     }
 
-    /// Makes everything before the first sector, by which redb recognises the file.
+    /// Writes the first sector last, because redb recognises the file by that sector.
     fn create(&self) -> io::Result<()> {
         let storage = &*self.0.storage;
         if !is_new(storage)? {
-            // Somebody else was faster, and is gone again.
+            // Another caller has created the file meanwhile, and closed it again.
             return Err(ErrorKind::AlreadyExists.into());
         }
         let mut first = [0; SECTOR];
@@ -104,7 +104,7 @@ impl Gate {
         self.0.held.lock().push(edit);
     }
 
-    /// How long the storage is without the edits that are held back.
+    /// Length of the storage in bytes, without the edits that are held back.
     fn len_behind(&self) -> io::Result<u64> {
         if self.0.is_new { Ok(0) } else { self.0.storage.len() }
     }
@@ -147,7 +147,7 @@ impl StorageBackend for Gate {
         if self.is_open() {
             return self.0.storage.set_len(len);
         }
-        // redb shrinks a file when it closes it, and lives with it when it cannot.
+        // redb shrinks a file on closing, and tolerates a refusal.
         if len < self.len()? {
             return Err(ErrorKind::Unsupported.into());
         }
@@ -204,7 +204,7 @@ impl StorageBackend for Gate {
     }
 }
 
-/// Whether there is nothing in `storage`, or what [`Gate::create`] leaves when it is interrupted.
+/// Returns `true` if `storage` is empty, or has only remains of an interrupted [`Gate::create`].
 fn is_new(storage: &dyn StorageBackend) -> io::Result<bool> {
     let mut start = [0; UNFINISHED.len()];
     let len = storage.len()?;

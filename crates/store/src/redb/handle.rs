@@ -1,11 +1,11 @@
-//! Holding on to a database, and letting go of it.
+//! Handle of an open database, and its closing.
 
 use redb::Database;
 
 use super::failure::caught;
 
-/// An open database. redb writes to the file once more when it closes it, and a panic that it
-/// meets there stays there: whoever drops a store cannot do anything about the damage.
+/// An open database. redb writes to the file once more on closing. A panic on closing is dropped,
+/// because a caller that drops a store cannot do anything about the damage.
 pub(super) struct Handle(Option<Database>);
 
 impl Handle {

@@ -1,4 +1,4 @@
-//! What a file says about itself.
+//! Identity of a file, as its metadata states it.
 
 use std::cmp::Ordering;
 
@@ -13,19 +13,19 @@ const APPLICATION: &[u8] = b"application";
 const FORMAT_OF_FILE: &[u8] = b"format";
 const US: &[u8] = b"tidings";
 
-/// What kind of file redb has opened.
+/// Kind of file that redb has opened.
 pub(super) enum Identity {
-    /// Nobody has put anything into it.
+    /// A file without tables.
     Blank,
     /// A store that this version can work with.
     Ours,
     /// A store of a newer version.
     Newer { found: u32 },
-    /// Somebody else's database.
+    /// A database of another application.
     Foreign,
 }
 
-/// Finds out whose file it is.
+/// Finds the kind of a file.
 pub(super) fn identify(database: &Handle) -> Result<Identity, redb::Error> {
     let transaction = database.get()?.begin_read()?;
     let meta = match transaction.open_table(META) {

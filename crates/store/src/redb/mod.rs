@@ -37,8 +37,8 @@ struct DatabaseFile {
 pub struct RedbOptions {
     /// Size of the cache of pages, in bytes; 64 MiB by default.
     pub cache_bytes: usize,
-    /// Whether to check every page of the file when it is opened; `false` by default. Otherwise a
-    /// damaged page is noticed when it is read, if its content makes no sense.
+    /// `true` to check every page of the file on opening; `false` by default. Without the check a
+    /// damaged page is noticed on reading, if its content makes no sense.
     pub verify: bool,
 }
 

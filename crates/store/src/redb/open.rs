@@ -54,7 +54,7 @@ fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Handle> {
     }
 }
 
-/// Whether redb has not recognised the file, or has recognised one that is older than we are.
+/// Returns `true` if redb does not recognise the file, or recognises one older than this library.
 fn is_foreign(error: &DatabaseError) -> bool {
     match error {
         DatabaseError::UpgradeRequired(_) => true,
