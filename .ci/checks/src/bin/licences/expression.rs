@@ -1,6 +1,6 @@
 //! Licence expressions, such as `(MIT OR Apache-2.0) AND Unicode-3.0`.
 
-const ALLOWED: [&str; 12] = [
+const ALLOWED: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -10,6 +10,7 @@ const ALLOWED: [&str; 12] = [
     "CC0-1.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "NCSA",
     "Unicode-3.0",
     "Zlib",
