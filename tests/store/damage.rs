@@ -1,10 +1,13 @@
 //! A byte that has changed behind the store's back is an error or does no harm.
 
+use std::ops::Bound::{Excluded, Included};
+use std::ops::{ControlFlow, RangeBounds};
+
 use store::redb::{RedbOptions, RedbStore};
-use store::{Error, Store};
+use store::{Error, KeyRange, Order, Store, Table};
 
 use crate::{scale, write_five};
-use testkit::disk::{Dice, Disk};
+use testkit::disk::{Dice, Disk, PAGE};
 use testkit::tables::{dump, try_dump};
 
 #[test]
@@ -27,10 +30,66 @@ fn no_damage_brings_a_store_down() {
     for_each_flip(&a_store(), |disk, place| {
         let Ok(store) = disk.try_open() else { return };
         let read = try_dump(&store);
-        assert!(matches!(read, Ok(_) | Err(Error::Damaged { .. })), "{place}: {read:?}");
+        assert!(
+            matches!(read, Ok(_) | Err(Error::Damaged { .. } | Error::Corrupt { .. })),
+            "{place}: {read:?}"
+        );
         // It may work or not, as long as it comes back.
         drop(write_five(&store, "after"));
     });
+}
+
+/// A page that lies in the place of another one has keys of other ranges.
+#[test]
+fn a_scan_shows_no_key_of_another_range() {
+    let bytes = a_store();
+    let pages = bytes.len() / PAGE;
+    let mut dice = Dice::new(11);
+    let mut refused = 0;
+    for _ in 0..400 * scale() {
+        let disk = Disk::holding(bytes.clone());
+        // The first page is the header.
+        let mut page = || 1 + dice.below(pages - 1);
+        disk.copy_page(page(), page());
+        let Ok(store) = disk.try_open() else { continue };
+        for (range, order) in tens().zip([Order::Ascending, Order::Descending].into_iter().cycle())
+        {
+            for table in &Table::ALL[..5] {
+                let found = check_keys(&store, *table, &range, order);
+                refused += usize::from(matches!(found, Err(Error::Corrupt { .. })));
+            }
+        }
+    }
+    assert!(refused > 0, "no page that was copied had keys of another range");
+}
+
+/// The ranges of ten ids each of those of [`a_store`].
+fn tens() -> impl Iterator<Item = KeyRange> {
+    let id = |ten: u32| format!("{:04}", ten * 10).into_bytes();
+    (0..4).map(move |ten| (Included(id(ten)), Excluded(id(ten + 1))))
+}
+
+/// Checks that a scan shows keys of its range, in its order, until it fails or ends.
+#[track_caller]
+fn check_keys(
+    store: &RedbStore,
+    table: Table,
+    range: &KeyRange,
+    order: Order,
+) -> store::Result<()> {
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    let scanned = store.read(&mut |snapshot| {
+        snapshot.scan(table, range, order, None, &mut |key, _| {
+            keys.push(key.to_vec());
+            ControlFlow::Continue(())
+        })
+    });
+    let is_sorted = match order {
+        Order::Ascending => keys.is_sorted_by(|one, next| one < next),
+        Order::Descending => keys.is_sorted_by(|one, next| one > next),
+    };
+    assert!(is_sorted && keys.iter().all(|key| range.contains(key)), "{range:?} shows {keys:?}");
+    scanned
 }
 
 /// What is left of a store after a while.

@@ -13,6 +13,9 @@ use store::redb::{RedbOptions, RedbStore};
 /// Power fails between writes of this many bytes, not within them.
 const SECTOR: usize = 512;
 
+/// Size of a page of redb, in bytes.
+pub const PAGE: usize = 4_096;
+
 /// A disk in memory. Clones are the same disk.
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<State>);
@@ -91,6 +94,14 @@ impl Disk {
     /// View of a reader.
     pub fn bytes(&self) -> Vec<u8> {
         self.0.platter.lock().unwrap().now.clone()
+    }
+
+    /// Puts a copy of one page in the place of another one.
+    pub fn copy_page(&self, from: usize, to: usize) {
+        let mut platter = self.0.platter.lock().unwrap();
+        let Platter { now, synced, .. } = &mut *platter;
+        now.copy_within(from * PAGE..(from + 1) * PAGE, to * PAGE);
+        synced.clone_from(now);
     }
 
     /// Number of started syncs.
@@ -216,6 +227,11 @@ impl Dice {
     /// Dice of that seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
+    }
+
+    /// A number below `count`.
+    pub fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.roll(count as u64)).expect("it is below a `usize`")
     }
 
     /// A number below `sides`.

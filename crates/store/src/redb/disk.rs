@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::result;
 
 use redb::{
-    ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError,
+    AccessGuard, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    TableError,
 };
 
 use super::failure::{Failure, attempt, caught};
@@ -98,13 +99,19 @@ impl<'s> Disk<'s> {
             return Ok(());
         };
         let mut entries = attempt("read a range", || ReadableTable::range::<&[u8]>(&*rows, span))?;
+        let mut before: Option<(AccessGuard<'_, &[u8]>, _)> = None;
         for _ in 0..limit.unwrap_or(usize::MAX) {
             let next = attempt("read a range", || order.step(&mut entries).transpose())?;
             let Some((key, value)) = &next else { break };
             let (key, value) = caught(|| (key.value(), value.value()))?;
+            // A damaged page may have keys of another place, and of another environment.
+            if !order.admits(span, before.as_ref().map(|(key, _)| key.value()), key) {
+                return Err(Failure::Misplaced(table));
+            }
             if let ControlFlow::Break(()) = visit(key, value) {
                 break;
             }
+            before = next;
         }
         Ok(())
     }

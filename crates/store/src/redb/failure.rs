@@ -9,13 +9,16 @@ use std::{error, result};
 
 use thiserror::Error;
 
-use crate::Error;
+use crate::record::corrupt;
+use crate::{Error, Table};
 
 /// Reason why redb did not carry out an action. Each caller that waited for it gets a clone.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
     /// Data that redb has read cannot have been written by redb.
     Damaged(Cause),
+    /// A scan of the table has shown a key outside its range, or out of order.
+    Misplaced(Table),
     /// redb could not carry out an action.
     Refused { action: &'static str, cause: Cause },
 }
@@ -39,6 +42,7 @@ impl Failure {
             Failure::Damaged(cause) => {
                 Error::Damaged { path: path.to_owned(), source: Box::new(cause) }
             }
+            Failure::Misplaced(table) => corrupt(table, "an entry is not in its place"),
             Failure::Refused { action, cause } => {
                 Error::Backend { backend: "redb", action, source: Box::new(cause) }
             }
