@@ -32,7 +32,7 @@ use ::domain::convert::IntoChecked;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{ReadRecords, Snapshot, Store};
+use ::store::{Change, ReadRecords, Snapshot, Store};
 
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
@@ -40,7 +40,7 @@ pub use ::domain::{
     patch, preference, preview, query, schedule, secret, step, subscriber, subscription, template,
     time, topic, translation, trigger, vocabulary, workflow,
 };
-use tx::Draft;
+use tx::{Draft, Recording};
 
 pub use ::domain::step_run::Address;
 pub use builder::Builder;
@@ -153,17 +153,34 @@ impl Engine {
         ::store::read(self.store(), body)
     }
 
+    fn write<T>(&self, now: Timestamp, body: impl FnMut(&mut Draft<'_>) -> Result<T>) -> Result<T> {
+        let (outcome, changes) = self.record(now, body)?;
+        self.committed(&changes);
+        Ok(outcome)
+    }
+
+    // Runs `body` in a transaction. Returns its outcome and the records that it has changed: those
+    // of its last run, if the store runs it again.
+    //
     // The seed is drawn before the transaction, so that no foreign code runs in it, and so that a
     // body that the store runs again makes the same ids.
-    fn write<T>(
+    fn record<T>(
         &self,
         now: Timestamp,
         mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<(T, Vec<Change>)> {
         let seed = self.parts.seeds.draw(now);
         ::store::write(self.store(), |writer| {
-            body(&mut Draft { engine: self, now, made: &seed.start(), writer })
+            let mut recording = Recording { writer, changes: Vec::new() };
+            let (made, writer) = (&seed.start(), &mut recording);
+            let outcome = body(&mut Draft { engine: self, now, made, writer })?;
+            Ok((outcome, recording.changes))
         })
+    }
+
+    // Follows a transaction that was committed and has changed these records.
+    fn committed(&self, changes: &[Change]) {
+        self.parts.workflows.forget(changes);
     }
 
     fn activity(&self) -> &ActivityIndex {

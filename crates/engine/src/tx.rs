@@ -4,7 +4,9 @@ use domain::environment::Home;
 use domain::ids::EnvironmentId;
 use domain::limits::Limits;
 use domain::time::Timestamp;
-use store::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue};
+use store::{
+    Change, Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue,
+};
 use uuid::Uuid;
 
 use crate::Engine;
@@ -26,6 +28,12 @@ pub(crate) trait View: Snapshot {
 pub(crate) struct Reading<'r> {
     pub(crate) home: &'r Home,
     pub(crate) snapshot: &'r dyn Snapshot,
+}
+
+/// The writer of one run of the body of a transaction, and the records that the run has changed.
+pub(crate) struct Recording<'t> {
+    pub(crate) writer: &'t mut dyn Transaction,
+    pub(crate) changes: Vec<Change>,
 }
 
 /// One run of the body of a transaction. A store may run the body again: then the time, the ids
@@ -100,45 +108,58 @@ impl View for Tx<'_> {
     }
 }
 
-impl Snapshot for Reading<'_> {
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.snapshot.get(table, key, visit)
-    }
+// A view reads what the view inside does, with the codec of that.
+macro_rules! snapshot_through {
+    ($($view:ty: $($inner:ident).+,)+) => {
+        $(impl Snapshot for $view {
+            fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+                self.$($inner).+.get(table, key, visit)
+            }
 
-    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.snapshot.get_many(table, keys, visit)
-    }
+            fn get_many(
+                &self,
+                table: Table,
+                keys: &[&[u8]],
+                visit: &mut VisitValue<'_>,
+            ) -> Result<()> {
+                self.$($inner).+.get_many(table, keys, visit)
+            }
 
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.snapshot.scan(table, range, order, limit, visit)
-    }
+            fn scan(
+                &self,
+                table: Table,
+                range: &KeyRange,
+                order: Order,
+                limit: Option<usize>,
+                visit: &mut Visit<'_>,
+            ) -> Result<()> {
+                self.$($inner).+.scan(table, range, order, limit, visit)
+            }
+
+            fn codec(&self) -> Codec {
+                self.$($inner).+.codec()
+            }
+        })+
+    };
 }
 
-impl Snapshot for Tx<'_> {
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.draft.writer.get(table, key, visit)
+snapshot_through! {
+    Reading<'_>: snapshot,
+    Recording<'_>: writer,
+    Tx<'_>: draft.writer,
+}
+
+impl Transaction for Recording<'_> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.writer.put(table, key, value)
     }
 
-    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.draft.writer.get_many(table, keys, visit)
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.writer.delete(table, key)
     }
 
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.draft.writer.scan(table, range, order, limit, visit)
+    fn changed(&mut self, change: Change) {
+        self.changes.push(change);
     }
 }
 
@@ -150,4 +171,11 @@ impl Transaction for Tx<'_> {
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.draft.writer.delete(table, key)
     }
+
+    fn changed(&mut self, change: Change) {
+        self.draft.writer.changed(change);
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,8 +21,7 @@ use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::workflow::Workflow;
 
-use crate::record::decode;
-use crate::{Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, layout};
+use crate::{Codec, Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, layout};
 
 /// The result of comparing the indexes of a store with its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,9 +75,10 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
 
 /// Every record of a kind that can be read.
 pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
+    let codec = snapshot.codec();
     let mut records = Vec::new();
     each(snapshot, R::TABLE, |key, value| {
-        records.extend(decode(key, value));
+        records.extend(codec.decode(key, value));
         Ok(())
     })?;
     Ok(records)
@@ -98,7 +98,7 @@ type IndexEntries = Vec<(Table, Vec<u8>)>;
 // A kind of record, and the function for each entry of its table.
 struct Kind {
     table: Table,
-    entries: fn(&[u8], &[u8]) -> Result<IndexEntries>,
+    entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
 const KINDS: [Kind; 17] = [
@@ -123,8 +123,8 @@ const KINDS: [Kind; 17] = [
 
 impl Kind {
     const fn of<R: Record>() -> Self {
-        let entries = |key: &[u8], value: &[u8]| {
-            let entries = Entries::of(&decode::<R>(key, value)?);
+        let entries = |codec: Codec, key: &[u8], value: &[u8]| {
+            let entries = Entries::of(&codec.decode::<R>(key, value)?);
             Ok(entries.iter().map(|key| (key.table(), key.as_bytes().to_vec())).collect())
         };
         Self { table: R::TABLE, entries }
@@ -151,7 +151,7 @@ impl<'s> Checking<'s> {
         for kind in &KINDS {
             each(snapshot, kind.table, |key, value| {
                 self.check.records += 1;
-                match (kind.entries)(key, value) {
+                match (kind.entries)(snapshot.codec(), key, value) {
                     Ok(entries) => self.entries_of(key, &entries),
                     Err(Error::Corrupt { source, .. }) => {
                         let reason = source.to_string();
@@ -204,7 +204,8 @@ impl<'s> Checking<'s> {
         let mut expected = BTreeSet::new();
         for kind in &KINDS {
             each(self.snapshot, kind.table, |record, value| {
-                let entries = (kind.entries)(record, value).unwrap_or_default();
+                let entries =
+                    (kind.entries)(self.snapshot.codec(), record, value).unwrap_or_default();
                 let of_index = entries.into_iter().filter(|(other, _)| *other == index);
                 expected.extend(of_index.map(|(_, key)| (key, record.to_vec())));
                 Ok(())

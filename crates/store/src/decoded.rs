@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::record::decode;
-use crate::{Order, Prefix, Record, Result, Snapshot};
+use crate::{Change, ChangeKind, Codec, Order, Prefix, Record, Result, Snapshot};
 
 /// Records, each with the bytes that it was decoded from. If a snapshot has other bytes for a
 /// record, they are decoded anew. So the records are always those of the snapshot.
@@ -27,6 +26,7 @@ const MANY: usize = 4_096;
 impl<R: Record> Decoded<R> {
     /// Every record of the table whose key has `prefix`, in the order of the keys.
     pub fn all(&self, snapshot: &dyn Snapshot, prefix: &Prefix<R>) -> Result<Vec<Arc<R>>> {
+        let codec = snapshot.codec();
         let mut records = Vec::new();
         let mut failure = None;
         snapshot.scan(
@@ -34,7 +34,7 @@ impl<R: Record> Decoded<R> {
             prefix.range().bytes(),
             Order::Ascending,
             None,
-            &mut |key, bytes| match self.record(key, bytes) {
+            &mut |key, bytes| match self.record(codec, key, bytes) {
                 Ok(record) => {
                     records.push(record);
                     ControlFlow::Continue(())
@@ -48,13 +48,24 @@ impl<R: Record> Decoded<R> {
         failure.map_or(Ok(records), Err)
     }
 
-    fn record(&self, key: &[u8], bytes: &[u8]) -> Result<Arc<R>> {
+    /// Forgets the records that were changed. Their bytes are not those of later snapshots.
+    pub fn forget(&self, changes: &[Change]) {
+        let gone =
+            |change: &&Change| change.table == R::TABLE && change.kind != ChangeKind::Inserted;
+        let mut gone = changes.iter().filter(gone).peekable();
+        if gone.peek().is_some() {
+            let mut records = self.records.write();
+            gone.for_each(|change| drop(records.remove(&change.key)));
+        }
+    }
+
+    fn record(&self, codec: Codec, key: &[u8], bytes: &[u8]) -> Result<Arc<R>> {
         if let Some(known) = self.records.read().get(key)
             && known.bytes == bytes
         {
             return Ok(Arc::clone(&known.record));
         }
-        let record = Arc::new(decode(key, bytes)?);
+        let record = Arc::new(codec.decode(key, bytes)?);
         let mut records = self.records.write();
         if records.len() >= MANY {
             records.clear();
@@ -71,9 +82,10 @@ impl<R> Default for Decoded<R> {
     }
 }
 
-// The records may have secrets.
+// The records may have secrets, so the debug text has their number.
 impl<R> fmt::Debug for Decoded<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoded").finish_non_exhaustive()
+        let records = self.records.read().len();
+        f.debug_struct("Decoded").field("records", &records).finish_non_exhaustive()
     }
 }

@@ -62,6 +62,11 @@ pub enum Unreadable {
     Block,
 }
 
+/// The value that has `json` as it is.
+pub(crate) fn plain(json: &[u8]) -> Vec<u8> {
+    [&[JSON], json].concat()
+}
+
 /// The value that stands for `json`.
 pub fn encode(json: &[u8]) -> Vec<u8> {
     if json.len() >= LEAST {
@@ -70,7 +75,7 @@ pub fn encode(json: &[u8]) -> Vec<u8> {
             return [&[BLOCK], block.as_slice()].concat();
         }
     }
-    [&[JSON], json].concat()
+    plain(json)
 }
 
 /// Encodes `json`, padded to `reserved_len` bytes. A record that grows up to that length stays on

@@ -10,8 +10,10 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+mod change;
 #[doc(hidden)]
 pub mod check;
+mod codec;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod decoded;
@@ -38,6 +40,8 @@ pub use layout::Table;
 
 #[doc(hidden)]
 pub use self::{
+    change::{Change, ChangeKind},
+    codec::Codec,
     decoded::Decoded,
     key::{Bytes, Key, Prefix, Range},
     pages::List,
@@ -104,6 +108,13 @@ pub trait Snapshot {
         limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()>;
+
+    // The codec of the records in this view. A backend has the default; a view around another one
+    // has that of the other.
+    #[doc(hidden)]
+    fn codec(&self) -> Codec {
+        Codec::COMPACT
+    }
 }
 
 /// A transaction. Its reads see its own changes.
@@ -113,6 +124,10 @@ pub trait Transaction: Snapshot {
 
     /// Removes the value under `key`, if there is one.
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()>;
+
+    // Takes note of a record that was written. A backend does nothing.
+    #[doc(hidden)]
+    fn changed(&mut self, _change: Change) {}
 }
 
 /// The body of a [`Store::read`].

@@ -5,7 +5,6 @@ use std::ops::{Bound, ControlFlow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::encoding;
 use crate::key::TableOf;
 use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table};
 
@@ -71,11 +70,12 @@ pub(crate) fn find_many<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
 ) -> Result<Vec<Option<R>>> {
+    let codec = snapshot.codec();
     let mut records = Vec::with_capacity(keys.len());
     let mut rest = keys.iter();
     snapshot.get_many(R::TABLE, keys, &mut |value| {
         let entry = rest.next().zip(value);
-        records.push(entry.map(|(key, value)| decode(key, value)).transpose());
+        records.push(entry.map(|(key, value)| codec.decode(key, value)).transpose());
     })?;
     records.into_iter().collect()
 }
@@ -95,7 +95,8 @@ pub(crate) fn follow<R: Record>(
     rows: &[Row],
 ) -> Result<Vec<R>> {
     if table == R::TABLE {
-        return rows.iter().map(|row| decode(&row.key, &row.value)).collect();
+        let codec = snapshot.codec();
+        return rows.iter().map(|row| codec.decode(&row.key, &row.value)).collect();
     }
     let keys: Vec<&[u8]> = rows.iter().map(|row| row.value.as_slice()).collect();
     let records = find_many(snapshot, &keys)?.into_iter().zip(rows);
@@ -146,22 +147,6 @@ impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
         }
         Ok((!rows.is_empty()).then_some(rows))
     }
-}
-
-pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
-    let json = serde_json::to_vec(record).map_err(|source| corrupt(R::TABLE, source))?;
-    Ok(encoding::encode_padded(&json, record.reserved_len()))
-}
-
-// The record of an entry in its own table. A record with another key of its own is corrupt: its
-// scope may be wrong.
-pub(crate) fn decode<R: Record>(key: &[u8], value: &[u8]) -> Result<R> {
-    let json = encoding::decode(value).map_err(|source| corrupt(R::TABLE, source))?;
-    let record: R = serde_json::from_slice(&json).map_err(|source| corrupt(R::TABLE, source))?;
-    if record.key().as_bytes() != key {
-        return Err(corrupt(R::TABLE, "it belongs under another key"));
-    }
-    Ok(record)
 }
 
 pub(crate) fn corrupt(

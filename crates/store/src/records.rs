@@ -8,7 +8,8 @@ use domain::page::{Page, PageRequest};
 use crate::pages::{self, List};
 use crate::record::{self, Batches, Entries, Record, Row, corrupt};
 use crate::{
-    Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store, Transaction, Visit,
+    Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
+    Transaction, Visit,
 };
 
 /// Runs `body` on a snapshot of `store`, and returns its result.
@@ -49,9 +50,9 @@ pub trait ReadRecords: Snapshot {
         if key.table() != R::TABLE {
             return Ok(self.find_many(slice::from_ref(key))?.pop().flatten());
         }
-        let mut record = None;
+        let (codec, mut record) = (self.codec(), None);
         let bytes = key.as_bytes();
-        self.get(R::TABLE, bytes, &mut |value| record = Some(record::decode(bytes, value)))?;
+        self.get(R::TABLE, bytes, &mut |value| record = Some(codec.decode(bytes, value)))?;
         record.transpose()
     }
 
@@ -149,11 +150,12 @@ impl<S: Snapshot + ?Sized> ReadRecords for S {}
 pub trait WriteRecords: Transaction {
     /// Stores a record whose key is free, with its index entries.
     fn insert<R: Record>(&mut self, record: &R) -> Result<()> {
-        let key = record.key();
-        self.put_bytes(&key, &record::encode(record)?)?;
+        let (key, value) = self.codec().encode(record)?;
+        self.put_bytes(&key, &value)?;
         for entry in Entries::of(record).iter() {
             self.put_bytes(entry, key.as_bytes())?;
         }
+        self.changed(Change::new(ChangeKind::Inserted, &key));
         Ok(())
     }
 
@@ -166,11 +168,11 @@ pub trait WriteRecords: Transaction {
         if old == new {
             return Ok(());
         }
-        let key = new.key();
+        let (key, value) = self.codec().encode(new)?;
         if old.key() != key {
             return Err(corrupt(R::TABLE, "a record keeps its key"));
         }
-        self.put_bytes(&key, &record::encode(new)?)?;
+        self.put_bytes(&key, &value)?;
         let (before, after) = (Entries::of(old), Entries::of(new));
         for entry in before.iter().filter(|entry| !after.contains(entry)) {
             self.delete_key(entry)?;
@@ -178,6 +180,7 @@ pub trait WriteRecords: Transaction {
         for entry in after.iter().filter(|entry| !before.contains(entry)) {
             self.put_bytes(entry, key.as_bytes())?;
         }
+        self.changed(Change::new(ChangeKind::Replaced, &key));
         Ok(())
     }
 
@@ -186,7 +189,10 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.delete_key(entry)?;
         }
-        self.delete_key(&record.key())
+        let key = record.key();
+        self.delete_key(&key)?;
+        self.changed(Change::new(ChangeKind::Removed, &key));
+        Ok(())
     }
 
     /// Puts `value` under `key`.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use store::memory::MemoryStore;
 use store::{
-    Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
-    VisitValue, WriteBody,
+    Change, Codec, Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table,
+    Transaction, Visit, VisitValue, WriteBody,
 };
 
 use crate::tables::{Entry, dump};
@@ -328,6 +328,10 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
     ) -> Result<()> {
         self.around(|| Call::Scan(table), |below| below.scan(table, range, order, limit, visit))
     }
+
+    fn codec(&self) -> Codec {
+        self.below.codec()
+    }
 }
 
 impl Transaction for Watched<'_, &mut dyn Transaction> {
@@ -341,5 +345,9 @@ impl Transaction for Watched<'_, &mut dyn Transaction> {
         self.store.call(|| Call::Delete(table, key.into()))?;
         self.below.delete(table, key)?;
         self.store.pass(Point::Called)
+    }
+
+    fn changed(&mut self, change: Change) {
+        self.below.changed(change);
     }
 }

@@ -1,0 +1,164 @@
+use domain::preference::PreferencesQuery;
+use domain::step::Step;
+use domain::subscriber::{Subscriber, SubscriberCreate};
+use domain::workflow::{Workflow, WorkflowCreate};
+use store::memory::MemoryStore;
+use store::{
+    ChangeKind, Decision, Key, ReadBody, ReadRecords, Record, Store, WriteBody, WriteRecords,
+    layout,
+};
+
+use super::*;
+use crate::resources::subscribers::upsert;
+use crate::{Error, Result, Scope};
+
+// A store that runs each body twice, and has records as JSON.
+#[derive(Debug, Default)]
+struct Readable(MemoryStore);
+
+struct AsJson<T>(T);
+
+impl Store for Readable {
+    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
+        self.0.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
+        self.0.write(&mut |writer| body(&mut AsJson(writer)).map(|_| Decision::Abort))?;
+        self.0.write(&mut |writer| body(&mut AsJson(writer)))
+    }
+}
+
+impl Snapshot for AsJson<&mut dyn Transaction> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> store::Result<bool> {
+        self.0.get(table, key, visit)
+    }
+
+    fn get_many(
+        &self,
+        table: Table,
+        keys: &[&[u8]],
+        visit: &mut VisitValue<'_>,
+    ) -> store::Result<()> {
+        self.0.get_many(table, keys, visit)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> store::Result<()> {
+        self.0.scan(table, range, order, limit, visit)
+    }
+
+    fn codec(&self) -> Codec {
+        Codec::JSON
+    }
+}
+
+impl Transaction for AsJson<&mut dyn Transaction> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> store::Result<()> {
+        self.0.put(table, key, value)
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> store::Result<()> {
+        self.0.delete(table, key)
+    }
+}
+
+fn scope(store: impl Store) -> Scope {
+    Engine::builder().build(store).organization("acme").unwrap().development().unwrap()
+}
+
+// The changes that `body` reports, as kinds and keys.
+fn changes(
+    env: &Scope,
+    mut body: impl FnMut(&mut Tx<'_>) -> Result<()>,
+) -> Result<Vec<(ChangeKind, Vec<u8>)>> {
+    let recorded = env.engine.record(env.engine.now(), |draft| body(&mut draft.within(&env.home)));
+    let changes = recorded?.1.into_iter();
+    Ok(changes.map(|change| (change.kind, change.key)).collect())
+}
+
+fn key<R: Record>(record: &R) -> Vec<u8> {
+    Key::as_bytes(&record.key()).to_vec()
+}
+
+fn find(env: &Scope, id: &str) -> Subscriber {
+    env.subscribers().get(id).unwrap()
+}
+
+#[test]
+fn a_transaction_reports_its_changes_once_and_in_order() {
+    use ChangeKind::{Inserted, Removed, Replaced};
+    for env in [scope(MemoryStore::default()), scope(Readable::default())] {
+        let grace = env.subscribers().create(&SubscriberCreate::new("grace").unwrap()).unwrap();
+        let ada = SubscriberCreate::new("ada").unwrap();
+        let named = ada.clone().first_name("Ada");
+        let reported = changes(&env, |tx| {
+            upsert(tx, &ada)?;
+            tx.remove(&grace)?;
+            upsert(tx, &named)?;
+            Ok(())
+        });
+        let ada = find(&env, "ada");
+        let expected = [(Inserted, key(&ada)), (Removed, key(&grace)), (Replaced, key(&ada))];
+        assert_eq!(reported.unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_write_without_effect_reports_no_change() {
+    let env = scope(MemoryStore::default());
+    let ada = SubscriberCreate::new("ada").unwrap().first_name("Ada");
+    let twice = |tx: &mut Tx<'_>| {
+        let before = upsert(tx, &ada)?;
+        tx.replace(&before, &before)?;
+        Ok(())
+    };
+    assert_eq!(changes(&env, twice).unwrap().len(), 1);
+    assert_eq!(changes(&env, twice).unwrap(), []);
+}
+
+#[test]
+fn a_workflow_that_changes_is_not_kept_decoded() {
+    for is_refused in [false, true] {
+        let env = scope(MemoryStore::default());
+        let create = WorkflowCreate::new("greeting", "Greeting").unwrap();
+        env.workflows().create(&create.step(Step::in_app("Hello!").unwrap())).unwrap();
+        env.subscribers().create(&SubscriberCreate::new("ada").unwrap()).unwrap();
+        let kept = || format!("{:?}", env.engine.parts.workflows);
+        env.preferences("ada").unwrap().get(&PreferencesQuery::default()).unwrap();
+        assert_eq!(kept(), "Decoded { records: 1, .. }");
+        let outcome = env.write("test", (), |tx| {
+            for workflow in tx.all::<Workflow>(&layout::workflows(tx.environment_id()))? {
+                tx.remove(&workflow)?;
+            }
+            if is_refused { Err(Error::not_found(crate::Entity::Topic, "news")) } else { Ok(()) }
+        });
+        assert_eq!(outcome.is_err(), is_refused);
+        let expected = u8::from(is_refused);
+        assert_eq!(kept(), format!("Decoded {{ records: {expected}, .. }}"));
+    }
+}
+
+#[test]
+fn the_store_decides_the_form_of_records() {
+    let form = |env: Scope| {
+        let text = "a long text ".repeat(20);
+        let ada = SubscriberCreate::new("ada").unwrap().first_name(text);
+        env.subscribers().create(&ada).unwrap();
+        let mut first = None;
+        let key = layout::subscriber(env.environment_id(), &ada.subscriber_id);
+        env.engine
+            .read(|view| Ok(view.get_bytes(&key, &mut |value| first = value.first().copied())?))
+            .unwrap();
+        assert_eq!(find(&env, "ada").profile, ada.profile);
+        first
+    };
+    assert_eq!(form(scope(Readable::default())), Some(1));
+    assert_eq!(form(scope(MemoryStore::default())), Some(2));
+}

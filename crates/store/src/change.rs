@@ -1,0 +1,31 @@
+//! Changes of records, as a transaction reports them.
+
+use crate::{Key, Table};
+
+/// One record that a transaction inserted, replaced or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The kind of the change.
+    pub kind: ChangeKind,
+    /// The table of the record.
+    pub table: Table,
+    /// The key of the record in its table.
+    pub key: Vec<u8>,
+}
+
+/// Kind of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// The record is new.
+    Inserted,
+    /// The record has another value.
+    Replaced,
+    /// The record is gone.
+    Removed,
+}
+
+impl Change {
+    pub(crate) fn new<R>(kind: ChangeKind, key: &Key<R>) -> Self {
+        Self { kind, table: key.table(), key: key.as_bytes().to_vec() }
+    }
+}
