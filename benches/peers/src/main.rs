@@ -1,19 +1,14 @@
-//! What the activity list costs beside what else one could use: Tidings' index on redb and in
-//! memory, SQLite, and PostgreSQL if there is one, with the same notifications and the same
-//! fifteen shapes of questions, in one run. Every answer of everybody is compared with a look at
-//! all notifications, and the run stops at the first that differs.
+//! What notifications cost in Tidings, beside the same rows by hand in SQLite and, for the list, in
+//! PostgreSQL. All systems get the same data in one run, take turns, and have to give the same
+//! answers. Each section is a command:
 //!
 //! ```text
-//! cargo run --release --manifest-path benches/peers/Cargo.toml
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- write --notifications 35000
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- list --notifications 1000000
 //! ```
 //!
-//! This is about a million notifications. Of several sizes there is a picture as well,
-//! `latency.svg`, and the section between the marks of a file can be replaced:
-//!
-//! ```text
-//! TIDINGS_BENCH_SIZES=10000,100000,1000000,10000000 \
-//!     cargo run --release --manifest-path benches/peers/Cargo.toml -- --markdown BENCHMARKS.md
-//! ```
+//! Without a section all of them run. `--markdown BENCHMARKS.md` puts the tables between the marks
+//! of the file, and `--rounds 3` makes the rows of `write` three times as long.
 //!
 //! PostgreSQL needs a server, in which a schema `tidings_bench` is made and dropped again. Sizes
 //! above a million are not put into it.
@@ -22,93 +17,44 @@
 //! initdb -D "$HOME/pg" -A trust -U bench
 //! pg_ctl -D "$HOME/pg" -w start -o "-p 5499 -k $HOME/pg -c shared_buffers=1GB -c max_wal_size=4GB"
 //! TIDINGS_BENCH_POSTGRES="host=$HOME/pg port=5499 user=bench dbname=postgres" \
-//!     cargo run --release --features postgres --manifest-path benches/peers/Cargo.toml
+//!     cargo run --release --features postgres --manifest-path benches/peers/Cargo.toml -- list
 //! ```
-//!
-//! What is fair: each database has the best of many statements that was found for each shape,
-//! prepared, with numbers in place of names. Tidings gets names, and looks them up. A commit of
-//! Tidings waits for the disk, one of the others does not.
 
 use std::fs;
 use std::path::Path;
 
 use peak_alloc::PeakAlloc;
 
-use crate::options::Options;
-use crate::outcome::Outcome;
-use crate::sqlite::Sqlite;
-use crate::system::Peer;
+use crate::options::{Options, Section};
 
-mod beside;
-mod compare;
-mod facts;
-mod load;
+mod list;
 mod options;
-mod oracle;
-mod outcome;
-mod plot;
-#[cfg(feature = "postgres")]
-mod postgresql;
-mod report;
-mod sql;
-mod sqlite;
-mod system;
-mod tidings;
+mod sample;
+mod table;
+mod write;
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
 fn main() {
     let options = Options::read();
-    // Readers and writers are looked at in the middle of it.
-    let middle = options.sizes.iter().copied().min_by_key(|size| size.abs_diff(1_000_000));
-    let mut outcomes = Vec::new();
-    let mut text = String::new();
-    for &size in &options.sizes {
-        let folder = tempfile::tempdir().unwrap();
-        let peers = peers(size, folder.path(), &options);
-        let mut outcome = outcome::measure(size, folder.path(), peers, Some(size) == middle);
-        let report = report::report(&mut outcome);
-        println!("{report}");
-        text.push_str(&report);
-        outcomes.push(outcome);
-    }
-    if let Some(file) = &options.markdown {
-        replace(file, &text);
-    }
-    if let [_, _, ..] = outcomes.as_slice() {
-        draw(&outcomes, &options.plot);
+    for section in &options.sections {
+        let text = match section {
+            Section::Write => write::run(&options),
+            Section::List => list::run(&options),
+        };
+        if let Some(file) = &options.markdown {
+            replace(file, section.name(), &text);
+        }
     }
 }
 
-fn peers(size: u64, folder: &Path, options: &Options) -> Vec<Box<dyn Peer>> {
-    let sqlite: Box<dyn Peer> = Box::new(Sqlite::create(&folder.join("sqlite.db")));
-    let postgres = options.postgres.as_deref().and_then(|url| postgres(url, size));
-    [Some(sqlite), postgres].into_iter().flatten().collect()
-}
-
-#[cfg(feature = "postgres")]
-fn postgres(url: &str, size: u64) -> Option<Box<dyn Peer>> {
-    let is_small = size <= postgresql::MOST;
-    is_small.then(|| Box::new(postgresql::Postgres::create(url)) as Box<dyn Peer>)
-}
-
-#[cfg(not(feature = "postgres"))]
-fn postgres(_: &str, _: u64) -> Option<Box<dyn Peer>> {
-    panic!("PostgreSQL needs the feature `postgres`")
-}
-
-const MARKS: [&str; 2] = ["<!-- peers: made by benches/peers -->\n", "<!-- /peers -->"];
-
-// Puts `text` between the marks of the file.
-fn replace(file: &Path, text: &str) {
+// Puts `text` between the marks of the section in the file.
+fn replace(file: &Path, section: &str, text: &str) {
+    let (start, end) =
+        (format!("<!-- peers {section} -->\n"), format!("<!-- /peers {section} -->"));
     let old = fs::read_to_string(file).unwrap();
-    let (before, rest) = old.split_once(MARKS[0]).expect("the file has no mark");
-    let (_, after) = rest.split_once(MARKS[1]).expect("the file has no second mark");
-    fs::write(file, [before, MARKS[0], "\n", text, MARKS[1], after].concat()).unwrap();
-}
-
-fn draw(outcomes: &[Outcome], path: &Path) {
-    plot::draw(outcomes, path).unwrap();
-    println!("{}", path.display());
+    let (before, rest) = old.split_once(&start).expect("the file has no mark of the section");
+    let (_, after) = rest.split_once(&end).expect("the file has no second mark");
+    fs::write(file, [before, &start, "\n", text, &end, after].concat()).unwrap();
 }

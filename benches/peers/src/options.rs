@@ -1,46 +1,82 @@
-//! What is asked for: sizes, servers, files.
+//! Options of a run.
 
 use std::env;
 use std::path::PathBuf;
 
-/// How many notifications there are in a segment of Tidings' index.
-pub(crate) const SEGMENT: u64 = 61_440;
+use lexopt::ValueExt;
+use lexopt::prelude::{Long, Value};
 
-/// What is asked for.
+/// Options of a run.
 pub(crate) struct Options {
-    /// How many notifications, each in a run of its own.
-    pub(crate) sizes: Vec<u64>,
-    /// Where a PostgreSQL server is.
+    /// Sections in the order in which they run.
+    pub(crate) sections: Vec<Section>,
+    /// Numbers of notifications. Empty for the defaults of the sections.
+    pub(crate) notifications: Vec<u64>,
+    /// How many times as long as usual the rows of a section take.
+    pub(crate) rounds: usize,
+    /// PostgreSQL server, if there is one.
     pub(crate) postgres: Option<String>,
-    /// The file whose section between the marks is replaced.
+    /// File whose marked sections are replaced.
     pub(crate) markdown: Option<PathBuf>,
-    /// Where the plot goes, if there are several sizes.
-    pub(crate) plot: PathBuf,
 }
 
-impl Options {
-    /// From the environment and the arguments.
-    pub(crate) fn read() -> Self {
-        let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        let sizes = env::var("TIDINGS_BENCH_SIZES").unwrap_or("1000000".into());
-        let mut options = Self {
-            sizes: sizes.split(',').map(|size| full(size.trim().parse().unwrap())).collect(),
-            postgres: env::var("TIDINGS_BENCH_POSTGRES").ok(),
-            markdown: None,
-            plot: here.join("latency.svg"),
-        };
-        let mut arguments = env::args().skip(1);
-        while let Some(argument) = arguments.next() {
-            assert_eq!(argument, "--markdown", "there is one option: --markdown <file>");
-            options.markdown = Some(arguments.next().expect("--markdown needs a file").into());
+/// A part of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// Durable triggers.
+    Write,
+    /// The list of operation 22.
+    List,
+}
+
+impl Section {
+    const ALL: [Self; 2] = [Self::Write, Self::List];
+
+    /// Name on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::List => "list",
         }
-        options
     }
 }
 
-// The size nearest to that one with which Tidings has as much unsealed as there can be, its worst
-// case, unless that is far off.
-fn full(size: u64) -> u64 {
-    let full = ((size + SEGMENT / 2) / SEGMENT * SEGMENT).saturating_sub(1);
-    if full.abs_diff(size) * 20 < size { full } else { size }
+impl Options {
+    /// Reads the arguments and the environment. Panics at an argument that makes no sense.
+    pub(crate) fn read() -> Self {
+        let mut options = Self {
+            sections: Vec::new(),
+            notifications: Vec::new(),
+            rounds: 1,
+            postgres: env::var("TIDINGS_BENCH_POSTGRES").ok(),
+            markdown: None,
+        };
+        let mut arguments = lexopt::Parser::from_env();
+        while let Some(argument) = arguments.next().unwrap() {
+            match argument {
+                Value(name) => {
+                    let section = Section::ALL.into_iter().find(|one| name == one.name());
+                    options.sections.push(section.expect("a section is `write` or `list`"));
+                }
+                Long("notifications") => {
+                    let sizes = arguments.value().unwrap().string().unwrap();
+                    let sizes = sizes.split(',').map(|size| size.parse().expect("a number"));
+                    options.notifications = sizes.collect();
+                }
+                Long("rounds") => options.rounds = arguments.value().unwrap().parse().unwrap(),
+                Long("markdown") => options.markdown = Some(arguments.value().unwrap().into()),
+                other => panic!("{}", other.unexpected()),
+            }
+        }
+        if options.sections.is_empty() {
+            options.sections = Section::ALL.into();
+        }
+        options
+    }
+
+    /// Returns the sizes that were asked for, or else `default`.
+    pub(crate) fn sizes(&self, default: &[u64]) -> Vec<u64> {
+        let sizes = if self.notifications.is_empty() { default } else { &self.notifications };
+        sizes.to_vec()
+    }
 }

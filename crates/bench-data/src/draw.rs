@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Topic,
     /// A trigger, by its number.
     Trigger,
+    /// Triggers in no order.
+    Calls,
 }
 
 /// Draws ranks as often as they come up.

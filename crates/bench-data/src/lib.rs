@@ -29,6 +29,7 @@
 //! ```
 
 mod activity;
+mod calls;
 mod course;
 mod draw;
 mod occasion;
@@ -38,6 +39,7 @@ mod shape;
 mod workflows;
 
 pub use activity::{Activity, Triggered};
+pub use calls::Calls;
 pub use population::Population;
 pub use profile::{Profile, Ranked, Severities};
 pub use shape::{Shape, Wanted};

@@ -376,3 +376,29 @@ fn what_makes_no_sense_is_taken_as_the_nearest_that_does() {
     }
     assert_eq!(format!("{} {}", none.share(0), none.share(1)), "1 0");
 }
+
+#[test]
+fn calls_are_random_and_name_their_workflows() {
+    let calls = |seed| {
+        let mut calls = Calls::new(seed, 1_000);
+        (0..200).map(|_| calls.trigger(100)).collect::<Vec<_>>()
+    };
+    assert_eq!(calls(1), calls(1));
+    assert_ne!(calls(1), calls(2));
+    let triggers = calls(1);
+    let transactions: Vec<_> = triggers.iter().map(|one| one.transaction_id.as_ref()).collect();
+    assert!(!transactions.is_sorted());
+    assert_eq!(transactions.iter().collect::<HashSet<_>>().len(), 200);
+    let workflows: HashSet<_> = Calls::workflows().map(|one| one.workflow_id).collect();
+    let named: HashSet<_> = triggers.iter().map(|one| one.workflow.clone()).collect();
+    assert_eq!(named, workflows);
+    let contexts: HashSet<_> = triggers.iter().map(|one| format!("{:?}", one.context)).collect();
+    assert_eq!(contexts.len(), 5);
+    for trigger in triggers {
+        let audience = trigger.audience().unwrap();
+        let recipients: Vec<_> = audience.subscribers.iter().map(|one| one.to_create()).collect();
+        let different: HashSet<_> = recipients.iter().map(|one| &one.subscriber_id).collect();
+        assert_eq!(different.len(), 100);
+        assert!(!recipients.is_sorted_by_key(|one| one.subscriber_id.as_str()));
+    }
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::FontStyle;
 
-use crate::outcome::Outcome;
+use crate::list::outcome::Outcome;
 
 /// Shapes that tell something, and their colours.
 const SHAPES: [(&str, RGBColor); 5] = [

@@ -9,7 +9,7 @@ use domain::notification::Ordinal;
 use store::Store;
 use store::memory::MemoryStore;
 
-use crate::system::System;
+use crate::list::system::System;
 
 /// An index, its store, and what is asked.
 pub(crate) struct Tidings {

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
-use crate::beside::{Kind, Reading};
-use crate::compare::quantile;
-use crate::outcome::{Concurrency, Outcome};
+use crate::list::beside::{Kind, Reading};
+use crate::list::outcome::{Concurrency, Outcome};
+use crate::sample::quantile;
+use crate::table::{float, grouped, micros, ratio, table};
 
 /// All tables about one size.
 pub(crate) fn report(outcome: &mut Outcome) -> String {
@@ -96,49 +97,4 @@ fn waiting(kinds: &mut [Kind]) -> Table {
             cells
         });
     table(heads.map(str::to_owned).into(), rows)
-}
-
-// What is not in the first column, and is no name, is a number.
-fn table(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN).set_header(head).add_rows(rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn micros(time: Duration) -> String {
-    let micros = time.as_secs_f64() * 1e6;
-    match micros {
-        micros if micros < 10.0 => format!("{micros:.2}"),
-        micros if micros < 100.0 => format!("{micros:.1}"),
-        micros =>
-        {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded")]
-            grouped(micros.round() as u64)
-        }
-    }
-}
-
-fn ratio(of: Duration, to: Duration) -> String {
-    let ratio = of.as_secs_f64() / to.as_secs_f64();
-    if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-#[expect(clippy::cast_precision_loss, reason = "it is for people to look at")]
-fn float(number: u64) -> f64 {
-    number as f64
 }

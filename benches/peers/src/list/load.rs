@@ -11,10 +11,10 @@ use store::memory::MemoryStore;
 use store::redb::RedbStore;
 
 use crate::ALLOCATED;
-use crate::facts::{Numbers, Question};
-use crate::oracle::Expected;
-use crate::system::Peer;
-use crate::tidings::Tidings;
+use crate::list::facts::{Numbers, Question};
+use crate::list::oracle::Expected;
+use crate::list::system::Peer;
+use crate::list::tidings::Tidings;
 
 /// How many notifications are taken in at once, before there is a clock and with it.
 const IN_BULK: usize = 10_000;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Statement, params};
 
-use crate::facts::{Fact, Transaction, channels};
-use crate::sql::{Dialect, Way};
-use crate::system::{Peer, System};
+use crate::list::facts::{Fact, Transaction, channels};
+use crate::list::sql::{Dialect, Way};
+use crate::list::system::{Peer, System};
 
 // A rowid is an ordinal. A list has every column that is searched for behind its key, so that a
 // search never leaves it. The lists of what a notification can have several of are tables, and the

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls, Statement};
 
-use crate::facts::{Fact, Transaction, channels};
-use crate::sql::{Dialect, Way};
-use crate::system::{Peer, System};
+use crate::list::facts::{Fact, Transaction, channels};
+use crate::list::sql::{Dialect, Way};
+use crate::list::system::{Peer, System};
 
 /// How many notifications are put into it: more would take longer than everything else together.
 pub(crate) const MOST: u64 = 1_100_000;

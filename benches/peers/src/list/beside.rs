@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use activity::Facets;
 
-use crate::compare::quantile;
-use crate::options::SEGMENT;
-use crate::tidings::Tidings;
+use crate::list::SEGMENT;
+use crate::list::tidings::Tidings;
+use crate::sample::quantile;
 
 /// How long a reader reads before a writer starts or stops, and how often that happens: often, for
 /// a search takes longer the more is waiting to be sealed, and what the writer has appended waits.

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::oracle::Expected;
-use crate::sql::Way;
-use crate::system::{Peer, System};
+use crate::list::oracle::Expected;
+use crate::list::sql::Way;
+use crate::list::system::{Peer, System};
+use crate::sample::quantile;
 
 /// How long each shape is run by each system.
 const BUDGET: Duration = Duration::from_millis(400);
@@ -88,13 +89,4 @@ pub(crate) fn once(system: &mut dyn System, shape: usize) -> Duration {
     let start = Instant::now();
     system.run(shape);
     start.elapsed()
-}
-
-/// The time that such a share of all times does not exceed.
-pub(crate) fn quantile(times: &mut [Duration], share: f64) -> Duration {
-    times.sort_unstable();
-    #[expect(clippy::cast_possible_truncation, reason = "it is the place of one of them")]
-    #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "there are few")]
-    let at = ((times.len() - 1) as f64 * share).round() as usize;
-    times[at]
 }

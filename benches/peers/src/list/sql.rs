@@ -9,7 +9,7 @@
 //! Values are in the text of a statement, which is prepared once: no database has to guess how
 //! often a value comes up, or to bind it.
 
-use crate::facts::{Column, Group, Question};
+use crate::list::facts::{Column, Group, Question};
 
 /// How databases differ.
 #[derive(Clone, Copy, PartialEq, Eq)]

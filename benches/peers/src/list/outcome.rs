@@ -8,13 +8,13 @@ use redb::Database;
 use store::redb::RedbStore;
 
 use crate::ALLOCATED;
-use crate::beside::{self, Kind, Reading};
-use crate::compare;
-use crate::load::{self, Loaded};
-use crate::oracle::Expected;
-use crate::sql::{self, Way};
-use crate::system::{Peer, System};
-use crate::tidings::Tidings;
+use crate::list::beside::{self, Kind, Reading};
+use crate::list::compare;
+use crate::list::load::{self, Loaded};
+use crate::list::oracle::Expected;
+use crate::list::sql::{self, Way};
+use crate::list::system::{Peer, System};
+use crate::list::tidings::Tidings;
 
 /// What was found out about a size.
 pub(crate) struct Outcome {

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use crate::facts::Transaction;
-use crate::sql::{Dialect, Way};
+use crate::list::facts::Transaction;
+use crate::list::sql::{Dialect, Way};
 
 /// Something that has the notifications and answers questions about them.
 pub(crate) trait System {
