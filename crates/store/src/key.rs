@@ -1,62 +1,107 @@
 //! Keys: byte strings that sort as lists do.
 //!
-//! A key is a sequence of parts. Text parts end in NUL, which no text part contains, so that the
-//! parts of `("a", "b")` never run together into those of `("ab", "")`. Ids are their 16 bytes.
+//! A key is a sequence of [parts](Part). Text parts end in NUL, which no text part contains, so that
+//! the parts of `("a", "b")` never run together into those of `("ab", "")`. Ids are their 16 bytes.
 //! Times are big-endian with the sign bit flipped, so that they sort as times. Numbers are
 //! big-endian, ordinals in 5 bytes.
 //!
-//! A key knows its table and the type of record that it leads to. So a key cannot be looked up in
-//! another table, nor its record be taken for one of another type:
+//! A table knows the parts of its keys and the type of record that a key leads to. A key is made
+//! part by part. So a key cannot be looked up in another table, and its record cannot be taken for
+//! one of another type:
 //!
 //! ```
 //! # use domain::{ids::{EnvironmentId, SubscriberId}, subscriber::Subscriber, topic::Topic};
-//! # use store::{ReadRecords, Result, Snapshot, layout};
+//! # use store::{ReadRecords, Result, Snapshot, layout::SUBSCRIBERS};
 //! # use tidings_store as store;
 //! fn find(at: &dyn Snapshot, env: EnvironmentId, id: &SubscriberId) -> Result<Option<Subscriber>> {
-//!     at.find(&layout::subscriber(env, id))
+//!     at.find(&SUBSCRIBERS.within(env).then(id).end())
 //! }
 //! ```
 //!
 //! ```compile_fail,E0308
 //! # use domain::{ids::{EnvironmentId, SubscriberId}, subscriber::Subscriber, topic::Topic};
-//! # use store::{ReadRecords, Result, Snapshot, layout};
+//! # use store::{ReadRecords, Result, Snapshot, layout::SUBSCRIBERS};
 //! # use tidings_store as store;
 //! fn find(at: &dyn Snapshot, env: EnvironmentId, id: &SubscriberId) -> Result<Option<Topic>> {
-//!     at.find(&layout::subscriber(env, id))
+//!     at.find(&SUBSCRIBERS.within(env).then(id).end())
 //! }
 //! ```
+//!
+//! A part of another type is refused:
+//!
+//! ```compile_fail,E0308
+//! # use domain::{ids::{EnvironmentId, TopicKey}, subscriber::Subscriber};
+//! # use store::{Key, layout::SUBSCRIBERS};
+//! # use tidings_store as store;
+//! fn key(env: EnvironmentId, topic: &TopicKey) -> Key<Subscriber> {
+//!     SUBSCRIBERS.within(env).then(topic).end()
+//! }
+//! ```
+//!
+//! So is a key with a part too few, and one with a part too many:
+//!
+//! ```compile_fail,E0599
+//! # use domain::{ids::EnvironmentId, subscriber::Subscriber};
+//! # use store::{Key, layout::SUBSCRIBERS};
+//! # use tidings_store as store;
+//! fn key(env: EnvironmentId) -> Key<Subscriber> {
+//!     SUBSCRIBERS.within(env).end()
+//! }
+//! ```
+//!
+//! ```compile_fail,E0599
+//! # use domain::{ids::{EnvironmentId, SubscriberId}, subscriber::Subscriber};
+//! # use store::{Key, layout::SUBSCRIBERS};
+//! # use tidings_store as store;
+//! fn key(env: EnvironmentId, id: &SubscriberId) -> Key<Subscriber> {
+//!     SUBSCRIBERS.within(env).then(id).then(id).end()
+//! }
+//! ```
+
+mod part;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
 use domain::ids::EnvironmentId;
-use domain::notification::Ordinal;
 use domain::page::{self, OrderBy};
-use domain::time::Timestamp;
-use uuid::Uuid;
 
 use crate::{KeyRange, Order, Table};
 
-/// A table whose entries are records `R`, or lead to records `R`.
-pub(crate) struct TableOf<R> {
+pub(crate) use part::parts;
+pub use part::{Any, Part, Parts, Place, Sorted, Text};
+
+/// A table with keys of the parts `K`, whose entries are records `R`, or lead to records `R`.
+#[derive(Debug)]
+pub struct TableOf<R, K> {
     table: Table,
-    record: PhantomData<fn() -> R>,
+    kind: PhantomData<fn() -> (R, K)>,
 }
 
-impl<R> TableOf<R> {
+impl<R, K> TableOf<R, K> {
     pub(crate) const fn new(table: Table) -> Self {
-        Self { table, record: PhantomData }
+        Self { table, kind: PhantomData }
     }
 
     /// All keys of the table.
-    pub(crate) fn all(&self) -> Prefix<R> {
+    pub fn all(&self) -> Prefix<R, K> {
         Prefix::new(self.table, Vec::with_capacity(TYPICAL_LEN))
     }
+}
 
+impl<R, K> TableOf<R, (EnvironmentId, K)> {
     /// The keys of an environment.
-    pub(crate) fn within(&self, environment: EnvironmentId) -> Prefix<R> {
-        self.all().id(environment)
+    pub fn within(&self, environment: EnvironmentId) -> Prefix<R, K> {
+        self.all().then(environment)
+    }
+}
+
+impl<R, K: Parts> TableOf<R, K> {
+    /// The parts of `key`. Returns `None` if it is no key of this table.
+    pub fn read<'k>(&self, mut key: &'k [u8]) -> Option<K::Read<'k>> {
+        let parts = K::read(&mut key)?;
+        key.is_empty().then_some(parts)
     }
 }
 
@@ -64,22 +109,26 @@ impl<R> TableOf<R> {
 #[derive(Clone, Copy, Debug)]
 pub enum Bytes {}
 
+/// The parts that follow a prefix, where they do not matter.
+#[derive(Clone, Copy, Debug)]
+pub enum Open {}
+
 /// The length of most keys, in bytes.
 const TYPICAL_LEN: usize = 64;
 
 macro_rules! keys {
-    ($($(#[$doc:meta])* $name:ident: $bytes:ty,)+) => {
+    ($($(#[$doc:meta])* $name:ident<R $(, $parts:ident = $default:ty)?>: $bytes:ty,)+) => {
         $(
             $(#[$doc])*
-            pub struct $name<R> {
+            pub struct $name<R $(, $parts = $default)?> {
                 table: Table,
                 bytes: $bytes,
-                record: PhantomData<fn() -> R>,
+                kind: PhantomData<fn() -> (R, $($parts)?)>,
             }
 
-            impl<R> $name<R> {
+            impl<R $(, $parts)?> $name<R $(, $parts)?> {
                 const fn new(table: Table, bytes: $bytes) -> Self {
-                    Self { table, bytes, record: PhantomData }
+                    Self { table, bytes, kind: PhantomData }
                 }
 
                 /// The table.
@@ -89,21 +138,21 @@ macro_rules! keys {
             }
 
             // Derived code would demand the same of the record.
-            impl<R> Clone for $name<R> {
+            impl<R $(, $parts)?> Clone for $name<R $(, $parts)?> {
                 fn clone(&self) -> Self {
                     Self::new(self.table, self.bytes.clone())
                 }
             }
 
-            impl<R> PartialEq for $name<R> {
+            impl<R $(, $parts)?> PartialEq for $name<R $(, $parts)?> {
                 fn eq(&self, other: &Self) -> bool {
                     (self.table, &self.bytes) == (other.table, &other.bytes)
                 }
             }
 
-            impl<R> Eq for $name<R> {}
+            impl<R $(, $parts)?> Eq for $name<R $(, $parts)?> {}
 
-            impl<R> fmt::Debug for $name<R> {
+            impl<R $(, $parts)?> fmt::Debug for $name<R $(, $parts)?> {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.debug_tuple(stringify!($name)).field(&self.table).field(&self.bytes).finish()
                 }
@@ -114,69 +163,45 @@ macro_rules! keys {
 
 keys! {
     /// The key of one entry, which is a record `R` or leads to one.
-    Key: Vec<u8>,
-    /// The leading parts of keys.
-    Prefix: Vec<u8>,
+    Key<R>: Vec<u8>,
+    /// The leading parts of keys, which the parts `K` follow.
+    Prefix<R, K = Open>: Vec<u8>,
     /// A range of keys.
-    Range: KeyRange,
+    Range<R>: KeyRange,
 }
 
-impl<R> Prefix<R> {
-    pub(crate) fn text(mut self, part: &str) -> Self {
-        self.bytes.extend_from_slice(part.as_bytes());
-        self.bytes.push(0);
-        self
+impl<R, P: Part, K> Prefix<R, (P, K)> {
+    /// The keys of this prefix that have `part` next.
+    pub fn then(mut self, part: P::Form<'_>) -> Prefix<R, K> {
+        P::write(part, &mut self.bytes);
+        Prefix::new(self.table, self.bytes)
     }
+}
 
-    pub(crate) fn id(mut self, part: impl Into<Uuid>) -> Self {
-        self.bytes.extend_from_slice(part.into().as_bytes());
-        self
+impl<R, Id, K> Prefix<R, (Sorted<Id>, K)> {
+    /// The list in this order.
+    pub fn by(mut self, order_by: OrderBy) -> Prefix<R> {
+        u8::write(order_by.tag(), &mut self.bytes);
+        self.open()
     }
+}
 
-    /// A part that stands for any value, or for `value`.
-    pub(crate) fn narrowed(mut self, value: Option<&str>) -> Self {
-        self.bytes.push(u8::from(value.is_some()));
-        match value {
-            Some(value) => self.text(value),
-            None => self,
-        }
-    }
-
-    pub(crate) fn order(mut self, order_by: OrderBy) -> Self {
-        self.bytes.push(order_by.tag());
-        self
-    }
-
-    pub(crate) fn time(mut self, part: Timestamp) -> Self {
-        let sortable = part.as_millis().cast_unsigned() ^ (1 << 63);
-        self.bytes.extend_from_slice(&sortable.to_be_bytes());
-        self
-    }
-
-    pub(crate) fn ordinal(mut self, part: Ordinal) -> Self {
-        let [_, _, _, bytes @ ..] = part.get().to_be_bytes();
-        self.bytes.extend_from_slice(&bytes);
-        self
-    }
-
-    pub(crate) fn number(mut self, part: u32) -> Self {
-        self.bytes.extend_from_slice(&part.to_be_bytes());
-        self
-    }
-
-    pub(crate) fn tag(mut self, part: u8) -> Self {
-        self.bytes.push(part);
-        self
-    }
-
-    pub(crate) fn value(mut self, part: u128) -> Self {
-        self.bytes.extend_from_slice(&part.to_be_bytes());
-        self
-    }
-
+impl<R> Prefix<R, ()> {
     /// The key that ends here.
-    pub(crate) fn end(self) -> Key<R> {
+    pub fn end(self) -> Key<R> {
         Key::new(self.table, self.bytes)
+    }
+}
+
+impl<R, K> Prefix<R, K> {
+    /// The same prefix, without the types of the parts that follow.
+    pub fn open(self) -> Prefix<R> {
+        Prefix::new(self.table, self.bytes)
+    }
+
+    /// The keys from the start of this prefix up to that of `end`.
+    pub fn until<L>(self, end: Prefix<R, L>) -> Range<R> {
+        Range::new(self.table, (Bound::Included(self.bytes), Bound::Excluded(end.bytes)))
     }
 
     /// The keys with this prefix.
@@ -230,11 +255,6 @@ impl<R> Key<R> {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
-
-    /// The keys from this one up to `end`, which is not one of them.
-    pub(crate) fn until(self, end: Self) -> Range<R> {
-        Range::new(self.table, (Bound::Included(self.bytes), Bound::Excluded(end.bytes)))
-    }
 }
 
 impl<R> Range<R> {
@@ -273,32 +293,4 @@ fn upper_bound(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all() -> Prefix<()> {
-        TableOf::new(Table::ALL[0]).all()
-    }
-
-    #[test]
-    fn parts_do_not_run_together() {
-        let ab_then_nothing = all().text("ab").text("").end();
-        let a_then_b = all().text("a").text("b").end();
-        assert_ne!(ab_then_nothing, a_then_b);
-    }
-
-    #[test]
-    fn times_sort_as_times() {
-        let key = |millis| all().time(Timestamp::from_millis(millis)).end().as_bytes().to_vec();
-        assert!([i64::MIN, -1, 0, 1, i64::MAX].map(key).is_sorted());
-    }
-
-    #[test]
-    fn a_prefix_ends_where_the_next_one_starts() {
-        let end = |bytes: &[u8]| range(bytes).1;
-        assert_eq!(end(b"a"), Bound::Excluded(b"b".to_vec()));
-        assert_eq!(end(&[1, 0xff]), Bound::Excluded(vec![2]));
-        assert_eq!(end(&[0xff, 0xff]), Bound::Unbounded);
-        assert_eq!(end(b""), Bound::Unbounded);
-    }
-}
+mod tests;

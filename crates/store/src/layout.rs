@@ -1,51 +1,4 @@
-//! The layout on disk: every table, and every key in it.
-//!
-//! | table                       | key                                                | value |
-//! |-----------------------------|----------------------------------------------------|-------|
-//! | `environments`              | organization, environment                          | [`Environment`](domain::environment::Environment) |
-//! | `environment_ids`           | environment                                        | key into `environments` |
-//! | `api_keys`                  | hash of the API key                                | key into `environments` |
-//! | `subscribers`               | environment, subscriber by its own name            | [`Subscriber`](domain::subscriber::Subscriber) |
-//! | `subscriber_ids`            | environment, subscriber                            | key into `subscribers` |
-//! | `subscriber_emails`         | environment, e-mail address, subscriber            | key into `subscribers` |
-//! | `workflows`                 | environment, workflow                              | [`Workflow`](domain::workflow::Workflow) |
-//! | `workflow_identifiers`      | environment, identifier                            | key into `workflows` |
-//! | `integrations`              | environment, integration                           | [`Integration`](domain::integration::Integration) |
-//! | `integration_identifiers`   | environment, identifier, unless it is deleted      | key into `integrations` |
-//! | `contexts`                  | environment, type, id                              | [`Context`](domain::context::Context) |
-//! | `context_lists`             | environment, type (or any), order, sort value, context | key into `contexts` |
-//! | `preferences`               | environment, subscriber, context set, workflow (nil: all of them) | [`SubscriberPreference`](domain::preference::SubscriberPreference) |
-//! | `workflow_preferences`      | environment, workflow, subscriber, context set     | key into `preferences` |
-//! | `channel_endpoints`         | environment, endpoint by its own name              | [`ChannelEndpoint`](domain::endpoint::ChannelEndpoint) |
-//! | `endpoint_lists`            | environment, order, integration, subscriber (or any), context set (or any), sort value, endpoint | key into `channel_endpoints` |
-//! | `channel_connections`       | environment, connection by its own name            | [`ChannelConnection`](domain::connection::ChannelConnection) |
-//! | `connection_lists`          | as `endpoint_lists`                                | key into `channel_connections` |
-//! | `connection_owners`         | environment, integration, subscriber (or none), context set | key into `channel_connections` |
-//! | `topics`                    | environment, topic by its own name                 | [`Topic`](domain::topic::Topic) |
-//! | `topic_lists`               | environment, order, sort value, topic, folded key, folded name | key into `topics` |
-//! | `subscriptions`             | environment, topic, subscription by its own name   | [`Subscription`](domain::subscription::Subscription) |
-//! | `subscription_ids`          | environment, topic, subscription                   | key into `subscriptions` |
-//! | `topic_subscribers`         | environment, topic, subscriber, subscription       | key into `subscriptions` |
-//! | `subscriber_subscriptions`  | environment, subscriber, topic, subscription       | key into `subscriptions` |
-//! | `layouts`                   | environment, layout by its own name                | [`Layout`](domain::layout::Layout) |
-//! | `layout_ids`                | environment, layout                                | key into `layouts` |
-//! | `translations`              | environment, kind of resource, resource, locale    | [`Translation`](domain::translation::Translation) |
-//! | `translation_ids`           | environment, translation                           | key into `translations` |
-//! | `translation_groups`        | environment, kind of resource, resource            | [`TranslationGroup`](domain::translation::TranslationGroup) |
-//! | `transactions`              | environment, transaction                           | [`AcceptedTrigger`](domain::trigger::AcceptedTrigger) |
-//! | `notifications`             | environment, ordinal                               | [`Notification`](domain::notification::Notification) |
-//! | `transaction_notifications` | environment, generation, transaction               | runs of ordinals |
-//! | `activity_heads`            | environment                                        | head of the activity index |
-//! | `activity_facets`           | environment, generation, row                       | facets of notifications that are not sealed |
-//! | `activity_segments`         | environment, generation, segment, part             | times, presence and blocks of a sealed segment |
-//! | `activity_deleted`          | environment, generation, segment                   | deleted places of the segment |
-//! | `due`                       | time, environment, notification                    | key into `notifications` |
-//! | `messages`                  | environment, subscriber, message                   | [`Message`](domain::message::Message) |
-//! | `inbox_messages`            | environment, subscriber, message, if in the inbox  | key into `messages` |
-//! | `unseen_messages`           | the same, if it was not seen                       | key into `messages` |
-//! | `unread_messages`           | the same, if it was not read                       | key into `messages` |
-//! | `stored_answers`            | environment, idempotency key                       | [`StoredAnswer`](domain::idempotency::StoredAnswer) |
-//! | `expiring_answers`          | environment, time, idempotency key                 | key into `stored_answers` |
+//! The layout on disk: every table, and the parts of its keys.
 //!
 //! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
 //! are the tables that lead to an environment, and the jobs that are due. Ids are in order of
@@ -60,23 +13,32 @@ mod keys;
 mod tables;
 
 use domain::connection::ChannelConnection;
-use domain::context::Context;
+use domain::contact::Locale;
+use domain::context::{Context, ContextKey, ContextSet};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
+use domain::ids::{
+    ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
+    IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
+    LayoutIdentifier, MessageId, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
+    SubscriptionIdentifier, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
+    WorkflowIdentifier,
+};
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::Message;
-use domain::notification::Notification;
+use domain::notification::{Notification, Ordinal};
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::time::Timestamp;
 use domain::topic::Topic;
-use domain::translation::{Translation, TranslationGroup};
+use domain::translation::{Resource, Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::workflow::Workflow;
 
-use crate::key::TableOf;
+use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
 
 pub use activity::*;
 pub use keys::*;
@@ -85,45 +47,147 @@ pub use tables::Table;
 /// The version of this layout. A file has the version that it was written with.
 pub const FORMAT: u32 = 1;
 
-// Each table, and the records that its entries are or lead to.
-const ENVIRONMENTS: TableOf<Environment> = TableOf::new(Table::Environments);
-const ENVIRONMENT_IDS: TableOf<Environment> = TableOf::new(Table::EnvironmentIds);
-const API_KEYS: TableOf<Environment> = TableOf::new(Table::ApiKeys);
-const SUBSCRIBERS: TableOf<Subscriber> = TableOf::new(Table::Subscribers);
-const SUBSCRIBER_IDS: TableOf<Subscriber> = TableOf::new(Table::SubscriberIds);
-const SUBSCRIBER_EMAILS: TableOf<Subscriber> = TableOf::new(Table::SubscriberEmails);
-const WORKFLOWS: TableOf<Workflow> = TableOf::new(Table::Workflows);
-const WORKFLOW_IDENTIFIERS: TableOf<Workflow> = TableOf::new(Table::WorkflowIdentifiers);
-const INTEGRATIONS: TableOf<Integration> = TableOf::new(Table::Integrations);
-const INTEGRATION_IDENTIFIERS: TableOf<Integration> = TableOf::new(Table::IntegrationIdentifiers);
-const CONTEXTS: TableOf<Context> = TableOf::new(Table::Contexts);
-const CONTEXT_LISTS: TableOf<Context> = TableOf::new(Table::ContextLists);
-const PREFERENCES: TableOf<SubscriberPreference> = TableOf::new(Table::Preferences);
-const WORKFLOW_PREFERENCES: TableOf<SubscriberPreference> =
-    TableOf::new(Table::WorkflowPreferences);
-const CHANNEL_ENDPOINTS: TableOf<ChannelEndpoint> = TableOf::new(Table::ChannelEndpoints);
-const ENDPOINT_LISTS: TableOf<ChannelEndpoint> = TableOf::new(Table::EndpointLists);
-const CHANNEL_CONNECTIONS: TableOf<ChannelConnection> = TableOf::new(Table::ChannelConnections);
-const CONNECTION_LISTS: TableOf<ChannelConnection> = TableOf::new(Table::ConnectionLists);
-const CONNECTION_OWNERS: TableOf<ChannelConnection> = TableOf::new(Table::ConnectionOwners);
-const TOPICS: TableOf<Topic> = TableOf::new(Table::Topics);
-const TOPIC_LISTS: TableOf<Topic> = TableOf::new(Table::TopicLists);
-const SUBSCRIPTIONS: TableOf<Subscription> = TableOf::new(Table::Subscriptions);
-const SUBSCRIPTION_IDS: TableOf<Subscription> = TableOf::new(Table::SubscriptionIds);
-const TOPIC_SUBSCRIBERS: TableOf<Subscription> = TableOf::new(Table::TopicSubscribers);
-const SUBSCRIBER_SUBSCRIPTIONS: TableOf<Subscription> =
-    TableOf::new(Table::SubscriberSubscriptions);
-const LAYOUTS: TableOf<Layout> = TableOf::new(Table::Layouts);
-const LAYOUT_IDS: TableOf<Layout> = TableOf::new(Table::LayoutIds);
-const TRANSLATIONS: TableOf<Translation> = TableOf::new(Table::Translations);
-const TRANSLATION_IDS: TableOf<Translation> = TableOf::new(Table::TranslationIds);
-const TRANSLATION_GROUPS: TableOf<TranslationGroup> = TableOf::new(Table::TranslationGroups);
-const TRANSACTIONS: TableOf<AcceptedTrigger> = TableOf::new(Table::Transactions);
-const NOTIFICATIONS: TableOf<Notification> = TableOf::new(Table::Notifications);
-const DUE: TableOf<Notification> = TableOf::new(Table::Due);
-const MESSAGES: TableOf<Message> = TableOf::new(Table::Messages);
-const INBOX_MESSAGES: TableOf<Message> = TableOf::new(Table::InboxMessages);
-const UNSEEN_MESSAGES: TableOf<Message> = TableOf::new(Table::UnseenMessages);
-const UNREAD_MESSAGES: TableOf<Message> = TableOf::new(Table::UnreadMessages);
-const STORED_ANSWERS: TableOf<StoredAnswer> = TableOf::new(Table::StoredAnswers);
-const EXPIRING_ANSWERS: TableOf<StoredAnswer> = TableOf::new(Table::ExpiringAnswers);
+// The tables of each kind of record: the one that has the records, and those that lead to them.
+macro_rules! layout {
+    ($($record:ident { $($(#[$doc:meta])* $name:ident = $table:ident [$($part:ty),+ $(,)?];)+ })+) => {
+        $($(
+            $(#[$doc])*
+            pub const $name: TableOf<$record, parts![$($part),+]> = TableOf::new(Table::$table);
+        )+)+
+    };
+}
+
+layout! {
+    Environment {
+        /// Environments.
+        ENVIRONMENTS = Environments [OrganizationId, EnvironmentId];
+        /// Environments by their ids alone.
+        ENVIRONMENT_IDS = EnvironmentIds [EnvironmentId];
+        /// Environments by the hashes of their API keys.
+        API_KEYS = ApiKeys [Text];
+    }
+    Subscriber {
+        /// Subscribers by the names that the host gave them.
+        SUBSCRIBERS = Subscribers [EnvironmentId, SubscriberId];
+        /// Subscribers by their ids.
+        SUBSCRIBER_IDS = SubscriberIds [EnvironmentId, InternalSubscriberId];
+        /// Subscribers by e-mail address.
+        SUBSCRIBER_EMAILS = SubscriberEmails [EnvironmentId, Text, InternalSubscriberId];
+    }
+    Workflow {
+        /// Workflows.
+        WORKFLOWS = Workflows [EnvironmentId, WorkflowId];
+        /// Workflows by identifier.
+        WORKFLOW_IDENTIFIERS = WorkflowIdentifiers [EnvironmentId, WorkflowIdentifier];
+    }
+    Integration {
+        /// Integrations.
+        INTEGRATIONS = Integrations [EnvironmentId, IntegrationId];
+        /// Integrations that are not deleted, by identifier.
+        INTEGRATION_IDENTIFIERS = IntegrationIdentifiers [EnvironmentId, IntegrationIdentifier];
+    }
+    Context {
+        /// Contexts.
+        CONTEXTS = Contexts [EnvironmentId, ContextKey];
+        /// Contexts of a type or of any, in each order.
+        CONTEXT_LISTS = ContextLists [EnvironmentId, Any<Text>, Sorted<ContextId>];
+    }
+    SubscriberPreference {
+        /// Preferences about a workflow, or about all of them.
+        PREFERENCES = Preferences
+            [EnvironmentId, InternalSubscriberId, ContextSet, Option<WorkflowId>];
+        /// Preferences about a workflow.
+        WORKFLOW_PREFERENCES = WorkflowPreferences
+            [EnvironmentId, WorkflowId, InternalSubscriberId, ContextSet];
+    }
+    ChannelEndpoint {
+        /// Endpoints.
+        CHANNEL_ENDPOINTS = ChannelEndpoints [EnvironmentId, EndpointIdentifier];
+        /// Endpoints of an integration: of a subscriber or of any, for a context set or for any.
+        ENDPOINT_LISTS = EndpointLists
+            [EnvironmentId, IntegrationId, Any<SubscriberId>, Any<ContextSet>, Sorted<EndpointId>];
+    }
+    ChannelConnection {
+        /// Connections.
+        CHANNEL_CONNECTIONS = ChannelConnections [EnvironmentId, ConnectionIdentifier];
+        /// Connections of an integration: of a subscriber or of any, for a context set or for any.
+        CONNECTION_LISTS = ConnectionLists
+            [EnvironmentId, IntegrationId, Any<SubscriberId>, Any<ContextSet>, Sorted<ConnectionId>];
+        /// Connections of a subscriber or of none, for a context set.
+        CONNECTION_OWNERS = ConnectionOwners
+            [EnvironmentId, IntegrationId, Any<SubscriberId>, ContextSet];
+    }
+    Topic {
+        /// Topics.
+        TOPICS = Topics [EnvironmentId, TopicKey];
+        /// Topics in each order, with key and name without case.
+        TOPIC_LISTS = TopicLists [EnvironmentId, Sorted<TopicId>, Text, Text];
+    }
+    Subscription {
+        /// Subscriptions of a topic.
+        SUBSCRIPTIONS = Subscriptions [EnvironmentId, TopicId, SubscriptionIdentifier];
+        /// Subscriptions of a topic by their ids.
+        SUBSCRIPTION_IDS = SubscriptionIds [EnvironmentId, TopicId, SubscriptionId];
+        /// Subscriptions of a topic by subscriber.
+        TOPIC_SUBSCRIBERS = TopicSubscribers
+            [EnvironmentId, TopicId, InternalSubscriberId, SubscriptionId];
+        /// Subscriptions of a subscriber by topic.
+        SUBSCRIBER_SUBSCRIPTIONS = SubscriberSubscriptions
+            [EnvironmentId, InternalSubscriberId, TopicId, SubscriptionId];
+    }
+    Layout {
+        /// Layouts.
+        LAYOUTS = Layouts [EnvironmentId, LayoutIdentifier];
+        /// Layouts by their ids.
+        LAYOUT_IDS = LayoutIds [EnvironmentId, LayoutId];
+    }
+    Translation {
+        /// Translations.
+        TRANSLATIONS = Translations [EnvironmentId, Resource, Locale];
+        /// Translations by their ids.
+        TRANSLATION_IDS = TranslationIds [EnvironmentId, TranslationId];
+    }
+    TranslationGroup {
+        /// Groups of the translations of a resource.
+        TRANSLATION_GROUPS = TranslationGroups [EnvironmentId, Resource];
+    }
+    AcceptedTrigger {
+        /// Accepted triggers.
+        TRANSACTIONS = Transactions [EnvironmentId, TransactionId];
+    }
+    Notification {
+        /// Notifications.
+        NOTIFICATIONS = Notifications [EnvironmentId, Ordinal];
+        /// Notifications with a job that is due.
+        DUE = Due [Timestamp, EnvironmentId, NotificationId];
+    }
+    Message {
+        /// Messages.
+        MESSAGES = Messages [EnvironmentId, InternalSubscriberId, MessageId];
+        /// Messages that are in the inbox.
+        INBOX_MESSAGES = InboxMessages [EnvironmentId, InternalSubscriberId, MessageId];
+        /// Messages that are in the inbox and not seen.
+        UNSEEN_MESSAGES = UnseenMessages [EnvironmentId, InternalSubscriberId, MessageId];
+        /// Messages that are in the inbox and not read.
+        UNREAD_MESSAGES = UnreadMessages [EnvironmentId, InternalSubscriberId, MessageId];
+    }
+    StoredAnswer {
+        /// Stored answers.
+        STORED_ANSWERS = StoredAnswers [EnvironmentId, IdempotencyKey];
+        /// Stored answers by the time at which they expire.
+        EXPIRING_ANSWERS = ExpiringAnswers [EnvironmentId, Timestamp, IdempotencyKey];
+    }
+    // The activity index. Its tables have a generation, except the first one.
+    Bytes {
+        /// Heads of the activity indexes.
+        ACTIVITY_HEADS = ActivityHeads [EnvironmentId];
+        /// Ordinals of the notifications of a trigger.
+        TRANSACTION_NOTIFICATIONS = TransactionNotifications [EnvironmentId, u32, TransactionId];
+        /// Facets of notifications that are not sealed, by the number of their row.
+        ACTIVITY_FACETS = ActivityFacets [EnvironmentId, u32, u128];
+        /// Parts of sealed segments, by the number of their segment.
+        ACTIVITY_SEGMENTS = ActivitySegments [EnvironmentId, u32, u32, SegmentPart];
+        /// Deleted places of a segment, by its number.
+        ACTIVITY_DELETED = ActivityDeleted [EnvironmentId, u32, u32];
+    }
+}

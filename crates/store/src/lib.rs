@@ -43,7 +43,7 @@ pub use self::{
     change::{Change, ChangeKind},
     codec::Codec,
     decoded::Decoded,
-    key::{Bytes, Key, Prefix, Range},
+    key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     pages::List,
     record::{Entries, Record},
     records::{ReadRecords, WriteRecords, read, write},

@@ -24,8 +24,8 @@ enum Shown<'l, R> {
 impl<'l, R: Record> List<'l, R> {
     /// The records of the entries that have one of `parts`, sorted by the rest of their keys. All
     /// of `parts` belong to one table.
-    pub fn new(parts: impl IntoIterator<Item = Prefix<R>>) -> Self {
-        let parts: Vec<_> = parts.into_iter().collect();
+    pub fn new<K>(parts: impl IntoIterator<Item = Prefix<R, K>>) -> Self {
+        let parts: Vec<_> = parts.into_iter().map(Prefix::open).collect();
         let table = parts.first().map_or(R::TABLE, Prefix::table);
         Self { table, parts, shown: Shown::All }
     }

@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::key::TableOf;
+use crate::key::{Open, TableOf};
 use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table};
 
 /// A record, which has a table of its own.
@@ -29,7 +29,7 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 impl<R: Record> Prefix<R> {
     /// The keys of all records of that type, in any environment.
     pub fn of_all() -> Self {
-        TableOf::new(R::TABLE).all()
+        TableOf::<R, Open>::new(R::TABLE).all()
     }
 }
 

@@ -96,7 +96,7 @@ pub trait ReadRecords: Snapshot {
     }
 
     /// The number of entries with `prefix`, at most `limit`.
-    fn count<R>(&self, prefix: &Prefix<R>, limit: Option<usize>) -> Result<usize> {
+    fn count<R, K>(&self, prefix: &Prefix<R, K>, limit: Option<usize>) -> Result<usize> {
         let mut count = 0;
         self.scan_bytes(&prefix.range(), Order::Ascending, limit, &mut |_, _| {
             count += 1;

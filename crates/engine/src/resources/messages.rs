@@ -10,7 +10,7 @@ use domain::page::{ListId, ListKind, Page};
 use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{List, Prefix, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::{subscribers, workflows};
 use crate::tx::View;
@@ -199,7 +199,7 @@ pub(crate) fn source(
     environment: EnvironmentId,
     subscriber: InternalSubscriberId,
     query: &MessageQuery,
-) -> (Prefix<Message>, MessageQuery) {
+) -> (layout::MessageList, MessageQuery) {
     let mut rest = query.clone();
     let list = match (query.channel, query.read, query.seen) {
         (Some(Channel::InApp), Some(false), _) => {

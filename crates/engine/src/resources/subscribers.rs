@@ -148,7 +148,7 @@ impl Subscribers<'_> {
             let integrations = integrations::all(tx)?;
             let mut cascade = Cascade::new(tx);
             let messages = layout::messages(environment, subscriber.id);
-            cascade.remove(&messages)?;
+            cascade.remove(&messages.open())?;
             let preferences = layout::preferences(environment, subscriber.id);
             cascade.remove(&preferences)?;
             let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);

@@ -5,14 +5,11 @@
 
 use domain::ids::{EnvironmentId, TransactionId};
 
-use super::Table;
-use crate::key::{Bytes, Key, Prefix, Range, TableOf};
-
-const HEADS: TableOf<Bytes> = TableOf::new(Table::ActivityHeads);
-const TRANSACTION_NOTIFICATIONS: TableOf<Bytes> = TableOf::new(Table::TransactionNotifications);
-const FACETS: TableOf<Bytes> = TableOf::new(Table::ActivityFacets);
-const SEGMENTS: TableOf<Bytes> = TableOf::new(Table::ActivitySegments);
-const DELETED: TableOf<Bytes> = TableOf::new(Table::ActivityDeleted);
+use super::{
+    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_SEGMENTS,
+    TRANSACTION_NOTIFICATIONS, Table,
+};
+use crate::key::{Bytes, Key, Open, Part, Prefix, Range, TableOf, parts};
 
 /// The tables that have keys of generations.
 pub const ACTIVITY: [Table; 4] = [
@@ -23,7 +20,7 @@ pub const ACTIVITY: [Table; 4] = [
 ];
 
 /// A part of a segment in [`Table::ActivitySegments`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentPart {
     /// The first time of each row of times.
     Times,
@@ -42,32 +39,73 @@ pub enum SegmentPart {
     },
 }
 
+impl Part for SegmentPart {
+    type Form<'f> = Self;
+    type Read<'k> = Self;
+
+    fn write(part: Self, key: &mut Vec<u8>) {
+        match part {
+            Self::Times => key.extend([0, 0]),
+            Self::Presence => key.extend([0, 1]),
+            Self::Directory => key.extend([0, 2]),
+            Self::TimeRow(row) => {
+                key.extend([0, 3]);
+                u32::write(row, key);
+            }
+            Self::Block { dimension, value } => {
+                key.push(dimension);
+                u128::write(value, key);
+            }
+        }
+    }
+
+    fn read(key: &mut &[u8]) -> Option<Self> {
+        Some(match u8::read(key)? {
+            0 => match u8::read(key)? {
+                0 => Self::Times,
+                1 => Self::Presence,
+                2 => Self::Directory,
+                3 => Self::TimeRow(u32::read(key)?),
+                _ => return None,
+            },
+            dimension => Self::Block { dimension, value: u128::read(key)? },
+        })
+    }
+}
+
 /// The head of the index of an environment.
 pub fn activity_head(environment: EnvironmentId) -> Key<Bytes> {
-    HEADS.within(environment).end()
+    ACTIVITY_HEADS.within(environment).end()
+}
+
+// A table of generations, without the parts of its keys behind the generation.
+const fn generations(table: Table) -> TableOf<Bytes, (EnvironmentId, (u32, Open))> {
+    TableOf::new(table)
 }
 
 /// The keys of all generations in each table of generations.
 pub fn activity_generations(environment: EnvironmentId) -> [Range<Bytes>; 4] {
-    ACTIVITY.map(|table| TableOf::new(table).within(environment).range())
+    ACTIVITY.map(|table| generations(table).within(environment).range())
 }
 
 /// The keys of the generations before `generation` in each table of generations.
 pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<Bytes>; 4] {
     ACTIVITY.map(|table| {
-        let all = TableOf::new(table).within(environment);
-        all.clone().end().until(all.number(generation).end())
+        let all = generations(table).within(environment);
+        all.clone().until(all.then(generation))
     })
 }
 
 /// The generation in a key of a table of generations.
 pub fn activity_generation(key: &[u8]) -> Option<u32> {
-    key.get(16..)?.first_chunk().copied().map(u32::from_be_bytes)
+    let mut rest = key;
+    EnvironmentId::read(&mut rest)?;
+    u32::read(&mut rest)
 }
 
 /// A row of facets.
 pub fn activity_facets(environment: EnvironmentId, generation: u32, row: u64) -> Key<Bytes> {
-    FACETS.within(environment).number(generation).value(row.into()).end()
+    ACTIVITY_FACETS.within(environment).then(generation).then(row.into()).end()
 }
 
 /// The rows of facets before `row`.
@@ -76,8 +114,7 @@ pub fn activity_facets_before(
     generation: u32,
     row: u64,
 ) -> Range<Bytes> {
-    let all = FACETS.within(environment).number(generation).end();
-    all.until(activity_facets(environment, generation, row))
+    activity_facets_between(environment, generation, 0..row)
 }
 
 /// The rows of facets within `rows`.
@@ -86,8 +123,8 @@ pub fn activity_facets_between(
     generation: u32,
     rows: std::ops::Range<u64>,
 ) -> Range<Bytes> {
-    let key = |row| activity_facets(environment, generation, row);
-    key(rows.start).until(key(rows.end))
+    let all = ACTIVITY_FACETS.within(environment).then(generation);
+    all.clone().then(rows.start.into()).until(all.then(rows.end.into()))
 }
 
 /// The parts of a segment.
@@ -95,8 +132,8 @@ pub fn activity_segment(
     environment: EnvironmentId,
     generation: u32,
     segment: u32,
-) -> Prefix<Bytes> {
-    SEGMENTS.within(environment).number(generation).number(segment)
+) -> Prefix<Bytes, parts![SegmentPart]> {
+    ACTIVITY_SEGMENTS.within(environment).then(generation).then(segment)
 }
 
 /// A part of a segment.
@@ -106,20 +143,19 @@ pub fn segment_part(
     segment: u32,
     part: SegmentPart,
 ) -> Key<Bytes> {
-    let segment = activity_segment(environment, generation, segment);
-    match part {
-        SegmentPart::Times => segment.tag(0).tag(0),
-        SegmentPart::Presence => segment.tag(0).tag(1),
-        SegmentPart::Directory => segment.tag(0).tag(2),
-        SegmentPart::TimeRow(row) => segment.tag(0).tag(3).number(row),
-        SegmentPart::Block { dimension, value } => segment.tag(dimension).value(value),
-    }
-    .end()
+    activity_segment(environment, generation, segment).then(part).end()
 }
 
 /// The dimension of the terms in a part of a segment, by its key. It is 0 if the part has no terms.
 pub fn segment_dimension(key: &[u8]) -> Option<u8> {
-    key.get(24).copied()
+    let (_, (_, (_, (part, ())))) = ACTIVITY_SEGMENTS.read(key)?;
+    Some(match part {
+        SegmentPart::Block { dimension, .. } => dimension,
+        SegmentPart::Times
+        | SegmentPart::Presence
+        | SegmentPart::Directory
+        | SegmentPart::TimeRow(_) => 0,
+    })
 }
 
 /// The keys of the segments before `segment`: their parts, and their deleted notifications.
@@ -128,33 +164,36 @@ pub fn activity_segments_before(
     generation: u32,
     segment: u32,
 ) -> [Range<Bytes>; 2] {
-    [SEGMENTS, DELETED].map(|table| {
-        let all = table.within(environment).number(generation);
-        all.clone().end().until(all.number(segment).end())
-    })
+    let parts = ACTIVITY_SEGMENTS.within(environment).then(generation);
+    let deleted = activity_deletions(environment, generation);
+    [parts.clone().until(parts.then(segment)), deleted.clone().until(deleted.then(segment))]
 }
 
 /// The deleted notifications of the segments of a generation.
-pub fn activity_deletions(environment: EnvironmentId, generation: u32) -> Prefix<Bytes> {
-    DELETED.within(environment).number(generation)
+pub fn activity_deletions(
+    environment: EnvironmentId,
+    generation: u32,
+) -> Prefix<Bytes, parts![u32]> {
+    ACTIVITY_DELETED.within(environment).then(generation)
 }
 
 /// The deleted notifications of a segment.
 pub fn activity_deleted(environment: EnvironmentId, generation: u32, segment: u32) -> Key<Bytes> {
-    activity_deletions(environment, generation).number(segment).end()
+    activity_deletions(environment, generation).then(segment).end()
 }
 
 /// The segment in a key of [`activity_deletions`].
 pub fn deleted_segment(key: &[u8]) -> Option<u32> {
-    key.last_chunk().copied().map(u32::from_be_bytes)
+    let (_, (_, (segment, ()))) = ACTIVITY_DELETED.read(key)?;
+    Some(segment)
 }
 
 /// The triggers of a generation with their notifications.
 pub fn transactions_with_notifications(
     environment: EnvironmentId,
     generation: u32,
-) -> Prefix<Bytes> {
-    TRANSACTION_NOTIFICATIONS.within(environment).number(generation)
+) -> Prefix<Bytes, parts![TransactionId]> {
+    TRANSACTION_NOTIFICATIONS.within(environment).then(generation)
 }
 
 /// The notifications of a trigger.
@@ -163,5 +202,5 @@ pub fn transaction_notifications(
     generation: u32,
     id: &TransactionId,
 ) -> Key<Bytes> {
-    transactions_with_notifications(environment, generation).text(id.as_str()).end()
+    transactions_with_notifications(environment, generation).then(id).end()
 }

@@ -10,35 +10,34 @@ use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::page::OrderBy;
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::time::Timestamp;
-use domain::topic::{Topic, TopicQuery, fold};
+use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 
-use super::keys::channel_list;
+use super::keys::{ChannelLists, channel_list};
 use super::{
-    CONNECTION_LISTS, DUE, ENDPOINT_LISTS, EXPIRING_ANSWERS, Table, api_key, connection,
-    connection_owner, context, context_list, endpoint, environment_id, environments,
-    inbox_messages, integration, integration_identifier, layout, layout_id, message, notification,
-    preference, stored_answer, subscriber, subscriber_emails, subscriber_id,
-    subscriber_subscriptions, subscription, subscription_id, topic, topic_list, topic_subscriber,
-    transaction, translation, translation_group, translation_ids, unread_messages, unseen_messages,
-    workflow, workflow_identifier, workflow_preferences,
+    CONNECTION_LISTS, CONTEXT_LISTS, DUE, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
+    SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSLATION_IDS,
+    Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner, context, endpoint,
+    environment_id, inbox_messages, integration, integration_identifier, layout, layout_id,
+    message, notification, preference, stored_answer, subscriber, subscriber_id, subscription,
+    subscription_id, topic, transaction, translation, translation_group, unread_messages,
+    unseen_messages, workflow, workflow_identifier,
 };
-use crate::key::{Key, Prefix, TableOf};
+use crate::key::{Key, Part, Place, Prefix, Sorted, parts};
 use crate::record::{Entries, Record};
 
 impl Record for Environment {
     const TABLE: Table = Table::Environments;
 
     fn key(&self) -> Key<Self> {
-        environments(&self.organization_id).id(self.id).end()
+        ENVIRONMENTS.all().then(&self.organization_id).then(self.id).end()
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
@@ -59,8 +58,8 @@ impl Record for Subscriber {
     fn index(&self, entries: &mut Entries<Self>) {
         entries.add(subscriber_id(self.environment_id, self.id));
         if let Some(email) = &self.profile.email {
-            let prefix = subscriber_emails(self.environment_id, email.as_str());
-            entries.add(prefix.id(self.id).end());
+            let emails = SUBSCRIBER_EMAILS.within(self.environment_id).then(email.as_str());
+            entries.add(emails.then(self.id).end());
         }
     }
 }
@@ -101,11 +100,10 @@ impl Record for Context {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
         for kind in [None, Some(self.key.kind())] {
-            for order_by in TIMES {
-                let list = context_list(self.environment_id, kind, order_by);
-                entries.add(dated.sort(list, order_by).id(self.id).end());
+            let lists = CONTEXT_LISTS.within(self.environment_id).then(kind);
+            for place in places(self.id, self.created_at, self.updated_at) {
+                entries.add(lists.clone().then(place).end());
             }
         }
     }
@@ -119,14 +117,15 @@ impl Record for ChannelEndpoint {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
         let lists = channel_lists(
             &ENDPOINT_LISTS,
             (self.environment_id, self.integration_id),
             (Some(&self.subscriber_id), &self.context_keys),
         );
-        for (order_by, list) in lists {
-            entries.add(dated.sort(list, order_by).id(self.id).end());
+        for list in lists {
+            for place in places(self.id, self.created_at, self.updated_at) {
+                entries.add(list.clone().then(place).end());
+            }
         }
     }
 }
@@ -143,52 +142,33 @@ impl Record for ChannelConnection {
         let (subscriber, contexts) = (self.subscriber_id.as_ref(), &self.context_keys);
         let owner = connection_owner(environment, integration, subscriber, contexts);
         entries.add(owner);
-        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
         let lists =
             channel_lists(&CONNECTION_LISTS, (environment, integration), (subscriber, contexts));
-        for (order_by, list) in lists {
-            entries.add(dated.sort(list, order_by).id(self.id).end());
-        }
-    }
-}
-
-// The times that a record is sorted by.
-struct Dated {
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-// The orders that lists of dated records can have.
-const TIMES: [OrderBy; 3] = [OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
-
-impl Dated {
-    // The place in `list` of a record, sorted by one of these times, or by its id or key.
-    fn sort<R>(&self, list: Prefix<R>, order_by: OrderBy) -> Prefix<R> {
-        match order_by {
-            OrderBy::CreatedAt => list.time(self.created_at),
-            OrderBy::UpdatedAt => list.time(self.updated_at),
-            OrderBy::Id | OrderBy::Key => list,
-        }
-    }
-}
-
-// Every list that an endpoint or a connection of this owner is in.
-fn channel_lists<R>(
-    table: &TableOf<R>,
-    (environment, integration): (EnvironmentId, IntegrationId),
-    (subscriber, contexts): (Option<&SubscriberId>, &ContextSet),
-) -> Vec<(OrderBy, Prefix<R>)> {
-    let mut lists = Vec::with_capacity(12);
-    for order_by in TIMES {
-        for subscriber in [None].into_iter().chain(subscriber.map(Some)) {
-            for contexts in [None, Some(contexts)] {
-                let list =
-                    channel_list(table, environment, order_by, integration, subscriber, contexts);
-                lists.push((order_by, list));
+        for list in lists {
+            for place in places(self.id, self.created_at, self.updated_at) {
+                entries.add(list.clone().then(place).end());
             }
         }
     }
-    lists
+}
+
+// The places of a record in lists by times and by id.
+fn places<Id: Copy>(id: Id, created: Timestamp, updated: Timestamp) -> [Place<'static, Id>; 3] {
+    [Place::CreatedAt(created, id), Place::UpdatedAt(updated, id), Place::Id(id)]
+}
+
+// Every list that an endpoint or a connection of this owner is in.
+fn channel_lists<R, Id: Part>(
+    lists: &ChannelLists<R, Id>,
+    within: (EnvironmentId, IntegrationId),
+    (subscriber, contexts): (Option<&SubscriberId>, &ContextSet),
+) -> Vec<Prefix<R, parts![Sorted<Id>]>> {
+    let subscribers = [None].into_iter().chain(subscriber.map(Some));
+    subscribers
+        .flat_map(|subscriber| {
+            [None, Some(contexts)].map(|contexts| channel_list(lists, within, subscriber, contexts))
+        })
+        .collect()
 }
 
 impl Record for Topic {
@@ -199,15 +179,11 @@ impl Record for Topic {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let dated = Dated { created_at: self.created_at, updated_at: self.updated_at };
         let (key, name) = (fold(self.key.as_str()), fold(self.name.as_deref().unwrap_or_default()));
-        for order_by in TopicQuery::ORDERS.iter().copied() {
-            let list = dated.sort(topic_list(self.environment_id, order_by), order_by);
-            let sorted = match order_by {
-                OrderBy::Key => list.text(self.key.as_str()),
-                OrderBy::Id | OrderBy::CreatedAt | OrderBy::UpdatedAt => list.id(self.id),
-            };
-            entries.add(sorted.text(&key).text(&name).end());
+        let by_times = places(self.id, self.created_at, self.updated_at);
+        for place in by_times.into_iter().chain([Place::Key(self.key.as_str())]) {
+            let list = TOPIC_LISTS.within(self.environment_id).then(place);
+            entries.add(list.then(&key).then(&name).end());
         }
     }
 }
@@ -223,10 +199,10 @@ impl Record for Subscription {
         let (environment, topic) = (self.environment_id, self.topic_id);
         let subscriber = self.internal_subscriber_id;
         entries.add(subscription_id(environment, topic, self.id));
-        let by_topic = topic_subscriber(environment, topic, subscriber);
-        entries.add(by_topic.id(self.id).end());
-        let by_subscriber = subscriber_subscriptions(environment, subscriber);
-        entries.add(by_subscriber.id(topic).id(self.id).end());
+        let by_topic = TOPIC_SUBSCRIBERS.within(environment).then(topic);
+        entries.add(by_topic.then(subscriber).then(self.id).end());
+        let by_subscriber = SUBSCRIBER_SUBSCRIPTIONS.within(environment).then(subscriber);
+        entries.add(by_subscriber.then(topic).then(self.id).end());
     }
 }
 
@@ -250,8 +226,7 @@ impl Record for Translation {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let key = translation_ids(self.environment_id).id(self.id).end();
-        entries.add(key);
+        entries.add(TRANSLATION_IDS.within(self.environment_id).then(self.id).end());
     }
 }
 
@@ -271,8 +246,8 @@ impl Record for StoredAnswer {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let expires = EXPIRING_ANSWERS.within(self.environment_id).time(self.expires_at());
-        entries.add(expires.text(self.key.as_str()).end());
+        let expires = EXPIRING_ANSWERS.within(self.environment_id).then(self.expires_at());
+        entries.add(expires.then(&self.key).end());
     }
 }
 
@@ -289,8 +264,8 @@ impl Record for SubscriberPreference {
 
     fn index(&self, entries: &mut Entries<Self>) {
         if let PreferenceScope::Workflow { workflow_id } = self.scope {
-            let prefix = workflow_preferences(self.environment_id, workflow_id);
-            let key = prefix.id(self.subscriber_id).text(&self.context_keys.canonical());
+            let of_workflow = WORKFLOW_PREFERENCES.within(self.environment_id).then(workflow_id);
+            let key = of_workflow.then(self.subscriber_id).then(&self.context_keys);
             entries.add(key.end());
         }
     }
@@ -318,7 +293,7 @@ impl Record for Notification {
 
     fn index(&self, entries: &mut Entries<Self>) {
         if let Some(due_at) = self.due_at() {
-            let due = DUE.all().time(due_at).id(self.environment_id).id(self.id);
+            let due = DUE.all().then(due_at).then(self.environment_id).then(self.id);
             entries.add(due.end());
         }
     }
@@ -336,12 +311,12 @@ impl Record for Message {
             return;
         }
         let (environment, subscriber) = (self.environment_id, self.subscriber_id);
-        entries.add(inbox_messages(environment, subscriber).id(self.id).end());
+        entries.add(inbox_messages(environment, subscriber).then(self.id).end());
         if !self.stage.is_seen() {
-            entries.add(unseen_messages(environment, subscriber).id(self.id).end());
+            entries.add(unseen_messages(environment, subscriber).then(self.id).end());
         }
         if !self.stage.is_read() {
-            entries.add(unread_messages(environment, subscriber).id(self.id).end());
+            entries.add(unread_messages(environment, subscriber).then(self.id).end());
         }
     }
 }

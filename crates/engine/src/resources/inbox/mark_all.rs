@@ -3,7 +3,7 @@
 use domain::ids::MessageId;
 use domain::message::{MarkAs, Message, MessageQuery};
 use domain::vocabulary::Channel;
-use store::{Order, Prefix, ReadRecords, WriteRecords, layout};
+use store::{Order, ReadRecords, WriteRecords, layout};
 
 use super::Inbox;
 use crate::Result;
@@ -114,7 +114,7 @@ fn changed_by(mark_as: MarkAs, mut query: MessageQuery) -> MessageQuery {
 // list is empty.
 fn next_messages(
     view: &dyn View,
-    list: &Prefix<Message>,
+    list: &layout::MessageList,
     rest: Option<Rest>,
 ) -> Result<Option<(Vec<Message>, MessageId)>> {
     let (range, through) = if let Some(Rest { behind, through }) = rest {
