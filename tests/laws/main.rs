@@ -19,6 +19,7 @@ mod formats;
 mod greed;
 mod indexes_agree;
 mod kill;
+mod lies;
 mod model;
 mod realistic;
 

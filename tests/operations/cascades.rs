@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use store::Table;
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Lie, Point};
 use tidings::integration::{Integration, IntegrationDelete};
 use tidings::preference::BulkPreferences;
 use tidings::subscription::Subscribe;
 use tidings::translation::TranslationUpsert;
 use tidings::trigger::Trigger;
-use tidings::{Builder, Result, Scope};
+use tidings::{Builder, Error, Result, Scope};
 
 use crate::topics::key;
 use crate::translations::resource;
@@ -163,6 +163,25 @@ fn a_deletion_that_is_interrupted_goes_on_when_it_is_called_again() {
         furnish(&world.env, AT_A_TIME + 1);
         check(&world, topic, "name", AT_A_TIME + 1, Some(1));
     });
+}
+
+/// A damaged file may show records that are not found by their keys, and so cannot be removed.
+#[test]
+fn a_deletion_that_finds_its_records_again_is_refused() {
+    for deletion in DELETIONS {
+        in_memory(|world| {
+            furnish(&world.env, AT_A_TIME + 1);
+            (deletion.create)(&world.env, "name", AT_A_TIME + 1);
+            world.store.tell(Lie::Undeleted);
+            // It ends long before that.
+            world.store.stop(Point::Write, 10);
+
+            let refused = (deletion.delete)(&world.env, "name").unwrap_err();
+
+            let is_corrupt = matches!(refused, Error::Store(store::Error::Corrupt { .. }));
+            assert!(is_corrupt, "{}: {refused:?}", deletion.kind);
+        });
+    }
 }
 
 /// A group is deleted in several transactions as well, and whatever the number of its

@@ -30,14 +30,29 @@ const RUNS_AT_A_TIME: usize = 1_024;
 impl ActivityIndex {
     /// Rebuilds the index of an environment from its notifications. The old one is in use until
     /// then; other threads may go on reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`](store::Error::Corrupt), if a notification cannot be read, or two steps do not come further.
     pub fn rebuild(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
         let _upkeep = known.upkeep.lock();
         let mut building =
             store::write(store, |txn| Building::start(txn, environment, self.segment_size))?;
-        while !building.step(store)? {}
-        Ok(())
+        let mut is_stuck = false;
+        loop {
+            let before = building.progress();
+            if building.step(store)? {
+                return Ok(());
+            }
+            // One step without progress means that others have added more meanwhile.
+            let goes_on = building.progress() > before;
+            if is_stuck && !goes_on {
+                return Err(corrupt(Table::Notifications, "their number is not certain"));
+            }
+            is_stuck = !goes_on;
+        }
     }
 }
 
@@ -81,6 +96,11 @@ impl Building {
         // Each rebuild has a generation of its own.
         building.put_gone(txn, head.lowest(), &Set::default())?;
         Ok(building)
+    }
+
+    // The first ordinals that are not sealed, and whose facets are not written.
+    fn progress(&self) -> (u64, u64) {
+        (self.head.sealed, self.tail)
     }
 
     // Does the next part. Returns `true` if that was the last.

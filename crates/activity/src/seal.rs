@@ -94,6 +94,11 @@ impl Sealing {
         Self { head, rows: Rows::of(environment, &head, head.open(), open) }
     }
 
+    /// The head at the start of the sealing.
+    pub(crate) fn head(&self) -> Head {
+        self.head
+    }
+
     /// Writes the next part of the segment. The last part also marks the segment as sealed. Returns
     /// `None` if nothing is left to do.
     pub(crate) fn step(

@@ -4,12 +4,12 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use store::{Bytes, Order, Range, ReadRecords, Result, Store, layout};
+use store::{Bytes, Order, Range, ReadRecords, Result, Snapshot, Store, Table, layout};
 
-use crate::ActivityIndex;
 use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::seal::Sealing;
+use crate::{ActivityIndex, corrupt};
 
 /// Progress of the upkeep of an environment.
 #[derive(Debug, Default)]
@@ -17,7 +17,14 @@ pub(crate) struct Upkeep {
     sealing: Option<Sealing>,
     /// The last head for which there was nothing to clear away.
     clear: Option<Head>,
+    /// The head at the start of the last sealing that has ended.
+    sealed: Option<Head>,
+    /// The last entry that was cleared away, and the head at that time.
+    cleared: Option<(Head, Place)>,
 }
+
+/// Place of an entry that is not needed: the number of its range, and its key.
+type Place = (usize, Vec<u8>);
 
 /// Number of entries that one transaction removes.
 const STEP: usize = 1_024;
@@ -25,6 +32,11 @@ const STEP: usize = 1_024;
 impl ActivityIndex {
     /// Reads the committed changes, and does the next part of the upkeep of an environment. Returns
     /// `false` if there is nothing to do, or if another thread does the upkeep.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`](store::Error::Corrupt), if a part was done before and is there again. Otherwise the upkeep of a
+    /// damaged store would have no end.
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
         let known = self.environment(environment);
         let head = store::read(store, |snapshot| {
@@ -39,18 +51,23 @@ impl ActivityIndex {
             let cache = known.cache.read();
             let full = cache.full().filter(|_| cache.shows(&head));
             drop(cache);
-            upkeep.sealing = full.map(|open| Sealing::start(environment, head, &open));
+            if let Some(open) = full {
+                upkeep.begins_anew(&head)?;
+                upkeep.sealing = Some(Sealing::start(environment, head, &open));
+            }
         }
         match upkeep.sealing.take() {
             Some(sealing) => {
+                let start = sealing.head();
                 upkeep.sealing = sealing.step(store, environment)?;
+                upkeep.sealed = upkeep.sealing.is_none().then_some(start).or(upkeep.sealed);
                 Ok(true)
             }
             None if upkeep.is_clear(&head) => Ok(false),
             None => {
-                let cleared = clear(store, environment, &head)?;
-                upkeep.clear = (cleared == 0).then_some(head);
-                Ok(cleared > 0)
+                let cleared = upkeep.clear(store, environment, &head)?;
+                upkeep.clear = (!cleared).then_some(head);
+                Ok(cleared)
             }
         }
     }
@@ -70,34 +87,65 @@ impl ActivityIndex {
 
 impl Upkeep {
     fn is_clear(&self, head: &Head) -> bool {
-        let state = |head: &Head| (head.generation, head.sealed, head.lowest());
-        self.clear.as_ref().is_some_and(|clear| state(clear) == state(head))
+        self.clear.as_ref().is_some_and(|clear| extent(clear) == extent(head))
+    }
+
+    // Refuses to seal a segment again whose sealing has ended.
+    fn begins_anew(&self, head: &Head) -> Result<()> {
+        let place = |head: &Head| (head.generation, head.sealed);
+        if self.sealed.as_ref().is_some_and(|sealed| place(sealed) == place(head)) {
+            return Err(corrupt(Table::ActivityHeads, "a sealed segment is not sealed"));
+        }
+        Ok(())
+    }
+
+    // Clears away facets that are sealed, segments that are deleted and generations that are over.
+    // Returns `true` if there were any.
+    fn clear(
+        &mut self,
+        store: &dyn Store,
+        environment: EnvironmentId,
+        head: &Head,
+    ) -> Result<bool> {
+        let ranges = not_needed(environment, head);
+        let places = store::read(store, |snapshot| first_places(snapshot, &ranges))?;
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(false) };
+        if let Some((before, cleared)) = &self.cleared
+            && extent(before) == extent(head)
+            && first <= cleared
+        {
+            let table = ranges.get(first.0).map_or(Table::ActivityHeads, Range::table);
+            return Err(corrupt(table, "a removed entry is still there"));
+        }
+        store::write(store, |txn| {
+            places.iter().try_for_each(|(range, key)| {
+                ranges.get(*range).map_or(Ok(()), |range| txn.delete(range.table(), key))
+            })
+        })?;
+        self.cleared = Some((*head, last.clone()));
+        Ok(true)
     }
 }
 
-// Clears away facets that are sealed, segments that are deleted and generations that are over.
-// Returns the number of removed entries.
-fn clear(store: &dyn Store, environment: EnvironmentId, head: &Head) -> Result<usize> {
-    let entries = store::read(store, |snapshot| {
-        let mut entries = Vec::new();
-        for range in not_needed(environment, head) {
-            let left = STEP - entries.len();
-            snapshot.scan_bytes(&range, Order::Ascending, Some(left), &mut |key, _| {
-                entries.push((range.table(), key.to_vec()));
-                ControlFlow::Continue(())
-            })?;
-            if entries.len() >= STEP {
-                break;
-            }
-        }
-        Ok::<_, store::Error>(entries)
-    })?;
-    if !entries.is_empty() {
-        store::write(store, |txn| {
-            entries.iter().try_for_each(|(table, key)| txn.delete(*table, key))
+// The part of a head that decides what is not needed. No entry is added to that.
+fn extent(head: &Head) -> (u32, u64, u32) {
+    (head.generation, head.sealed, head.lowest())
+}
+
+// The first entries of `ranges`, as many as one transaction removes.
+fn first_places(snapshot: &dyn Snapshot, ranges: &[Range<Bytes>]) -> Result<Vec<Place>> {
+    let mut places = Vec::new();
+    for (number, range) in ranges.iter().enumerate() {
+        let left = STEP - places.len();
+        snapshot.scan_bytes(range, Order::Ascending, Some(left), &mut |key, _| {
+            places.push((number, key.to_vec()));
+            ControlFlow::Continue(())
         })?;
+        if places.len() >= STEP {
+            break;
+        }
     }
-    Ok(entries.len())
+    Ok(places)
 }
 
 fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<Range<Bytes>> {

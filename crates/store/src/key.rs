@@ -244,9 +244,9 @@ impl<R, K> Prefix<R, K> {
         [&self.bytes, cursor.key()].concat()
     }
 
-    /// The part of `key` behind this prefix.
-    pub(crate) fn rest<'k>(&self, key: &'k [u8]) -> &'k [u8] {
-        key.strip_prefix(self.bytes.as_slice()).unwrap_or(key)
+    /// The part of `key` behind this prefix. Returns `None` if `key` has another prefix.
+    pub(crate) fn rest<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        key.strip_prefix(self.bytes.as_slice())
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
-use crate::record::{Batches, Record, Row, corrupt, follow};
+use crate::record::{Batches, Record, Row, corrupt, follow, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
 /// A list of records: its parts, and the condition for the records that it shows.
@@ -208,7 +208,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
 
     // The sort value of an entry, and the text behind it.
     fn split<'k>(&self, part: &Prefix<R>, key: &'k [u8]) -> Result<(&'k [u8], &'k [u8])> {
-        let rest = part.rest(key);
+        let rest = part.rest(key).ok_or_else(|| misplaced(self.list.table))?;
         let split = self.request.order_by.sort_len(rest).and_then(|len| rest.split_at_checked(len));
         split.ok_or_else(|| corrupt(self.list.table, "an entry is not sorted as its list is"))
     }

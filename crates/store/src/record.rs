@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::key::{Open, TableOf};
-use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table};
+use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
 pub trait Record: Serialize + DeserializeOwned + PartialEq {
@@ -130,13 +130,28 @@ impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
     }
 
     /// The next `size` entries, or all that are left. Returns `None` if none are left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the scan shows an entry outside its range, or out of order. Otherwise
+    /// batches of such entries would have no end.
     pub(crate) fn next(&mut self, size: usize) -> Result<Option<Vec<Row>>> {
         let Some(range) = self.rest.take() else { return Ok(None) };
-        let mut rows = Vec::new();
+        let Some(span) = range::borrow(&range) else { return Ok(None) };
+        let mut rows: Vec<Row> = Vec::new();
+        let mut is_in_place = true;
         self.snapshot.scan(self.table, &range, self.order, Some(size), &mut |key, value| {
+            let before = rows.last().map(|row| row.key.as_slice());
+            is_in_place = self.order.admits(span, before, key);
+            if !is_in_place {
+                return ControlFlow::Break(());
+            }
             rows.push(Row::new(key, value));
             ControlFlow::Continue(())
         })?;
+        if !is_in_place {
+            return Err(misplaced(self.table));
+        }
         if let Some(last) = rows.last().filter(|_| rows.len() >= size) {
             let behind = Bound::Excluded(last.key.clone());
             let (start, end) = range;
@@ -154,6 +169,11 @@ pub(crate) fn corrupt(
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> Error {
     Error::Corrupt { table: table.name(), source: source.into() }
+}
+
+/// The error of an entry that is outside the range of a scan, or out of order.
+pub(crate) fn misplaced(table: Table) -> Error {
+    corrupt(table, "an entry is not in its place")
 }
 
 pub(crate) fn dangling(index: Table) -> Error {

@@ -1,7 +1,7 @@
 //! A store over another one, which fails, stops, pauses or repeats where it is told to.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,7 +12,9 @@ use store::{
     Transaction, Visit, VisitValue, WriteBody,
 };
 
-use crate::tables::{Entry, dump};
+use crate::tables::{Entry, dump, load};
+
+const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
 /// A store over another one. Clones share everything.
 ///
@@ -40,6 +42,21 @@ pub enum Point {
     Committed,
 }
 
+/// A lie of a store that is damaged below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// A scan also shows the first entry of its table, wherever that lies.
+    Foreign,
+    /// A scan shows each entry twice.
+    Repeated,
+    /// A scan shows the entries that were there when the lies began. Gets see the truth.
+    Undeleted,
+    /// A get shows the value of another key, the first of the table.
+    OtherKey,
+    /// A read shows what was there when the lies began. Transactions see the truth.
+    Stale,
+}
+
 /// A call of a store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -63,6 +80,8 @@ struct State {
     discards: AtomicBool,
     calls: Mutex<Option<Vec<Call>>>,
     states: Mutex<Option<Vec<Vec<Entry>>>>,
+    // The lie, and the entries at its beginning.
+    lie: Mutex<Option<(Lie, Arc<MemoryStore>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -148,6 +167,13 @@ impl Interposed {
         self
     }
 
+    /// Tells this lie from now on.
+    pub fn tell(&self, lie: Lie) {
+        let copy = MemoryStore::default();
+        load(&copy, &dump(self));
+        *lock(&self.0.lie) = Some((lie, Arc::new(copy)));
+    }
+
     /// Returns the calls that `body` makes, with its result.
     pub fn calls_of<T>(&self, body: impl FnOnce() -> T) -> (Vec<Call>, T) {
         *lock(&self.0.calls) = Some(Vec::new());
@@ -185,6 +211,19 @@ impl Interposed {
         }
         self.call(|| call)?;
         Ok(lock(&self.0.below).clone().expect("the store is open"))
+    }
+
+    // The key whose value any get of the table shows.
+    fn other_key(&self, table: Table) -> Result<Option<Vec<u8>>> {
+        let Some((Lie::OtherKey, entries)) = lock(&self.0.lie).clone() else { return Ok(None) };
+        let mut first = None;
+        entries.read(&mut |entries| {
+            entries.scan(table, &EVERYTHING, Order::Ascending, Some(1), &mut |key, _| {
+                first = Some(key.to_vec());
+                ControlFlow::Break(())
+            })
+        })?;
+        Ok(first)
     }
 
     fn call(&self, call: impl FnOnce() -> Call) -> Result<()> {
@@ -262,7 +301,10 @@ impl fmt::Debug for Pause {
 
 impl Store for Interposed {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let below = self.begin(Call::Read)?;
+        let mut below = self.begin(Call::Read)?;
+        if let Some((Lie::Stale, before)) = lock(&self.0.lie).clone() {
+            below = before;
+        }
         below.read(&mut |snapshot| body(&Watched { below: snapshot, store: self }))
     }
 
@@ -310,11 +352,16 @@ impl<T> Watched<'_, T> {
 
 impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let other = self.store.other_key(table)?;
+        let key = other.as_deref().unwrap_or(key);
         self.around(|| Call::Get(table, key.into()), |below| below.get(table, key, visit))
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
         let call = || Call::GetMany(table, keys.iter().map(|key| key.to_vec()).collect());
+        let other = self.store.other_key(table)?;
+        let others = other.as_deref().map(|other| vec![other; keys.len()]);
+        let keys = others.as_deref().unwrap_or(keys);
         self.around(call, |below| below.get_many(table, keys, visit))
     }
 
@@ -326,7 +373,28 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
         limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.around(|| Call::Scan(table), |below| below.scan(table, range, order, limit, visit))
+        let lie = lock(&self.store.0.lie).clone();
+        self.around(
+            || Call::Scan(table),
+            |below| match &lie {
+                Some((Lie::Foreign, _)) => {
+                    below.scan(table, range, order, limit, visit)?;
+                    below.scan(table, &EVERYTHING, Order::Ascending, Some(1), visit)
+                }
+                Some((Lie::Repeated, _)) => {
+                    below.scan(table, range, order, limit, &mut |key, value| {
+                        visit(key, value)?;
+                        visit(key, value)
+                    })
+                }
+                Some((Lie::Undeleted, before)) => {
+                    before.read(&mut |before| before.scan(table, range, order, limit, visit))
+                }
+                Some((Lie::OtherKey | Lie::Stale, _)) | None => {
+                    below.scan(table, range, order, limit, visit)
+                }
+            },
+        )
     }
 
     fn codec(&self) -> Codec {

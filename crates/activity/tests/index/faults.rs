@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use store::memory::MemoryStore;
-use store::{Order, Snapshot, Store, Table, layout};
+use store::{Error, Order, Snapshot, Store, Table, layout};
 
 use crate::sample::environment;
 use crate::scale;
 use crate::world::{Deed, Records, World, past, queries};
-use testkit::interposed::Point;
+use testkit::interposed::{Lie, Point};
 use testkit::world::Backend;
 
 const APPEND: Deed = Deed::Append { count: 20, transaction: 1, traits: 77, later: 1 };
@@ -64,6 +64,46 @@ fn a_fault_while_the_index_is_made_anew_and_notifications_are_deleted() {
         failed
     } {
         calls += 1;
+    }
+}
+
+/// A damaged file may show entries that are not found by their keys, and so cannot be removed.
+#[test]
+fn upkeep_that_removes_nothing_is_refused() {
+    let world = after(&full(3));
+    world.does(0, &APPEND).unwrap();
+    world.store.tell(Lie::Undeleted);
+    is_corrupt(&world, "activity_facets", &Deed::TendAll);
+}
+
+#[test]
+fn a_segment_that_is_not_sealed_after_its_sealing_is_refused() {
+    let world = after(&full(3));
+    world.does(0, &APPEND).unwrap();
+    let _ = world.store.clone().discarding();
+    is_corrupt(&world, "activity_heads", &Deed::TendAll);
+}
+
+#[test]
+fn a_rebuild_that_comes_no_further_is_refused() {
+    let world = Arc::new(after(&full(3)));
+    let shared = Arc::clone(&world);
+    world.store.tell(Lie::Stale);
+    // The rebuild has begun, and reads do not show it what comes now.
+    world.store.pause(Point::Begin, 2, move || {
+        let append = Deed::Append { count: 2_000, transaction: 1, traits: 77, later: 1 };
+        shared.does(1, &append).unwrap();
+    });
+    is_corrupt(&world, "notifications", &Deed::Rebuild);
+}
+
+#[track_caller]
+fn is_corrupt(world: &World, expected: &str, deed: &Deed) {
+    // It ends long before that.
+    world.store.stop(Point::Write, 1_000);
+    match world.does(0, deed) {
+        Err(Error::Corrupt { table, .. }) => assert_eq!(table, expected),
+        other => panic!("{other:?}"),
     }
 }
 

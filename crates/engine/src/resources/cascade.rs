@@ -1,6 +1,6 @@
 //! Removal of the dependents of a deleted record.
 
-use store::{Order, Prefix, ReadRecords, Record, WriteRecords};
+use store::{Error, Order, Prefix, ReadRecords, Record, Table, WriteRecords};
 
 use crate::Result;
 use crate::idempotency::Step;
@@ -14,23 +14,42 @@ use crate::tx::Tx;
 pub(crate) struct Cascade<'c, 't> {
     tx: &'c mut Tx<'t>,
     left: usize,
+    before: &'c Removed,
+    removed: Removed,
 }
+
+/// The first dependent that a transaction removed, with its table and in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Removed(Option<(Table, Vec<u8>)>);
 
 impl<'c, 't> Cascade<'c, 't> {
     /// Largest number of dependents that one transaction removes.
     const AT_A_TIME: usize = 1_000;
 
-    pub(crate) fn new(tx: &'c mut Tx<'t>) -> Self {
-        Self { tx, left: Self::AT_A_TIME }
+    /// Starts to remove dependents, behind those that the transaction before has removed.
+    pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {
+        Self { tx, left: Self::AT_A_TIME, before, removed: Removed::default() }
     }
 
     /// Removes the records of the entries with `prefix`, as many as are left for this transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`], if the first of them is one that was removed before. Otherwise a damaged
+    /// store would be asked for ever.
     pub(crate) fn remove<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
         if self.left == 0 {
             return Ok(());
         }
         let dependents = self.tx.first(&prefix.range(), Order::Ascending, self.left)?;
         self.left -= dependents.len();
+        if let (Removed(None), Some(first)) = (&self.removed, dependents.first()) {
+            self.removed = Removed::of(first)?;
+            if self.removed == *self.before {
+                let (table, source) = (R::TABLE.name(), "a removed record is still there".into());
+                return Err(Error::Corrupt { table, source }.into());
+            }
+        }
         dependents.iter().try_for_each(|dependent| Ok(self.tx.remove(dependent)?))
     }
 
@@ -39,7 +58,14 @@ impl<'c, 't> Cascade<'c, 't> {
     pub(crate) fn then<T>(
         self,
         last: impl FnOnce(&mut Tx<'t>) -> Result<T>,
-    ) -> Result<Step<(), T>> {
-        if self.left == 0 { Ok(Step::More(())) } else { last(self.tx).map(Step::Done) }
+    ) -> Result<Step<Removed, T>> {
+        if self.left == 0 { Ok(Step::More(self.removed)) } else { last(self.tx).map(Step::Done) }
+    }
+}
+
+impl Removed {
+    fn of<R: Record>(record: &R) -> Result<Self> {
+        let corrupt = |source| Error::Corrupt { table: R::TABLE.name(), source: Box::new(source) };
+        Ok(Self(Some((R::TABLE, serde_json::to_vec(record).map_err(corrupt)?))))
     }
 }

@@ -10,7 +10,7 @@ use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, WriteRecords, layout};
 
-use crate::resources::cascade::Cascade;
+use crate::resources::cascade::{Cascade, Removed};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
 
@@ -179,16 +179,23 @@ impl Integrations<'_> {
     }
 
     fn remove(&self, id: IntegrationId, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
-        self.scope.write_in_steps("integrations.delete", (id, delete), (), |tx, ()| {
-            let integration = get(tx, id)?;
-            let mut cascade = Cascade::new(tx);
-            remove_dependents(&mut cascade, &integration, None)?;
-            cascade.then(|tx| {
-                let (by, now) = (UserId::host(), tx.now());
-                rank(tx, integration.channel, |peers| peers.delete(id, delete.promote, by, now))?;
-                all(tx)
-            })
-        })
+        self.scope.write_in_steps(
+            "integrations.delete",
+            (id, delete),
+            Removed::default(),
+            |tx, before| {
+                let integration = get(tx, id)?;
+                let mut cascade = Cascade::new(tx, before);
+                remove_dependents(&mut cascade, &integration, None)?;
+                cascade.then(|tx| {
+                    let (by, now) = (UserId::host(), tx.now());
+                    rank(tx, integration.channel, |peers| {
+                        peers.delete(id, delete.promote, by, now)
+                    })?;
+                    all(tx)
+                })
+            },
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use domain::page::{ListKind, Page};
 use domain::translation::Resource;
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::cascade::Cascade;
+use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::translation_groups;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -87,9 +87,9 @@ impl Layouts<'_> {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("layouts.delete", name, (), |tx, ()| {
+        self.scope.write_in_steps("layouts.delete", name, Removed::default(), |tx, before| {
             let layout = get(tx, name)?;
-            let mut cascade = Cascade::new(tx);
+            let mut cascade = Cascade::new(tx, before);
             let resource = Resource::layout(&layout.layout_id);
             translation_groups::remove(&mut cascade, layout.environment_id, &resource)?;
             cascade.then(|tx| Ok(tx.remove(&layout)?))

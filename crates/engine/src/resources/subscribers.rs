@@ -8,7 +8,7 @@ use domain::subscriber::{
 };
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::cascade::Cascade;
+use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::integrations;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -142,11 +142,11 @@ impl Subscribers<'_> {
     }
 
     fn remove(&self, id: &SubscriberId) -> Result<()> {
-        self.scope.write_in_steps("subscribers.delete", id, (), |tx, ()| {
+        self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
             let environment = tx.environment_id();
             let subscriber = get(tx, id)?;
             let integrations = integrations::all(tx)?;
-            let mut cascade = Cascade::new(tx);
+            let mut cascade = Cascade::new(tx, before);
             let messages = layout::messages(environment, subscriber.id);
             cascade.remove(&messages.open())?;
             let preferences = layout::preferences(environment, subscriber.id);

@@ -6,7 +6,7 @@ use domain::page::{ListKind, Page};
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::cascade::Cascade;
+use crate::resources::cascade::{Cascade, Removed};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -139,9 +139,9 @@ impl Topics<'_> {
     }
 
     fn remove(&self, key: &TopicKey) -> Result<()> {
-        self.scope.write_in_steps("topics.delete", key, (), |tx, ()| {
+        self.scope.write_in_steps("topics.delete", key, Removed::default(), |tx, before| {
             let topic = get(tx, key)?;
-            let mut cascade = Cascade::new(tx);
+            let mut cascade = Cascade::new(tx, before);
             let subscriptions = layout::subscriptions(topic.environment_id, topic.id);
             cascade.remove(&subscriptions)?;
             cascade.then(|tx| Ok(tx.remove(&topic)?))

@@ -11,7 +11,7 @@ use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, Workflo
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
-use crate::resources::cascade::Cascade;
+use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{contexts, subscribers, translation_groups};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -176,9 +176,9 @@ impl Workflows<'_> {
     }
 
     fn delete_named(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("workflows.delete", name, (), |tx, ()| {
+        self.scope.write_in_steps("workflows.delete", name, Removed::default(), |tx, before| {
             let workflow = get(tx, name)?;
-            remove(tx, &workflow)
+            remove(tx, &workflow, before)
         })
     }
 }
@@ -215,8 +215,8 @@ pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Workf
 }
 
 // Removes a workflow with its dependents, up to the limit of one transaction.
-fn remove(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<Step<(), ()>> {
-    let mut cascade = Cascade::new(tx);
+fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step<Removed, ()>> {
+    let mut cascade = Cascade::new(tx, before);
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
     cascade.remove(&preferences)?;
     let resource = Resource::workflow(workflow.identifier());

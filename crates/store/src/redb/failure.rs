@@ -9,7 +9,7 @@ use std::{error, result};
 
 use thiserror::Error;
 
-use crate::record::corrupt;
+use crate::record::misplaced;
 use crate::{Error, Table};
 
 /// Reason why redb did not carry out an action. Each caller that waited for it gets a clone.
@@ -42,7 +42,7 @@ impl Failure {
             Failure::Damaged(cause) => {
                 Error::Damaged { path: path.to_owned(), source: Box::new(cause) }
             }
-            Failure::Misplaced(table) => corrupt(table, "an entry is not in its place"),
+            Failure::Misplaced(table) => misplaced(table),
             Failure::Refused { action, cause } => {
                 Error::Backend { backend: "redb", action, source: Box::new(cause) }
             }

@@ -12,7 +12,7 @@ use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 use super::advance::StepRun;
 use super::{Delivery, DeliveryFailure, FailureReason, RunFacts};
 use crate::tx::Tx;
-use crate::{Engine, Result};
+use crate::{Engine, Error, Result};
 
 /// Result of a claim.
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub(super) struct Claimed {
     pub(super) skipped: usize,
     /// Those that could not be done.
     pub(super) failures: Vec<DeliveryFailure>,
+    /// The notification of the first due job, before the claim.
+    pub(super) first: Option<Notification>,
 }
 
 /// Takes at most `limit` of the jobs that are due. A job whose last attempt has no outcome is sent
@@ -38,6 +40,7 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
                 break;
             }
             claimed.looked_at += 1;
+            claimed.first.get_or_insert_with(|| notification.clone());
             let home = Home::from(&notification);
             claim_one(&mut draft.within(&home), &notification, &mut claimed)?;
             if is_repeat && !claimed.deliveries.is_empty() {
@@ -62,15 +65,23 @@ fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Noti
     Ok(snapshot.first(&layout::due_until(now), Order::Ascending, limit)?)
 }
 
+/// The error of a job that is still due after its claim.
+pub(super) fn not_claimed() -> Error {
+    corrupt("a claimed job is still due")
+}
+
+fn corrupt(what: &'static str) -> Error {
+    let table = layout::due_until(Timestamp::MAX).table().name();
+    store::Error::Corrupt { table, source: what.into() }.into()
+}
+
 fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> Result<()> {
     let (policy, now) = (&tx.engine().parts.retry, tx.now());
     let due = before.due_job(now);
     let due = due.and_then(|job| Some((job.id, job.kind, job.status.claim(policy, now)?)));
     let Some((job, kind, claim)) = due else {
         // A skipped entry would be found again by every claim.
-        let (table, source) =
-            (layout::due_until(now).table().name(), "an entry leads to nothing that is due".into());
-        return Err(store::Error::Corrupt { table, source }.into());
+        return Err(corrupt("an entry leads to nothing that is due"));
     };
     let facts = RunFacts::now(tx, before)?;
     let mut run = StepRun { tx, notification: before.clone(), facts };

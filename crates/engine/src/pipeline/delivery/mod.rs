@@ -69,19 +69,28 @@ impl<'e> DeliveryQueue<'e> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store). Claimed jobs that were not settled are run again when
+    /// [`Error::Store`](crate::Error::Store), also if a claimed job is still due. Claimed jobs that were not settled are run again when
     /// their lease is over.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let mut report = DeliveryReport::default();
         let (mut left, mut batch) = (limit, BATCH);
+        let mut before = None;
         while left > 0 {
             let claimed = claim::claim(self.engine, left.min(batch))?;
             if claimed.looked_at == 0 {
                 break;
             }
+            // Every claim changes its notifications, unless the messages are given back.
+            if before.is_some() && claimed.first == before {
+                return Err(claim::not_claimed());
+            }
+            before = claimed.first;
             report.skipped += claimed.skipped;
             claimed.failures.into_iter().for_each(|failure| report.add(failure));
             let given_back = self.deliver(claimed.deliveries, &mut report)?;
+            if given_back > 0 {
+                before = None;
+            }
             let done = claimed.looked_at - given_back;
             if done == 0 && batch == 1 {
                 break;

@@ -8,6 +8,7 @@ use store::{ReadRecords, WriteRecords, layout};
 
 use super::{Workflows, find_by_id, find_by_identifier, remove, step_ids, translate};
 use crate::idempotency::Step;
+use crate::resources::cascade::Removed;
 use crate::tx::{Tx, View};
 use crate::{Error, Result};
 
@@ -15,6 +16,7 @@ use crate::{Error, Result};
 struct Rest {
     report: WorkflowSyncReport,
     to_delete: Vec<WorkflowId>,
+    removed: Removed,
 }
 
 // Result of a declaration.
@@ -154,7 +156,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
         }
         Undeclared::Delete => undeclared.iter().map(|one| one.id).collect(),
     };
-    Ok(Rest { report, to_delete })
+    Ok(Rest { report, to_delete, removed: Removed::default() })
 }
 
 // The workflows that were declared before and are not in the set, oldest first.
@@ -179,10 +181,14 @@ impl Rest {
         let mut to_delete = self.to_delete.clone();
         // It may have been changed or deleted since the first transaction.
         let last = to_delete.last().map(|last| find_by_id(tx, *last)).transpose()?.flatten();
-        let step = last.map_or(Ok(Step::Done(())), |last| remove(tx, &last))?;
-        if let Step::Done(()) = step {
-            to_delete.pop();
-        }
-        Ok(Self { report: self.report.clone(), to_delete })
+        let step = last.map_or(Ok(Step::Done(())), |last| remove(tx, &last, &self.removed))?;
+        let removed = match step {
+            Step::More(removed) => removed,
+            Step::Done(()) => {
+                to_delete.pop();
+                Removed::default()
+            }
+        };
+        Ok(Self { report: self.report.clone(), to_delete, removed })
     }
 }
