@@ -21,6 +21,7 @@ mod indexes_agree;
 mod kill;
 mod lies;
 mod model;
+mod pages;
 mod realistic;
 
 /// Any call of the facade with any of the inputs that there are.
