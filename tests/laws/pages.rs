@@ -9,7 +9,9 @@ use testkit::disk::{Dice, Disk, PAGE};
 use testkit::interposed::{Interposed, Point};
 use testkit::tables::load;
 use testkit::{parsed, requests, seeded};
-use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
+use tidings::ids::EnvironmentId;
+use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SeededEntropy};
+use uuid::Uuid;
 
 use crate::scale;
 
@@ -21,13 +23,14 @@ const THEIRS: &str = "Theirs";
 
 #[test]
 fn a_page_in_the_wrong_place_shows_nothing_of_others() {
-    let bytes = two_organizations();
-    let pages = bytes.len() / PAGE;
+    let (bytes, others) = two_organizations();
+    let ours = pages_with(&bytes, seeded::world().env.environment_id());
+    let theirs = pages_with(&bytes, others);
     let mut dice = Dice::new(5);
     let mut refused = 0;
-    for _ in 0..60 * scale() {
-        // The first page is the header.
-        let (from, to) = (1 + dice.below(pages - 1), 1 + dice.below(pages - 1));
+    for round in 0..60 * scale() {
+        let pages = if round % 4 == 0 { &ours } else { &theirs };
+        let (from, to) = (pages[dice.below(pages.len())], ours[dice.below(ours.len())]);
         let disk = Disk::holding(bytes.clone());
         disk.copy_page(from, to);
         let Ok(store) = disk.try_open() else { continue };
@@ -42,33 +45,48 @@ fn a_page_in_the_wrong_place_shows_nothing_of_others() {
     assert!(refused > 0, "no page did any harm");
 }
 
-/// The seeded world, and as much of another organization.
-fn two_organizations() -> Vec<u8> {
+/// The pages with a key of that environment.
+fn pages_with(bytes: &[u8], environment: EnvironmentId) -> Vec<usize> {
+    let id = Uuid::from(environment);
+    let pages = bytes.chunks(PAGE).enumerate();
+    let pages = pages.filter(|(_, page)| page.windows(16).any(|bytes| bytes == id.as_bytes()));
+    pages.map(|(number, _)| number).collect()
+}
+
+/// The seeded world with more in it, and as much of another organization, whose environment is
+/// returned.
+fn two_organizations() -> (Vec<u8>, EnvironmentId) {
     let disk = Disk::new();
     let store = disk.open();
     load(&store, seeded::entries());
     let engine = engine(store);
-    let env = engine.organization("other").unwrap().development().unwrap();
-    for n in 0..40 {
+    let ours = engine.environment(seeded::world().env.environment_id()).unwrap();
+    let theirs = engine.organization("other").unwrap().development().unwrap();
+    let others = theirs.environment_id();
+    for (env, name) in [(&ours, "ours"), (&theirs, THEIRS)] {
+        fill(env, name);
+    }
+    drop((ours, theirs, engine));
+    (disk.bytes(), others)
+}
+
+/// Fills an environment with several pages of everything that is listed.
+fn fill(env: &Scope, name: &str) {
+    let steps = json!([{ "type": "in_app", "template": { "body": name } }]);
+    let workflow = json!({ "workflowId": name, "name": name, "active": true, "steps": steps });
+    env.workflows().create(&parsed(workflow)).unwrap();
+    for n in 0..60 {
+        let id = format!("{name}-{n}");
         let create = json!({
-            "subscriberId": format!("{THEIRS}-{n}"),
-            "firstName": THEIRS,
-            "email": format!("{THEIRS}-{n}@example.org"),
+            "subscriberId": id, "firstName": name, "email": format!("{id}@example.org"),
         });
         env.subscribers().create(&parsed(create)).unwrap();
-    }
-    let steps = json!([{ "type": "in_app", "template": { "body": THEIRS } }]);
-    let workflow = json!({ "workflowId": THEIRS, "name": THEIRS, "active": true, "steps": steps });
-    env.workflows().create(&parsed(workflow)).unwrap();
-    for n in 0..40 {
-        let to = [format!("{THEIRS}-{n}"), format!("{THEIRS}-{}", n / 2)];
-        let trigger = json!({ "name": THEIRS, "to": to, "payload": { "of": THEIRS } });
+        let request = json!({ "subscriptions": [id, "ada"] });
+        env.topics().subscribe(id.as_str(), &parsed(request)).unwrap();
+        let to = ["ada", "bob", &id].map(|id| json!({ "subscriberId": id, "lastName": name }));
+        let trigger = json!({ "name": name, "to": to, "payload": { "of": name } });
         env.events().trigger(&parsed(trigger)).unwrap();
-        let request = json!({ "subscriptions": [format!("{THEIRS}-{n}")] });
-        env.topics().subscribe(THEIRS, &parsed(request)).unwrap();
     }
-    drop((env, engine));
-    disk.bytes()
 }
 
 /// The answers to all requests for the seeded environment.

@@ -179,23 +179,17 @@ impl Integrations<'_> {
     }
 
     fn remove(&self, id: IntegrationId, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
-        self.scope.write_in_steps(
-            "integrations.delete",
-            (id, delete),
-            Removed::default(),
-            |tx, before| {
-                let integration = get(tx, id)?;
-                let mut cascade = Cascade::new(tx, before);
-                remove_dependents(&mut cascade, &integration, None)?;
-                cascade.then(|tx| {
-                    let (by, now) = (UserId::host(), tx.now());
-                    rank(tx, integration.channel, |peers| {
-                        peers.delete(id, delete.promote, by, now)
-                    })?;
-                    all(tx)
-                })
-            },
-        )
+        let start = Removed::default();
+        self.scope.write_in_steps("integrations.delete", (id, delete), start, |tx, before| {
+            let integration = get(tx, id)?;
+            let mut cascade = Cascade::new(tx, before);
+            remove_dependents(&mut cascade, &integration, None)?;
+            cascade.then(|tx| {
+                let (by, now) = (UserId::host(), tx.now());
+                rank(tx, integration.channel, |peers| peers.delete(id, delete.promote, by, now))?;
+                all(tx)
+            })
+        })
     }
 }
 

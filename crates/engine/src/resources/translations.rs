@@ -150,31 +150,27 @@ impl Translations<'_> {
     ///
     /// [`Error::NotFound`] if there is no such resource, or if it is not translated.
     pub fn delete_group(&self, resource: &Resource) -> Result<()> {
-        self.scope.write_in_steps(
-            "translations.delete_group",
-            resource,
-            Removed::default(),
-            |tx, before| {
-                let environment = tx.environment_id();
-                let resource = known(tx, resource)?;
-                let key = layout::translation_group(environment, &resource);
-                let group = tx.find(&key)?;
-                let missing = || Error::not_found(Entity::TranslationGroup, name(&resource));
-                let group = group.ok_or_else(missing)?;
-                let mut cascade = Cascade::new(tx, before);
-                let translations = layout::translations(environment, &resource);
-                cascade.remove(&translations)?;
-                // The group goes last, because a deletion that was interrupted goes on from it.
-                cascade.then(|tx| {
-                    tx.remove(&group)?;
-                    let id = &resource.resource_id;
-                    match resource.resource_type {
-                        ResourceType::Workflow => workflows::stop_translating(tx, id),
-                        ResourceType::Layout => layouts::stop_translating(tx, id),
-                    }
-                })
-            },
-        )
+        let start = Removed::default();
+        self.scope.write_in_steps("translations.delete_group", resource, start, |tx, before| {
+            let environment = tx.environment_id();
+            let resource = known(tx, resource)?;
+            let key = layout::translation_group(environment, &resource);
+            let group = tx.find(&key)?;
+            let missing = || Error::not_found(Entity::TranslationGroup, name(&resource));
+            let group = group.ok_or_else(missing)?;
+            let mut cascade = Cascade::new(tx, before);
+            let translations = layout::translations(environment, &resource);
+            cascade.remove(&translations)?;
+            // The group goes last, because a deletion that was interrupted goes on from it.
+            cascade.then(|tx| {
+                tx.remove(&group)?;
+                let id = &resource.resource_id;
+                match resource.resource_type {
+                    ResourceType::Workflow => workflows::stop_translating(tx, id),
+                    ResourceType::Layout => layouts::stop_translating(tx, id),
+                }
+            })
+        })
     }
 }
 
