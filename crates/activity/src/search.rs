@@ -1,6 +1,7 @@
 //! Searching: from the newest segment to the oldest, until enough is found.
 
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use domain::ids::{EnvironmentId, TransactionId};
@@ -19,8 +20,8 @@ use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::set::{Set, View};
 use crate::times::{self, TIMES_IN_ROW};
-use crate::walk::{Page, Walk};
-use crate::{corrupt, deleted};
+use crate::walk::{Any, Page, Walk};
+use crate::{corrupt, deleted, walk};
 
 /// The index of an environment as of one snapshot.
 pub(crate) struct Search<'s> {
@@ -33,11 +34,16 @@ pub(crate) struct Search<'s> {
     open: Option<RwLockReadGuard<'s, Cache>>,
 }
 
+/// Maximum number of blocks that are open at the same time.
+const BLOCKS: usize = 32;
+
 /// Part of a segment that is searched.
 struct Sought<'a> {
     segment: Segment<'a>,
     range: Range<u32>,
     without: Option<View<'a>>,
+    /// Most of it will be walked through.
+    is_deep: bool,
 }
 
 /// A segment.
@@ -126,7 +132,8 @@ impl<'s> Search<'s> {
         let deleted = self.deleted(number)?;
         let without = deleted.as_ref().map(Set::view);
         let start = self.head.start(number);
-        let sought = Sought { segment, range, without };
+        let is_deep = page.skip >= u64::from(walk::LINE);
+        let sought = Sought { segment, range, without, is_deep };
         self.narrow(&sought, groups, &[], &mut |walk| {
             walk.go(page, |place| Ordinal::new(start + u64::from(place)));
         })
@@ -199,79 +206,86 @@ impl<'s> Search<'s> {
         &self,
         sought: &Sought<'_>,
         groups: &[Vec<Term>],
-        sets: &[View<'_>],
+        sets: &[Any<'_>],
         walk: &mut dyn FnMut(&Walk<'_>),
     ) -> Result<()> {
-        let Sought { segment, range, without } = sought;
+        let Sought { segment, range, without, is_deep } = sought;
         let walked = Walk { range: range.clone(), sets, without: *without };
         let Some((group, rest)) = groups.split_first() else {
             walk(&walked);
             return Ok(());
         };
-        let mut outcome = Ok(());
-        let mut also = |places: View<'_>| {
-            let sets = [sets, &[places]].concat();
-            outcome = self.narrow(sought, rest, &sets, walk);
-        };
-        match group.as_slice() {
-            [term] => self.places(*segment, *term, &mut also)?,
-            // Uniting sets is expensive, and useless if no place is left to match.
-            terms if sets.is_empty() || walked.leads_anywhere() => {
-                also(self.union(*segment, terms)?.view());
-            }
-            _ => {}
+        // Looking up many sets is expensive, and useless if no place is left to match.
+        if group.len() > 1 && !sets.is_empty() && !walked.leads_anywhere() {
+            return Ok(());
         }
+        let mut outcome = Ok(());
+        self.any(*segment, group, &mut |found| {
+            if !found.is_empty() {
+                let (mut few, mut union) = (Vec::new(), None);
+                let mut set = Any::of(found, range, &mut few);
+                if *is_deep && matches!(set, Any::Several(_)) {
+                    set = Any::One(union.insert(Set::united(found)).view());
+                }
+                outcome = self.narrow(sought, rest, &[sets, &[set]].concat(), walk);
+            }
+        })?;
         outcome
     }
 
-    // Shows `visit` the places of a term, if the segment has it.
-    fn places(
+    // Shows `visit` the sets of those of `terms`, which are in order, that the segment has.
+    fn any(
         &self,
         segment: Segment<'_>,
-        term: Term,
-        visit: &mut dyn FnMut(View<'_>),
+        terms: &[Term],
+        visit: &mut dyn FnMut(&[View<'_>]),
     ) -> Result<()> {
         match segment {
             Segment::Sealed(number, sealed) => {
-                let Some(first) = sealed.directory.block_of(term) else { return Ok(()) };
-                self.block(number, first, &mut |block| {
-                    if let Some(places) = block.find(term.parts().1) {
-                        visit(places);
-                    }
-                })
+                let known = terms.iter().filter(|term| sealed.may_have(**term));
+                let asked =
+                    known.filter_map(|term| Some((sealed.directory.block_of(*term)?, *term)));
+                let asked: Vec<(Term, Term)> = asked.collect();
+                let of_one = asked.chunk_by(|(block, _), (next, _)| block == next);
+                self.in_blocks(number, &of_one.collect::<Vec<_>>(), &[], visit)
             }
             Segment::Open(open) => {
-                if let Some(places) = open.find(term) {
-                    visit(places);
-                }
+                visit(&terms.iter().filter_map(|term| open.find(*term)).collect::<Vec<_>>());
                 Ok(())
             }
         }
     }
 
-    // The places of any of `terms`, which are in order.
-    fn union(&self, segment: Segment<'_>, terms: &[Term]) -> Result<Set> {
-        // Lists are cheaper to unite when they are few.
-        let mut union = if terms.len() <= 8 { Set::default() } else { Set::roomy() };
-        match segment {
-            Segment::Sealed(number, sealed) => {
-                let known = terms.iter().filter(|term| sealed.may_have(**term));
-                let blocks =
-                    known.filter_map(|term| Some((sealed.directory.block_of(*term)?, *term)));
-                let blocks: Vec<(Term, Term)> = blocks.collect();
-                for of_one in blocks.chunk_by(|(block, _), (next, _)| block == next) {
-                    let Some((first, _)) = of_one.first() else { continue };
-                    self.block(number, *first, &mut |block| {
-                        let sets = of_one.iter().filter_map(|(_, term)| block.find(term.parts().1));
-                        sets.for_each(|set| union.unite(set));
-                    })?;
-                }
+    // Shows `visit` the sets of `terms`, with those of `found`. The terms of a block are together.
+    fn in_blocks(
+        &self,
+        segment: u32,
+        terms: &[&[(Term, Term)]],
+        found: &[View<'_>],
+        visit: &mut dyn FnMut(&[View<'_>]),
+    ) -> Result<()> {
+        if terms.len() > BLOCKS {
+            let mut union = Set::roomy();
+            for of_one in terms {
+                let mut unite = |sets: &[View<'_>]| sets.iter().for_each(|set| union.unite(*set));
+                self.in_blocks(segment, slice::from_ref(of_one), &[], &mut unite)?;
             }
-            Segment::Open(open) => {
-                terms.iter().filter_map(|term| open.find(*term)).for_each(|set| union.unite(set));
-            }
+            visit(&[union.view()]);
+            return Ok(());
         }
-        Ok(union)
+        let Some((of_one, rest)) = terms.split_first() else {
+            visit(found);
+            return Ok(());
+        };
+        let Some((first, _)) = of_one.first() else { return Ok(()) };
+        let mut outcome = Ok(());
+        self.block(segment, *first, &mut |block| {
+            let mut all = Vec::with_capacity(found.len() + of_one.len());
+            all.extend_from_slice(found);
+            all.extend(of_one.iter().filter_map(|(_, term)| block.find(term.parts().1)));
+            outcome = self.in_blocks(segment, rest, &all, visit);
+        })?;
+        outcome
     }
 
     // Shows `visit` the block that starts with `first`.

@@ -38,6 +38,15 @@ impl Set {
         Self::Many(vec![[0; 8]; usize::from(WORDS)].into_boxed_slice())
     }
 
+    /// The places that are in any of `sets`.
+    pub(crate) fn united(sets: &[View<'_>]) -> Self {
+        let mut all = Self::roomy();
+        for set in sets {
+            all.unite(*set);
+        }
+        all
+    }
+
     pub(crate) fn insert(&mut self, place: u16) {
         match self {
             Self::Few(places) => {

@@ -1,8 +1,8 @@
 //! Walking through the places of a segment that are in several sets, newest first, and no further
 //! than need be.
 
-use std::mem;
 use std::ops::Range;
+use std::{mem, slice};
 
 use crate::set::{View, has, ones};
 
@@ -10,8 +10,15 @@ use crate::set::{View, has, ones};
 #[derive(Clone, Debug)]
 pub(crate) struct Walk<'a> {
     pub(crate) range: Range<u32>,
-    pub(crate) sets: &'a [View<'a>],
+    pub(crate) sets: &'a [Any<'a>],
     pub(crate) without: Option<View<'a>>,
+}
+
+/// The places that are in any of these sets. Sets are united as far as a walk goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Any<'a> {
+    One(View<'a>),
+    Several(&'a [View<'a>]),
 }
 
 /// Page that one or several walks fill: the first places are skipped, and the next ones taken up to
@@ -25,11 +32,17 @@ pub(crate) struct Page<T> {
     pub(crate) found: Vec<T>,
 }
 
-// Number of places in 64 words.
-const LINE: u32 = 64 * 64;
+/// Number of places in 64 words.
+pub(crate) const LINE: u32 = 64 * 64;
 
 /// Number of places from which a list is too long to test each of them in several sets.
 const LONG: usize = 512;
+
+/// Number of places from which a list is too long to test each of them in united sets.
+const LONG_FOR_UNIONS: usize = 64;
+
+/// Maximum number of places that are sorted to unite sets.
+const SORTED: usize = 256;
 
 impl<T> Page<T> {
     pub(crate) fn new(skip: u64, limit: usize) -> Self {
@@ -57,10 +70,13 @@ impl Walk<'_> {
     /// Adds the results of `at` for the places to `page`.
     pub(crate) fn go<T>(&self, page: &mut Page<T>, at: impl FnMut(u32) -> T) {
         let lists = self.sets.iter().enumerate().filter_map(|(number, set)| match set {
-            View::Few(places) => Some((number, *places)),
-            View::Many(_) => None,
+            Any::One(View::Few(places)) => Some((number, *places)),
+            Any::One(View::Many(_)) | Any::Several(_) => None,
         });
-        let is_long = |places: &[[u8; 2]]| places.len() >= LONG && self.sets.len() > 2;
+        let unites = self.sets.iter().any(|set| matches!(set, Any::Several(_)));
+        let is_long = |places: &[[u8; 2]]| {
+            places.len() >= LONG && self.sets.len() > 2 || places.len() >= LONG_FOR_UNIONS && unites
+        };
         match lists.min_by_key(|(_, places)| places.len()) {
             Some((number, places)) if !is_long(places) => self.along(places, number, page, at),
             None if self.sets.is_empty() && self.without.is_none() => self.through(page, at),
@@ -93,11 +109,7 @@ impl Walk<'_> {
         page: &mut Page<T>,
         mut at: impl FnMut(u32) -> T,
     ) {
-        let before = |bound: u32| {
-            places.partition_point(|place| u32::from(u16::from_le_bytes(*place)) < bound)
-        };
-        let within = before(self.range.start)..before(self.range.end);
-        for places in places.get(within).unwrap_or_default().rchunks(64) {
+        for places in within(places, &self.range).rchunks(64) {
             let mut mask = u64::MAX >> (64 - places.len());
             for (_, set) in self.sets.iter().enumerate().filter(|(other, _)| *other != number) {
                 mask &= set.mask(places, mask);
@@ -115,29 +127,13 @@ impl Walk<'_> {
         }
     }
 
-    // The bits of the places from `start` on that are in all sets, unless there are none.
-    fn line(&self, start: u32) -> Option<[u64; 64]> {
-        let is_empty = |words: &[u64; 64]| words.iter().fold(0, |all, word| all | word) == 0;
-        let mut words = [u64::MAX; 64];
-        // Bits are quicker than lists.
-        for bits in self.sets.iter().filter(|set| matches!(set, View::Many(_))) {
-            bits.keep_in(start, &mut words);
-        }
-        for list in self.sets.iter().filter(|set| matches!(set, View::Few(_))) {
-            if is_empty(&words) {
-                return None;
-            }
-            list.keep_in(start, &mut words);
-        }
-        (!is_empty(&words)).then_some(words)
-    }
-
     // Goes through 64 words at a time. Most of them are empty if little matches.
     fn across<T>(&self, page: &mut Page<T>, mut at: impl FnMut(u32) -> T) {
         let lines = self.range.start / LINE..self.range.end.div_ceil(LINE);
+        let mut left = Left::of(self.sets);
         for line in lines.rev() {
             let start = line * LINE;
-            let Some(words) = self.line(start) else { continue };
+            let Some(words) = left.line(start) else { continue };
             for (at_word, word) in (0_u32..64).rev().zip(words.iter().rev()) {
                 let (place, mut word) = (start + at_word * 64, *word);
                 let within = |bound: u32| {
@@ -154,6 +150,74 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+}
+
+impl<'a> Any<'a> {
+    /// The places in any of `sets`. They are put in order in `few` if few of them are within
+    /// `range`.
+    pub(crate) fn of(sets: &'a [View<'a>], range: &Range<u32>, few: &'a mut Vec<[u8; 2]>) -> Self {
+        if let [one] = sets {
+            return Self::One(*one);
+        }
+        for set in sets {
+            let View::Few(places) = set else { return Self::Several(sets) };
+            let places = within(places, range);
+            if few.len() + places.len() > SORTED {
+                return Self::Several(sets);
+            }
+            few.extend_from_slice(places);
+        }
+        few.sort_unstable_by_key(|place| u16::from_le_bytes(*place));
+        few.dedup();
+        Self::One(View::Few(few))
+    }
+
+    fn sets(&self) -> &[View<'a>] {
+        match self {
+            Self::One(set) => slice::from_ref(set),
+            Self::Several(sets) => sets,
+        }
+    }
+
+    // Mask of those of at most 64 places that are in a set. Places outside `wanted` may be left
+    // out.
+    fn mask(&self, places: &[[u8; 2]], wanted: u64) -> u64 {
+        let sets = self.sets().iter();
+        sets.fold(0, |mask, set| mask | set.mask(places, wanted & !mask)) & wanted
+    }
+}
+
+/// The parts of several sets in front of the lines that a walk has been through.
+#[derive(Debug)]
+struct Left<'a>(Vec<Vec<View<'a>>>);
+
+impl<'a> Left<'a> {
+    fn of(sets: &[Any<'a>]) -> Self {
+        let mut all: Vec<Vec<View<'a>>> = sets.iter().map(|set| set.sets().to_vec()).collect();
+        // Bits are quicker than lists.
+        all.sort_by_key(|sets| !matches!(sets.as_slice(), [View::Many(_)]));
+        Self(all)
+    }
+
+    // The bits of the places from `start` on that are in each of the sets, unless there are none.
+    fn line(&mut self, start: u32) -> Option<[u64; 64]> {
+        let mut words = [u64::MAX; 64];
+        for any in &mut self.0 {
+            let mut own = [0; 64];
+            for set in any.iter_mut() {
+                set.take_line(start, &mut own);
+            }
+            let mut all = 0;
+            for (word, own) in words.iter_mut().zip(own) {
+                *word &= own;
+                all |= *word;
+            }
+            if all == 0 {
+                return None;
+            }
+        }
+        Some(words)
     }
 }
 
@@ -175,33 +239,36 @@ impl View<'_> {
         }
     }
 
-    // Keeps the bits of the places from `start` on that are in the set.
-    fn keep_in(self, start: u32, words: &mut [u64; 64]) {
-        let mut own = [0; 64];
+    // Adds the bits of the places from `start` on that are in the set. Takes those places, and the
+    // ones behind them, out of a list.
+    fn take_line(&mut self, start: u32, words: &mut [u64; 64]) {
         match self {
             Self::Many(all) => {
                 let from = usize::try_from(start / 64).unwrap_or(usize::MAX);
                 let line = all.get(from..).and_then(<[_]>::split_first_chunk::<64>);
                 if let Some((line, _)) = line {
-                    own = line.map(u64::from_le_bytes);
-                }
-            }
-            Self::Few(places) => {
-                let place = |place: &[u8; 2]| u32::from(u16::from_le_bytes(*place));
-                let first = places.partition_point(|other| place(other) < start);
-                let rest = places.get(first..).unwrap_or_default();
-                let within = rest.iter().map(place).take_while(|place| *place < start + LINE);
-                // A list that is damaged may go back.
-                for place in within.filter_map(|place| place.checked_sub(start)) {
-                    let at = usize::try_from(place / 64).unwrap_or_default();
-                    if let Some(word) = own.get_mut(at) {
-                        *word |= 1 << (place % 64);
+                    for (word, own) in words.iter_mut().zip(line) {
+                        *word |= u64::from_le_bytes(*own);
                     }
                 }
             }
-        }
-        for (word, own) in words.iter_mut().zip(own) {
-            *word &= own;
+            Self::Few(places) => {
+                let number = |place: &[u8; 2]| u32::from(u16::from_le_bytes(*place));
+                if places.last().is_some_and(|last| number(last) >= start + LINE) {
+                    let end = places.partition_point(|place| number(place) < start + LINE);
+                    *places = places.get(..end).unwrap_or_default();
+                }
+                while let Some((last, rest)) = places.split_last()
+                    && let Some(place) = number(last).checked_sub(start)
+                {
+                    let at = usize::try_from(place / 64).unwrap_or_default();
+                    // A list that is damaged may go back.
+                    if let Some(word) = words.get_mut(at) {
+                        *word |= 1 << (place % 64);
+                    }
+                    *places = rest;
+                }
+            }
         }
     }
 
@@ -222,6 +289,13 @@ impl View<'_> {
             }
         }
     }
+}
+
+// Those of `places` that are within `range`.
+fn within<'a>(places: &'a [[u8; 2]], range: &Range<u32>) -> &'a [[u8; 2]] {
+    let before =
+        |bound: u32| places.partition_point(|place| u32::from(u16::from_le_bytes(*place)) < bound);
+    places.get(before(range.start)..before(range.end)).unwrap_or_default()
 }
 
 // Mask of those of at most 64 places that are in a list. Both are in order.
@@ -260,7 +334,7 @@ mod tests {
 
         #[test]
         fn a_walk_goes_through_what_is_in_all_sets(
-            sets in proptest::collection::vec(places(), 0..4),
+            groups in proptest::collection::vec(proptest::collection::vec(places(), 1..5), 0..4),
             without in proptest::option::of(places()),
             start in 0..CAPACITY,
             len in prop_oneof![0..200_u32, Just(CAPACITY)],
@@ -270,14 +344,20 @@ mod tests {
             let range = start..(start + len).min(CAPACITY);
             let expected = range.clone().rev().filter(|place| {
                 let is_in = |places: &BTreeSet<u16>| places.contains(&u16::try_from(*place).unwrap());
-                sets.iter().all(is_in) && !without.as_ref().is_some_and(is_in)
+                groups.iter().all(|group| group.iter().any(is_in))
+                    && !without.as_ref().is_some_and(is_in)
             });
             let expected: Vec<u32> = expected.collect();
-            let sets: Vec<Set> = sets.iter().map(set_of).collect();
+            let groups: Vec<Vec<Set>> =
+                groups.iter().map(|group| group.iter().map(set_of).collect()).collect();
             let without = without.as_ref().map(set_of);
-            let views: Vec<View<'_>> = sets.iter().map(Set::view).collect();
+            let views: Vec<Vec<View<'_>>> =
+                groups.iter().map(|group| group.iter().map(Set::view).collect()).collect();
             let without = without.as_ref().map(Set::view);
-            let walk = Walk { range, sets: &views, without };
+            let mut few = vec![Vec::new(); views.len()];
+            let sets = views.iter().zip(&mut few).map(|(group, few)| Any::of(group, &range, few));
+            let sets: Vec<Any<'_>> = sets.collect();
+            let walk = Walk { range: range.clone(), sets: &sets, without };
 
             let mut page = Page::new(skip, limit);
             walk.go(&mut page, |place| place);
@@ -300,7 +380,10 @@ mod tests {
         ) {
             let views: Vec<View<'_>> = sets.iter().map(|bytes| View::read(bytes)).collect();
             let range = start..(start + len).min(CAPACITY);
-            let walk = Walk { range, sets: &views, without: Some(View::read(&without)) };
+            let mut few = Vec::new();
+            let any = Any::of(&views, &range, &mut few);
+            let sets: Vec<Any<'_>> = views.iter().map(|set| Any::One(*set)).chain([any]).collect();
+            let walk = Walk { range, sets: &sets, without: Some(View::read(&without)) };
             walk.go(&mut Page::new(3, 100), |place| place);
             walk.leads_anywhere();
             for set in &views {

@@ -3,10 +3,12 @@
 use std::ops::RangeInclusive;
 
 use chrono_tz::Tz;
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
+use crate::topic::fold;
 
 /// E-mail address: `local@domain`, without white space.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,6 +51,28 @@ impl Email {
     /// Returns the address as written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Text that is part of addresses, in any case.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct EmailPart(Finder<'static>);
+
+impl EmailPart {
+    /// The search for `part`.
+    pub fn new(part: &str) -> Self {
+        Self(Finder::new(&fold(part)).into_owned())
+    }
+
+    /// Returns `true` if the part is in the address.
+    pub fn is_in(&self, email: &str) -> bool {
+        // Most addresses are written in small ASCII letters, and are folded as they are.
+        let is_folded = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+        if email.bytes().all(is_folded) {
+            return self.0.find(email.as_bytes()).is_some();
+        }
+        self.0.find(fold(email).as_bytes()).is_some()
     }
 }
 
@@ -199,6 +223,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_part_is_found_in_any_case(
+            email in "[a-cA-CäÄßıİK]{0,8}@[a-cA-C.]{0,6}",
+            part in "[a-cA-CäÄßıİK@]{0,3}",
+        ) {
+            let expected = fold(&email).contains(&fold(&part));
+            prop_assert_eq!(EmailPart::new(&part).is_in(&email), expected);
+        }
+
         #[test]
         fn any_text_is_taken_or_refused(text in "\\PC*|[a-zA-Z0-9_@.-]{0,12}|[a-zA-Z]{2,3}[-_][a-zA-Z0-9]{2,4}") {
             if let Ok(email) = Email::new(text.as_str()) {

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::slice;
 
 use activity::{Filter, IndexCheck, Term};
+use domain::contact::EmailPart;
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
 use domain::notification::{Notification, NotificationPage, NotificationQuery};
 use domain::time::Timestamp;
-use domain::topic::fold;
 use serde_json::json;
 use store::{Order, ReadRecords, layout};
 
@@ -236,11 +236,10 @@ fn named_subscribers(
         let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
         let called = called.map(|key| view.find(&key)).ok().transpose()?;
         found.extend(called.flatten().map(|subscriber| subscriber.id));
-        let (search, all) = (fold(search), layout::emails(environment).range());
+        let (part, all) = (EmailPart::new(search), layout::emails(environment).range());
         view.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
             let entry = layout::subscriber_of_email(key);
-            let has = |(email, id)| fold(email).contains(&search).then_some(id);
-            found.extend(entry.and_then(has));
+            found.extend(entry.filter(|(email, _)| part.is_in(email)).map(|(_, id)| id));
             ControlFlow::Continue(())
         })?;
     }
