@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
 use store::{Decision, Error, Store, Table};
 
 use crate::agreement::op;
-use crate::{check_whole, write_five};
+use crate::{check_whole, put_five, write_five};
 use testkit::disk::{Dice, Disk};
 use testkit::history::{Op, Seen};
 use testkit::model::Model;
@@ -19,48 +20,79 @@ use testkit::tables::{Entry, dump, everything};
 
 const ROWS: Table = Table::ALL[0];
 
+/// Without a log, and with one that either applies.
+const KINDS: [fn(&Disk) -> RedbStore; 3] = [
+    Disk::open,
+    |disk| disk.open_logged(AppliedBy::Thread),
+    |disk| disk.open_logged(AppliedBy::Callers),
+];
+
 #[test]
 fn sixty_four_callers_share_syncs() {
     const CALLERS: usize = 64;
-    const ROUNDS: usize = 16;
-    let disk = Disk::with_sync_time(Duration::from_micros(200));
-    let store = &disk.open();
-    let before = disk.syncs();
+    const ROUNDS: usize = 4;
+    for log in [None, Some(LogOptions::default())] {
+        let disk = Disk::new();
+        let store = &disk.open_with(&RedbOptions { log, ..RedbOptions::default() }).unwrap();
+        write_five(store, "first").unwrap();
+        let before = disk.syncs();
 
-    thread::scope(|scope| {
-        for caller in 0..CALLERS {
-            let write = move |round| write_five(store, &format!("{caller}-{round}")).unwrap();
-            scope.spawn(move || (0..ROUNDS).for_each(write));
+        for round in 0..ROUNDS {
+            let ended = &AtomicUsize::new(0);
+            let write = move |caller| {
+                store.write(&mut |transaction| {
+                    put_five(transaction, &format!("{caller}-{round}"))?;
+                    ended.fetch_add(1, SeqCst);
+                    Ok(Decision::Commit)
+                })
+            };
+            thread::scope(|scope| {
+                let held = disk.hold_syncs();
+                for caller in 0..CALLERS {
+                    scope.spawn(move || write(caller).unwrap());
+                }
+                wait_for(|| ended.load(SeqCst) == CALLERS);
+                drop(held);
+            });
         }
-    });
 
-    let syncs = disk.syncs() - before;
-    assert_eq!(check_whole(store).len(), CALLERS * ROUNDS);
-    assert!(CALLERS * ROUNDS >= 16 * syncs, "{syncs} syncs for {} operations", CALLERS * ROUNDS);
+        let syncs = disk.syncs() - before;
+        assert_eq!(check_whole(store).len(), 1 + CALLERS * ROUNDS);
+        let operations = CALLERS * ROUNDS;
+        assert!(operations >= 16 * syncs, "{syncs} syncs for {operations} operations");
+    }
 }
 
 #[test]
 fn a_caller_alone_takes_a_sync_for_each_change_and_none_otherwise() {
-    let disk = Disk::new();
-    let store = disk.open();
-    let before = disk.syncs();
+    for open in KINDS {
+        let disk = Disk::new();
+        let store = open(&disk);
+        // The first change creates the log.
+        write_five(&store, "first").unwrap();
+        let before = disk.syncs();
 
-    write_five(&store, "ada").unwrap();
-    write_five(&store, "bob").unwrap();
-    store.write(&mut |_| Ok(Decision::Commit)).unwrap();
-    store.write(&mut |_| Ok(Decision::Abort)).unwrap();
-    dump(&store);
+        write_five(&store, "ada").unwrap();
+        write_five(&store, "bob").unwrap();
+        store.write(&mut |_| Ok(Decision::Commit)).unwrap();
+        store.write(&mut |_| Ok(Decision::Abort)).unwrap();
+        dump(&store);
 
-    assert_eq!(disk.syncs() - before, 2);
+        assert_eq!(disk.syncs() - before, 2);
+    }
 }
 
 /// A body sees what was written before it at once. Everybody else, and whoever it tells, has to
 /// wait until that is on the disk.
 #[test]
 fn nobody_gets_away_with_what_is_not_durable() {
-    for decision in [Decision::Commit, Decision::Abort] {
+    for (open, decision) in
+        KINDS.into_iter().flat_map(|open| [(open, Decision::Commit), (open, Decision::Abort)])
+    {
         let disk = Disk::new();
-        let store = disk.open();
+        let store = open(&disk);
+        // The first change creates the log.
+        write_five(&store, "aaa").unwrap();
         let [seen, returned] = [AtomicBool::new(false), AtomicBool::new(false)];
         thread::scope(|scope| {
             let held = disk.hold_syncs();
@@ -75,26 +107,37 @@ fn nobody_gets_away_with_what_is_not_durable() {
             wait_for(|| seen.load(SeqCst));
             thread::sleep(Duration::from_millis(20));
             assert!(!returned.load(SeqCst), "returned before the sync");
-            assert_eq!(dump(&store), []);
+            assert_eq!(check_whole(&store), ["aaa"]);
             drop(held);
         });
-        assert_eq!(check_whole(&store), ["ada"]);
+        assert_eq!(check_whole(&store), ["aaa", "ada"]);
     }
 }
 
 #[test]
 fn a_failing_sync_is_everybodys_failure() {
-    check_failure(
-        || io::Error::other("the disk is broken"),
-        |error| matches!(error, Error::Backend { backend: "redb", .. }),
-    );
-    check_failure(|| panic!("the disk is broken"), |error| matches!(error, Error::Damaged { .. }));
+    for open in KINDS {
+        check_failure(
+            open,
+            || io::Error::other("the disk is broken"),
+            |error| matches!(error, Error::Backend { backend: "redb", .. }),
+        );
+        check_failure(
+            open,
+            || panic!("the disk is broken"),
+            |error| matches!(error, Error::Damaged { .. }),
+        );
+    }
 }
 
 /// Lets a sync fail that one caller has begun and two are waiting for.
-fn check_failure(failure: fn() -> io::Error, expect: impl Fn(&Error) -> bool) {
+fn check_failure(
+    open: fn(&Disk) -> RedbStore,
+    failure: fn() -> io::Error,
+    expect: impl Fn(&Error) -> bool,
+) {
     let disk = Disk::new();
-    let store = disk.open();
+    let store = open(&disk);
     write_five(&store, "before").unwrap();
     let ended = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -124,7 +167,7 @@ fn check_failure(failure: fn() -> io::Error, expect: impl Fn(&Error) -> bool) {
     assert!(write_five(&store, "after").is_err());
     for seed in 0..20 {
         let disk = disk.after_power_cut(&mut Dice::new(seed));
-        let found = check_whole(&disk.open());
+        let found = check_whole(&open(&disk));
         assert!(found == ["before"] || found == ["before", "leader"], "{found:?}");
     }
 }
@@ -138,6 +181,7 @@ proptest! {
         committing in vec(op(), 0..9),
         pending in vec(op(), 0..9),
         own in vec(op(), 0..9),
+        kind in 0..KINDS.len(),
     ) {
         let model = Model::default();
         for ops in [&on_disk, &committing, &pending] {
@@ -146,7 +190,7 @@ proptest! {
         let expected = look(&model, &own, Decision::Abort, || ());
 
         let disk = Disk::new();
-        let store = disk.open();
+        let store = KINDS[kind](&disk);
         look(&store, &on_disk, Decision::Commit, || ());
         let ended = AtomicBool::new(false);
         let seen = thread::scope(|scope| {

@@ -4,7 +4,7 @@
 
 use std::env;
 
-use store::{Decision, Error, Store, Table};
+use store::{Decision, Error, Store, Table, Transaction};
 use testkit::tables::dump;
 
 mod agreement;
@@ -13,17 +13,20 @@ mod damage;
 mod group_commit;
 mod interposed;
 mod kill;
+mod log;
 mod opening;
 mod power;
 
 /// Writes one transaction of five records, all of them named after `id`.
 fn write_five(store: &dyn Store, id: &str) -> Result<(), Error> {
-    store.write(&mut |transaction| {
-        for table in &Table::ALL[..5] {
-            transaction.put(*table, id.as_bytes(), &value_of(id))?;
-        }
-        Ok(Decision::Commit)
-    })
+    store.write(&mut |transaction| put_five(transaction, id).map(|()| Decision::Commit))
+}
+
+fn put_five(transaction: &mut dyn Transaction, id: &str) -> Result<(), Error> {
+    for table in &Table::ALL[..5] {
+        transaction.put(*table, id.as_bytes(), &value_of(id))?;
+    }
+    Ok(())
 }
 
 fn value_of(id: &str) -> Vec<u8> {

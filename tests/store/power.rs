@@ -2,56 +2,154 @@
 
 use std::thread;
 
-use crate::{check_contains, check_whole, scale, write_five};
+use store::redb::{AppliedBy, RedbStore};
 use testkit::disk::{Dice, Disk};
+
+use crate::{check_contains, check_whole, scale, write_five};
+
+/// How a store on a disk is opened.
+type Open = fn(&Disk) -> store::Result<RedbStore>;
+
+const WITHOUT_A_LOG: Open = Disk::try_open;
+const BY_A_THREAD: Open = |disk| disk.try_open_logged(AppliedBy::Thread);
+const BY_CALLERS: Open = |disk| disk.try_open_logged(AppliedBy::Callers);
+
+/// Number of operations on the disk until all memtables of a run are applied, or more.
+const A_RUN: u64 = 3_000;
 
 #[test]
 fn what_was_acknowledged_survives_a_power_cut() {
     for seed in 0..60 * scale() {
-        let mut dice = Dice::new(seed);
+        check_cut(WITHOUT_A_LOG, seed, 400);
+    }
+}
+
+#[test]
+fn a_log_applied_by_a_thread_survives_power_cuts() {
+    for seed in 0..250 * scale() {
+        check_cut(BY_A_THREAD, seed, A_RUN);
+    }
+}
+
+#[test]
+fn a_log_applied_by_callers_survives_power_cuts() {
+    for seed in 0..250 * scale() {
+        check_cut(BY_CALLERS, seed, A_RUN);
+    }
+}
+
+/// A power cut at any point of one history, and then at any point of its recovery.
+#[test]
+fn every_operation_on_the_disk_may_be_the_last() {
+    let history = |disk: &Disk| -> store::Result<Vec<String>> {
+        let store = BY_CALLERS(disk)?;
+        let ids = (0..12).map(|round| format!("{round:02}"));
+        let written = ids.take_while(|id| write_five(&store, id).is_ok()).collect();
+        drop(store);
+        Ok(written)
+    };
+    let all = u64::MAX - {
         let disk = Disk::new();
-        let store = disk.open();
-        disk.unplug_after(dice.roll(400));
-        let acknowledged = thread::scope(|scope| {
-            let store = &store;
-            let writers: Vec<_> = (0..4)
-                .map(|writer| {
-                    let ids = (0..40).map(move |round| format!("{writer}-{round}"));
-                    let write = move |id: &String| write_five(store, id).is_ok();
-                    scope.spawn(move || ids.take_while(write).collect::<Vec<_>>())
-                })
-                .collect();
-            writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
-        });
-
-        drop(store);
+        history(&disk).unwrap();
+        disk.power_left()
+    };
+    assert!(all > 200, "the history takes {all} operations");
+    for operations in 0..all {
+        let mut dice = Dice::new(operations);
+        let mut disk = Disk::new();
+        disk.unplug_after(operations);
+        let acknowledged = history(&disk).unwrap_or_default();
+        for _ in 0..3 {
+            disk = disk.after_power_cut(&mut dice);
+            disk.unplug_after(dice.roll(200));
+            drop(BY_CALLERS(&disk));
+        }
         let disk = disk.after_power_cut(&mut dice);
-        let store = disk.open();
-        let mut found = check_whole(&store);
-        check_contains(&found, &acknowledged);
+        check_contains(&check_whole(&BY_CALLERS(&disk).unwrap()), &acknowledged);
+        // What was removed on closing is in the file.
+        check_contains(&check_whole(&WITHOUT_A_LOG(&disk).unwrap()), &acknowledged);
+    }
+}
 
-        // What was repaired lasts.
-        write_five(&store, "after").unwrap();
-        drop(store);
-        found.push("after".to_owned());
-        assert_eq!(check_whole(&disk.open()), found);
+/// The control: on a disk that lies about its syncs, the checks find what is lost.
+#[test]
+fn a_disk_that_lies_is_found_out() {
+    for open in [BY_A_THREAD, BY_CALLERS] {
+        let lost = (0..20).filter(|seed| {
+            let mut dice = Dice::new(*seed);
+            let disk = Disk::new();
+            let store = open(&disk).unwrap();
+            write_five(&store, "before").unwrap();
+            disk.lie();
+            disk.unplug_after(dice.roll(400));
+            let acknowledged = write_many(&store);
+            let disk = disk.after_power_cut(&mut dice);
+            let Ok(store) = open(&disk) else { return true };
+            let found = testkit::tables::dump(&store);
+            !acknowledged.iter().all(|id| found.iter().any(|(_, key, _)| key == id.as_bytes()))
+        });
+        let lost = lost.count();
+        assert!(lost >= 15, "only {lost} of 20 have lost something");
     }
 }
 
 /// A power cut while a store is being created, and another one while that is made up for.
 #[test]
 fn a_store_is_created_in_spite_of_power_cuts() {
-    for seed in 0..60 * scale() {
+    for (seed, open) in (0..60 * scale())
+        .flat_map(|seed| [WITHOUT_A_LOG, BY_A_THREAD, BY_CALLERS].map(|open| (seed, open)))
+    {
         let mut dice = Dice::new(seed);
         let mut disk = Disk::new();
         for _ in 0..2 {
-            disk.unplug_after(dice.roll(40));
-            drop(disk.try_open());
+            disk.unplug_after(dice.roll(60));
+            drop(open(&disk).and_then(|store| write_five(&store, "bob")));
             disk = disk.after_power_cut(&mut dice);
         }
 
-        write_five(&disk.open(), "ada").unwrap();
+        write_five(&open(&disk).unwrap(), "ada").unwrap();
 
-        assert_eq!(check_whole(&disk.open()), ["ada"]);
+        assert!(check_whole(&open(&disk).unwrap()).contains(&"ada".to_owned()));
     }
+}
+
+/// Cuts the power during a run of four writers, and perhaps during the recovery.
+#[track_caller]
+fn check_cut(open: Open, seed: u64, operations: u64) {
+    let mut dice = Dice::new(seed);
+    let disk = Disk::new();
+    let store = open(&disk).unwrap();
+    disk.unplug_after(dice.roll(operations));
+    let acknowledged = write_many(&store);
+    drop(store);
+
+    let mut disk = disk.after_power_cut(&mut dice);
+    if seed.is_multiple_of(2) {
+        disk.unplug_after(dice.roll(150));
+        drop(open(&disk));
+        disk = disk.after_power_cut(&mut dice);
+    }
+    let store = open(&disk).unwrap();
+    let mut found = check_whole(&store);
+    check_contains(&found, &acknowledged);
+
+    // What was repaired lasts.
+    write_five(&store, "after").unwrap();
+    drop(store);
+    found.push("after".to_owned());
+    assert_eq!(check_whole(&open(&disk).unwrap()), found);
+}
+
+/// Lets four writers work until the power fails, and returns what was acknowledged.
+fn write_many(store: &RedbStore) -> Vec<String> {
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let ids = (0..40).map(move |round| format!("{writer}-{round}"));
+                let write = move |id: &String| write_five(store, id).is_ok();
+                scope.spawn(move || ids.take_while(write).collect::<Vec<_>>())
+            })
+            .collect();
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    })
 }

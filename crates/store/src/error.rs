@@ -78,6 +78,34 @@ pub enum Error {
         supported: u32,
     },
 
+    /// The file was in use when its process or the power failed, and its log is not beside it. The
+    /// log has changes that the file does not have.
+    #[error("`{path}` cannot be opened without its log `{log}`, which is missing")]
+    LogMissing {
+        /// The file.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+
+    /// The log beside the file belongs to another file, or to an earlier copy of this one.
+    #[error("`{log}` is not the log of `{path}`: move it to the file that it belongs to, or away")]
+    ForeignLog {
+        /// The file.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+
+    /// An earlier failure has ended all commits. Reads go on.
+    #[error("`{path}` takes no changes until it is opened again: {source}")]
+    Stopped {
+        /// The file.
+        path: PathBuf,
+        /// The earlier failure.
+        source: Box<Error>,
+    },
+
     /// The file contradicts itself.
     #[error("`{path}` is damaged")]
     Damaged {

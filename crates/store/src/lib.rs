@@ -27,6 +27,8 @@ mod key;
 pub mod layout;
 pub mod memory;
 #[cfg(feature = "redb")]
+mod memtable;
+#[cfg(feature = "redb")]
 mod overlay;
 mod pages;
 mod range;

@@ -1,14 +1,14 @@
-//! A disk that can be watched, slowed down, broken and unplugged.
+//! A disk that can be watched, held up, broken and unplugged.
 
-use std::io;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
-use std::time::Duration;
+use std::{io, iter};
 
 use redb::StorageBackend;
-use store::redb::{RedbOptions, RedbStore};
+use store::redb::{AppliedBy, LogOptions, LogPlace, RedbOptions, RedbStore};
+
+const NAME: &str = "simulated disk";
 
 /// Power fails between writes of this many bytes, not within them.
 const SECTOR: usize = 512;
@@ -16,23 +16,49 @@ const SECTOR: usize = 512;
 /// Size of a page of redb, in bytes.
 pub const PAGE: usize = 4_096;
 
-/// A disk in memory. Clones are the same disk.
+/// A disk in memory, with a file and its log. Clones are the same disk. As a storage it is the file.
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<State>);
 
+/// The log on a disk, as a place and as a storage. Its number tells it from logs of the same name.
+#[derive(Clone, Debug)]
+pub struct DiskLog {
+    disk: Disk,
+    number: usize,
+}
+
 #[derive(Debug)]
 struct State {
-    platter: Mutex<Platter>,
+    files: Mutex<Files>,
     syncing: Mutex<()>,
-    sync_time: Duration,
     syncs: AtomicUsize,
     broken: Mutex<Option<fn() -> io::Error>>,
+    /// Whether only the syncs of the file are broken, and not those of the log.
+    broken_file: AtomicBool,
+    /// Whether syncs do nothing, and say that they have done it.
+    lies: AtomicBool,
     /// Number of operations before the power fails.
     power: AtomicU64,
 }
 
+/// All files that have ever been there, and which of them has the name of the log.
+#[derive(Clone, Debug)]
+struct Files {
+    /// The first one is the file, the others are logs.
+    contents: Vec<Content>,
+    name: Name,
+}
+
+/// The log that a name leads to: as a reader sees it, at the last sync of the folder, and since then.
 #[derive(Clone, Debug, Default)]
-struct Platter {
+struct Name {
+    now: Option<usize>,
+    synced: Option<usize>,
+    unsynced: Vec<Option<usize>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Content {
     /// View of a reader.
     now: Vec<u8>,
     /// Content at the last sync.
@@ -48,58 +74,84 @@ enum Edit {
 }
 
 impl Disk {
-    /// An empty disk that takes no time to sync.
+    /// An empty disk.
     pub fn new() -> Self {
-        Self::with_sync_time(Duration::ZERO)
+        Self::from(Files::of(Vec::new(), None))
     }
 
-    /// A disk that takes so long to sync.
-    pub fn with_sync_time(sync_time: Duration) -> Self {
-        Self::from(Platter::default(), sync_time)
-    }
-
-    /// A disk with these bytes on it.
+    /// A disk with these bytes in its file.
     pub fn holding(bytes: Vec<u8>) -> Self {
-        let platter = Platter { now: bytes.clone(), synced: bytes, unsynced: Vec::new() };
-        Self::from(platter, Duration::ZERO)
+        Self::with_log(bytes, None)
     }
 
-    fn from(platter: Platter, sync_time: Duration) -> Self {
+    /// A disk with these bytes in its file, and a log with those.
+    pub fn with_log(bytes: Vec<u8>, log: Option<Vec<u8>>) -> Self {
+        Self::from(Files::of(bytes, log))
+    }
+
+    fn from(files: Files) -> Self {
         Self(Arc::new(State {
-            platter: Mutex::new(platter),
+            files: Mutex::new(files),
             syncing: Mutex::default(),
-            sync_time,
             syncs: AtomicUsize::new(0),
             broken: Mutex::default(),
+            broken_file: AtomicBool::new(false),
+            lies: AtomicBool::new(false),
             power: AtomicU64::new(u64::MAX),
         }))
     }
 
-    /// The store on it, which is created if there is none.
+    /// The store on it, without a log, which is created if there is none.
     pub fn open(&self) -> RedbStore {
         self.try_open().expect("nothing is wrong with the disk")
     }
 
-    /// The store on it, or the error of opening the store.
+    /// The store on it, without a log, or the error of opening the store.
     pub fn try_open(&self) -> store::Result<RedbStore> {
-        RedbStore::open_storage(self.clone(), "simulated disk", &RedbOptions::default())
+        RedbStore::open_storage(self.clone(), NAME, &RedbOptions::default())
+    }
+
+    /// The store on it, with a log so small that it is often applied. The store is created if there
+    /// is none.
+    pub fn open_logged(&self, applied_by: AppliedBy) -> RedbStore {
+        self.try_open_logged(applied_by).expect("nothing is wrong with the disk")
+    }
+
+    /// The store on it, with a log, or the error of opening the store.
+    pub fn try_open_logged(&self, applied_by: AppliedBy) -> store::Result<RedbStore> {
+        let log = Some(LogOptions { memtable_bytes: 12 << 10, applied_by });
+        self.open_with(&RedbOptions { log, ..RedbOptions::default() })
+    }
+
+    /// The store on it, with a log if the options want one, or the error of opening the store.
+    pub fn open_with(&self, options: &RedbOptions) -> store::Result<RedbStore> {
+        RedbStore::open_storage_with_log(self.clone(), self.log(), NAME, options)
+    }
+
+    fn log(&self) -> DiskLog {
+        DiskLog { disk: self.clone(), number: usize::MAX }
     }
 
     /// Another disk with the same content, as found by a process that starts after a kill.
     #[must_use]
     pub fn after_kill(&self) -> Self {
-        Self::holding(self.bytes())
+        Self::with_log(self.bytes(), self.log_bytes())
     }
 
-    /// View of a reader.
+    /// View of a reader of the file.
     pub fn bytes(&self) -> Vec<u8> {
-        self.0.platter.lock().unwrap().now.clone()
+        self.files().contents[0].now.clone()
+    }
+
+    /// View of a reader of the log, or `None` if there is none.
+    pub fn log_bytes(&self) -> Option<Vec<u8>> {
+        let files = self.files();
+        files.name.now.map(|number| files.contents[number].now.clone())
     }
 
     /// Puts a copy of one page in the place of another one.
     pub fn copy_page(&self, from: usize, to: usize) {
-        let mut platter = self.0.platter.lock().unwrap();
-        let Platter { now, synced, .. } = &mut *platter;
+        let Content { now, synced, .. } = &mut self.files().contents[0];
         now.copy_within(from * PAGE..(from + 1) * PAGE, to * PAGE);
         synced.clone_from(now);
     }
@@ -119,17 +171,121 @@ impl Disk {
         *self.0.broken.lock().unwrap() = Some(failure);
     }
 
-    /// Lets the power fail after so many operations.
+    /// Makes every sync of the file fail from now on, and none of the log.
+    pub fn break_syncs_of_file(&self, failure: fn() -> io::Error) {
+        self.0.broken_file.store(true, SeqCst);
+        self.break_syncs(failure);
+    }
+
+    /// Makes every sync from now on do nothing, and succeed.
+    pub fn lie(&self) {
+        self.0.lies.store(true, SeqCst);
+    }
+
+    /// Lets the power fail after so many operations on either file.
     pub fn unplug_after(&self, operations: u64) {
         self.0.power.store(operations, SeqCst);
     }
 
+    /// Number of operations that the power is on for.
+    pub fn power_left(&self) -> u64 {
+        self.0.power.load(SeqCst)
+    }
+
     /// Returns the disk after a power cut. All synced bytes remain, and the dice decide about each
-    /// unsynced write.
+    /// unsynced write, and how far the folder has come.
     #[must_use]
     pub fn after_power_cut(&self, dice: &mut Dice) -> Disk {
-        let Platter { synced: mut bytes, unsynced, .. } = self.0.platter.lock().unwrap().clone();
-        for edit in unsynced {
+        let Files { contents, name } = self.files().clone();
+        let names: Vec<_> = iter::once(name.synced).chain(name.unsynced).collect();
+        let name = names[usize::try_from(dice.roll(names.len() as u64)).unwrap()];
+        let mut contents = contents.into_iter().map(|content| content.after_power_cut(dice));
+        let file = contents.next().unwrap();
+        Disk::with_log(file, name.and_then(|number| contents.nth(number - 1)))
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.0.files.lock().unwrap()
+    }
+
+    fn len_of(&self, file: usize) -> u64 {
+        self.files().contents[file].now.len() as u64
+    }
+
+    fn read_of(&self, file: usize, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.use_power()?;
+        let files = self.files();
+        let offset = usize::try_from(offset).unwrap();
+        let bytes = files.contents[file].now.get(offset..offset + out.len());
+        out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn edit(&self, file: usize, edit: Edit) -> io::Result<()> {
+        self.use_power()?;
+        let content = &mut self.files().contents[file];
+        edit.make(&mut content.now);
+        content.unsynced.push(edit);
+        Ok(())
+    }
+
+    /// Makes the content of one file durable, and nothing else.
+    fn sync(&self, file: usize) -> io::Result<()> {
+        self.use_power()?;
+        self.0.syncs.fetch_add(1, SeqCst);
+        drop(self.0.syncing.lock().unwrap());
+        let broken = *self.0.broken.lock().unwrap();
+        let spared = file > 0 && self.0.broken_file.load(SeqCst);
+        if let Some(failure) = broken.filter(|_| !spared) {
+            return Err(failure());
+        }
+        if !self.0.lies.load(SeqCst) {
+            let Content { synced, unsynced, .. } = &mut self.files().contents[file];
+            for edit in unsynced.drain(..) {
+                edit.make(synced);
+            }
+        }
+        Ok(())
+    }
+
+    fn rename(&self, log: Option<usize>) -> io::Result<()> {
+        self.use_power()?;
+        let Name { now, unsynced, .. } = &mut self.files().name;
+        *now = log;
+        unsynced.push(log);
+        Ok(())
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        self.use_power()?;
+        let Name { now, synced, unsynced } = &mut self.files().name;
+        *synced = *now;
+        unsynced.clear();
+        Ok(())
+    }
+
+    fn use_power(&self) -> io::Result<()> {
+        let left = self.0.power.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+        left.map(drop).map_err(|_| io::Error::other("the power is gone"))
+    }
+}
+
+impl Files {
+    fn of(bytes: Vec<u8>, log: Option<Vec<u8>>) -> Self {
+        let name = log.as_ref().map(|_| 1);
+        let name = Name { now: name, synced: name, unsynced: Vec::new() };
+        Files { contents: iter::once(bytes).chain(log).map(Content::holding).collect(), name }
+    }
+}
+
+impl Content {
+    fn holding(bytes: Vec<u8>) -> Self {
+        Content { now: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+    }
+
+    fn after_power_cut(self, dice: &mut Dice) -> Vec<u8> {
+        let mut bytes = self.synced;
+        for edit in self.unsynced {
             match edit {
                 Edit::Write(offset, data) => {
                     for (sector, data) in data.chunks(SECTOR).enumerate() {
@@ -142,20 +298,7 @@ impl Disk {
                 Edit::SetLen(_) => {}
             }
         }
-        Disk::holding(bytes)
-    }
-
-    fn edit(&self, edit: Edit) -> io::Result<()> {
-        self.use_power()?;
-        let mut platter = self.0.platter.lock().unwrap();
-        edit.make(&mut platter.now);
-        platter.unsynced.push(edit);
-        Ok(())
-    }
-
-    fn use_power(&self) -> io::Result<()> {
-        let left = self.0.power.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
-        left.map(drop).map_err(|_| io::Error::other("the power is gone"))
+        bytes
     }
 }
 
@@ -179,43 +322,69 @@ impl Edit {
     }
 }
 
+impl LogPlace for DiskLog {
+    fn open(&self) -> io::Result<Option<Box<dyn StorageBackend>>> {
+        self.disk.use_power()?;
+        let number = self.disk.files().name.now;
+        Ok(number.map(|number| Box::new(DiskLog { number, ..self.clone() }) as _))
+    }
+
+    fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let mut files = self.disk.files();
+        let number = files.contents.len();
+        files.contents.push(Content::default());
+        drop(files);
+        self.disk.rename(Some(number))?;
+        self.disk.sync_folder()?;
+        Ok(Box::new(DiskLog { number, ..self.clone() }))
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        self.disk.rename(None)
+    }
+}
+
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.platter.lock().unwrap().now.len() as u64)
+        Ok(self.len_of(0))
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.use_power()?;
-        let platter = self.0.platter.lock().unwrap();
-        let offset = usize::try_from(offset).unwrap();
-        let bytes = platter.now.get(offset..offset + out.len());
-        out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        self.read_of(0, offset, out)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.edit(Edit::SetLen(usize::try_from(len).unwrap()))
+        self.edit(0, Edit::SetLen(usize::try_from(len).unwrap()))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.use_power()?;
-        self.0.syncs.fetch_add(1, SeqCst);
-        drop(self.0.syncing.lock().unwrap());
-        thread::sleep(self.0.sync_time);
-        let broken = *self.0.broken.lock().unwrap();
-        if let Some(failure) = broken {
-            return Err(failure());
-        }
-        let mut platter = self.0.platter.lock().unwrap();
-        let Platter { synced, unsynced, .. } = &mut *platter;
-        for edit in unsynced.drain(..) {
-            edit.make(synced);
-        }
-        Ok(())
+        self.sync(0)
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.edit(Edit::Write(usize::try_from(offset).unwrap(), data.to_vec()))
+        self.edit(0, Edit::Write(usize::try_from(offset).unwrap(), data.to_vec()))
+    }
+}
+
+impl StorageBackend for DiskLog {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.disk.len_of(self.number))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.disk.read_of(self.number, offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.disk.edit(self.number, Edit::SetLen(usize::try_from(len).unwrap()))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.disk.sync(self.number)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.disk.edit(self.number, Edit::Write(usize::try_from(offset).unwrap(), data.to_vec()))
     }
 }
 

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use arbitrary::Arbitrary;
 use store::memory::MemoryStore;
+use store::redb::{AppliedBy, RedbStore};
 use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 
 use crate::disk::Disk;
@@ -74,33 +75,68 @@ pub enum Edge {
 /// The keys and values that a get or a scan has shown.
 pub type Seen = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// A redb store of each kind, each on a disk of its own.
+const KINDS: [Kind; 3] =
+    [Kind::Plain, Kind::Logged(AppliedBy::Callers), Kind::Logged(AppliedBy::Thread)];
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Without a log.
+    Plain,
+    Logged(AppliedBy),
+}
+
+impl Kind {
+    fn open(self, disk: &Disk) -> RedbStore {
+        match self {
+            Kind::Plain => disk.open(),
+            Kind::Logged(applied_by) => disk.open_logged(applied_by),
+        }
+    }
+}
+
 /// Runs `steps` on every store, and compares the results after each step.
 ///
 /// # Panics
 ///
 /// If the results of the stores differ.
 pub fn run(steps: &[Step]) {
-    let (model, memory, mut disk) = (Model::default(), MemoryStore::default(), Disk::new());
-    let mut redb = disk.open();
+    let (model, memory) = (Model::default(), MemoryStore::default());
+    let mut redb = KINDS.map(|kind| {
+        let disk = Disk::new();
+        let store = kind.open(&disk);
+        (kind, disk, Some(store))
+    });
     for step in steps {
         match step {
             Step::Write(ops, end) => {
                 let expected = write(&model, ops, *end);
                 assert_eq!(write(&memory, ops, *end), expected, "memory shows something else");
-                assert_eq!(write(&redb, ops, *end), expected, "redb shows something else");
+                for (kind, _, store) in &redb {
+                    let shown = write(store.as_ref().unwrap(), ops, *end);
+                    assert_eq!(shown, expected, "redb shows something else: {kind:?}");
+                }
             }
             Step::Reopen => {
-                drop(redb);
-                redb = disk.open();
+                for (kind, disk, store) in &mut redb {
+                    drop(store.take());
+                    assert_eq!(disk.log_bytes(), None, "a log is left: {kind:?}");
+                    *store = Some(kind.open(disk));
+                }
             }
             Step::Restart => {
-                disk = disk.after_kill();
-                redb = disk.open();
+                for (kind, disk, store) in &mut redb {
+                    *disk = disk.after_kill();
+                    *store = Some(kind.open(disk));
+                }
             }
         }
         let expected = dump(&model);
         assert_eq!(dump(&memory), expected, "memory holds something else");
-        assert_eq!(dump(&redb), expected, "redb holds something else");
+        for (kind, _, store) in &redb {
+            let held = dump(store.as_ref().unwrap());
+            assert_eq!(held, expected, "redb holds something else: {kind:?}");
+        }
     }
 }
 

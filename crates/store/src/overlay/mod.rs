@@ -1,4 +1,4 @@
-//! A transaction on a store that cannot take changes yet: its changes lie over a snapshot.
+//! Changes over a snapshot, and a transaction on a store that cannot take changes yet.
 //!
 //! The overlay uses nothing of the store below but its [`Snapshot`].
 
@@ -7,11 +7,9 @@ mod merge;
 
 use std::cell::OnceCell;
 use std::iter;
-use std::ops::ControlFlow;
 
-pub(crate) use self::changes::Changes;
-use self::changes::{Change, Run, over};
-use self::merge::Merge;
+pub(crate) use self::changes::{Changed, Changes, Layer, Run};
+pub(crate) use self::merge::{get_many_over, merged, scan_over};
 use crate::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, range};
 
 /// A transaction whose own changes lie over earlier changes, and those over a snapshot.
@@ -49,15 +47,14 @@ impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
         iter::once(&self.own).chain(self.under.iter().copied())
     }
 
-    fn change(&self, table: Table, key: &[u8]) -> Option<&Change> {
-        self.layers().find_map(|changes| changes.get(table, key))
+    fn change(&self, table: Table, key: &[u8]) -> Option<Changed<'_>> {
+        self.layers().find_map(|changes| changes.change(table, key))
     }
 
     // The changes of all layers within `range`. Returns `None` if the table has no changes.
     fn run(&self, table: Table, range: &KeyRange, order: Order) -> Option<Run<'_>> {
         let span = range::borrow(range)?;
-        let runs = self.layers().filter_map(|changes| changes.run(table, span, order));
-        runs.rev().reduce(|lower, upper| over(upper, lower, order))
+        merged(self.layers().filter_map(|changes| changes.run(table, span, order)), order)
     }
 
     fn removals(&self, table: Table, range: &KeyRange, order: Order) -> usize {
@@ -79,20 +76,8 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        let unchanged = |key: &&&[u8]| self.change(table, key).is_none();
-        let below: Vec<&[u8]> = keys.iter().filter(unchanged).copied().collect();
-        let mut changes = keys.iter().map(|key| self.change(table, key)).peekable();
-        if !below.is_empty() {
-            self.base()?.get_many(table, &below, &mut |value| {
-                while let Some(Some(change)) = changes.next_if(Option::is_some) {
-                    visit(change.as_deref());
-                }
-                changes.next();
-                visit(value);
-            })?;
-        }
-        changes.flatten().for_each(|change| visit(change.as_deref()));
-        Ok(())
+        let change = |key: &[u8]| self.change(table, key);
+        get_many_over(change, || self.base(), table, keys, visit)
     }
 
     fn scan(
@@ -108,16 +93,9 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
         };
         // Each removal may hide one of the entries below.
         let below = |limit: usize| limit.saturating_add(self.removals(table, range, order));
-        let mut merge = Merge::new(run, order, limit, visit);
-        let mut flow = ControlFlow::Continue(());
-        self.base()?.scan(table, range, order, limit.map(below), &mut |key, value| {
-            flow = merge.entry(key, value);
-            flow
-        })?;
-        if flow.is_continue() {
-            merge.rest();
-        }
-        Ok(())
+        scan_over(run, order, limit, visit, &mut |visit| {
+            self.base()?.scan(table, range, order, limit.map(below), visit)
+        })
     }
 }
 

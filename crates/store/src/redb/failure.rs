@@ -21,6 +21,8 @@ pub(super) enum Failure {
     Misplaced(Table),
     /// redb could not carry out an action.
     Refused { action: &'static str, cause: Cause },
+    /// There were no commits since an earlier failure.
+    Stopped(Box<Failure>),
 }
 
 type Cause = Arc<dyn error::Error + Send + Sync>;
@@ -45,6 +47,9 @@ impl Failure {
             Failure::Misplaced(table) => misplaced(table),
             Failure::Refused { action, cause } => {
                 Error::Backend { backend: "redb", action, source: Box::new(cause) }
+            }
+            Failure::Stopped(cause) => {
+                Error::Stopped { path: path.to_owned(), source: Box::new(cause.at(path)) }
             }
         }
     }

@@ -1,17 +1,41 @@
-//! Identity of a file, as its metadata states it.
+//! Identity of a file, and the note about its log, as its metadata states them.
 
 use std::cmp::Ordering;
 
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError};
+use redb::{
+    ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError, WriteTransaction,
+};
 
 use super::disk::Definition;
 use super::handle::Handle;
+use super::log::LogId;
 use crate::layout::FORMAT;
 
 const META: Definition = TableDefinition::new("meta");
 const APPLICATION: &[u8] = b"application";
 const FORMAT_OF_FILE: &[u8] = b"format";
+const LOG: &[u8] = b"log";
 const US: &[u8] = b"tidings";
+
+/// What a file says about its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) state: NoteState,
+    /// The present log, or the last one.
+    pub(super) id: LogId,
+    /// The file has the changes of all records up to this sequence.
+    pub(super) applied: u64,
+}
+
+/// Whether a log may have changes that the file does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum NoteState {
+    /// It has none.
+    #[default]
+    Closed,
+    /// It may have some.
+    Open,
+}
 
 /// Kind of file that redb has opened.
 pub(super) enum Identity {
@@ -60,6 +84,46 @@ pub(super) fn claim(database: &Handle) -> Result<(), redb::Error> {
     meta.insert(FORMAT_OF_FILE, FORMAT.to_be_bytes().as_slice())?;
     drop(meta);
     Ok(transaction.commit()?)
+}
+
+/// Reads the note of a file. A file that never had a log has none.
+pub(super) fn note(database: &Handle) -> Result<Note, redb::Error> {
+    let transaction = database.get()?.begin_read()?;
+    let bytes = match transaction.open_table(META) {
+        Err(TableError::TableDoesNotExist(_)) => None,
+        meta => read(&meta?, LOG)?,
+    };
+    bytes.map_or(Ok(Note::default()), |bytes| {
+        Note::decode(&bytes).ok_or_else(|| redb::Error::Corrupted("the note is malformed".into()))
+    })
+}
+
+/// Writes the note of a file.
+pub(super) fn write(transaction: &WriteTransaction, note: &Note) -> Result<(), redb::Error> {
+    transaction.open_table(META)?.insert(LOG, note.encode().as_slice())?;
+    Ok(())
+}
+
+impl Note {
+    fn encode(&self) -> Vec<u8> {
+        let state = match self.state {
+            NoteState::Closed => 0,
+            NoteState::Open => 1,
+        };
+        [&[state], self.id.0.as_slice(), &self.applied.to_be_bytes()].concat()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let ([state], bytes) = bytes.split_first_chunk()?;
+        let (id, applied) = bytes.split_first_chunk()?;
+        let state = match state {
+            0 => NoteState::Closed,
+            1 => NoteState::Open,
+            _ => return None,
+        };
+        let applied = u64::from_be_bytes(applied.try_into().ok()?);
+        Some(Self { state, id: LogId(*id), applied })
+    }
 }
 
 fn is_blank(transaction: &ReadTransaction) -> Result<bool, redb::Error> {

@@ -1,7 +1,8 @@
-//! A store in one file, kept by redb.
+//! A store in one file, kept by redb, and a redo log beside it.
 //!
 //! Concurrent callers share a sync of the disk, as `group_commit` describes. Each call returns
-//! `Ok` when its changes are durable, and not before.
+//! `Ok` when its changes are durable, and not before. A batch is a record in the log, and comes into
+//! the file later and in larger parts. Without a log, a batch is a transaction of redb.
 
 use std::fmt;
 use std::fs::File;
@@ -10,41 +11,88 @@ use std::path::{Path, PathBuf};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-use self::disk::{Disk, rows};
-use self::failure::{Failure, attempt};
-use self::handle::Handle;
-use crate::group_commit::{Base, GroupCommit};
-use crate::overlay::Changes;
+use self::failure::attempt;
+use self::log::LogFile;
+pub use self::log::LogPlace;
+use self::logged::{Logged, Logging};
+use crate::group_commit::GroupCommit;
 use crate::{Error, ReadBody, Result, Store, WriteBody};
 
+mod database;
 mod disk;
 mod failure;
 mod gate;
 mod handle;
+mod log;
+mod logged;
 mod meta;
 mod open;
+mod recovery;
 
 /// A store in one file. No other process can open the file meanwhile.
-pub struct RedbStore(GroupCommit<DatabaseFile>);
-
-struct DatabaseFile {
-    database: Handle,
-    path: PathBuf,
-}
+///
+/// While the store is open, there is a log beside the file: `shop.redb-log` beside `shop.redb`. The
+/// two belong together: a copy of one of them is of no use. When the store is dropped, everything is
+/// in the file, and the log is gone. Dropping takes up to a second.
+pub struct RedbStore(GroupCommit<Logged>);
 
 /// Options of a [`RedbStore`].
+///
+/// ```
+/// use tidings_store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("shop.redb");
+/// let log = LogOptions { memtable_bytes: 8 << 20, applied_by: AppliedBy::Callers };
+/// let options = RedbOptions { log: Some(log), ..RedbOptions::default() };
+/// let store = RedbStore::open_with(&path, &options)?;
+/// store.checkpoint()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedbOptions {
     /// Size of the cache of pages, in bytes; 64 MiB by default.
     pub cache_bytes: usize,
     /// `true` to check every page of the file on opening; `false` by default. Without the check a
-    /// damaged page is noticed on reading, if its content makes no sense.
+    /// damaged page is noticed on reading, if its content makes no sense. The log is always checked.
     pub verify: bool,
+    /// The log beside the file. `None` makes each batch of callers a transaction of redb, which is
+    /// slower and writes more. A log that is there is used up on opening in any case.
+    pub log: Option<LogOptions>,
+    /// `true` to open a file whose log is missing or damaged, without the changes behind the damage;
+    /// `false` by default.
+    pub discard_damaged_log: bool,
+}
+
+/// Options of the log of a [`RedbStore`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogOptions {
+    /// Number of bytes that are gathered in memory and in the log before they are applied to the
+    /// file; 4 MiB by default. Memory and log hold twice as much, and callers wait if that is full.
+    pub memtable_bytes: usize,
+    /// Who applies the changes; a thread by default.
+    pub applied_by: AppliedBy,
+}
+
+/// Who applies the changes of the log to the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppliedBy {
+    /// A thread of the store, which ends when the store is dropped.
+    Thread,
+    /// The calls that write, each a small part, and [`RedbStore::checkpoint`].
+    Callers,
 }
 
 impl Default for RedbOptions {
     fn default() -> Self {
-        Self { cache_bytes: 64 << 20, verify: false }
+        let log = Some(LogOptions::default());
+        Self { cache_bytes: 64 << 20, verify: false, log, discard_damaged_log: false }
+    }
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self { memtable_bytes: 4 << 20, applied_by: AppliedBy::Thread }
     }
 }
 
@@ -65,16 +113,18 @@ impl RedbStore {
     /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::Unopenable`] if the
     /// operating system refuses for another reason; [`Error::AlreadyOpen`] if the file is
     /// open already; [`Error::NotOurs`], [`Error::NewerFormat`] or [`Error::Damaged`] if this
-    /// version cannot use the file, which stays as it is.
+    /// version cannot use the file or its log; [`Error::LogMissing`] or [`Error::ForeignLog`] if the
+    /// log beside the file is not the one that belongs to it. File and log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|source| Error::of_opening(path, source))?;
         let storage = attempt("open the file", || FileBackend::new(file));
-        Self::open_storage(storage.map_err(|failure| failure.at(path))?, path, options)
+        let storage = storage.map_err(|failure| failure.at(path))?;
+        Self::open_parts(Box::new(storage), Some(Box::new(LogFile::beside(path))), path, options)
     }
 
-    /// Opens the store in `storage`, or creates it. Errors name it `name`.
+    /// Opens the store in `storage`, or creates it. Errors name it `name`. It has no log.
     ///
     /// # Errors
     ///
@@ -84,9 +134,45 @@ impl RedbStore {
         name: impl Into<PathBuf>,
         options: &RedbOptions,
     ) -> Result<Self> {
-        let path = name.into();
-        let database = open::open(Box::new(storage), &path, options)?;
-        Ok(Self(GroupCommit::new(DatabaseFile { database, path })))
+        Self::open_parts(Box::new(storage), None, &name.into(), options)
+    }
+
+    /// Opens the store in `storage` with its log at `place`, or creates it. Errors name it `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Self::open_with).
+    pub fn open_storage_with_log(
+        storage: impl StorageBackend,
+        place: impl LogPlace,
+        name: impl Into<PathBuf>,
+        options: &RedbOptions,
+    ) -> Result<Self> {
+        Self::open_parts(Box::new(storage), Some(Box::new(place)), &name.into(), options)
+    }
+
+    fn open_parts(
+        storage: Box<dyn StorageBackend>,
+        place: Option<Box<dyn LogPlace>>,
+        path: &Path,
+        options: &RedbOptions,
+    ) -> Result<Self> {
+        let (file, note) = open::open(storage, path, options, place.as_deref())?;
+        let logging = place.zip(options.log.clone());
+        let logging = logging.map(|(place, options)| Logging { place, options });
+        Ok(Self(GroupCommit::new(Logged::new(file, note, logging))))
+    }
+
+    /// Applies the log to the file, and removes the log. The file alone is then the whole store,
+    /// until the next call that writes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`] or [`Error::Damaged`] if the disk fails; [`Error::Stopped`] if it has failed
+    /// before.
+    pub fn checkpoint(&self) -> Result<()> {
+        let base = self.0.base();
+        base.checkpoint().map_err(|failure| failure.at(&base.file().path))
     }
 }
 
@@ -100,41 +186,9 @@ impl Store for RedbStore {
     }
 }
 
-impl Base for DatabaseFile {
-    type Snapshot<'s> = Disk<'s>;
-    type Failure = Failure;
-
-    fn snapshot(&self) -> Result<Disk<'_>> {
-        Disk::now(&self.database, &self.path)
-    }
-
-    fn commit(&self, changes: &Changes) -> Result<(), Failure> {
-        attempt("commit a transaction", || self.apply(changes))
-    }
-
-    fn error(&self, failure: Failure) -> Error {
-        failure.at(&self.path)
-    }
-}
-
-impl DatabaseFile {
-    fn apply(&self, changes: &Changes) -> Result<(), redb::Error> {
-        let transaction = self.database.get()?.begin_write()?;
-        for (table, changes) in changes.tables() {
-            let mut table = transaction.open_table(rows(table))?;
-            for (key, change) in changes {
-                match change {
-                    Some(value) => drop(table.insert(key.as_slice(), value.as_slice())?),
-                    None => drop(table.remove(key.as_slice())?),
-                }
-            }
-        }
-        Ok(transaction.commit()?)
-    }
-}
-
 impl fmt::Debug for RedbStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedbStore").field("path", &self.0.base().path).finish_non_exhaustive()
+        let path = &self.0.base().file().path;
+        f.debug_struct("RedbStore").field("path", path).finish_non_exhaustive()
     }
 }

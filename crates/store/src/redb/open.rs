@@ -6,37 +6,61 @@ use std::path::Path;
 use redb::{Builder, DatabaseError, StorageBackend, StorageError};
 
 use super::RedbOptions;
+use super::database::DatabaseFile;
 use super::failure::{attempt, caught};
 use super::gate::Gate;
 use super::handle::Handle;
-use super::meta::{self, Identity};
+use super::log::LogPlace;
+use super::meta::{self, Identity, Note};
+use super::recovery::Recovery;
 use crate::layout::FORMAT;
 use crate::{Error, Result};
 
-/// Opens the database in `storage`, which errors call `path`, or creates it.
+/// Opens the database in `storage`, which errors call `path`, or creates it. It then has the content
+/// of its log, and the log is gone.
 pub(super) fn open(
     storage: Box<dyn StorageBackend>,
     path: &Path,
     options: &RedbOptions,
-) -> Result<Handle> {
+    place: Option<&dyn LogPlace>,
+) -> Result<(DatabaseFile, Note)> {
     let gate = attempt("look at the file", || Gate::before(storage));
     let gate = gate.map_err(|failure| failure.at(path))?;
     let mut database = start(gate.clone(), path, options.cache_bytes)?;
     if options.verify {
         verify(&mut database, path)?;
     }
-    let identity = attempt("identify the file", || meta::identify(&database));
-    match identity.map_err(|failure| failure.at(path))? {
-        Identity::Ours => attempt("prepare the file", || gate.open()),
-        Identity::Blank => attempt("prepare the file", || gate.open())
-            .and_then(|()| attempt("create the store", || meta::claim(&database))),
+    let (recovery, is_blank) = examine(&database, path, options, place)?;
+    let file = DatabaseFile { database, path: path.to_owned() };
+    let opened = attempt("prepare the file", || gate.open()).and_then(|()| {
+        if is_blank {
+            attempt("create the store", || meta::claim(&file.database))?;
+        }
+        recovery.run(&file, place, options)
+    });
+    let note = opened.map_err(|failure| failure.at(path))?;
+    Ok((file, note))
+}
+
+/// Finds out whether the file is ours, and what its log has for it. Touches neither.
+fn examine(
+    database: &Handle,
+    path: &Path,
+    options: &RedbOptions,
+    place: Option<&dyn LogPlace>,
+) -> Result<(Recovery, bool)> {
+    let identity = attempt("identify the file", || meta::identify(database));
+    let (note, is_blank) = match identity.map_err(|failure| failure.at(path))? {
+        Identity::Ours => (attempt("identify the file", || meta::note(database)), false),
+        Identity::Blank => (Ok(Note::default()), true),
         Identity::Newer { found } => {
             return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
         }
         Identity::Foreign => return Err(Error::NotOurs { path: path.to_owned() }),
-    }
-    .map_err(|failure| failure.at(path))?;
-    Ok(database)
+    };
+    let note = note.map_err(|failure| failure.at(path))?;
+    let recovery = Recovery::plan(place, path, &note, options.discard_damaged_log)?;
+    Ok((recovery, is_blank))
 }
 
 fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Handle> {

@@ -1,0 +1,81 @@
+//! Changes of many transactions in memory: those that the log has, and the file does not.
+//!
+//! A memtable is an index of the payloads of log records. Clones share all that they have in
+//! common, so that a clone is a snapshot.
+
+mod payload;
+mod payloads;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::iter;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use self::payload::decode;
+pub(crate) use self::payload::{Malformed, encode};
+use self::payloads::Payloads;
+use self::rows::{Entry, Rows};
+use crate::overlay::{Changed, Layer, Run};
+use crate::range::KeySpan;
+use crate::{Order, Table};
+
+/// The latest change of each key that a sequence of payloads has changed.
+#[derive(Clone, Default)]
+pub(crate) struct Memtable {
+    payloads: Payloads,
+    tables: BTreeMap<Table, Arc<Rows>>,
+}
+
+/// A key with its table: the place where a step has ended.
+pub(crate) type Position = (Table, Vec<u8>);
+
+impl Memtable {
+    /// Returns `true` if there are no changes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// Adds the changes of `payload`, in place of earlier ones of the same keys.
+    pub(crate) fn add(&mut self, payload: Arc<[u8]>) -> Result<(), Malformed> {
+        let number = self.payloads.push(Arc::clone(&payload));
+        decode(&payload, |(table, key, value)| {
+            let rows = Arc::make_mut(self.tables.entry(table).or_default());
+            rows.set(&self.payloads, Entry { payload: number, key, value });
+        })
+    }
+
+    /// The changes behind `position`, or all of them, in the order of tables and keys.
+    pub(crate) fn after<'m>(
+        &'m self,
+        position: Option<&'m Position>,
+    ) -> impl Iterator<Item = (Table, &'m [u8], Option<&'m [u8]>)> {
+        let tables = position.map_or(Bound::Unbounded, |(table, _)| Bound::Included(*table));
+        self.tables.range((tables, Bound::Unbounded)).flat_map(move |(table, rows)| {
+            let start = match position {
+                Some((other, key)) if other == table => Bound::Excluded(key.as_slice()),
+                _ => Bound::Unbounded,
+            };
+            let entries = rows.range(&self.payloads, (start, Bound::Unbounded));
+            let entries = entries.into_iter().flatten();
+            entries.map(|it| (*table, it.key(&self.payloads), it.value(&self.payloads)))
+        })
+    }
+}
+
+impl Layer for Memtable {
+    fn change(&self, table: Table, key: &[u8]) -> Option<Changed<'_>> {
+        let entry = self.tables.get(&table)?.get(&self.payloads, key)?;
+        Some(entry.value(&self.payloads))
+    }
+
+    fn run(&self, table: Table, span: KeySpan<'_>, order: Order) -> Option<Run<'_>> {
+        let mut entries = self.tables.get(&table)?.range(&self.payloads, span)?;
+        Some(Box::new(iter::from_fn(move || {
+            let entry = order.step(&mut entries)?;
+            Some((entry.key(&self.payloads), entry.value(&self.payloads)))
+        })))
+    }
+}

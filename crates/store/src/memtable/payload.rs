@@ -1,0 +1,171 @@
+//! Changes as bytes: the content of a log record.
+//!
+//! ```text
+//! for each table:  length of its name (1), name, number of changes (4), changes
+//! for each change: length of the key (4), length of the value or `REMOVED` (4), key, value
+//! ```
+//!
+//! Numbers are little-endian. Tables have names, because a later version numbers them differently.
+
+use thiserror::Error;
+
+use crate::Table;
+use crate::overlay::Changes;
+
+/// The length that stands for the removal of a key.
+const REMOVED: u32 = u32::MAX;
+
+/// The bytes are no changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a record of the log is malformed")]
+pub(crate) struct Malformed;
+
+/// A place in a payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    start: u32,
+    len: u32,
+}
+
+/// A change in a payload: its table, its key, and its value or `None` for a removal.
+pub(super) type Row = (Table, Span, Option<Span>);
+
+impl Span {
+    /// The bytes of `payload` in this place.
+    pub(super) fn of(self, payload: &[u8]) -> &[u8] {
+        let start = index(self.start);
+        payload.get(start..start.saturating_add(index(self.len))).unwrap_or_default()
+    }
+}
+
+/// Encodes `changes`.
+pub(crate) fn encode(changes: &Changes) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for (table, changes) in changes.tables() {
+        let name = table.name().as_bytes();
+        payload.extend(u8::try_from(name.len()).unwrap_or(u8::MAX).to_le_bytes());
+        payload.extend(name);
+        payload.extend(number(changes.len()));
+        for (key, change) in changes {
+            payload.extend(number(key.len()));
+            payload.extend(change.as_ref().map_or(REMOVED.to_le_bytes(), |it| number(it.len())));
+            payload.extend(key);
+            payload.extend(change.as_deref().unwrap_or_default());
+        }
+    }
+    payload
+}
+
+/// Calls `visit` with each change in `payload`, in the order of tables and keys.
+pub(super) fn decode(payload: &[u8], mut visit: impl FnMut(Row)) -> Result<(), Malformed> {
+    let mut reader = Reader { payload, at: 0 };
+    while !reader.is_over() {
+        let [len] = reader.array()?;
+        let table = table(reader.span(len.into())?.of(payload)).ok_or(Malformed)?;
+        for _ in 0..reader.number()? {
+            let (key, value) = (reader.number()?, reader.number()?);
+            let key = reader.span(key)?;
+            let value = if value == REMOVED { None } else { Some(reader.span(value)?) };
+            visit((table, key, value));
+        }
+    }
+    Ok(())
+}
+
+struct Reader<'p> {
+    payload: &'p [u8],
+    at: u32,
+}
+
+impl Reader<'_> {
+    fn is_over(&self) -> bool {
+        index(self.at) >= self.payload.len()
+    }
+
+    fn span(&mut self, len: u32) -> Result<Span, Malformed> {
+        let span = Span { start: self.at, len };
+        self.at = self.at.checked_add(len).ok_or(Malformed)?;
+        if index(self.at) > self.payload.len() { Err(Malformed) } else { Ok(span) }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let span = self.span(u32::try_from(N).unwrap_or(u32::MAX))?;
+        span.of(self.payload).try_into().map_err(|_| Malformed)
+    }
+
+    fn number(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+}
+
+fn table(name: &[u8]) -> Option<Table> {
+    Table::ALL.into_iter().find(|table| table.name().as_bytes() == name)
+}
+
+/// The bytes of a length. Records of 4 GiB do not fit into a log, so that none is cut.
+fn number(len: usize) -> [u8; 4] {
+    u32::try_from(len).unwrap_or(REMOVED).to_le_bytes()
+}
+
+fn index(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_as_they_were_written() {
+        let payload = encode(&changes());
+        assert_eq!(
+            rows(&payload),
+            Ok(vec![
+                (Table::ALL[0], b"".to_vec(), Some(b"empty key".to_vec())),
+                (Table::ALL[0], b"empty value".to_vec(), Some(vec![])),
+                (Table::ALL[7], b"gone".to_vec(), None),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_payload_that_is_cut_off_is_malformed() {
+        let payload = encode(&changes());
+        // The first table alone is a payload, too.
+        let first = payload.len() - 1 - Table::ALL[7].name().len() - 4 - 8 - 4;
+        for len in (1..payload.len()).filter(|len| *len != first) {
+            assert_eq!(rows(&payload[..len]), Err(Malformed), "{len} bytes");
+        }
+        assert_eq!(rows(&payload[..first]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn no_bytes_bring_it_down() {
+        let payload = encode(&changes());
+        for bit in 0..payload.len() * 8 {
+            let mut payload = payload.clone();
+            payload[bit / 8] ^= 1 << (bit % 8);
+            drop(rows(&payload));
+        }
+        assert_eq!(rows(b"\x05songs\0\0\0\0"), Err(Malformed));
+    }
+
+    fn changes() -> Changes {
+        let mut changes = Changes::default();
+        changes.set(Table::ALL[0], b"", Some(b"empty key".to_vec()));
+        changes.set(Table::ALL[0], b"empty value", Some(vec![]));
+        changes.set(Table::ALL[7], b"gone", None);
+        changes
+    }
+
+    type Shown = (Table, Vec<u8>, Option<Vec<u8>>);
+
+    fn rows(payload: &[u8]) -> Result<Vec<Shown>, Malformed> {
+        let mut rows = Vec::new();
+        decode(payload, |(table, key, value)| {
+            let value = value.map(|value| value.of(payload).to_vec());
+            rows.push((table, key.of(payload).to_vec(), value));
+        })?;
+        Ok(rows)
+    }
+}

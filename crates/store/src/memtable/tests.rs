@@ -1,0 +1,113 @@
+//! A memtable and its clones against sorted maps.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::overlay::Changes;
+use crate::{KeyRange, range};
+
+type Edge = Bound<Vec<u8>>;
+type Model = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn each_clone_shows_what_was_added_before_it(
+        batches in vec(vec((table(), key(), value()), 1..40), 1..40),
+        ranges in vec((table(), bound(), bound()), 1..8),
+    ) {
+        let (mut memtable, mut model) = (Memtable::default(), Model::new());
+        let mut clones = vec![(memtable.clone(), model.clone())];
+        for batch in batches {
+            let mut changes = Changes::default();
+            for (table, key, value) in batch {
+                changes.set(table, &key, value.clone());
+                model.insert((table, key), value);
+            }
+            memtable.add(encode(&changes).into()).unwrap();
+            clones.push((memtable.clone(), model.clone()));
+        }
+        for (memtable, model) in &clones {
+            check(memtable, model, &ranges);
+        }
+    }
+}
+
+/// Enough keys for many leaves, in rising, falling and mixed order.
+#[test]
+fn leaves_are_split() {
+    for step in [1_u64, 5_999, 1_717] {
+        let (mut memtable, mut model) = (Memtable::default(), Model::new());
+        for number in 0..6_000 {
+            let key = (number * step % 6_000).to_be_bytes().to_vec();
+            let value = (number % 3 > 0).then(|| number.to_be_bytes().to_vec());
+            let mut changes = Changes::default();
+            changes.set(Table::ALL[0], &key, value.clone());
+            memtable.add(encode(&changes).into()).unwrap();
+            model.insert((Table::ALL[0], key), value);
+        }
+        let edge = |number: u64| Bound::Included(number.to_be_bytes().to_vec());
+        let ranges = [0, 1, 127, 128, 129, 255, 256, 5_900].map(|start: u64| {
+            (Table::ALL[0], edge(start), Bound::Excluded((start + 300).to_be_bytes().to_vec()))
+        });
+        check(&memtable, &model, &ranges);
+    }
+}
+
+fn check(memtable: &Memtable, model: &Model, ranges: &[(Table, Edge, Edge)]) {
+    let all: Vec<_> = memtable.after(None).map(own).collect();
+    let expected = model.iter().map(|((table, key), it)| (*table, key.clone(), it.clone()));
+    assert_eq!(all, expected.collect::<Vec<_>>());
+    assert_eq!(memtable.is_empty(), model.is_empty());
+    for (number, (table, key, value)) in all.iter().enumerate().step_by(1 + all.len() / 50) {
+        assert_eq!(memtable.change(*table, key), Some(value.as_deref()));
+        let position = (*table, key.clone());
+        assert_eq!(memtable.after(Some(&position)).map(own).collect::<Vec<_>>(), all[number + 1..]);
+    }
+    for (table, start, end) in ranges {
+        check_range(memtable, model, *table, &(start.clone(), end.clone()));
+    }
+}
+
+fn check_range(memtable: &Memtable, model: &Model, table: Table, range: &KeyRange) {
+    let Some(span) = range::borrow(range) else { return };
+    let within = model
+        .iter()
+        .filter(|((other, key), _)| *other == table && std::ops::RangeBounds::contains(range, key));
+    let mut expected: Vec<_> = within.map(|((_, key), it)| (&**key, it.as_deref())).collect();
+    for order in [Order::Ascending, Order::Descending] {
+        let run = memtable.run(table, span, order);
+        assert_eq!(run.is_some(), !expected.is_empty());
+        assert_eq!(run.into_iter().flatten().collect::<Vec<_>>(), expected);
+        expected.reverse();
+    }
+}
+
+fn own((table, key, value): (Table, &[u8], Option<&[u8]>)) -> (Table, Vec<u8>, Option<Vec<u8>>) {
+    (table, key.to_vec(), value.map(<[u8]>::to_vec))
+}
+
+fn table() -> impl Strategy<Value = Table> {
+    (0..3_usize).prop_map(|number| Table::ALL[number])
+}
+
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    vec(0..6_u8, 0..5)
+}
+
+fn value() -> impl Strategy<Value = Option<Vec<u8>>> {
+    prop::option::weighted(0.8, vec(any::<u8>(), 0..4))
+}
+
+fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
+    prop_oneof![
+        key().prop_map(Bound::Included),
+        key().prop_map(Bound::Excluded),
+        Just(Bound::Unbounded),
+    ]
+}

@@ -1,0 +1,149 @@
+//! The redo log: a file beside the database that takes changes with one sync.
+//!
+//! The log has two halves, which are written in turns. Each has the records of one memtable. A half
+//! is written again when its memtable is in the database. Sequences never repeat, so that what is
+//! left of an earlier lap is known by its sequence.
+
+mod format;
+mod place;
+mod scan;
+
+use std::io;
+
+use redb::StorageBackend;
+
+pub(super) use self::format::LogId;
+use self::format::{Header, Record, SECTOR, Start, VERSION};
+pub use self::place::LogPlace;
+pub(super) use self::place::{LogFile, name};
+pub(super) use self::scan::Scan;
+
+/// Place of the first half, a page behind the header.
+const HALVES: u64 = 4096;
+
+/// Largest length of a half, in bytes. Records have lengths of four bytes.
+const LARGEST_HALF: u64 = 1 << 30;
+
+/// A log that takes records.
+#[derive(Debug)]
+pub(super) struct Log {
+    storage: Box<dyn StorageBackend>,
+    header: Header,
+    half: Half,
+    /// End of the last record, from the start of its half.
+    end: u64,
+    /// Sequence of the last record.
+    last: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Half {
+    First,
+    Second,
+}
+
+/// What lies in the place of a log.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing, or a log whose creation was interrupted.
+    Nothing,
+    /// Something else than a log.
+    Foreign,
+    /// A log of a newer version, which this one cannot read.
+    Newer { found: u32, supported: u32 },
+    /// A log whose header is damaged.
+    Damaged,
+    /// A log.
+    Log { id: LogId, scan: Scan },
+}
+
+impl Log {
+    /// Creates the log of a database that has everything up to the sequence `last`.
+    pub(super) fn create(place: &dyn LogPlace, half: usize, last: u64) -> io::Result<Self> {
+        let mut id = LogId::default();
+        getrandom::fill(&mut id.0).map_err(io::Error::other)?;
+        let half = size(half).clamp(HALVES, LARGEST_HALF).next_multiple_of(size(SECTOR));
+        let (header, storage) = (Header { id, half }, place.create()?);
+        storage.write(0, &header.encode())?;
+        storage.sync_data()?;
+        Ok(Self { storage, header, half: Half::First, end: 0, last })
+    }
+
+    /// Sequence of the last record.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub(super) fn id(&self) -> LogId {
+        self.header.id
+    }
+
+    /// Returns `true` if an empty half has room for such a payload.
+    pub(super) fn takes(&self, payload: &[u8]) -> bool {
+        size(Record::len(payload.len())) <= self.header.half
+    }
+
+    /// Returns `true` if what is left of the half has room for such a payload.
+    pub(super) fn has_room(&self, payload: &[u8]) -> bool {
+        self.end.saturating_add(size(Record::len(payload.len()))) <= self.header.half
+    }
+
+    /// Appends a record, and makes it durable.
+    pub(super) fn append(&mut self, payload: &[u8]) -> io::Result<()> {
+        let record = Record { sequence: self.last.saturating_add(1), payload };
+        let bytes = record.encode(self.header.id);
+        self.storage.write(self.half.start(&self.header).saturating_add(self.end), &bytes)?;
+        self.storage.sync_data()?;
+        self.end = self.end.saturating_add(size(bytes.len()));
+        self.last = record.sequence;
+        Ok(())
+    }
+
+    /// Goes on at the start of the other half, whose records are not needed any longer.
+    pub(super) fn turn(&mut self) {
+        self.half = match self.half {
+            Half::First => Half::Second,
+            Half::Second => Half::First,
+        };
+        self.end = 0;
+    }
+}
+
+impl Half {
+    fn start(self, header: &Header) -> u64 {
+        match self {
+            Half::First => HALVES,
+            Half::Second => HALVES.saturating_add(header.half),
+        }
+    }
+}
+
+/// Reads the log of a database that has everything up to the sequence `applied`.
+pub(super) fn find(place: &dyn LogPlace, applied: u64) -> io::Result<Found> {
+    let Some(storage) = place.open()? else { return Ok(Found::Nothing) };
+    let header = match Start::decode(&read(&*storage, 0, size(SECTOR))?) {
+        Start::Blank => return Ok(Found::Nothing),
+        Start::Foreign => return Ok(Found::Foreign),
+        Start::Newer { found } => return Ok(Found::Newer { found, supported: VERSION }),
+        Start::Damaged => return Ok(Found::Damaged),
+        Start::Header(header) => header,
+    };
+    let read = |half: Half| read(&*storage, half.start(&header), header.half);
+    let (first, second) = (read(Half::First)?, read(Half::Second)?);
+    let scan = scan::scan(header.id, [&first, &second], applied);
+    Ok(Found::Log { id: header.id, scan })
+}
+
+/// The `len` bytes from `start` on, or as many as there are.
+fn read(storage: &dyn StorageBackend, start: u64, len: u64) -> io::Result<Vec<u8>> {
+    let there = storage.len()?.saturating_sub(start).min(len);
+    let mut bytes = vec![0; usize::try_from(there).map_err(io::Error::other)?];
+    if !bytes.is_empty() {
+        storage.read(start, &mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn size(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

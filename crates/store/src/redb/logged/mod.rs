@@ -1,0 +1,247 @@
+//! A database behind its redo log.
+//!
+//! A commit is a record in the log, and a change of the active memtable. A full memtable is frozen,
+//! and applied to the database in steps, while the next one fills. Reads merge both memtables with a
+//! snapshot of the database.
+//!
+//! Three locks, always taken in this order: `writer`, `applying`, `state`.
+
+mod applying;
+mod snapshot;
+
+use std::mem;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use parking_lot::{Condvar, Mutex};
+use redb::StorageError;
+
+pub(super) use self::snapshot::Merged;
+use super::database::{DatabaseFile, Frozen};
+use super::failure::{Failure, attempt, caught};
+use super::log::{Log, LogPlace};
+use super::meta::{Note, NoteState};
+use super::{AppliedBy, LogOptions};
+use crate::group_commit::Base;
+use crate::memtable::{Memtable, Position, encode};
+use crate::overlay::Changes;
+use crate::{Error, Result};
+
+/// The database with its log, if it has one.
+pub(super) struct Logged {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    file: DatabaseFile,
+    /// `None` if every batch is a transaction of the database.
+    logging: Option<Logging>,
+    writer: Mutex<Writer>,
+    /// The end of the last step. Its lock keeps others from applying the same changes.
+    applying: Mutex<Option<Position>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// How the log is kept.
+pub(super) struct Logging {
+    pub(super) place: Box<dyn LogPlace>,
+    pub(super) options: LogOptions,
+}
+
+/// What the leader of a batch works with.
+struct Writer {
+    /// `None` before the first record, and after a checkpoint.
+    log: Option<Log>,
+    /// What the database notes without a log.
+    note: Note,
+}
+
+/// What a snapshot captures, and who waits for what.
+#[derive(Default)]
+struct State {
+    active: Arc<Memtable>,
+    frozen: Option<Frozen>,
+    /// The failure since which there are no more commits.
+    stopped: Option<Failure>,
+    /// Without a thread, callers apply what is frozen.
+    has_thread: bool,
+    is_closing: bool,
+}
+
+impl Logged {
+    /// The database of `file`, which has the content of its log, and says so in `note`.
+    pub(super) fn new(file: DatabaseFile, note: Note, logging: Option<Logging>) -> Self {
+        let shared = Arc::new(Shared {
+            file,
+            logging,
+            writer: Mutex::new(Writer { log: None, note }),
+            applying: Mutex::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let by = shared.logging.as_ref().map(|logging| logging.options.applied_by);
+        let thread = match by {
+            Some(AppliedBy::Thread) => spawn(&shared),
+            Some(AppliedBy::Callers) | None => None,
+        };
+        shared.state.lock().has_thread = thread.is_some();
+        Self { shared, thread }
+    }
+
+    pub(super) fn file(&self) -> &DatabaseFile {
+        &self.shared.file
+    }
+
+    /// Applies everything, and removes the log.
+    pub(super) fn checkpoint(&self) -> Result<(), Failure> {
+        self.shared.checkpoint()
+    }
+}
+
+/// Without a thread the callers apply.
+fn spawn(shared: &Arc<Shared>) -> Option<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
+    thread::Builder::new().name("tidings-log".to_owned()).spawn(move || shared.apply_all()).ok()
+}
+
+impl Base for Logged {
+    type Snapshot<'s> = Merged<'s>;
+    type Failure = Failure;
+
+    fn snapshot(&self) -> Result<Merged<'_>> {
+        let shared = &*self.shared;
+        // The state stays locked, so that no changes come into the database meanwhile that neither
+        // memtable has, and none leave the memtables.
+        let state = shared.state.lock();
+        let frozen = state.frozen.as_ref().map(|frozen| &frozen.memtable);
+        Merged::now(&shared.file, [Some(&state.active), frozen])
+    }
+
+    fn commit(&self, changes: &Changes) -> Result<(), Failure> {
+        let written = self.shared.commit(changes)?;
+        if self.thread.is_none() {
+            self.shared.apply_for(written);
+        }
+        Ok(())
+    }
+
+    fn error(&self, failure: Failure) -> Error {
+        failure.at(&self.shared.file.path)
+    }
+}
+
+impl Shared {
+    /// Makes `changes` durable. Returns the number of bytes that the log has grown by.
+    fn commit(&self, changes: &Changes) -> Result<usize, Failure> {
+        let mut writer = self.writer.lock();
+        self.check()?;
+        let Some(logging) = &self.logging else { return self.commit_directly(changes) };
+        let payload = encode(changes);
+        let log = writer.log(self, logging)?;
+        if !log.takes(&payload) {
+            self.freeze(log)?;
+            self.drain()?;
+            return self.commit_directly(changes).inspect_err(|failure| self.stop(failure));
+        }
+        if !log.has_room(&payload) {
+            self.freeze(log)?;
+        }
+        self.append(log, payload).inspect_err(|failure| self.stop(failure))
+    }
+
+    /// Commits to the database what does not go through the log. The memtables are empty.
+    fn commit_directly(&self, changes: &Changes) -> Result<usize, Failure> {
+        let tables = changes.tables();
+        let rows = tables.flat_map(|(table, changes)| {
+            changes.iter().map(move |(key, change)| (table, key.as_slice(), change.as_deref()))
+        });
+        self.file.commit(rows, None).map(|()| 0)
+    }
+
+    fn create_log(&self, logging: &Logging, last: u64) -> Result<Log, Failure> {
+        let bytes = logging.options.memtable_bytes;
+        let create = || Log::create(&*logging.place, bytes, last);
+        let log = attempt("create the log", || create().map_err(StorageError::Io))?;
+        // The database names its log before there is a record that could be lost.
+        let note = Note { state: NoteState::Open, id: log.id(), applied: last };
+        self.file.commit([], Some(&note)).inspect_err(|failure| self.stop(failure))?;
+        Ok(log)
+    }
+
+    fn append(&self, log: &mut Log, payload: Vec<u8>) -> Result<usize, Failure> {
+        attempt("write the log", || log.append(&payload).map_err(StorageError::Io))?;
+        let len = payload.len();
+        let active = Arc::clone(&self.state.lock().active);
+        let mut next = Memtable::clone(&active);
+        next.add(payload.into()).map_err(Failure::damaged)?;
+        let before = mem::replace(&mut self.state.lock().active, Arc::new(next));
+        drop(before);
+        Ok(len)
+    }
+
+    /// Lets the active memtable be applied, and goes on with an empty one.
+    fn freeze(&self, log: &mut Log) -> Result<(), Failure> {
+        self.drain_frozen()?;
+        let mut state = self.state.lock();
+        if !state.active.is_empty() {
+            let memtable = mem::take(&mut state.active);
+            let note = Note { state: NoteState::Open, id: log.id(), applied: log.last() };
+            state.frozen = Some(Frozen { memtable, note });
+            log.turn();
+            self.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Returns an error after a failure that ends all commits.
+    fn check(&self) -> Result<(), Failure> {
+        let stopped = self.state.lock().stopped.clone();
+        stopped.map_or(Ok(()), |cause| Err(Failure::Stopped(Box::new(cause))))
+    }
+
+    fn stop(&self, failure: &Failure) {
+        self.state.lock().stopped.get_or_insert_with(|| failure.clone());
+        self.changed.notify_all();
+    }
+
+    fn checkpoint(&self) -> Result<(), Failure> {
+        let mut writer = self.writer.lock();
+        self.check()?;
+        let Some(logging) = &self.logging else { return Ok(()) };
+        let Some(log) = &mut writer.log else { return Ok(()) };
+        self.freeze(log)?;
+        self.drain()?;
+        let note = Note { state: NoteState::Closed, id: log.id(), applied: log.last() };
+        // From here on the log is not needed, and may remain. If the commit fails, the file may still
+        // say so, and the log must not get any more records.
+        self.file.commit([], Some(&note)).inspect_err(|failure| self.stop(failure))?;
+        *writer = Writer { log: None, note };
+        attempt("remove the log", || logging.place.remove().map_err(StorageError::Io))
+    }
+}
+
+impl Writer {
+    /// The log, which is created if there is none.
+    fn log(&mut self, shared: &Shared, logging: &Logging) -> Result<&mut Log, Failure> {
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => shared.create_log(logging, self.note.applied)?,
+        };
+        Ok(self.log.insert(log))
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_closing = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+        self.shared.state.lock().has_thread = false;
+        // If this fails, the next opening does the same.
+        drop(caught(|| self.checkpoint()));
+    }
+}

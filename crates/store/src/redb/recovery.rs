@@ -1,0 +1,117 @@
+//! Making up for a crash: the changes that only the log has.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::StorageError;
+use thiserror::Error;
+
+use super::RedbOptions;
+use super::database::{DatabaseFile, Frozen};
+use super::failure::{Failure, attempt};
+use super::log::{self, Found, LogPlace, Scan};
+use super::meta::{Note, NoteState};
+use crate::memtable::{Malformed, Memtable};
+use crate::{Error, Result};
+
+/// Size of the transactions of a recovery, in bytes.
+const STEP: usize = 256 << 10;
+
+/// What is to be done before a file is used.
+pub(super) enum Recovery {
+    /// The file has everything. A log that is there may be removed.
+    Nothing(Note),
+    /// Changes are to be applied.
+    Replay(Frozen),
+}
+
+#[derive(Debug, Error)]
+#[error("the header of the log is damaged")]
+struct DamagedHeader;
+
+impl Recovery {
+    /// Compares the log at `place` with the `note` of the file at `path`.
+    pub(super) fn plan(
+        place: Option<&dyn LogPlace>,
+        path: &Path,
+        note: &Note,
+        discards: bool,
+    ) -> Result<Self> {
+        let log = log::name(path);
+        // A closed file is compared with no log, so that each record of a foreign one counts.
+        let applied = match note.state {
+            NoteState::Closed => 0,
+            NoteState::Open => note.applied,
+        };
+        let find = |place| attempt("read the log", || log::find(place, applied).map_err(io));
+        let found = place.map_or(Ok(Found::Nothing), find).map_err(|failure| failure.at(&log))?;
+        match (note.state, found) {
+            (_, Found::Foreign) => Err(Error::NotOurs { path: log }),
+            (_, Found::Newer { found, supported }) => {
+                Err(Error::NewerFormat { path: log, found, supported })
+            }
+            (_, Found::Damaged) if !discards => Err(damaged(log, DamagedHeader)),
+            (NoteState::Closed, Found::Nothing | Found::Damaged) => Ok(Recovery::Nothing(*note)),
+            (NoteState::Closed, Found::Log { id, scan }) => {
+                // Its removal was lost, or its creation was interrupted.
+                let is_left = id == note.id || (scan.payloads.is_empty() && scan.damage.is_none());
+                let foreign = || Error::ForeignLog { path: path.to_owned(), log };
+                if is_left { Ok(Recovery::Nothing(*note)) } else { Err(foreign()) }
+            }
+            (NoteState::Open, Found::Nothing) if !discards => {
+                Err(Error::LogMissing { path: path.to_owned(), log })
+            }
+            (NoteState::Open, Found::Nothing | Found::Damaged) => {
+                let note = Note { state: NoteState::Closed, ..*note };
+                Ok(Recovery::Replay(Frozen { memtable: Arc::default(), note }))
+            }
+            (NoteState::Open, Found::Log { id, .. }) if id != note.id => {
+                Err(Error::ForeignLog { path: path.to_owned(), log })
+            }
+            (NoteState::Open, Found::Log { scan, .. }) => match scan.damage {
+                Some(damage) if !discards => Err(damaged(log, damage)),
+                _ => replay(scan, note).map_err(|malformed| damaged(log, malformed)),
+            },
+        }
+    }
+
+    /// Applies the changes, and removes the log. Returns the note of the file.
+    pub(super) fn run(
+        self,
+        file: &DatabaseFile,
+        place: Option<&dyn LogPlace>,
+        options: &RedbOptions,
+    ) -> Result<Note, Failure> {
+        let note = match self {
+            Recovery::Nothing(note) => note,
+            Recovery::Replay(frozen) => {
+                let bytes = options.log.as_ref().map_or(STEP, |log| log.memtable_bytes / 32);
+                let mut position = file.step(&frozen, None, bytes)?;
+                while position.is_some() {
+                    position = file.step(&frozen, position.as_ref(), bytes)?;
+                }
+                frozen.note
+            }
+        };
+        let remove =
+            |place: &dyn LogPlace| attempt("remove the log", || place.remove().map_err(io));
+        place.map_or(Ok(()), remove).map(|()| note)
+    }
+}
+
+fn replay(scan: Scan, note: &Note) -> Result<Recovery, Malformed> {
+    let note = Note { state: NoteState::Closed, applied: scan.last, ..*note };
+    let mut memtable = Memtable::default();
+    for payload in scan.payloads {
+        memtable.add(payload)?;
+    }
+    Ok(Recovery::Replay(Frozen { memtable: Arc::new(memtable), note }))
+}
+
+fn damaged(path: PathBuf, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Damaged { path, source: Box::new(source) }
+}
+
+fn io(error: std::io::Error) -> StorageError {
+    StorageError::Io(error)
+}
