@@ -17,6 +17,7 @@ use bench_data::{Activity, Profile, Shape, Triggered};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use domain::environment::Home;
 use domain::notification::Ordinal;
+use domain::trigger::AcceptedTrigger;
 use store::Store;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
@@ -66,12 +67,13 @@ impl Loaded {
     fn add(&self, triggered: &[Triggered]) {
         let environment = home().environment_id;
         let added = store::write(&*self.store, |txn| {
-            for Triggered { transaction_id, notifications, .. } in triggered {
+            for Triggered { transaction_id, created_at, notifications, .. } in triggered {
                 let mut log = self.index.append(&*txn, environment)?;
                 for notification in notifications {
                     log.add(Facets::from(notification));
                 }
-                log.finish(txn, transaction_id)?;
+                let id = transaction_id.clone();
+                log.finish(txn, AcceptedTrigger::bare(environment, *created_at, id))?;
             }
             Ok::<_, store::Error>(())
         });

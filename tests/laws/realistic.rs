@@ -7,6 +7,7 @@ use activity::{ActivityIndex, Facets};
 use bench_data::{Activity, Profile, Ranked, Shape};
 use domain::environment::Home;
 use domain::notification::{Notification, NotificationQuery};
+use domain::trigger::AcceptedTrigger;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 use store::{Store, WriteRecords};
@@ -116,7 +117,9 @@ fn fill(store: &dyn Store, env: &Scope) -> (ActivityIndex, Activity, Vec<Notific
                 txn.insert(notification)?;
                 log.add(Facets::from(notification));
             }
-            log.finish(txn, &triggered.transaction_id)
+            let id = triggered.transaction_id.clone();
+            let at = triggered.created_at;
+            log.finish(txn, AcceptedTrigger::bare(env.environment_id(), at, id))
         })
         .unwrap();
         index.tend(store, env.environment_id()).unwrap();

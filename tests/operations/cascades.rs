@@ -47,7 +47,7 @@ const DELETIONS: &[Deletion] = &[
         is_there: |env, name| env.subscribers().get(id(name)).is_ok(),
         stays: &[
             Table::Notifications,
-            Table::TransactionNotifications,
+            Table::Triggers,
             Table::Transactions,
             Table::ActivityHeads,
             Table::ActivityFacets,

@@ -1,11 +1,12 @@
 //! Additions to the index, in the transaction of a trigger.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use domain::ids::{EnvironmentId, NotificationId, TransactionId};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
-use store::{Bytes, Key, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
+use domain::trigger::AcceptedTrigger;
+use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::facets::{FACETS_IN_ROW, Facets};
 use crate::head::Head;
@@ -50,17 +51,14 @@ impl Appender {
         self.facets.push(facets);
     }
 
-    /// Writes the notifications that were taken in, as those of `transaction`.
-    pub fn finish(mut self, txn: &mut dyn Transaction, transaction: &TransactionId) -> Result<()> {
+    /// Writes `accepted`, with the notifications that were taken in as its own.
+    pub fn finish(mut self, txn: &mut dyn Transaction, accepted: AcceptedTrigger) -> Result<()> {
+        let next = self.head.next + self.facets.len() as u64;
+        txn.insert(&AcceptedTrigger { ordinals: self.first..next, ..accepted })?;
         let Some(last) = self.facets.last() else { return Ok(()) };
         self.head.last = self.head.last.max(last.created_at);
-        self.head.next += self.facets.len() as u64;
-        let Head { generation, next, .. } = self.head;
-        put_facets(txn, self.environment, generation, self.first, &self.facets)?;
-        let key = layout::transaction_notifications(self.environment, generation, transaction);
-        let mut runs = Runs::find(&*txn, &key)?;
-        runs.add(self.first..next);
-        txn.put_bytes(&key, &runs.bytes())?;
+        self.head.next = next;
+        put_facets(txn, self.environment, self.head.generation, self.first, &self.facets)?;
         self.head.put(txn, self.environment)
     }
 }
@@ -99,27 +97,29 @@ pub(crate) fn put_facets(
 pub(crate) struct Runs(Vec<Range<u64>>);
 
 impl Runs {
-    /// The runs that are written under `key`, or none.
-    pub(crate) fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<Self> {
+    /// The runs of a transaction, or none.
+    pub(crate) fn find(
+        snapshot: &(impl Snapshot + ?Sized),
+        environment: EnvironmentId,
+        id: &TransactionId,
+    ) -> Result<Self> {
         let mut runs = Some(Self::default());
-        let mut read = |bytes: &[u8]| runs = Self::read(bytes);
-        snapshot.get_bytes(key, &mut read)?;
-        runs.ok_or_else(|| corrupt(key.table(), "they are not runs"))
+        let entries = layout::transaction(environment, id).range();
+        snapshot.scan_bytes(&entries, Order::Ascending, None, &mut |_, trigger| {
+            let run = layout::ordinals_of_transaction(environment, id, trigger);
+            runs = runs.take().zip(run).and_then(|(runs, run)| runs.then(run));
+            if runs.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        runs.ok_or_else(|| corrupt(Table::Transactions, "it leads to no trigger"))
     }
 
-    /// Returns the runs of `bytes`. Returns `None` if the bytes are no runs.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (ends, []) = bytes.as_chunks::<8>() else { return None };
-        let (pairs, []) = ends.as_chunks() else { return None };
-        let mut runs = Self::default();
-        for [start, end] in pairs {
-            let (start, end) = (u64::from_be_bytes(*start), u64::from_be_bytes(*end));
-            if start >= end || start < runs.end() || end > 1 << Ordinal::BITS {
-                return None;
-            }
-            runs.add(start..end);
+    // The runs with another one, which lies behind them.
+    fn then(mut self, run: Range<u64>) -> Option<Self> {
+        let is_behind = run.start >= self.end();
+        if !run.is_empty() {
+            self.add(run);
         }
-        (!pairs.is_empty()).then_some(runs)
+        is_behind.then_some(self)
     }
 
     /// Adds a run behind the others, if it is not there.
@@ -145,10 +145,5 @@ impl Runs {
     /// The ordinal behind the last one.
     pub(crate) fn end(&self) -> u64 {
         self.0.last().map_or(0, |run| run.end)
-    }
-
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let ends = self.0.iter().flat_map(|run| [run.start, run.end]);
-        ends.flat_map(u64::to_be_bytes).collect()
     }
 }

@@ -199,8 +199,7 @@ impl Checking<'_> {
 
     fn transactions(&mut self, all: &Gathered) -> Result<()> {
         for (id, runs) in &all.runs {
-            let key = layout::transaction_notifications(self.environment, self.head.generation, id);
-            let there = Runs::find(self.snapshot, &key)?;
+            let there = Runs::find(self.snapshot, self.environment, id)?;
             if !runs.iter().flatten().all(|ordinal| there.contains(ordinal)) {
                 self.disagree(Disagreement::Transaction { id: id.clone() });
             }
@@ -228,13 +227,10 @@ impl Checking<'_> {
     fn runs(&mut self) -> Result<()> {
         let floor = self.head.floor;
         let mut count = 0_u64;
-        let (environment, generation) = (self.environment, self.head.generation);
-        let range = layout::transactions_with_notifications(environment, generation).range();
-        self.snapshot.scan_bytes(&range, Order::Ascending, None, &mut |_, bytes| {
-            for run in Runs::read(bytes).iter().flat_map(Runs::iter) {
-                let len = run.end.saturating_sub(run.start.max(floor));
-                count = count.saturating_add(len);
-            }
+        let triggers = layout::triggers(self.environment).range();
+        self.snapshot.scan_bytes(&triggers, Order::Ascending, None, &mut |key, _| {
+            let run = layout::ordinals_of_trigger(key).unwrap_or_default();
+            count = count.saturating_add(run.end.saturating_sub(run.start.max(floor)));
             ControlFlow::Continue(())
         })?;
         let deleted = self.head.deleted;

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use domain::ids::EnvironmentId;
+use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Transaction, WriteRecords, layout};
+use store::{Order, ReadRecords, Result, Table, Transaction, WriteRecords, layout};
 
 use crate::append::Runs;
 use crate::head::Head;
@@ -25,7 +25,7 @@ impl ActivityIndex {
         places.insert(place);
         deleted::add(txn, environment, &head, segment, &places)?;
         head.deleted += 1;
-        forget_if_gone(txn, &head, notification)?;
+        forget_if_gone(txn, notification)?;
         head.put(txn, environment)
     }
 
@@ -50,7 +50,7 @@ impl ActivityIndex {
         }
         for of_one in old.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
             if let Some(last) = of_one.last() {
-                forget_if_gone(txn, &head, last)?;
+                forget_if_gone(txn, last)?;
             }
         }
         head.put(txn, environment)?;
@@ -81,10 +81,9 @@ fn oldest(
 }
 
 // Removes the records of a trigger that has no notifications left.
-fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> Result<()> {
+fn forget_if_gone(txn: &mut dyn Transaction, of: &Notification) -> Result<()> {
     let (environment, id) = (of.environment_id, &of.transaction_id);
-    let key = layout::transaction_notifications(environment, head.generation, id);
-    let runs = Runs::find(&*txn, &key)?;
+    let runs = Runs::find(&*txn, environment, id)?;
     // Missing runs do not prove that the trigger has no notifications, so its records stay.
     let mut is_gone = runs.iter().next().is_some();
     for run in runs.iter() {
@@ -95,8 +94,22 @@ fn forget_if_gone(txn: &mut dyn Transaction, head: &Head, of: &Notification) -> 
         })?;
     }
     if is_gone {
-        txn.delete_key(&key)?;
-        txn.delete_key(&layout::transaction(environment, id))?;
+        forget(txn, environment, id)?;
+    }
+    Ok(())
+}
+
+// Removes the records of a trigger by their keys, so that one that is not readable goes, too.
+fn forget(txn: &mut dyn Transaction, environment: EnvironmentId, id: &TransactionId) -> Result<()> {
+    let range = layout::transaction(environment, id).range();
+    let mut triggers = Vec::new();
+    txn.scan_bytes(&range, Order::Ascending, None, &mut |entry, trigger| {
+        triggers.push((entry.to_vec(), trigger.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    for (entry, trigger) in triggers {
+        txn.delete(Table::Transactions, &entry)?;
+        txn.delete(Table::Triggers, &trigger)?;
     }
     Ok(())
 }

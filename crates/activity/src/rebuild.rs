@@ -9,9 +9,7 @@ use std::ops::{ControlFlow, Range};
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
-use store::{
-    Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
-};
+use store::{Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
 
 use crate::append::{Runs, put_facets};
 use crate::facets::Facets;
@@ -23,9 +21,6 @@ use crate::{ActivityIndex, corrupt, deleted};
 
 /// Number of notifications that one transaction reads.
 const STEP: u64 = 1_024;
-
-/// Number of triggers whose runs one transaction writes.
-const RUNS_AT_A_TIME: usize = 1_024;
 
 impl ActivityIndex {
     /// Rebuilds the index of an environment from its notifications. The old one is in use until
@@ -128,10 +123,6 @@ impl Building {
         while !rows.is_done() {
             rows.step(store, |_, _| Ok(true))?;
         }
-        let runs: Vec<_> = all.runs.iter().collect();
-        for runs in runs.chunks(RUNS_AT_A_TIME) {
-            store::write(store, |txn| self.put_runs(txn, runs.iter().copied()))?;
-        }
         store::write(store, |txn| self.put_all_gone(txn, &all))?;
         self.head.sealed = range.end;
         self.tail = range.end;
@@ -142,23 +133,7 @@ impl Building {
         let all = gather(&*txn, self.environment, range.clone())?;
         let Head { generation, .. } = self.head;
         put_facets(txn, self.environment, generation, range.start, &all.facets)?;
-        self.put_runs(txn, &all.runs)?;
         self.put_all_gone(txn, &all)
-    }
-
-    fn put_runs<'r>(
-        &self,
-        txn: &mut dyn Transaction,
-        runs: impl IntoIterator<Item = (&'r TransactionId, &'r Runs)>,
-    ) -> Result<()> {
-        let generation = self.head.generation;
-        for (id, runs) in runs {
-            let key = layout::transaction_notifications(self.environment, generation, id);
-            let mut before = Runs::find(&*txn, &key)?;
-            runs.iter().for_each(|run| before.add(run));
-            txn.put_bytes(&key, &before.bytes())?;
-        }
-        Ok(())
     }
 
     fn put_all_gone(&self, txn: &mut dyn Transaction, all: &Gathered) -> Result<()> {

@@ -151,8 +151,7 @@ impl<'s> Search<'s> {
     }
 
     fn transaction(&self, id: &TransactionId) -> Result<Runs> {
-        let key = layout::transaction_notifications(self.environment, self.head.generation, id);
-        Runs::find(self.snapshot, &key)
+        Runs::find(self.snapshot, self.environment, id)
     }
 
     // The first ordinal that was created at `time` or later.

@@ -3,6 +3,7 @@
 mod compose;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::de::Error;
@@ -189,6 +190,9 @@ pub struct AcceptedTrigger {
     pub environment_id: EnvironmentId,
     /// Time of the acknowledgement.
     pub created_at: Timestamp,
+    /// Ordinals of its notifications, one behind the other. The index of the activity list sets
+    /// them.
+    pub ordinals: Range<u64>,
     /// Result of the trigger.
     #[serde(flatten)]
     pub receipt: TriggerReceipt,
@@ -357,11 +361,35 @@ impl<'t> Audience<'t> {
     }
 }
 
+impl AcceptedTrigger {
+    /// Returns an acknowledged trigger, without notifications.
+    pub fn new(
+        environment_id: EnvironmentId,
+        created_at: Timestamp,
+        receipt: TriggerReceipt,
+    ) -> Self {
+        Self { environment_id, created_at, ordinals: 0..0, receipt }
+    }
+
+    /// Returns an acknowledged trigger whose receipt is empty.
+    pub fn bare(
+        environment_id: EnvironmentId,
+        created_at: Timestamp,
+        transaction_id: TransactionId,
+    ) -> Self {
+        let receipt = TriggerReceipt::empty(TriggerStatus::Processed, transaction_id);
+        Self::new(environment_id, created_at, receipt)
+    }
+}
+
 impl TriggerReceipt {
     /// Returns the receipt of a trigger of `workflow`, without notifications.
     #[doc(hidden)]
     pub fn of(workflow: &Workflow, transaction_id: TransactionId) -> Self {
-        let status = TriggerStatus::of(workflow);
+        Self::empty(TriggerStatus::of(workflow), transaction_id)
+    }
+
+    fn empty(status: TriggerStatus, transaction_id: TransactionId) -> Self {
         Self {
             acknowledged: true,
             status,

@@ -25,6 +25,7 @@
 use ::domain::notification::NotificationQuery;
 use ::domain::subscriber::SubscriberQuery;
 use ::domain::topic::TopicQuery;
+use ::domain::trigger::AcceptedTrigger;
 use ::domain::workflow::WorkflowQuery;
 use activity::Facets;
 use store::{Record, Transaction, WriteRecords};
@@ -102,7 +103,9 @@ fn put_activity(env: &Scope, activity: &mut Activity, notifications: u64) -> Res
                 txn.insert(notification)?;
                 log.add(Facets::from(notification));
             }
-            log.finish(txn, &triggered.transaction_id)?;
+            let id = triggered.transaction_id.clone();
+            let at = triggered.created_at;
+            log.finish(txn, AcceptedTrigger::bare(env.environment_id(), at, id))?;
         }
         Ok(())
     })?;

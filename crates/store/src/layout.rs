@@ -152,8 +152,11 @@ layout! {
         TRANSLATION_GROUPS = TranslationGroups [EnvironmentId, Resource];
     }
     AcceptedTrigger {
-        /// Accepted triggers.
-        TRANSACTIONS = Transactions [EnvironmentId, TransactionId];
+        /// Accepted triggers, by the ordinals of their notifications: the first one, and the one
+        /// behind the last.
+        TRIGGERS = Triggers [EnvironmentId, Ordinal, Ordinal, TransactionId];
+        /// Accepted triggers by transaction id. Each run of ordinals has an entry.
+        TRANSACTIONS = Transactions [EnvironmentId, TransactionId, Ordinal];
     }
     Notification {
         /// Notifications.
@@ -181,8 +184,6 @@ layout! {
     Bytes {
         /// Heads of the activity indexes.
         ACTIVITY_HEADS = ActivityHeads [EnvironmentId];
-        /// Ordinals of the notifications of a trigger.
-        TRANSACTION_NOTIFICATIONS = TransactionNotifications [EnvironmentId, u32, TransactionId];
         /// Facets of notifications that are not sealed, by the number of their row.
         ACTIVITY_FACETS = ActivityFacets [EnvironmentId, u32, u128];
         /// Parts of sealed segments, by the number of their segment.

@@ -190,7 +190,7 @@ fn a_deletion_of_much_that_is_old_goes_on_where_it_was() {
         let tables = world.dump_without(&[]);
         let there = |table: &str| tables.keys().filter(|(name, _)| *name == table).count();
         assert_eq!((there("notifications"), there("transactions")), (2, 1));
-        assert_eq!(there("transaction_notifications"), 1);
+        assert_eq!(there("triggers"), 1);
         assert_eq!((there("activity_segments"), there("activity_deleted")), (0, 0));
     });
 }

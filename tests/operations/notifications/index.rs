@@ -58,7 +58,6 @@ fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
         (Table::ActivitySegments, half, Some("activity_segments")),
         (Table::ActivitySegments, nothing, Some("activity_segments")),
         (Table::ActivityDeleted, nothing, None),
-        (Table::TransactionNotifications, nothing, None),
     ] {
         on_both(|world| {
             history(&world);

@@ -6,6 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use activity::Facets;
+use domain::time::Timestamp;
+use domain::trigger::AcceptedTrigger;
 
 use crate::list::SEGMENT;
 use crate::list::tidings::Tidings;
@@ -203,7 +205,9 @@ impl<'t> Writer<'t> {
                 let created_at = log.created_at(facets.created_at);
                 log.add(Facets { created_at, terms: facets.terms.clone() });
             }
-            log.finish(txn, &transaction)
+            let (environment, created_at) = (tidings.environment, log.created_at(Timestamp::MIN));
+            let id = transaction.clone();
+            log.finish(txn, AcceptedTrigger::bare(environment, created_at, id))
         })
         .unwrap();
         *transactions += 1;

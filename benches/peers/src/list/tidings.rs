@@ -6,6 +6,7 @@ use activity::{ActivityIndex, Facets, Filter};
 use bench_data::{Shape, Triggered};
 use domain::ids::EnvironmentId;
 use domain::notification::Ordinal;
+use domain::trigger::AcceptedTrigger;
 use store::Store;
 use store::memory::MemoryStore;
 
@@ -39,7 +40,8 @@ impl Tidings {
             for one in triggered {
                 let mut log = self.index.append(&*txn, self.environment)?;
                 one.notifications.iter().for_each(|one| log.add(Facets::from(one)));
-                log.finish(txn, &one.transaction_id)?;
+                let id = one.transaction_id.clone();
+                log.finish(txn, AcceptedTrigger::bare(self.environment, one.created_at, id))?;
             }
             Ok::<_, store::Error>(())
         })

@@ -11,13 +11,8 @@ use crate::world::{Deed, World, past, queries};
 use testkit::disk::Dice;
 use testkit::world::Backend;
 
-const TABLES: [Table; 5] = [
-    Table::ActivityHeads,
-    Table::TransactionNotifications,
-    Table::ActivityFacets,
-    Table::ActivitySegments,
-    Table::ActivityDeleted,
-];
+const TABLES: [Table; 4] =
+    [Table::ActivityHeads, Table::ActivityFacets, Table::ActivitySegments, Table::ActivityDeleted];
 
 #[test]
 fn damaged_rows_are_survived_and_made_anew() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
+use domain::trigger::AcceptedTrigger;
 use domain::vocabulary::Severity;
 use store::Store;
 use store::memory::MemoryStore;
@@ -31,7 +32,7 @@ fn full_segments_find_what_a_scan_finds() {
             for facets in some {
                 log.add(facets.clone());
             }
-            log.finish(txn, &transaction(round % 9))
+            log.finish(txn, AcceptedTrigger::bare(environment(), time(0), transaction(round % 9)))
         })
         .unwrap();
         index.tend(&store, environment()).unwrap();

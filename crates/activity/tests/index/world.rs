@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use domain::notification::{Notification, Ordinal};
+use domain::trigger::AcceptedTrigger;
 use store::{Order, ReadRecords, Result, Snapshot, Store, WriteRecords, layout};
 use testkit::disk::Dice;
 use testkit::interposed::{Interposed, Point};
@@ -175,7 +176,7 @@ impl World {
                 log.add(Facets::from(&found));
                 new.insert(found.id.ordinal().get(), found);
             }
-            log.finish(txn, &id)
+            log.finish(txn, AcceptedTrigger::bare(sample::environment(), now, id.clone()))
         });
         if let (Some((first, created)), Some((_, last))) =
             (new.first_key_value(), after.last_key_value())

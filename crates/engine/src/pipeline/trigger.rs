@@ -9,7 +9,7 @@ use domain::trigger::{
     AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, TopicCounts, Trigger,
     TriggerReceipt, TriggerStatus,
 };
-use store::{ReadRecords, WriteRecords, layout};
+use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::delivery::{RunFacts, StepRun};
@@ -124,18 +124,13 @@ fn accept(tx: &mut Tx<'_>, trigger: &Trigger) -> Result<TriggerReceipt> {
         context_keys: &contexts::keys(&named),
         now: tx.now(),
     };
-    let receipt = notify_all(tx, &event, &audience, receipt.clone())?;
-    tx.insert(&AcceptedTrigger {
-        environment_id: tx.environment_id(),
-        created_at: tx.now(),
-        receipt: receipt.clone(),
-    })?;
-    Ok(receipt)
+    notify_all(tx, &event, &audience, receipt.clone())
 }
 
 fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
-    let key = layout::transaction(view.environment_id(), id);
-    Ok(view.find::<AcceptedTrigger>(&key)?.map(|accepted| accepted.receipt))
+    let triggers = layout::transaction(view.environment_id(), id).range();
+    let first = view.first::<AcceptedTrigger>(&triggers, Order::Ascending, 1)?.pop();
+    Ok(first.map(|accepted| accepted.receipt))
 }
 
 // Creates the notifications. The receipt names those of direct recipients, and counts the others.
@@ -158,8 +153,9 @@ fn notify_all(
         let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
         notify(tx, &mut log, event, subscriber, &recipient, topics)?;
     }
-    log.finish(tx, event.transaction_id)?;
-    Ok(receipt)
+    let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
+    log.finish(tx, accepted.clone())?;
+    Ok(accepted.receipt)
 }
 
 fn notify(

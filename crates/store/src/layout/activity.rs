@@ -3,21 +3,14 @@
 //! Each generation of the index has its own keys. Besides the generation in use there may be one
 //! that is being built, or one that is being removed.
 
-use domain::ids::{EnvironmentId, TransactionId};
+use domain::ids::EnvironmentId;
 
-use super::{
-    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_SEGMENTS,
-    TRANSACTION_NOTIFICATIONS, Table,
-};
+use super::{ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_SEGMENTS, Table};
 use crate::key::{Bytes, Key, Open, Part, Prefix, Range, TableOf, parts};
 
 /// The tables that have keys of generations.
-pub const ACTIVITY: [Table; 4] = [
-    Table::TransactionNotifications,
-    Table::ActivityFacets,
-    Table::ActivitySegments,
-    Table::ActivityDeleted,
-];
+pub const ACTIVITY: [Table; 3] =
+    [Table::ActivityFacets, Table::ActivitySegments, Table::ActivityDeleted];
 
 /// A part of a segment in [`Table::ActivitySegments`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +77,12 @@ const fn generations(table: Table) -> TableOf<Bytes, (EnvironmentId, (u32, Open)
 }
 
 /// The keys of all generations in each table of generations.
-pub fn activity_generations(environment: EnvironmentId) -> [Range<Bytes>; 4] {
+pub fn activity_generations(environment: EnvironmentId) -> [Range<Bytes>; 3] {
     ACTIVITY.map(|table| generations(table).within(environment).range())
 }
 
 /// The keys of the generations before `generation` in each table of generations.
-pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<Bytes>; 4] {
+pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<Bytes>; 3] {
     ACTIVITY.map(|table| {
         let all = generations(table).within(environment);
         all.clone().until(all.then(generation))
@@ -186,21 +179,4 @@ pub fn activity_deleted(environment: EnvironmentId, generation: u32, segment: u3
 pub fn deleted_segment(key: &[u8]) -> Option<u32> {
     let (_, (_, (segment, ()))) = ACTIVITY_DELETED.read(key)?;
     Some(segment)
-}
-
-/// The triggers of a generation with their notifications.
-pub fn transactions_with_notifications(
-    environment: EnvironmentId,
-    generation: u32,
-) -> Prefix<Bytes, parts![TransactionId]> {
-    TRANSACTION_NOTIFICATIONS.within(environment).then(generation)
-}
-
-/// The notifications of a trigger.
-pub fn transaction_notifications(
-    environment: EnvironmentId,
-    generation: u32,
-    id: &TransactionId,
-) -> Key<Bytes> {
-    transactions_with_notifications(environment, generation).then(id).end()
 }

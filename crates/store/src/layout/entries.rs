@@ -9,7 +9,7 @@ use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::Message;
-use domain::notification::Notification;
+use domain::notification::{Notification, Ordinal};
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
@@ -23,11 +23,11 @@ use domain::workflow::Workflow;
 use super::keys::{ChannelLists, channel_list};
 use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DUE, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSLATION_IDS,
-    Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner, context, endpoint,
-    environment_id, inbox_messages, integration, integration_identifier, layout, layout_id,
-    message, notification, preference, stored_answer, subscriber, subscriber_id, subscription,
-    subscription_id, topic, transaction, translation, translation_group, unread_messages,
+    SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
+    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner,
+    context, endpoint, environment_id, inbox_messages, integration, integration_identifier, layout,
+    layout_id, message, notification, preference, stored_answer, subscriber, subscriber_id,
+    subscription, subscription_id, topic, translation, translation_group, unread_messages,
     unseen_messages, workflow, workflow_identifier,
 };
 use crate::key::{Key, Part, Place, Prefix, Sorted, parts};
@@ -272,10 +272,18 @@ impl Record for SubscriberPreference {
 }
 
 impl Record for AcceptedTrigger {
-    const TABLE: Table = Table::Transactions;
+    const TABLE: Table = Table::Triggers;
 
     fn key(&self) -> Key<Self> {
-        transaction(self.environment_id, &self.receipt.transaction_id)
+        let (first, end) = (Ordinal::new(self.ordinals.start), Ordinal::new(self.ordinals.end));
+        let within = TRIGGERS.within(self.environment_id).then(first).then(end);
+        within.then(&self.receipt.transaction_id).end()
+    }
+
+    fn index(&self, entries: &mut Entries<Self>) {
+        let of_transaction =
+            TRANSACTIONS.within(self.environment_id).then(&self.receipt.transaction_id);
+        entries.add(of_transaction.then(Ordinal::new(self.ordinals.start)).end());
     }
 }
 

@@ -35,7 +35,8 @@ use super::{
     NOTIFICATIONS, PREFERENCES, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
     SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TOPIC_LISTS,
     TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
-    UNREAD_MESSAGES, UNSEEN_MESSAGES, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    TRIGGERS, UNREAD_MESSAGES, UNSEEN_MESSAGES, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES,
+    WORKFLOWS,
 };
 use crate::key::{Any, Key, Prefix, Range, Sorted, TableOf, parts};
 
@@ -182,9 +183,11 @@ keys! {
     translation_group: Key<TranslationGroup>
         = TRANSLATION_GROUPS(environment: EnvironmentId, resource: &Resource) end;
 
-    /// An accepted trigger.
-    transaction: Key<AcceptedTrigger>
-        = TRANSACTIONS(environment: EnvironmentId, id: &TransactionId) end;
+    /// The accepted triggers of an environment, oldest first.
+    triggers: Prefix<AcceptedTrigger> = TRIGGERS(environment: EnvironmentId) open;
+    /// The accepted trigger of a transaction. Each run of its ordinals has an entry.
+    transaction: Prefix<AcceptedTrigger>
+        = TRANSACTIONS(environment: EnvironmentId, id: &TransactionId) open;
 
     /// The notifications of an environment, oldest first.
     notifications: Prefix<Notification> = NOTIFICATIONS(environment: EnvironmentId) open;
@@ -275,6 +278,23 @@ pub fn topic_list(environment: EnvironmentId, order_by: OrderBy) -> Prefix<Topic
 pub fn folded_topic(text: &[u8]) -> Option<FoldedTopic<'_>> {
     let mut parts = text.split(|byte| *byte == 0);
     Some(FoldedTopic { key: parts.next()?, name: parts.next()? })
+}
+
+/// The ordinals of the notifications of a trigger, by its key in [`triggers`].
+pub fn ordinals_of_trigger(key: &[u8]) -> Option<ops::Range<u64>> {
+    let (_, (first, (end, _))) = TRIGGERS.read(key)?;
+    (first <= end).then(|| first.get()..end.get())
+}
+
+/// The same for a key that must belong to this transaction.
+pub fn ordinals_of_transaction(
+    environment: EnvironmentId,
+    id: &TransactionId,
+    key: &[u8],
+) -> Option<ops::Range<u64>> {
+    let (within, (_, (_, (transaction, ())))) = TRIGGERS.read(key)?;
+    (within == environment && transaction == *id).then_some(())?;
+    ordinals_of_trigger(key)
 }
 
 /// The notifications of an environment with ordinals within `range`, oldest first.

@@ -227,13 +227,15 @@ fn activity() -> Vec<Value> {
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key });
     let mut again = event("both", json!("ada"));
     again["transactionId"] = json!("third");
+    let mut last = event("both", json!("ada"));
+    last["transactionId"] = json!("sixth");
     let mut about = event("both", json!([topic("prices"), "bob", { "subscriberId": "new" }]));
     about["context"] = json!({ "tenant": { "id": "acme", "data": { "seats": 4 } } });
     vec![
         json!(["events.trigger", event("both", json!(["ada", "new"]))]),
         json!(["events.trigger", event("both", json!([topic("news"), topic("prices")]))]),
         json!(["events.trigger", about]),
-        json!(["events.trigger_bulk", [again, event("nobody.knows", json!("ada")), again, about]]),
+        json!(["events.trigger_bulk", [again, event("nobody.knows", json!("ada")), last, about]]),
         json!(["notifications.get", "$notification 0"]),
         json!(["notifications.list", {}]),
         json!(["notifications.list", { "subscriberIds": ["ada"], "limit": "3", "page": 1 }]),
