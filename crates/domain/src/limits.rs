@@ -8,7 +8,7 @@
 //! | nesting of an object | [`Object::MAX_DEPTH`] |
 //! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS), [`MAX_PAYLOAD_SCHEMA`](Workflow::MAX_PAYLOAD_SCHEMA), [`WorkflowSync::MAX`] |
 //! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS) |
-//! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS) |
+//! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH) |
 //! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_PATTERN`] |
 //! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE) |
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |

@@ -16,8 +16,10 @@ mod filters;
 mod growth;
 mod lexer;
 mod names;
+mod places;
 mod problem;
 mod scan;
+mod signatures;
 
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};

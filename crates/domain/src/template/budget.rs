@@ -6,7 +6,7 @@ use minijinja::{Error, ErrorKind, State};
 /// Maximum weight of all values of a rendering: about 4 MiB of text.
 pub(super) const LIMIT: usize = 4 * 1024 * 1024;
 /// Deepest nesting of a value.
-const MAX_DEPTH: usize = 96;
+const MAX_DEPTH: usize = 72;
 /// Weight of a value without its text, in bytes.
 const NODE: usize = 64;
 

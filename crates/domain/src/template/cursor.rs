@@ -42,6 +42,22 @@ impl<'t, 's> Cursor<'t, 's> {
         last.map_or(self.tag.at, Token::end)
     }
 
+    /// Returns the end of the token before the last one, in bytes.
+    pub(super) fn before_last(&self) -> usize {
+        let token = self.next.checked_sub(2).and_then(|token| self.tag.tokens.get(token));
+        token.map_or(self.tag.at, Token::end)
+    }
+
+    /// Returns the number of tokens before the next one.
+    pub(super) fn place(&self) -> usize {
+        self.next
+    }
+
+    /// Returns the tokens from `place` up to the next one.
+    pub(super) fn since(&self, place: usize) -> &'t [Token<'s>] {
+        self.tag.tokens.get(place..self.next).unwrap_or_default()
+    }
+
     /// Returns the name in `['name']` if the next tokens have this form.
     pub(super) fn named_subscript(&self) -> Option<&'s str> {
         let [open, name, close] = self.tag.tokens.get(self.next..self.next + 3)? else {

@@ -15,7 +15,7 @@ pub(super) const MAP: &str = "__map";
 pub(super) const KEEP: &str = "__keep";
 /// Returns an operand of a comparison, within the budget.
 pub(super) const READ: &str = "__read";
-/// Returns an item of a list, map or text: `a[b]`.
+/// Returns an item of a list, map or text, or a slice: `a[b]`, `a[b:c]`.
 pub(super) const ITEM: &str = "__item";
 /// Prefix that names in templates must not have.
 pub(super) const RESERVED: &str = "__";
@@ -25,6 +25,8 @@ pub(super) const RESERVED: &str = "__";
 pub(super) enum Change {
     /// End of a call.
     Close,
+    /// Absent bound of a slice.
+    Absent,
     /// Replacement of this many bytes by a comma.
     Separate(usize),
     /// Start of a call. The operator that binds its operands less tightly starts first.
@@ -43,8 +45,8 @@ pub(super) enum Call {
     Add,
     Concat,
     Multiply,
-    /// For a slice of a list or text.
-    Slice,
+    /// For an item, or a slice of a list or text. One function serves both, so that the calls for
+    /// `a[1:][b]` nest whatever their order.
     Item,
     List,
     Map,
@@ -53,7 +55,7 @@ pub(super) enum Call {
 impl Call {
     const fn function(self) -> &'static str {
         match self {
-            Call::Keep | Call::Slice => KEEP,
+            Call::Keep => KEEP,
             Call::Read => READ,
             Call::Item => ITEM,
             Call::Add => ADD,
@@ -91,6 +93,7 @@ impl Edits {
             copied = at;
             match change {
                 Change::Close => edited.push(')'),
+                Change::Absent => edited.push_str("none"),
                 Change::Separate(len) => {
                     edited.push_str(", ");
                     copied += len;

@@ -1,15 +1,18 @@
 //! Expressions: a limit on operators, and calls in place of operators that enlarge values.
 
+mod arguments;
 mod brackets;
 mod depth;
+mod path;
 
 use super::cursor::Cursor;
 use super::edit::{Call, Change, RESERVED};
-use super::engine::{FILTERS, FUNCTIONS, TESTS};
+use super::engine::{FUNCTIONS, TESTS};
 use super::lexer::Kind;
 use super::names::Use;
 use super::problem::Problem;
 use super::scan::Scan;
+use path::Path;
 
 /// Maximum number of checked names in a path such as `payload.order.id`.
 const MAX_PATH: usize = 8;
@@ -62,11 +65,13 @@ pub(super) struct Expressions<'x, 't, 's> {
     base: usize,
     // Height of the brackets and calls inside them, as far as read.
     height: usize,
+    // Last variable.
+    lone: Option<Path<'s>>,
 }
 
 impl<'x, 't, 's> Expressions<'x, 't, 's> {
     pub(super) fn new(scan: &'x mut Scan<'s>, cursor: Cursor<'t, 's>) -> Self {
-        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0 }
+        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0, lone: None }
     }
 
     /// Reads the value of a variable.
@@ -94,7 +99,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         let (mut side, mut compared) = (0, false);
         loop {
             while level == Level::Logic && self.cursor.eat("not") {
-                self.count()?;
+                self.recursive()?;
             }
             let start = self.cursor.at();
             if level == Level::Logic {
@@ -154,7 +159,11 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
 
     // Takes an operator. One that enlarges values becomes a call with its operands.
     fn join(&mut self, regions: &mut [Region], level: Level) -> Result<(), Problem> {
-        self.count()?;
+        if self.cursor.text() == "if" {
+            self.recursive()?;
+        } else {
+            self.count()?;
+        }
         let grows = matches!(self.cursor.text(), "+" | "~" | "*");
         self.close(regions, level, grows);
         let operator = self.cursor.take()?;
@@ -188,14 +197,12 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
     // Parses an operand.
     fn operand(&mut self) -> Result<(), Problem> {
         while self.cursor.eat("-") {
-            self.count()?;
+            self.recursive()?;
         }
         self.element()?;
         loop {
             if self.cursor.eat("|") {
-                let filter = self.cursor.name()?;
-                known("filter", filter.text, FILTERS, filter.at)?;
-                self.arguments_if_any()?;
+                self.filter()?;
             } else if self.cursor.eat("is") {
                 self.test()?;
             } else {
@@ -203,22 +210,6 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             self.count()?;
         }
-    }
-
-    fn test(&mut self) -> Result<(), Problem> {
-        self.cursor.eat("not");
-        let test = self.cursor.name()?;
-        known("test", test.text, TESTS, test.at)?;
-        while self.cursor.eat("-") {
-            self.count()?;
-        }
-        let Some(next) = self.cursor.peek() else { return Ok(()) };
-        let starts = match next.kind {
-            Kind::Name => !WORDS.contains(&next.text),
-            Kind::Number | Kind::Text => true,
-            Kind::Symbol => matches!(next.text, "[" | "{"),
-        };
-        if starts { self.nested(Self::element) } else { self.arguments_if_any() }
     }
 
     // Parses a value and the path behind it.
@@ -238,8 +229,11 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             (Kind::Name, name) => self.variable(name, token.at)?,
             (Kind::Symbol, "(") => {
+                let first = self.cursor.at();
                 if self.list(")")? {
                     self.scan.edits.push(start, Change::Open(Call::List));
+                } else {
+                    self.bracketed(start, first)?;
                 }
             }
             (Kind::Symbol, "[") => {
@@ -264,112 +258,12 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         self.scan.edits.push(start, Change::Bracket('('));
         self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
     }
-
-    // Parses a variable with the names behind it, or a call.
-    fn variable(&mut self, root: &'s str, at: usize) -> Result<(), Problem> {
-        let mut path: Vec<&'s str> = Vec::new();
-        while path.len() < MAX_PATH {
-            if self.cursor.text() == "." && self.cursor.text_after() != "" {
-                self.count()?;
-                self.cursor.take()?;
-                let name = self.cursor.take()?;
-                match name.kind {
-                    Kind::Name => path.push(name.text),
-                    Kind::Number => {
-                        short(name.text, name.at)?;
-                        break;
-                    }
-                    Kind::Text | Kind::Symbol => {
-                        return Err(super::lexer::unexpected(name.text, name.at));
-                    }
-                }
-            } else if let Some(name) = self.subscript() {
-                self.count()?;
-                path.push(name);
-            } else {
-                break;
-            }
-        }
-        if self.cursor.text() != "(" {
-            if let ("loop", Some(field)) = (root, path.first()) {
-                known("field of the loop", field, &LOOP_FIELDS, at)?;
-            }
-            self.scan.note(Use { root, path, at });
-            return Ok(());
-        }
-        match path.as_slice() {
-            [] => known("function", root, FUNCTIONS, at)?,
-            [method] if root == "loop" => {
-                known("method", method, &LOOP_METHODS, at)?;
-                if self.cursor.text_after() == ")" {
-                    return Err(Problem::new("`loop.cycle` needs values", at));
-                }
-            }
-            _ => return Err(self.cursor.unexpected()),
-        }
-        self.count()?;
-        self.arguments()
-    }
-
-    // Takes `['name']` if the next tokens have this form, and returns the name.
-    fn subscript(&mut self) -> Option<&'s str> {
-        let name = self.cursor.named_subscript()?;
-        (0..3).for_each(|_| {
-            let _ = self.cursor.take();
-        });
-        Some(name)
-    }
-
-    // Parses `.name`, `.0`, `[..]` or `[..:..]`.
-    fn step(&mut self, start: usize) -> Result<(), Problem> {
-        self.count()?;
-        if self.cursor.eat(".") {
-            let name = self.cursor.take()?;
-            return match name.kind {
-                Kind::Name => Ok(()),
-                Kind::Number => short(name.text, name.at),
-                Kind::Text | Kind::Symbol => Err(super::lexer::unexpected(name.text, name.at)),
-            };
-        }
-        let (bracket, key) = (self.cursor.at(), self.cursor.literal_subscript());
-        self.cursor.expect("[")?;
-        let mut slice = false;
-        while !self.cursor.eat("]") {
-            if self.cursor.eat(":") {
-                slice = true;
-                self.count()?;
-            } else {
-                self.expression(Choice::Allowed)?;
-                if !matches!(self.cursor.text(), ":" | "]") {
-                    return Err(self.cursor.unexpected());
-                }
-            }
-        }
-        if slice {
-            self.scan.edits.wrap(start, self.cursor.ended(), Call::Slice);
-            self.deepen()?;
-        } else if !key {
-            self.scan.edits.push(start, Change::Open(Call::Item));
-            self.scan.edits.push(bracket, Change::Separate(1));
-            self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
-            self.deepen()?;
-        }
-        Ok(())
-    }
 }
 
 impl Region {
     fn new(level: Level, call: Call) -> Self {
         Self { level, call, start: 0, open: false }
     }
-}
-
-// Refuses a long index: the engine counts the characters of a text up to it.
-fn short(index: &str, at: usize) -> Result<(), Problem> {
-    if index.len() <= MAX_INDEX {
-        return Ok(());
-    }
-    Err(Problem::new(format!("an index has more than {MAX_INDEX} digits"), at))
 }
 
 fn known(kind: &str, name: &str, known: &[&str], at: usize) -> Result<(), Problem> {

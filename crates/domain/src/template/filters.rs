@@ -3,14 +3,22 @@
 //! A filter of the engine is called only if the size of the arguments bounds that of the result.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, State, filters, functions, tests};
+use minijinja::{Environment, Error, State, filters, tests};
 
 use super::budget::{LIMIT, allow, keep, read, read_texts, refusal, weigh};
 use super::edit;
 use super::growth;
+use super::places;
+use super::signatures::{Kind, Parameter, either, may, named, needs, needs_either};
 
 /// Largest number for a filter, as a length or a count.
 const MAX_COUNT: usize = 1000;
+const MOST: i32 = 1000;
+
+const SIZE: Kind = Kind::From(1, MOST);
+const CASE: Parameter = named("case_sensitive", Kind::Flag);
+const ATTRIBUTE: Parameter = named("attribute", Kind::Text);
+const OTHER: Parameter = needs("other", Kind::Any);
 
 /// Filters that read no nested values.
 const SHALLOW_FILTERS: [&str; 7] =
@@ -40,10 +48,22 @@ const READING_TESTS: [&str; 18] = [
 /// Functions of templates.
 pub(super) const FUNCTIONS: &[&str] = &["range"];
 
+/// Parameters of `range`.
+pub(super) const RANGE: [Parameter; 3] =
+    [needs("start", Kind::Whole), may("stop", Kind::Whole), may("step", Kind::Whole)];
+
 macro_rules! filters {
-    ($($name:literal: $filter:expr,)+) => {
+    ($($name:literal [$($parameter:expr),*]: $filter:expr,)+) => {
         /// Filters of templates.
         pub(super) const FILTERS: &[&str] = &[$($name),+];
+
+        /// Returns the parameters of the filter `name`.
+        pub(super) fn filter(name: &str) -> Option<&'static [Parameter]> {
+            match name {
+                $($name => Some(const { &[$($parameter),*] }),)+
+                _ => None,
+            }
+        }
 
         fn add_filters(engine: &mut Environment<'_>) {
             $(
@@ -57,9 +77,17 @@ macro_rules! filters {
 }
 
 macro_rules! tests {
-    ($($name:literal: $test:expr,)+) => {
+    ($($name:literal [$($parameter:expr),*]: $test:expr,)+) => {
         /// Tests of templates.
         pub(super) const TESTS: &[&str] = &[$($name),+];
+
+        /// Returns the parameters of the test `name`.
+        pub(super) fn test(name: &str) -> Option<&'static [Parameter]> {
+            match name {
+                $($name => Some(const { &[$($parameter),*] }),)+
+                _ => None,
+            }
+        }
 
         fn add_tests(engine: &mut Environment<'_>) {
             $(
@@ -77,93 +105,93 @@ macro_rules! tests {
 }
 
 filters! {
-    "abs": filters::abs,
-    "batch": filters::batch,
-    "bool": filters::bool,
-    "capitalize": filters::capitalize,
-    "count": filters::length,
-    "d": filters::default,
-    "default": filters::default,
-    "dictsort": filters::dictsort,
-    "e": filters::escape,
-    "escape": filters::escape,
-    "first": filters::first,
-    "float": filters::float,
-    "format": filters::format,
-    "groupby": filters::groupby,
-    "indent": filters::indent,
-    "int": filters::int,
-    "items": filters::items,
-    "join": filters::join,
-    "last": filters::last,
-    "length": filters::length,
-    "lines": filters::lines,
-    "list": filters::list,
-    "lower": filters::lower,
-    "map": filters::map,
-    "max": filters::max,
-    "min": filters::min,
-    "reject": filters::reject,
-    "rejectattr": filters::rejectattr,
-    "replace": filters::replace,
-    "reverse": filters::reverse,
-    "round": filters::round,
-    "safe": filters::safe,
-    "select": filters::select,
-    "selectattr": filters::selectattr,
-    "slice": filters::slice,
-    "sort": filters::sort,
-    "split": filters::split,
-    "string": filters::string,
-    "sum": filters::sum,
-    "title": filters::title,
-    "trim": filters::trim,
-    "unique": filters::unique,
-    "upper": filters::upper,
+    "abs"[]: filters::abs,
+    "batch"[needs("linecount", SIZE), may("fill_with", Kind::Any)]: filters::batch,
+    "bool"[]: filters::bool,
+    "capitalize"[]: filters::capitalize,
+    "count"[]: filters::length,
+    "d"[may("default_value", Kind::Any), may("boolean", Kind::Any)]: filters::default,
+    "default"[may("default_value", Kind::Any), may("boolean", Kind::Any)]: filters::default,
+    "dictsort"[named("by", Kind::Word(&["key", "value"])), CASE, named("reverse", Kind::Flag)]: filters::dictsort,
+    "e"[]: filters::escape,
+    "escape"[]: filters::escape,
+    "first"[]: filters::first,
+    "float"[either("default", Kind::Any)]: filters::float,
+    "format"[may("values", Kind::Rest)]: filters::format,
+    "groupby"[needs_either("attribute", Kind::Text), named("default", Kind::Any), CASE]: filters::groupby,
+    "indent"[either("width", Kind::From(0, MOST)), either("first", Kind::Flag), either("blank", Kind::Flag)]: filters::indent,
+    "int"[either("default", Kind::Any), either("base", Kind::From(2, 36))]: filters::int,
+    "items"[]: filters::items,
+    "join"[either("d", Kind::Any), either("attribute", Kind::Text)]: filters::join,
+    "last"[]: filters::last,
+    "length"[]: filters::length,
+    "lines"[]: filters::lines,
+    "list"[]: filters::list,
+    "lower"[]: filters::lower,
+    "map"[needs("filter", Kind::Filter), named("attribute", Kind::Any), named("default", Kind::Any)]: filters::map,
+    "max"[CASE, ATTRIBUTE]: filters::max,
+    "min"[CASE, ATTRIBUTE]: filters::min,
+    "reject"[may("test", Kind::Test)]: filters::reject,
+    "rejectattr"[needs("attribute", Kind::Any), may("test", Kind::Test)]: filters::rejectattr,
+    "replace"[needs("old", Kind::Any), needs("new", Kind::Any)]: filters::replace,
+    "reverse"[]: filters::reverse,
+    "round"[either("precision", Kind::From(-MOST, MOST)), either("method", Kind::Word(&["common", "ceil", "floor"]))]: filters::round,
+    "safe"[]: filters::safe,
+    "select"[may("test", Kind::Test)]: filters::select,
+    "selectattr"[needs("attribute", Kind::Any), may("test", Kind::Test)]: filters::selectattr,
+    "slice"[needs("slices", SIZE), may("fill_with", Kind::Any)]: filters::slice,
+    "sort"[CASE, named("reverse", Kind::Flag), ATTRIBUTE]: filters::sort,
+    "split"[may("separator", Kind::Text), may("maxsplit", Kind::Whole)]: filters::split,
+    "string"[]: filters::string,
+    "sum"[either("attribute", Kind::Text), either("start", Kind::Any)]: filters::sum,
+    "title"[]: filters::title,
+    "trim"[may("chars", Kind::Any)]: filters::trim,
+    "unique"[CASE, ATTRIBUTE]: filters::unique,
+    "upper"[]: filters::upper,
 }
 
 tests! {
-    "boolean": tests::is_boolean,
-    "defined": tests::is_defined,
-    "divisibleby": growth::is_divisible,
-    "endingwith": tests::is_endingwith,
-    "eq": tests::is_eq,
-    "equalto": tests::is_eq,
-    "escaped": tests::is_safe,
-    "even": tests::is_even,
-    "false": tests::is_false,
-    "float": tests::is_float,
-    "ge": tests::is_ge,
-    "greaterthan": tests::is_gt,
-    "gt": tests::is_gt,
-    "in": tests::is_in,
-    "int": tests::is_integer,
-    "integer": tests::is_integer,
-    "iterable": tests::is_iterable,
-    "le": tests::is_le,
-    "lessthan": tests::is_lt,
-    "lower": tests::is_lower,
-    "lt": tests::is_lt,
-    "mapping": tests::is_mapping,
-    "ne": tests::is_ne,
-    "none": tests::is_none,
-    "number": tests::is_number,
-    "odd": tests::is_odd,
-    "safe": tests::is_safe,
-    "sameas": tests::is_sameas,
-    "sequence": tests::is_sequence,
-    "startingwith": tests::is_startingwith,
-    "string": tests::is_string,
-    "true": tests::is_true,
-    "undefined": tests::is_undefined,
-    "upper": tests::is_upper,
+    "boolean"[]: tests::is_boolean,
+    "defined"[]: tests::is_defined,
+    "divisibleby"[OTHER]: growth::is_divisible,
+    "endingwith"[OTHER]: tests::is_endingwith,
+    "eq"[OTHER]: tests::is_eq,
+    "equalto"[OTHER]: tests::is_eq,
+    "escaped"[]: tests::is_safe,
+    "even"[]: tests::is_even,
+    "false"[]: tests::is_false,
+    "float"[]: tests::is_float,
+    "ge"[OTHER]: tests::is_ge,
+    "greaterthan"[OTHER]: tests::is_gt,
+    "gt"[OTHER]: tests::is_gt,
+    "in"[OTHER]: tests::is_in,
+    "int"[]: tests::is_integer,
+    "integer"[]: tests::is_integer,
+    "iterable"[]: tests::is_iterable,
+    "le"[OTHER]: tests::is_le,
+    "lessthan"[OTHER]: tests::is_lt,
+    "lower"[]: tests::is_lower,
+    "lt"[OTHER]: tests::is_lt,
+    "mapping"[]: tests::is_mapping,
+    "ne"[OTHER]: tests::is_ne,
+    "none"[]: tests::is_none,
+    "number"[]: tests::is_number,
+    "odd"[]: tests::is_odd,
+    "safe"[]: tests::is_safe,
+    "sameas"[OTHER]: tests::is_sameas,
+    "sequence"[]: tests::is_sequence,
+    "startingwith"[OTHER]: tests::is_startingwith,
+    "string"[]: tests::is_string,
+    "true"[]: tests::is_true,
+    "undefined"[]: tests::is_undefined,
+    "upper"[]: tests::is_upper,
 }
 
 /// Adds all filters, tests and functions to `engine`.
 pub(super) fn add_to(engine: &mut Environment<'_>) {
     add_filters(engine);
     add_tests(engine);
-    engine.add_function("range", functions::range);
+    engine.add_function("range", places::range);
     engine.add_function(edit::CONCAT, growth::concat);
     engine.add_function(edit::ADD, growth::add);
     engine.add_function(edit::MULTIPLY, growth::multiply);
@@ -193,7 +221,10 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
             let lines = value.as_bytes().unwrap_or_default().split(|byte| *byte == b'\n').count();
             allow(state, lines.saturating_mul(largest_count(others)?))?;
         }
-        "__batch" | "__slice" | "__round" => {
+        "__batch" | "__slice" => {
+            largest_count(others.get(..1).unwrap_or_default())?;
+        }
+        "__round" => {
             largest_count(others)?;
         }
         "__format" => check_format(value)?,

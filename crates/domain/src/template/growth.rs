@@ -6,6 +6,7 @@ use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{Error, State};
 
 use super::budget::{self, keep, left, refusal, spend, too_large};
+use super::places;
 
 /// `a ~ b`: the texts of all values.
 pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
@@ -49,18 +50,27 @@ pub(super) fn read(state: &mut State<'_, '_>, value: Value) -> Result<Value, Err
     Ok(value)
 }
 
-/// `a[b]`: the item. Undefined if there is none.
-pub(super) fn item(state: &mut State<'_, '_>, value: Value, key: Value) -> Result<Value, Error> {
+/// `a[b]`: the item. Undefined if there is none. `a[b:c]` and `a[b:c:d]`: the slice.
+pub(super) fn item(
+    state: &mut State<'_, '_>,
+    value: Value,
+    keys: Rest<Value>,
+) -> Result<Value, Error> {
+    match keys.as_slice() {
+        [key] => item_at(state, value, key),
+        bounds => places::slice(state, &value, bounds),
+    }
+}
+
+fn item_at(state: &mut State<'_, '_>, value: Value, key: &Value) -> Result<Value, Error> {
     if value.kind() == ValueKind::Iterable {
         budget::read(state, std::slice::from_ref(&value))?;
     }
     if value.is_undefined() {
         return Ok(value);
     }
-    let values = [value, key];
-    budget::read_texts(state, &values)?;
-    let [value, key] = values;
-    value.get_item(&key)
+    budget::read_texts(state, &[value.clone(), key.clone()])?;
+    value.get_item(key)
 }
 
 type Operator = fn(&mut State<'_, '_>, &Value, &Value) -> Result<Value, Error>;

@@ -7,7 +7,7 @@ use crate::json::Object;
 use crate::known::{CONTEXT_FIELDS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
 
 /// Use of a variable in a template.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Use<'s> {
     /// First name.
     pub(super) root: &'s str,

@@ -15,6 +15,11 @@ use super::problem::Problem;
 const MAX_TAGS: usize = Template::MAX_TAGS;
 const MAX_BLOCKS: usize = Template::MAX_BLOCKS;
 const MAX_ELIFS: usize = Template::MAX_ELIFS;
+const MAX_DEPTH: usize = Template::MAX_DEPTH;
+/// Share of a level of an expression in the depth.
+const LEVEL: usize = 7;
+/// Share of a statement in the depth.
+const BLOCK: usize = 4;
 
 const STATEMENTS: [&str; 12] = [
     "for",
@@ -136,8 +141,22 @@ impl<'s> Scan<'s> {
         self.blocks.last().map(|block| block.kind)
     }
 
+    /// Refuses an expression of `levels` that is too deep for the statements around it.
+    pub(super) fn check_depth(&self, levels: usize, at: usize) -> Result<(), Problem> {
+        let elifs = self.elifs();
+        let blocks = self.blocks.len() - elifs;
+        if levels * LEVEL + blocks * BLOCK + elifs <= MAX_DEPTH {
+            return Ok(());
+        }
+        Err(Problem::new("an expression and the statements around it are nested too deep", at))
+    }
+
+    fn elifs(&self) -> usize {
+        self.blocks.iter().filter(|block| block.kind == BlockKind::ElseIf).count()
+    }
+
     fn open(&mut self, kind: BlockKind, at: usize) -> Result<(), Problem> {
-        let elifs = self.blocks.iter().filter(|block| block.kind == BlockKind::ElseIf).count();
+        let elifs = self.elifs();
         if kind == BlockKind::ElseIf && elifs == MAX_ELIFS {
             return Err(Problem::new(format!("there are more than {MAX_ELIFS} `elif`"), at));
         }

@@ -1,5 +1,8 @@
+mod arguments;
+mod builtins;
 mod limits;
 mod mistakes;
+mod places;
 mod total;
 
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Contents of brackets: lists, maps and arguments.
+//! Contents of brackets: lists and maps.
 
 use super::{Change, Choice, Expressions, Problem};
 
@@ -24,25 +24,6 @@ impl Expressions<'_, '_, '_> {
             self.cursor.expect(":")?;
             self.expression(Choice::Allowed)?;
             if !self.cursor.eat(",") && self.cursor.text() != "}" {
-                return Err(self.cursor.unexpected());
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn arguments_if_any(&mut self) -> Result<(), Problem> {
-        if self.cursor.text() == "(" { self.arguments() } else { Ok(()) }
-    }
-
-    pub(super) fn arguments(&mut self) -> Result<(), Problem> {
-        self.cursor.expect("(")?;
-        while !self.cursor.eat(")") {
-            if self.cursor.text_after() == "=" {
-                self.cursor.name()?;
-                self.cursor.take()?;
-            }
-            self.expression(Choice::Allowed)?;
-            if !self.cursor.eat(",") && self.cursor.text() != ")" {
                 return Err(self.cursor.unexpected());
             }
         }

@@ -24,11 +24,19 @@ impl Expressions<'_, '_, '_> {
     pub(super) fn deepen(&mut self) -> Result<(), Problem> {
         self.nesting += 1;
         self.height += 1;
-        if self.nesting.max(self.base + self.height) > MAX_NESTING {
+        let levels = self.nesting.max(self.base + self.height);
+        if levels > MAX_NESTING {
             let what = format!("an expression is nested more than {MAX_NESTING} levels deep");
             return Err(Problem::new(what, self.cursor.at()));
         }
-        Ok(())
+        self.scan.check_depth(levels, self.cursor.at())
+    }
+
+    // Counts an operator twice: the engine recurses when it reads the text, and again when it
+    // compiles.
+    pub(super) fn recursive(&mut self) -> Result<(), Problem> {
+        self.count()?;
+        self.count()
     }
 
     pub(super) fn count(&mut self) -> Result<(), Problem> {

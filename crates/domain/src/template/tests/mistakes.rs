@@ -26,6 +26,22 @@ fn unknown_names_are_refused_with_what_was_meant() {
             "{{ context.tenant.datas }}",
             "`context.tenant` has no field `datas` (did you mean `data`?) in line 1",
         ),
+        (
+            "{{ (subscriber).emial }}",
+            "`subscriber` has no field `emial` (did you mean `email`?) in line 1",
+        ),
+        (
+            "{{ ( ( subscriber ) )['emial'].x | upper }}",
+            "`subscriber` has no field `emial` (did you mean `email`?) in line 1",
+        ),
+        (
+            "{{ 1 + ((context).tenant).datas }}",
+            "`context.tenant` has no field `datas` (did you mean `data`?) in line 1",
+        ),
+        (
+            "{% for a in [1] %}{{ (loop).indx }}{% endfor %}",
+            "unknown field of the loop `indx` (did you mean `index`?) in line 1",
+        ),
         ("{{ payload.a | uper }}", "unknown filter `uper` (did you mean `upper`?) in line 1"),
         (
             "{% for a in [1] %}{{ loop.indx }}{% endfor %}",
@@ -60,6 +76,9 @@ fn what_the_template_sets_itself_is_known() {
         "{% raw %}{{ nothing | nothing }}{% endraw %}{# {{ nothing }} #}",
         "{{ t.greeting }}{{ steps.first.seen }}{{ actor.data.x }}{{ context.tenant.data.x }}",
         "{{ subscriber.data.anything.at.all }}{{ payload['any thing'][0].b }}",
+        "{{ (subscriber).email }}{{ (subscriber or payload).emial }}{{ (subscriber.data).emial }}",
+        "{{ (subscriber,).emial }}{{ (payload.a[subscriber]).emial }}{{ (payload).emial }}",
+        "{% for subscriber in payload.a %}{{ (subscriber).emial }}{% endfor %}",
     ] {
         assert!(Template::new(template).is_ok(), "{template}: {:?}", Template::new(template));
     }
