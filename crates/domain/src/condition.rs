@@ -9,8 +9,9 @@
 //! of arrays, but no `length`.
 //!
 //! ```
+//! # extern crate tidings_domain as tidings;
 //! use serde_json::json;
-//! use tidings_domain::condition::{Rule, var};
+//! use tidings::condition::{Rule, var};
 //!
 //! let large = var("order.total").greater_than(100);
 //! let rule = Rule::try_from(large.and(var("order.country").is_in(["at", "de"])))?;
@@ -20,7 +21,7 @@
 //! // JSON is the second way in.
 //! let error = Rule::new(json!({ "!": { "equals": [1, 2] } })).unwrap_err();
 //! assert_eq!(error.to_string(), "`condition.!` has no operator `equals`");
-//! # Ok::<(), tidings_domain::error::Invalid>(())
+//! # Ok::<(), tidings::error::Invalid>(())
 //! ```
 
 mod compile;

@@ -10,8 +10,9 @@ use crate::error::Invalid;
 /// `String`, the id, or a reference to the id.
 ///
 /// ```
-/// use tidings_domain::convert::IntoChecked;
-/// use tidings_domain::ids::SubscriberId;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::convert::IntoChecked;
+/// use tidings::ids::SubscriberId;
 ///
 /// fn length(id: impl IntoChecked<SubscriberId>) -> usize {
 ///     id.into_checked().map_or(0, |id: SubscriberId| id.as_str().len())
@@ -19,7 +20,7 @@ use crate::error::Invalid;
 ///
 /// let ada: SubscriberId = "ada".parse()?;
 /// assert_eq!([length("ada"), length(&ada), length(ada)], [3, 3, 3]);
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 pub trait IntoChecked<T> {
     /// Converts the value.

@@ -6,7 +6,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Invalid, Unit};
 use crate::json::{Object, shape};
+use crate::limits;
 use crate::secret::Secret;
 
 /// Credentials of an integration, under the names that providers use.
@@ -141,6 +143,15 @@ impl fmt::Debug for TlsOptions {
 }
 
 impl Credentials {
+    /// Largest credentials, in bytes of JSON text.
+    pub const MAX_SIZE: usize = 64 * 1024;
+
+    /// Refuses credentials that are too large.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        let size = serde_json::to_vec(self).map_or(usize::MAX, |text| text.len());
+        limits::sized("credentials", size, Self::MAX_SIZE, Unit::Bytes)
+    }
+
     /// Returns the credentials with secrets masked, and without TLS options.
     #[must_use]
     pub fn redacted(mut self) -> Self {

@@ -5,11 +5,12 @@
 //! complete.
 //!
 //! ```
+//! # extern crate tidings_domain as tidings;
 //! use serde_json::json;
-//! use tidings_domain::filter::{FilterFacts, Filter, evaluate};
-//! use tidings_domain::json::Object;
+//! use tidings::filter::{FilterFacts, Filter, evaluate};
+//! use tidings::json::Object;
 //!
-//! let large = Filter::payload("order.total").larger_than(100);
+//! let large = Filter::payload("order.total").greater_than(100);
 //! let filter = large.and(Filter::subscriber("data.plan").is_in(["gold", "silver"]));
 //!
 //! let payload = Object::try_from(json!({ "order": { "total": 120 } }))?;
@@ -17,11 +18,12 @@
 //! let report = evaluate(&[filter], &FilterFacts { subscriber: &subscriber, payload: &payload });
 //! assert!(report.holds);
 //! assert_eq!(report.checks[0].actual, Some(json!(120)));
-//! # Ok::<(), tidings_domain::error::Invalid>(())
+//! # Ok::<(), tidings::error::Invalid>(())
 //! ```
 
 mod compare;
 mod compose;
+mod pattern;
 
 use std::fmt::{self, Write};
 
@@ -32,6 +34,7 @@ use serde_json::{Map, Value};
 use crate::error::{Invalid, Reason};
 use crate::json::{Object, Shape, Shaped, shape};
 use crate::known::check_path;
+use crate::limits;
 use crate::vocabulary::wire_enum;
 
 pub use compose::FilterField;
@@ -207,6 +210,12 @@ impl Filter {
 }
 
 impl FieldFilterPart {
+    /// Longest path of a fact, in characters.
+    pub const MAX_FIELD: usize = 1024;
+
+    /// Longest value, in characters.
+    pub const MAX_VALUE: usize = 16 * 1024;
+
     /// Longest pattern of `LIKE`, in characters.
     pub const MAX_PATTERN: usize = 127;
 }
@@ -247,6 +256,8 @@ impl FieldFilterPart {
         if field.is_empty() {
             return Err(Invalid::new("field", Reason::Empty));
         }
+        limits::text("field", field, Self::MAX_FIELD)?;
+        limits::text("value", value, Self::MAX_VALUE)?;
         if *on == FilterSource::Subscriber {
             check_path(&format!("{on}.{field}")).map_err(|reason| Invalid::new("field", reason))?;
         }

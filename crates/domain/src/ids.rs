@@ -276,11 +276,12 @@ any_name! {
     /// of them finds no workflow.
     ///
     /// ```
-    /// use tidings_domain::ids::{AnyWorkflowName, WorkflowIdentifier};
+    /// # extern crate tidings_domain as tidings;
+    /// use tidings::ids::{AnyWorkflowName, WorkflowIdentifier};
     ///
     /// let name: AnyWorkflowName = WorkflowIdentifier::new("welcome")?.into();
     /// assert_eq!(name, "welcome".into());
-    /// # Ok::<(), tidings_domain::error::Invalid>(())
+    /// # Ok::<(), tidings::error::Invalid>(())
     /// ```
     AnyWorkflowName,
     &str, String, &String, WorkflowIdentifier, &WorkflowIdentifier, WorkflowId, &WorkflowId

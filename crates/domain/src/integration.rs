@@ -261,6 +261,7 @@ impl Integration {
         }
         at_most("name", &self.name, Self::MAX_NAME)?;
         plain("name", &self.name)?;
+        self.credentials.check()?;
         filter::check(&self.conditions).map_err(|invalid| {
             let place = invalid.field.replacen("filters", "conditions", 1);
             invalid.named(place)

@@ -49,15 +49,16 @@ impl Object {
     /// Returns `value` as serialized. Refuses a value that is no object.
     ///
     /// ```
+    /// # extern crate tidings_domain as tidings;
     /// use serde::Serialize;
-    /// use tidings_domain::json::Object;
+    /// use tidings::json::Object;
     ///
     /// #[derive(Serialize)]
     /// struct Order { number: u32 }
     ///
     /// assert_eq!(Object::serialized(Order { number: 7 })?["number"], 7);
     /// assert!(Object::serialized("an order").is_err());
-    /// # Ok::<(), tidings_domain::error::Invalid>(())
+    /// # Ok::<(), tidings::error::Invalid>(())
     /// ```
     #[doc(hidden)]
     pub fn serialized(value: impl Serialize) -> Result<Self, Invalid> {

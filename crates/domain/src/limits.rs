@@ -9,25 +9,27 @@
 //! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS), [`MAX_PAYLOAD_SCHEMA`](Workflow::MAX_PAYLOAD_SCHEMA), [`WorkflowSync::MAX`] |
 //! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS) |
 //! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH) |
-//! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_PATTERN`] |
+//! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_FIELD`], [`MAX_VALUE`](FieldFilterPart::MAX_VALUE), [`MAX_PATTERN`](FieldFilterPart::MAX_PATTERN) |
 //! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE) |
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
 //! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`] |
-//! | subscribers | [`Profile::MAX_DEVICE_TOKENS`] |
+//! | subscribers | [`Profile::MAX_DEVICE_TOKENS`], [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN) |
 //! | preferences | [`BulkPreferences::MAX`] |
 //! | topics | [`Topic::MAX_NAME`] |
 //! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER) |
-//! | integrations | [`Integration::MAX_NAME`] |
+//! | integrations | [`Integration::MAX_NAME`], [`Credentials::MAX_SIZE`] |
 //! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`] |
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
 //! | messages marked at once | [`Message::MAX_MARKED`] |
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`] |
+//! | lists in a query of notifications | [`NotificationQuery::MAX_VALUES`] |
 
 #[cfg(doc)]
 use crate::{
     condition::Rule,
     connection::{ConnectionAuth, Workspace},
     context::{Context, ContextPayload},
+    credentials::Credentials,
     endpoint::WebhookUrl,
     filter::{FieldFilterPart, Filter},
     integration::Integration,
@@ -53,7 +55,8 @@ use crate::trigger::{Recipient, SubscriberRecipient, Trigger};
 /// Limits that a host can change.
 ///
 /// ```
-/// use tidings_domain::limits::Limits;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::limits::Limits;
 ///
 /// let limits = Limits::default().payload(16 * 1024);
 /// assert_eq!((limits.payload, limits.overrides), (16 * 1024, 64 * 1024));
@@ -151,7 +154,8 @@ pub(crate) fn text(field: &str, text: &str, max: usize) -> Result<(), Invalid> {
     sized(field, text.chars().count(), max, Unit::Characters)
 }
 
-fn sized(field: &str, size: usize, max: usize, unit: Unit) -> Result<(), Invalid> {
+/// Refuses a size above `max`.
+pub(crate) fn sized(field: &str, size: usize, max: usize, unit: Unit) -> Result<(), Invalid> {
     if size > max {
         return Err(Invalid::new(field, Reason::TooLarge { max, size, unit }));
     }
@@ -163,6 +167,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::credentials::Credentials;
+    use crate::filter::Filter;
+    use crate::notification::NotificationQuery;
     use crate::sample;
 
     #[test]
@@ -178,5 +185,50 @@ mod tests {
         assert_eq!(limits.check_data(None), Ok(()));
         let refused = limits.check_data(Some(&data("ü1"))).unwrap_err();
         assert_eq!(refused.to_string(), "`data` must be at most 10 bytes long, not 11");
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_with_limit_and_size() {
+        let credentials = |key: usize| Credentials::default().api_key("k".repeat(key)).check();
+        let profile = |credentials: serde_json::Value| {
+            let channel = json!({
+                "providerId": "fcm", "_integrationId": uuid::Uuid::nil(), "credentials": credentials,
+            });
+            let profile = serde_json::from_value::<Profile>(json!({ "channels": [channel] }));
+            profile.unwrap().check()
+        };
+        let token = |len: usize| profile(json!({ "deviceTokens": ["t", "t".repeat(len)] }));
+        let query = |len: usize| {
+            let query = NotificationQuery::default().emails(vec!["ada@example.org"; len]);
+            query.check().map(drop)
+        };
+        let part = |field: usize, value: usize| {
+            crate::filter::check(&[Filter::payload("x".repeat(field)).equals("y".repeat(value))])
+        };
+        for result in [part(1024, 16 * 1024), credentials(65_523), token(4096), query(1000)] {
+            assert_eq!(result, Ok(()));
+        }
+        for (result, expected) in [
+            (
+                part(1025, 1),
+                "`filters[0].children[0].field` must be at most 1024 characters long, not 1025",
+            ),
+            (
+                part(1, 16 * 1024 + 1),
+                "`filters[0].children[0].value` must be at most 16384 characters long, not 16385",
+            ),
+            (credentials(65_524), "`credentials` must be at most 65536 bytes long, not 65537"),
+            (
+                token(4097),
+                "`channels[0].credentials.deviceTokens[1]` must be at most 4096 characters long, not 4097",
+            ),
+            (
+                profile(json!({ "alertUid": "x".repeat(4097) })),
+                "`channels[0].credentials.alertUid` must be at most 4096 characters long, not 4097",
+            ),
+            (query(1001), "`emails` must have at most 1000 items"),
+        ] {
+            assert_eq!(result.unwrap_err().to_string(), expected);
+        }
     }
 }

@@ -4,9 +4,10 @@
 //! offline:
 //!
 //! ```
-//! use tidings_domain::preference::{Decision, Layer, Preference, PreferenceCase};
-//! use tidings_domain::vocabulary::Channel;
-//! use tidings_domain::workflow::WorkflowCreate;
+//! # extern crate tidings_domain as tidings;
+//! use tidings::preference::{Decision, Layer, Preference, PreferenceCase};
+//! use tidings::vocabulary::Channel;
+//! use tidings::workflow::WorkflowCreate;
 //!
 //! let newsletter = WorkflowCreate::new("newsletter", "Newsletter")?;
 //! let email = |enabled| Preference::default().with(Channel::Email, enabled);
@@ -15,31 +16,34 @@
 //!     .subscriber_workflow(email(true));
 //!
 //! assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
-//! # Ok::<(), tidings_domain::error::Invalid>(())
+//! # Ok::<(), tidings::error::Invalid>(())
 //! ```
 
 mod case;
 mod compose;
+mod effective;
 mod layers;
 mod record;
+mod request;
 
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Rule;
-use crate::context::{ContextPayload, ContextSet};
-use crate::error::{Invalid, Reason};
-use crate::ids::{WorkflowId, WorkflowIdentifier};
-use crate::json::{Object, shape};
-use crate::patch::Patch;
-use crate::schedule::Schedule;
-use crate::time::Timestamp;
-use crate::vocabulary::{Channel, Severity, wire_enum};
-use crate::workflow::Workflow;
+use crate::error::Invalid;
+use crate::json::shape;
+use crate::vocabulary::Channel;
 
 pub use case::{Decision, PreferenceCase};
+pub use effective::{
+    GlobalPreference, OverrideSource, PreferenceLevel, PreferenceOverride, Preferences,
+    UpdatedPreference, WorkflowInfo, WorkflowName, WorkflowPreference,
+};
 use layers::Setting;
 pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
+pub use request::{
+    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, PreferencesQuery,
+};
 
 /// Preference of one layer: one setting for all channels, and settings for single ones.
 ///
@@ -167,360 +171,6 @@ impl PreferenceChannels {
             Channel::Chat => &mut self.chat,
             Channel::Push => &mut self.push,
         }
-    }
-}
-
-/// Query of the preferences of a subscriber.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct PreferencesQuery {
-    /// Filter of the workflows by criticality.
-    pub criticality: Criticality,
-    /// Contexts of the preferences.
-    pub context_keys: ContextSet,
-}
-
-shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
-
-wire_enum! {
-    /// Filter of workflows by criticality.
-    Criticality, "criticality":
-    Critical = "critical",
-    NonCritical = "nonCritical",
-    All = "all",
-}
-
-#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
-impl Default for Criticality {
-    fn default() -> Self {
-        Criticality::NonCritical
-    }
-}
-
-impl Criticality {
-    /// Returns `true` if the filter selects a workflow that is `critical` or not.
-    #[doc(hidden)]
-    pub fn matches(self, critical: bool) -> bool {
-        match self {
-            Criticality::Critical => critical,
-            Criticality::NonCritical => !critical,
-            Criticality::All => true,
-        }
-    }
-}
-
-/// All preferences of a subscriber.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Preferences {
-    /// Preference for every workflow.
-    pub global: GlobalPreference,
-    /// Preference for each workflow, oldest workflow first.
-    pub workflows: Vec<WorkflowPreference>,
-}
-
-/// Effective preference for workflows without one of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct GlobalPreference {
-    /// `true` if a channel without a setting may be used.
-    pub enabled: bool,
-    /// Setting for each channel: `true` if it may be used.
-    pub channels: PreferenceChannels,
-    /// Hours for disturbing messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
-    /// Condition of the subscriber.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Rule>,
-}
-
-/// Effective preference for one workflow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct WorkflowPreference {
-    /// `true` if a channel without a setting may be used.
-    pub enabled: bool,
-    /// Setting for each channel: `true` if it may be used.
-    pub channels: PreferenceChannels,
-    /// Layer that decided, for each channel.
-    pub overrides: Vec<PreferenceOverride>,
-    /// Workflow.
-    pub workflow: WorkflowName,
-    /// Condition of the subscriber for this workflow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Rule>,
-    /// Time of the subscriber's last change for this workflow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<Timestamp>,
-}
-
-/// Layer that decided about a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct PreferenceOverride {
-    /// Channel.
-    pub channel: Channel,
-    /// Side that decided.
-    pub source: OverrideSource,
-    /// Layer that decided.
-    pub layer: Layer,
-}
-
-wire_enum! {
-    /// Side that decided about a channel.
-    OverrideSource, "source":
-    Subscriber = "subscriber",
-    Template = "template",
-    WorkflowOverride = "workflowOverride",
-}
-
-impl From<Layer> for OverrideSource {
-    fn from(layer: Layer) -> Self {
-        match layer {
-            Layer::SubscriberGlobal | Layer::SubscriberWorkflow => OverrideSource::Subscriber,
-            Layer::Default | Layer::Definition | Layer::Dashboard => OverrideSource::Template,
-        }
-    }
-}
-
-impl PreferenceOverride {
-    /// Returns the layer of `layers` that decided, for each channel.
-    pub fn all(layers: Layers<'_>) -> Vec<Self> {
-        let decided = |channel: &Channel| {
-            let layer = resolve(layers, *channel).decided_by();
-            Self { channel: *channel, source: layer.into(), layer }
-        };
-        Channel::ALL.iter().map(decided).collect()
-    }
-}
-
-/// Names of a workflow in a preference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct WorkflowName {
-    /// Name in URLs.
-    pub slug: String,
-    /// Identifier that triggers the workflow.
-    pub identifier: WorkflowIdentifier,
-    /// Display name.
-    pub name: String,
-    /// Time of the last change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<Timestamp>,
-}
-
-/// Update of a subscriber's preferences for several workflows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct BulkPreferences {
-    /// Updates: 1 to 100. The last one for a workflow counts.
-    pub preferences: Vec<BulkPreference>,
-    /// Contexts of the preferences.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextPayload>,
-}
-
-shape! { BulkPreferences { "preferences": preferences, "context": context } }
-
-/// Update of a subscriber's preference for one workflow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct BulkPreference {
-    /// Workflow: identifier, id or slug.
-    pub workflow_id: String,
-    /// Settings. An absent channel keeps its setting.
-    pub channels: PreferenceChannels,
-    /// Condition that must hold for any channel to be used.
-    #[serde(default, skip_serializing_if = "Patch::is_keep")]
-    pub condition: Patch<Rule>,
-}
-
-shape! { BulkPreference {
-    "workflowId": workflow_id, "channels": channels, "condition": condition
-} }
-
-/// Update of a subscriber's preference for every workflow.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct GlobalPreferenceUpdate {
-    /// Setting for every channel without one of its own.
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    pub enabled: Patch<bool>,
-    /// Settings. An absent channel keeps its setting.
-    pub channels: PreferenceChannels,
-    /// Condition that must hold for any channel to be used.
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    pub condition: Patch<Rule>,
-    /// Hours for disturbing messages.
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    pub schedule: Patch<Schedule>,
-    /// Contexts of the preference.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextPayload>,
-}
-
-shape! { GlobalPreferenceUpdate {
-    "enabled": enabled, "channels": channels, "condition": condition, "schedule": schedule,
-    "context": context,
-} }
-
-/// Effective preference after an update, for one workflow or for all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct UpdatedPreference {
-    /// Scope of the preference.
-    pub level: PreferenceLevel,
-    /// Workflow, for a preference of one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<WorkflowInfo>,
-    /// `true` if a channel without a setting may be used.
-    pub enabled: bool,
-    /// Setting for each channel: `true` if it may be used.
-    pub channels: PreferenceChannels,
-    /// Condition of the subscriber.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Rule>,
-}
-
-wire_enum! {
-    /// Scope of a preference.
-    PreferenceLevel, "level":
-    Global = "global",
-    Template = "template",
-}
-
-/// Public part of a workflow, for subscribers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct WorkflowInfo {
-    /// Id given by the engine.
-    pub id: WorkflowId,
-    /// Identifier that triggers the workflow.
-    pub identifier: WorkflowIdentifier,
-    /// Display name.
-    pub name: String,
-    /// `true` if the workflow is critical: subscribers cannot opt out of it.
-    pub critical: bool,
-    /// Tags.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// Custom data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Object>,
-    /// Severity of its notifications.
-    pub severity: Severity,
-}
-
-impl Preferences {
-    /// Returns all preferences of a subscriber.
-    #[doc(hidden)]
-    pub fn new(global: GlobalPreference, workflows: Vec<WorkflowPreference>) -> Self {
-        Self { global, workflows }
-    }
-}
-
-impl GlobalPreference {
-    /// Returns the effective preference for workflows without one, with the subscriber's `global`
-    /// preference.
-    #[doc(hidden)]
-    pub fn new(global: Option<&Preference>, schedule: Option<Schedule>) -> Self {
-        let data = ConditionData::AssumedToHold;
-        let layers = Layers { subscriber_global: global, data, ..Layers::default() };
-        Self {
-            enabled: resolve_unnamed(layers).is_enabled(),
-            channels: PreferenceChannels::resolved(layers),
-            schedule,
-            condition: global.and_then(|global| global.condition.clone()),
-        }
-    }
-}
-
-impl WorkflowPreference {
-    /// Returns the effective preference for `workflow`, from the subscriber's `global` and
-    /// `specific` preferences. The time is that of the latter.
-    #[doc(hidden)]
-    pub fn new(
-        workflow: &Workflow,
-        global: Option<&Preference>,
-        specific: Option<(&Preference, Timestamp)>,
-    ) -> Self {
-        let (specific, updated_at) = specific.unzip();
-        let layers = workflow.layers(global, specific);
-        Self {
-            enabled: resolve_unnamed(layers).is_enabled(),
-            channels: PreferenceChannels::resolved(layers),
-            overrides: PreferenceOverride::all(layers),
-            workflow: WorkflowName::from(workflow),
-            condition: specific.and_then(|specific| specific.condition.clone()),
-            updated_at,
-        }
-    }
-}
-
-impl UpdatedPreference {
-    /// Returns the effective preference for `workflow` after an update of the subscriber's
-    /// `specific` preference.
-    #[doc(hidden)]
-    pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
-        let layers = workflow.layers(global, Some(specific));
-        Self {
-            level: PreferenceLevel::Template,
-            workflow: Some(workflow.info()),
-            enabled: resolve_unnamed(layers).is_enabled(),
-            channels: PreferenceChannels::resolved(layers),
-            condition: specific.condition.clone(),
-        }
-    }
-}
-
-impl From<GlobalPreference> for UpdatedPreference {
-    fn from(global: GlobalPreference) -> Self {
-        let GlobalPreference { enabled, channels, condition, .. } = global;
-        let level = PreferenceLevel::Global;
-        Self { level, workflow: None, enabled, channels, condition }
-    }
-}
-
-impl BulkPreferences {
-    /// Maximum number of workflows in an update.
-    pub const MAX: usize = 100;
-
-    /// Refuses an update of no workflow, or of more than 100.
-    #[doc(hidden)]
-    pub fn check(&self) -> Result<(), Invalid> {
-        if self.preferences.is_empty() {
-            return Err(Invalid::new("preferences", Reason::Empty));
-        }
-        crate::error::at_most_items("preferences", &self.preferences, Self::MAX)?;
-        self.preferences.iter().enumerate().try_for_each(|(index, item)| {
-            let at = |invalid: Invalid| invalid.within(format!("preferences[{index}]"));
-            check_condition(&item.condition).map_err(at)
-        })
-    }
-}
-
-impl GlobalPreferenceUpdate {
-    /// Refuses a condition with an unknown variable, and a schedule that is not well formed.
-    #[doc(hidden)]
-    pub fn check(&self) -> Result<(), Invalid> {
-        check_condition(&self.condition)?;
-        match &self.schedule {
-            Patch::Set(schedule) => schedule.check(),
-            Patch::Keep | Patch::Clear => Ok(()),
-        }
-    }
-}
-
-fn check_condition(condition: &Patch<Rule>) -> Result<(), Invalid> {
-    match condition {
-        Patch::Set(rule) => rule.check_names(),
-        Patch::Keep | Patch::Clear => Ok(()),
     }
 }
 

@@ -17,13 +17,14 @@ use crate::workflow::Workflow;
 /// Request for the rendered content of a step.
 ///
 /// ```
+/// # extern crate tidings_domain as tidings;
 /// use serde_json::json;
-/// use tidings_domain::preview::Preview;
+/// use tidings::preview::Preview;
 ///
 /// let preview = Preview::new("mail", "ada")?
 ///     .payload(json!({ "order": "A-1001" }))?
 ///     .context("tenant", "acme")?;
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

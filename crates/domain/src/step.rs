@@ -79,8 +79,9 @@ shape! { StepDefinition {
 /// Step in a new or updated workflow.
 ///
 /// ```
-/// use tidings_domain::filter::Filter;
-/// use tidings_domain::step::{Step, StepKind, Variant};
+/// # extern crate tidings_domain as tidings;
+/// use tidings::filter::Filter;
+/// use tidings::step::{Step, StepKind, Variant};
 ///
 /// let email = Step::email("Order {{ payload.order }}", "<p>It is on its way.</p>")?
 ///     .named("mail")
@@ -91,7 +92,7 @@ shape! { StepDefinition {
 ///     );
 /// let error = Step::sms("{{ payload.order").unwrap_err();
 /// assert_eq!(error.field, "template.body");
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact::{Email, Locale, TimeZone};
 use crate::environment::Home;
-use crate::error::Invalid;
+use crate::error::{Invalid, at_most_items};
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
     SubscriberId, plain,
 };
 use crate::json::{Object, shape};
+use crate::limits;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::secret::Secret;
@@ -99,13 +100,14 @@ shape! { Profile {
 /// New subscriber.
 ///
 /// ```
-/// use tidings_domain::subscriber::SubscriberCreate;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::subscriber::SubscriberCreate;
 ///
 /// let ada = SubscriberCreate::new("ada")?.first_name("Ada").email("ada@example.org")?;
 /// assert_eq!(ada.subscriber_id.as_str(), "ada");
 /// let error = SubscriberCreate::new("ada")?.email("ada").unwrap_err();
 /// assert_eq!(error.to_string(), "`email` must be an e-mail address");
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -281,18 +283,40 @@ impl Subscriber {
     }
 }
 
+impl ChannelCredentials {
+    fn check(&self) -> Result<(), Invalid> {
+        let texts = [
+            ("webhookUrl", self.webhook_url.as_ref().map(Secret::expose)),
+            ("channel", self.channel.as_deref()),
+            ("alertUid", self.alert_uid.as_deref()),
+            ("title", self.title.as_deref()),
+            ("imageUrl", self.image_url.as_deref()),
+            ("state", self.state.as_deref()),
+            ("externalUrl", self.external_url.as_deref()),
+        ];
+        at_most_items("deviceTokens", &self.device_tokens, Profile::MAX_DEVICE_TOKENS)?;
+        for (index, token) in self.device_tokens.iter().enumerate() {
+            limits::text(&format!("deviceTokens[{index}]"), token, Profile::MAX_DEVICE_TOKEN)?;
+        }
+        texts.into_iter().try_for_each(|(field, text)| {
+            limits::text(field, text.unwrap_or_default(), Profile::MAX_DEVICE_TOKEN)
+        })
+    }
+}
+
 impl Profile {
     /// Maximum number of device tokens and chat destinations of one integration.
     pub const MAX_DEVICE_TOKENS: usize = 100;
+    /// Longest device token and other text of a chat or push destination, in characters.
+    pub const MAX_DEVICE_TOKEN: usize = 4096;
 
-    /// Refuses too many device tokens, and names with control characters.
+    /// Refuses too many or too long device tokens, and names with control characters.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.texts().check()?;
         for (index, settings) in self.channels.iter().enumerate() {
-            let tokens = &settings.credentials.device_tokens;
-            crate::error::at_most_items("deviceTokens", tokens, Self::MAX_DEVICE_TOKENS)
-                .map_err(|invalid| invalid.within(format!("channels[{index}].credentials")))?;
+            let place = format!("channels[{index}].credentials");
+            settings.credentials.check().map_err(|invalid| invalid.within(place))?;
         }
         Ok(())
     }

@@ -25,9 +25,10 @@ use crate::workflow::Workflow;
 /// Event of the host application, with its recipients.
 ///
 /// ```
+/// # extern crate tidings_domain as tidings;
 /// use serde_json::json;
-/// use tidings_domain::subscriber::SubscriberCreate;
-/// use tidings_domain::trigger::{Recipient, Trigger};
+/// use tidings::subscriber::SubscriberCreate;
+/// use tidings::trigger::{Recipient, Trigger};
 ///
 /// let trigger = Trigger::new("order-shipped", "ada")?
 ///     .to(Recipient::topic("orders")?.except("bob")?)?
@@ -35,7 +36,7 @@ use crate::workflow::Workflow;
 ///     .payload(json!({ "order": "A-1001" }))?
 ///     .transaction_id("order-A-1001")?
 ///     .context("tenant", "acme")?;
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

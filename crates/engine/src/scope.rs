@@ -20,7 +20,7 @@ pub struct Organization {
     id: OrganizationId,
 }
 
-/// The operations inside an environment. Cheap to clone.
+/// The operations inside an environment. Cheap to clone. A scope keeps the file of its engine open.
 #[derive(Clone, Debug)]
 pub struct Scope {
     pub(crate) engine: Engine,

@@ -9,14 +9,15 @@ use crate::error::Invalid;
 /// [`Rule`] checks it.
 ///
 /// ```
-/// use tidings_domain::condition::{Rule, var};
+/// # extern crate tidings_domain as tidings;
+/// use tidings::condition::{Rule, var};
 ///
 /// let large = var("payload.total").greater_than(100);
 /// let gold = var("subscriber.data.plan").is_in(["gold", "platinum"]);
 /// let rule = Rule::try_from(large.and(gold))?;
 /// let json = r#"{"and":[{">":[{"var":"payload.total"},100]},{"in":[{"var":"subscriber.data.plan"},["gold","platinum"]]}]}"#;
 /// assert_eq!(rule.source().to_string(), json);
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]

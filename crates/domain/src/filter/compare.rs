@@ -1,14 +1,14 @@
 //! Comparison of a fact with the value of a filter.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::slice;
 
 use chrono::{DateTime, FixedOffset};
 use serde_json::{Number, Value};
 
-use super::{FieldFilterPart, FilterOperator};
-use crate::error::{Invalid, Reason, at_most};
+use super::FilterOperator;
+use super::pattern::Pattern;
+use crate::error::{Invalid, Reason};
 
 impl FilterOperator {
     /// Refuses a value that no fact can match.
@@ -169,50 +169,6 @@ fn number(text: &str) -> Option<Number> {
 // `Timestamp` would round to milliseconds.
 fn instant(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
-}
-
-/// Pattern of `LIKE` as an automaton. A state is one bit of a number: bit n is set if the first n
-/// characters match. All states advance together, so one pass over the text suffices for every
-/// pattern.
-struct Pattern {
-    any: u128,
-    only: BTreeMap<char, u128>,
-    stay: u128,
-    end: u128,
-}
-
-impl Pattern {
-    fn new(pattern: &str) -> Result<Self, Invalid> {
-        // The automaton has one state more than the pattern has characters.
-        at_most("value", pattern, FieldFilterPart::MAX_PATTERN)?;
-        let (mut any, mut only, mut stay, mut end) = (0, BTreeMap::new(), 0, 1);
-        for character in pattern.chars() {
-            match character {
-                '%' => {
-                    stay |= end;
-                    continue;
-                }
-                '_' => any |= end,
-                _ => *only.entry(fold(character)).or_default() |= end,
-            }
-            end <<= 1;
-        }
-        Ok(Self { any, only, stay, end })
-    }
-
-    fn fits(&self, text: &str) -> bool {
-        let states = text.chars().map(fold).fold(1, |states, character| {
-            let only = self.only.get(&character).copied().unwrap_or_default();
-            (states & (self.any | only)) << 1 | (states & self.stay)
-        });
-        states & self.end != 0
-    }
-}
-
-// A character may have several in lower case. The first one suffices, since `_` must match one
-// character.
-fn fold(character: char) -> char {
-    character.to_lowercase().next().unwrap_or(character)
 }
 
 #[cfg(test)]

@@ -73,12 +73,12 @@ impl FilterField {
     }
 
     /// Holds if the field is larger than `value`.
-    pub fn larger_than(self, value: impl Display) -> Filter {
+    pub fn greater_than(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::Larger, value)
     }
 
     /// Holds if the field is smaller than `value`.
-    pub fn smaller_than(self, value: impl Display) -> Filter {
+    pub fn less_than(self, value: impl Display) -> Filter {
         self.compared(FilterOperator::Smaller, value)
     }
 
@@ -160,8 +160,8 @@ mod tests {
     fn a_comparison_is_a_group_of_one() {
         check(&Filter::payload("express").equals(true), "payload express EQUAL true");
         check(&Filter::payload("n").differs_from(1), "payload n NOT_EQUAL 1");
-        check(&Filter::payload("n").larger_than(1.5), "payload n LARGER 1.5");
-        check(&Filter::payload("n").smaller_than(1), "payload n SMALLER 1");
+        check(&Filter::payload("n").greater_than(1.5), "payload n LARGER 1.5");
+        check(&Filter::payload("n").less_than(1), "payload n SMALLER 1");
         check(&Filter::payload("n").at_least(1), "payload n LARGER_EQUAL 1");
         check(&Filter::payload("n").at_most(1), "payload n SMALLER_EQUAL 1");
         check(&Filter::payload("n").between(1, 2), r#"payload n BETWEEN ["1","2"]"#);

@@ -24,8 +24,9 @@ impl RetryPolicy {
     /// `first_interval`.
     ///
     /// ```
+    /// # extern crate tidings_domain as tidings;
     /// use std::time::Duration;
-    /// use tidings_domain::job::RetryPolicy;
+    /// use tidings::job::RetryPolicy;
     ///
     /// let policy = RetryPolicy::new(3, Duration::from_secs(60));
     /// assert_eq!(policy.attempts, 3);

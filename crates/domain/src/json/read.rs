@@ -14,8 +14,9 @@ use crate::error::{Invalid, Reason};
 /// members are refused.
 ///
 /// ```
-/// use tidings_domain::json::read;
-/// use tidings_domain::preference::BulkPreferences;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::json::read;
+/// use tidings::preference::BulkPreferences;
 ///
 /// let body = br#"{ "preferences": [{ "workflowId": "w", "channels": { "emial": false } }] }"#;
 /// let refused = read::<BulkPreferences>(body).unwrap_err();
@@ -29,8 +30,9 @@ pub fn read<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
 /// Reads a request as [`read`] does, but ignores unknown members: for a server with newer clients.
 ///
 /// ```
-/// use tidings_domain::json::{read, read_lenient};
-/// use tidings_domain::topic::TopicCreate;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::json::{read, read_lenient};
+/// use tidings::topic::TopicCreate;
 ///
 /// let body = br#"{ "key": "news", "color": "red" }"#;
 /// assert!(read::<TopicCreate>(body).is_err());

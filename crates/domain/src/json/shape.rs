@@ -258,6 +258,21 @@ impl Shape {
         }
     }
 
+    /// Returns the shape of the object in the member `name`, and its place: `name`, or `name[0]` in a
+    /// list.
+    pub(super) fn inside(&self, name: &str) -> Option<(String, Shape)> {
+        match self.0 {
+            Kind::Members { .. } | Kind::Tagged { .. } => Some((name.to_owned(), *self)),
+            Kind::Nullable(inner) => inner().inside(name),
+            Kind::Items(item) => item().inside(name).map(|(name, item)| (name + "[0]", item)),
+            Kind::Leaf(_)
+            | Kind::Orders(_)
+            | Kind::Many(..)
+            | Kind::Entries(..)
+            | Kind::Choice(_) => None,
+        }
+    }
+
     /// Returns the words that select a variant, and the name of their member.
     pub(super) fn tags(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         match self.0 {

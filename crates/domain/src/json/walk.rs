@@ -8,6 +8,15 @@ use super::shape::{EmptyText, Kind, Shape};
 use crate::error::{Invalid, Reason};
 use crate::suggest::nearest;
 
+/// Words that are used for a member of another name, the most exact name first.
+const SYNONYMS: [(&str, &str); 5] = [
+    ("workflow", "workflowId"),
+    ("workflow", "name"),
+    ("workflowId", "name"),
+    ("subscriber", "subscriberId"),
+    ("recipients", "to"),
+];
+
 /// Treatment of unknown members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
@@ -38,20 +47,7 @@ impl Look {
             (Kind::Choice(choose), value) => self.at(choose(value), value, path),
             (Kind::Items(item), Value::Array(items)) => self.items(item(), items, path),
             (Kind::Items(_), _) => refused("a list"),
-            (Kind::Many(item, empty), value) => {
-                let is_item = |item: &&Value| {
-                    empty == EmptyText::IsItem || item.as_str().is_none_or(|text| !text.is_empty())
-                };
-                match value {
-                    Value::Array(items) => {
-                        items.iter().enumerate().filter(|(_, item)| is_item(item)).try_for_each(
-                            |(index, value)| self.at(item(), value, &Path::Item(path, index)),
-                        )
-                    }
-                    value if is_item(&value) => self.at(item(), value, path),
-                    _ => Ok(()),
-                }
-            }
+            (Kind::Many(item, empty), value) => self.many(item(), empty, value, path),
             (Kind::Entries(name, entry), Value::Object(members)) => {
                 members.iter().try_for_each(|(key, value)| {
                     let path = Path::Member(path, key);
@@ -104,6 +100,27 @@ impl Look {
         items.try_for_each(|(index, value)| self.at(item, value, &Path::Item(path, index)))
     }
 
+    // Walks over a list, or one item of it.
+    fn many(
+        self,
+        item: Shape,
+        empty: EmptyText,
+        value: &Value,
+        path: &Path<'_>,
+    ) -> Result<(), Invalid> {
+        let is_item = |item: &Value| {
+            empty == EmptyText::IsItem || item.as_str().is_none_or(|text| !text.is_empty())
+        };
+        match value {
+            Value::Array(items) => {
+                let mut items = items.iter().enumerate().filter(|(_, item)| is_item(item));
+                items.try_for_each(|(index, value)| self.at(item, value, &Path::Item(path, index)))
+            }
+            value if is_item(value) => self.at(item, value, path),
+            _ => Ok(()),
+        }
+    }
+
     // The order is: names, then words that select further names, then contents.
     fn members(
         self,
@@ -114,7 +131,7 @@ impl Look {
         if self == Look::Form(Unknown::Refused)
             && let Some(name) = members.keys().find(|name| shape.member(members, name).is_none())
         {
-            return Err(unknown(&Path::Member(path, name), name, shape.names(members)));
+            return Err(unknown(&Path::Member(path, name), name, shape, members));
         }
         if self != Look::Form(Unknown::Ignored) {
             tags(shape, members, path)?;
@@ -135,8 +152,30 @@ fn tags(shape: Shape, members: &Map<String, Value>, path: &Path<'_>) -> Result<(
     })
 }
 
-/// Refuses a member that is not one of `known`.
-pub(crate) fn unknown(path: &Path<'_>, name: &str, known: Vec<&'static str>) -> Invalid {
-    let suggestion = nearest(name, known).map(str::to_owned);
+/// Refuses a member that `shape` does not have, with the member that was meant.
+pub(crate) fn unknown(
+    path: &Path<'_>,
+    name: &str,
+    shape: Shape,
+    members: &Map<String, Value>,
+) -> Invalid {
+    let known = shape.names(members);
+    let synonym = || SYNONYMS.iter().find(|(one, other)| *one == name && known.contains(other));
+    let suggestion = nearest(name, known.iter().copied())
+        .map(str::to_owned)
+        .or_else(|| synonym().map(|(_, meant)| (*meant).to_owned()))
+        .or_else(|| below(name, shape, members));
     Invalid::new(path.named(), Reason::Unknown { suggestion })
+}
+
+// Returns the path of the member `name` one level below, as in `channels.email`. A variant has
+// chosen its members.
+fn below(name: &str, shape: Shape, members: &Map<String, Value>) -> Option<String> {
+    if !shape.tags().is_empty() {
+        return None;
+    }
+    shape.names(members).into_iter().find_map(|parent| {
+        let (place, inside) = shape.member(members, parent)?.inside(parent)?;
+        inside.names(&Map::new()).contains(&name).then(|| format!("{place}.{name}"))
+    })
 }

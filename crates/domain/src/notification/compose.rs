@@ -43,9 +43,10 @@ impl NotificationQuery {
     /// Returns the query of the notifications of one event, such as the topics of a trigger reach.
     ///
     /// ```
-    /// # use tidings_domain::notification::NotificationQuery;
-    /// # use tidings_domain::ids::TransactionId;
-    /// # fn main() -> Result<(), tidings_domain::error::Invalid> {
+    /// # extern crate tidings_domain as tidings;
+    /// # use tidings::notification::NotificationQuery;
+    /// # use tidings::ids::TransactionId;
+    /// # fn main() -> Result<(), tidings::error::Invalid> {
     /// let id = TransactionId::new("order-A-1001")?;
     /// let query = NotificationQuery::of_transaction(&id).limit(50);
     /// assert_eq!(query, NotificationQuery::default().transaction_id(id)?.limit(50));

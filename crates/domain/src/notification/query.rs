@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Notification, NotificationTopic};
 use crate::context::ContextFilter;
-use crate::error::{Invalid, Reason};
+use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
 use crate::json::shape;
 use crate::page;
@@ -98,6 +98,8 @@ impl NotificationQuery {
     pub const DEFAULT_LIMIT: u32 = 10;
     /// Largest page.
     pub const MAX_LIMIT: u32 = 50;
+    /// Maximum number of values in each list of a query.
+    pub const MAX_VALUES: usize = 1_000;
 
     /// Checks the query, and returns the size of a page.
     #[doc(hidden)]
@@ -107,6 +109,11 @@ impl NotificationQuery {
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
+        at_most_items("channels", &self.channels, Self::MAX_VALUES)?;
+        at_most_items("templates", &self.templates, Self::MAX_VALUES)?;
+        at_most_items("emails", &self.emails, Self::MAX_VALUES)?;
+        at_most_items("subscriberIds", &self.subscriber_ids, Self::MAX_VALUES)?;
+        at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }
 

@@ -23,11 +23,12 @@ use crate::workflow::WorkflowCreate;
 /// an engine whether a channel may be used.
 ///
 /// ```
+/// # extern crate tidings_domain as tidings;
 /// use serde_json::json;
-/// use tidings_domain::condition::var;
-/// use tidings_domain::preference::{Decision, Layer, Preference, PreferenceCase};
-/// use tidings_domain::vocabulary::Channel;
-/// use tidings_domain::workflow::WorkflowCreate;
+/// use tidings::condition::var;
+/// use tidings::preference::{Decision, Layer, Preference, PreferenceCase};
+/// use tidings::vocabulary::Channel;
+/// use tidings::workflow::WorkflowCreate;
 ///
 /// let orders = WorkflowCreate::new("order-shipped", "Order shipped")?;
 /// let express = var("payload.express").equals(true);
@@ -39,7 +40,7 @@ use crate::workflow::WorkflowCreate;
 /// assert_eq!(case.decide(Channel::Email), undecided);
 /// let case = case.payload(json!({ "express": true }))?;
 /// assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]

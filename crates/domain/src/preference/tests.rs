@@ -2,6 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::context::ContextSet;
+use crate::patch::Patch;
 use crate::sample;
 
 const ON: Option<bool> = Some(true);

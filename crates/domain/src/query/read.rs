@@ -13,8 +13,9 @@ use crate::json::{Path, Shaped, Unknown, read_value, unknown};
 /// and so are repeated fields that are no lists.
 ///
 /// ```
-/// use tidings_domain::notification::NotificationQuery;
-/// use tidings_domain::query::read;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::notification::NotificationQuery;
+/// use tidings::query::read;
 ///
 /// let query: NotificationQuery = read("emails[]=ada%40example.org&limit=20&search=").unwrap();
 /// assert_eq!((query.emails, query.limit), (vec!["ada@example.org".to_owned()], Some(20)));
@@ -43,7 +44,7 @@ fn read_fields<T: Shaped>(query: &str, strictness: Unknown) -> Result<T, Invalid
         let path = Path::Member(&Path::Whole, name);
         let Some(member) = shape.member(&fields, name) else {
             match strictness {
-                Unknown::Refused => return Err(unknown(&path, name, shape.names(&fields))),
+                Unknown::Refused => return Err(unknown(&path, name, shape, &fields)),
                 Unknown::Ignored => continue,
             }
         };

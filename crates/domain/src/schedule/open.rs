@@ -26,9 +26,10 @@ impl Schedule {
     /// that clocks skip is the instant of the skip.
     ///
     /// ```
-    /// use tidings_domain::contact::TimeZone;
-    /// use tidings_domain::schedule::{DaySchedule, Schedule};
-    /// use tidings_domain::vocabulary::Weekday;
+    /// # extern crate tidings_domain as tidings;
+    /// use tidings::contact::TimeZone;
+    /// use tidings::schedule::{DaySchedule, Schedule};
+    /// use tidings::vocabulary::Weekday;
     ///
     /// let office = DaySchedule::open().hours("09:00 AM", "05:00 PM")?;
     /// let schedule = Schedule::open().day(Weekday::Monday, office);

@@ -29,7 +29,8 @@ impl Step {
         Self { id: None, definition }
     }
 
-    /// Returns a step that puts a message into the inbox.
+    /// Returns a step that puts a message into the inbox. Its text is stored without escaping: a
+    /// page that shows it escapes it.
     pub fn in_app(body: impl IntoChecked<Template>) -> Result<Self, Invalid> {
         StepKind::in_app(body).map(Self::new)
     }

@@ -16,10 +16,11 @@ use crate::vocabulary::Severity;
 /// New workflow.
 ///
 /// ```
-/// use tidings_domain::preference::Preference;
-/// use tidings_domain::step::Step;
-/// use tidings_domain::vocabulary::Channel;
-/// use tidings_domain::workflow::WorkflowCreate;
+/// # extern crate tidings_domain as tidings;
+/// use tidings::preference::Preference;
+/// use tidings::step::Step;
+/// use tidings::vocabulary::Channel;
+/// use tidings::workflow::WorkflowCreate;
 ///
 /// let create = WorkflowCreate::new("order-shipped", "Order shipped")?
 ///     .tags(["orders"])
@@ -28,7 +29,7 @@ use crate::vocabulary::Severity;
 ///     .step(Step::in_app("Order {{ payload.order }} is on its way")?)
 ///     .step(Step::email("Order {{ payload.order }}", "<p>It is on its way.</p>")?);
 /// assert_eq!(create.steps.len(), 2);
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -385,6 +385,38 @@ fn nothing_misspelled_passes() {
 }
 
 #[test]
+fn a_name_of_another_place_is_known_there() {
+    for (refused, expected) in [
+        (
+            text::<GlobalPreferenceUpdate>(json!({ "email": true })),
+            "`email` is not known; did you mean `channels.email`?",
+        ),
+        (
+            text::<WorkflowCreate>(json!({
+                "name": "W", "workflowId": "w", "steps": [], "template": { "body": "b" },
+            })),
+            "`template` is not known; did you mean `steps[0].template`?",
+        ),
+        (
+            text::<BulkPreferences>(json!({
+                "preferences": [{ "workflow": "w", "channels": {} }],
+            })),
+            "`preferences[0].workflow` is not known; did you mean `workflowId`?",
+        ),
+        (
+            text::<Trigger>(json!({ "workflow": "w", "to": "ada" })),
+            "`workflow` is not known; did you mean `name`?",
+        ),
+        (
+            text::<Trigger>(json!({ "workflowId": "w", "to": "ada" })),
+            "`workflowId` is not known; did you mean `name`?",
+        ),
+    ] {
+        assert_eq!(refused, expected);
+    }
+}
+
+#[test]
 fn what_is_not_known_may_be_passed_over() {
     let body = br#"{ "subscriberId": "bob", "email": null }"#;
     let update: SubscriberUpdate = read_lenient(body).unwrap();

@@ -1,5 +1,7 @@
 //! The report of a run of the delivery queue.
 
+use std::fmt;
+
 use domain::ids::{EnvironmentId, JobId, NotificationId};
 use domain::job::Detail;
 use domain::notification::Notification;
@@ -28,6 +30,9 @@ pub struct DeliveryReport {
 }
 
 /// A job whose message was not sent.
+///
+/// Prints as `email job 0198… of notification 0198…: no provider is registered`, with the provider
+/// and the time of the next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeliveryFailure {
@@ -87,6 +92,21 @@ impl DeliveryReport {
     }
 }
 
+impl fmt::Display for DeliveryFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, job_id, notification_id, reason, .. } = self;
+        write!(f, "{kind} job {job_id} of notification {notification_id}")?;
+        if let Some(provider) = &self.provider_id {
+            write!(f, " through {provider}")?;
+        }
+        write!(f, ": {reason}")?;
+        match self.retry_at {
+            Some(at) => write!(f, ", next attempt at {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl DeliveryFailure {
     /// The failure of a job of `notification` for good, before a provider was asked.
     pub(super) fn unsent(
@@ -104,5 +124,31 @@ impl DeliveryFailure {
             reason,
             retry_at: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_prints_job_provider_reason_and_next_attempt() {
+        let id = "0198a000-0000-7000-8000-000000000001";
+        let failure = DeliveryFailure {
+            environment_id: id.parse().unwrap(),
+            notification_id: id.parse().unwrap(),
+            job_id: id.parse().unwrap(),
+            kind: JobType::Email,
+            provider_id: None,
+            reason: FailureReason::NoProvider,
+            retry_at: None,
+        };
+        let of = format!("email job {id} of notification {id}");
+        assert_eq!(failure.to_string(), format!("{of}: no provider is registered"));
+        let retry_at = Some(Timestamp::from_millis(0));
+        let retried = DeliveryFailure { provider_id: Some("smtp".into()), retry_at, ..failure };
+        let then = "next attempt at 1970-01-01T00:00:00.000Z";
+        let expected = format!("{of} through smtp: no provider is registered, {then}");
+        assert_eq!(retried.to_string(), expected);
     }
 }

@@ -1,0 +1,234 @@
+//! Effective preferences: what the layers of a subscriber amount to.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ConditionData, Layer, Layers, Preference, PreferenceChannels, resolve, resolve_unnamed,
+};
+use crate::condition::Rule;
+use crate::ids::{WorkflowId, WorkflowIdentifier};
+use crate::json::Object;
+use crate::schedule::Schedule;
+use crate::time::Timestamp;
+use crate::vocabulary::{Channel, Severity, wire_enum};
+use crate::workflow::Workflow;
+
+/// All preferences of a subscriber.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Preferences {
+    /// Preference for every workflow.
+    pub global: GlobalPreference,
+    /// Preference for each workflow, oldest workflow first.
+    pub workflows: Vec<WorkflowPreference>,
+}
+
+/// Effective preference for workflows without one of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GlobalPreference {
+    /// `true` if a channel without a setting may be used.
+    pub enabled: bool,
+    /// Setting for each channel: `true` if it may be used.
+    pub channels: PreferenceChannels,
+    /// Hours for disturbing messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// Condition of the subscriber.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Rule>,
+}
+
+/// Effective preference for one workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct WorkflowPreference {
+    /// `true` if a channel without a setting may be used.
+    pub enabled: bool,
+    /// Setting for each channel: `true` if it may be used.
+    pub channels: PreferenceChannels,
+    /// Layer that decided, for each channel.
+    pub overrides: Vec<PreferenceOverride>,
+    /// Workflow.
+    pub workflow: WorkflowName,
+    /// Condition of the subscriber for this workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Rule>,
+    /// Time of the subscriber's last change for this workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// Layer that decided about a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PreferenceOverride {
+    /// Channel.
+    pub channel: Channel,
+    /// Side that decided.
+    pub source: OverrideSource,
+    /// Layer that decided.
+    pub layer: Layer,
+}
+
+wire_enum! {
+    /// Side that decided about a channel.
+    OverrideSource, "source":
+    Subscriber = "subscriber",
+    Template = "template",
+    WorkflowOverride = "workflowOverride",
+}
+
+impl From<Layer> for OverrideSource {
+    fn from(layer: Layer) -> Self {
+        match layer {
+            Layer::SubscriberGlobal | Layer::SubscriberWorkflow => OverrideSource::Subscriber,
+            Layer::Default | Layer::Definition | Layer::Dashboard => OverrideSource::Template,
+        }
+    }
+}
+
+impl PreferenceOverride {
+    /// Returns the layer of `layers` that decided, for each channel.
+    pub fn all(layers: Layers<'_>) -> Vec<Self> {
+        let decided = |channel: &Channel| {
+            let layer = resolve(layers, *channel).decided_by();
+            Self { channel: *channel, source: layer.into(), layer }
+        };
+        Channel::ALL.iter().map(decided).collect()
+    }
+}
+
+/// Names of a workflow in a preference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct WorkflowName {
+    /// Name in URLs.
+    pub slug: String,
+    /// Identifier that triggers the workflow.
+    pub identifier: WorkflowIdentifier,
+    /// Display name.
+    pub name: String,
+    /// Time of the last change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// Effective preference after an update, for one workflow or for all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UpdatedPreference {
+    /// Scope of the preference.
+    pub level: PreferenceLevel,
+    /// Workflow, for a preference of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowInfo>,
+    /// `true` if a channel without a setting may be used.
+    pub enabled: bool,
+    /// Setting for each channel: `true` if it may be used.
+    pub channels: PreferenceChannels,
+    /// Condition of the subscriber.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Rule>,
+}
+
+wire_enum! {
+    /// Scope of a preference.
+    PreferenceLevel, "level":
+    Global = "global",
+    Template = "template",
+}
+
+/// Public part of a workflow, for subscribers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WorkflowInfo {
+    /// Id given by the engine.
+    pub id: WorkflowId,
+    /// Identifier that triggers the workflow.
+    pub identifier: WorkflowIdentifier,
+    /// Display name.
+    pub name: String,
+    /// `true` if the workflow is critical: subscribers cannot opt out of it.
+    pub critical: bool,
+    /// Tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Custom data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Object>,
+    /// Severity of its notifications.
+    pub severity: Severity,
+}
+
+impl Preferences {
+    /// Returns all preferences of a subscriber.
+    #[doc(hidden)]
+    pub fn new(global: GlobalPreference, workflows: Vec<WorkflowPreference>) -> Self {
+        Self { global, workflows }
+    }
+}
+
+impl GlobalPreference {
+    /// Returns the effective preference for workflows without one, with the subscriber's `global`
+    /// preference.
+    #[doc(hidden)]
+    pub fn new(global: Option<&Preference>, schedule: Option<Schedule>) -> Self {
+        let data = ConditionData::AssumedToHold;
+        let layers = Layers { subscriber_global: global, data, ..Layers::default() };
+        Self {
+            enabled: resolve_unnamed(layers).is_enabled(),
+            channels: PreferenceChannels::resolved(layers),
+            schedule,
+            condition: global.and_then(|global| global.condition.clone()),
+        }
+    }
+}
+
+impl WorkflowPreference {
+    /// Returns the effective preference for `workflow`, from the subscriber's `global` and
+    /// `specific` preferences. The time is that of the latter.
+    #[doc(hidden)]
+    pub fn new(
+        workflow: &Workflow,
+        global: Option<&Preference>,
+        specific: Option<(&Preference, Timestamp)>,
+    ) -> Self {
+        let (specific, updated_at) = specific.unzip();
+        let layers = workflow.layers(global, specific);
+        Self {
+            enabled: resolve_unnamed(layers).is_enabled(),
+            channels: PreferenceChannels::resolved(layers),
+            overrides: PreferenceOverride::all(layers),
+            workflow: WorkflowName::from(workflow),
+            condition: specific.and_then(|specific| specific.condition.clone()),
+            updated_at,
+        }
+    }
+}
+
+impl UpdatedPreference {
+    /// Returns the effective preference for `workflow` after an update of the subscriber's
+    /// `specific` preference.
+    #[doc(hidden)]
+    pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
+        let layers = workflow.layers(global, Some(specific));
+        Self {
+            level: PreferenceLevel::Template,
+            workflow: Some(workflow.info()),
+            enabled: resolve_unnamed(layers).is_enabled(),
+            channels: PreferenceChannels::resolved(layers),
+            condition: specific.condition.clone(),
+        }
+    }
+}
+
+impl From<GlobalPreference> for UpdatedPreference {
+    fn from(global: GlobalPreference) -> Self {
+        let GlobalPreference { enabled, channels, condition, .. } = global;
+        let level = PreferenceLevel::Global;
+        Self { level, workflow: None, enabled, channels, condition }
+    }
+}

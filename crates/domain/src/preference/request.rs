@@ -1,0 +1,146 @@
+//! Requests about preferences.
+
+use serde::{Deserialize, Serialize};
+
+use super::PreferenceChannels;
+use crate::condition::Rule;
+use crate::context::{ContextPayload, ContextSet};
+use crate::error::{Invalid, Reason};
+use crate::json::shape;
+use crate::patch::Patch;
+use crate::schedule::Schedule;
+use crate::vocabulary::wire_enum;
+
+/// Query of the preferences of a subscriber. By default, critical workflows are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct PreferencesQuery {
+    /// Filter of the workflows by criticality.
+    pub criticality: Criticality,
+    /// Contexts of the preferences.
+    pub context_keys: ContextSet,
+}
+
+shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
+
+wire_enum! {
+    /// Filter of workflows by criticality.
+    Criticality, "criticality":
+    Critical = "critical",
+    NonCritical = "nonCritical",
+    All = "all",
+}
+
+#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
+impl Default for Criticality {
+    fn default() -> Self {
+        Criticality::NonCritical
+    }
+}
+
+impl Criticality {
+    /// Returns `true` if the filter selects a workflow that is `critical` or not.
+    #[doc(hidden)]
+    pub fn matches(self, critical: bool) -> bool {
+        match self {
+            Criticality::Critical => critical,
+            Criticality::NonCritical => !critical,
+            Criticality::All => true,
+        }
+    }
+}
+
+/// Update of a subscriber's preferences for several workflows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BulkPreferences {
+    /// Updates: 1 to 100. The last one for a workflow counts.
+    pub preferences: Vec<BulkPreference>,
+    /// Contexts of the preferences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPayload>,
+}
+
+shape! { BulkPreferences { "preferences": preferences, "context": context } }
+
+/// Update of a subscriber's preference for one workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct BulkPreference {
+    /// Workflow: identifier, id or slug.
+    pub workflow_id: String,
+    /// Settings. An absent channel keeps its setting.
+    pub channels: PreferenceChannels,
+    /// Condition that must hold for any channel to be used.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub condition: Patch<Rule>,
+}
+
+shape! { BulkPreference {
+    "workflowId": workflow_id, "channels": channels, "condition": condition
+} }
+
+/// Update of a subscriber's preference for every workflow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct GlobalPreferenceUpdate {
+    /// Setting for every channel without one of its own.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub enabled: Patch<bool>,
+    /// Settings. An absent channel keeps its setting.
+    pub channels: PreferenceChannels,
+    /// Condition that must hold for any channel to be used.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub condition: Patch<Rule>,
+    /// Hours for disturbing messages.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub schedule: Patch<Schedule>,
+    /// Contexts of the preference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextPayload>,
+}
+
+shape! { GlobalPreferenceUpdate {
+    "enabled": enabled, "channels": channels, "condition": condition, "schedule": schedule,
+    "context": context,
+} }
+
+impl BulkPreferences {
+    /// Maximum number of workflows in an update.
+    pub const MAX: usize = 100;
+
+    /// Refuses an update of no workflow, or of more than 100.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.preferences.is_empty() {
+            return Err(Invalid::new("preferences", Reason::Empty));
+        }
+        crate::error::at_most_items("preferences", &self.preferences, Self::MAX)?;
+        self.preferences.iter().enumerate().try_for_each(|(index, item)| {
+            let at = |invalid: Invalid| invalid.within(format!("preferences[{index}]"));
+            check_condition(&item.condition).map_err(at)
+        })
+    }
+}
+
+impl GlobalPreferenceUpdate {
+    /// Refuses a condition with an unknown variable, and a schedule that is not well formed.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        check_condition(&self.condition)?;
+        match &self.schedule {
+            Patch::Set(schedule) => schedule.check(),
+            Patch::Keep | Patch::Clear => Ok(()),
+        }
+    }
+}
+
+fn check_condition(condition: &Patch<Rule>) -> Result<(), Invalid> {
+    match condition {
+        Patch::Set(rule) => rule.check_names(),
+        Patch::Keep | Patch::Clear => Ok(()),
+    }
+}
