@@ -1,4 +1,4 @@
-//! What the activity list costs: fifteen shapes of queries over 184,319 and 1,105,919 notifications,
+//! What the activity list costs: every shape of `bench-data` over 184,319 and 1,105,919 notifications,
 //! on both backends, with as many of them unsealed as there can be. Every answer is
 //! compared with a look at all notifications before it is timed. What is timed is the index; a
 //! page's records come on top of it.

@@ -1,10 +1,14 @@
 //! What an inbox costs: its counts, its first page, the unread ones, and marking a message, for a
-//! subscriber with 10,000 messages, of which a hundredth is not read.
+//! subscriber with 10,000 messages, of which a hundredth is not read. Each of its triggers has another
+//! recipient at random.
 //!
 //! ```text
 //! cargo bench --bench inbox
 //! ```
 
+use std::iter::repeat_with;
+
+use bench_data::Calls;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{from_value, json};
 use store::Store;
@@ -15,6 +19,8 @@ use tidings::message::{MarkAs, Message, MessageQuery};
 use tidings::trigger::Trigger;
 use tidings::{Engine, Inbox, Scope};
 
+const SEED: u64 = 1;
+const OTHERS: usize = 10_000;
 const MESSAGES: usize = 10_000;
 const UNREAD: usize = 100;
 const AT_A_TIME: usize = 100;
@@ -58,20 +64,14 @@ fn inbox(criterion: &mut Criterion, backend: &str, store: impl Store) {
 }
 
 fn fill(env: &Scope, subscriber: &SubscriberId) {
-    let workflow = json!({
-        "workflowId": "order-shipped",
-        "name": "Order shipped",
-        "active": true,
-        "steps": [{ "type": "in_app", "template": { "body": "Order {{ payload.order }}" } }],
-    });
-    env.workflows().create(&from_value(workflow).unwrap()).unwrap();
+    for workflow in Calls::workflows() {
+        env.workflows().create(&workflow).unwrap();
+    }
+    let mut calls = Calls::new(SEED, OTHERS);
     let inbox = env.inbox(subscriber).unwrap();
     for start in (0..MESSAGES).step_by(AT_A_TIME) {
-        let triggers = (start..start + AT_A_TIME).map(|order| {
-            let trigger = Trigger::new("order-shipped", subscriber).unwrap();
-            trigger.payload(json!({ "order": order })).unwrap()
-        });
-        let triggers: Vec<Trigger> = triggers.collect();
+        let trigger = || calls.trigger(1).to(subscriber).unwrap();
+        let triggers: Vec<Trigger> = repeat_with(trigger).take(AT_A_TIME).collect();
         env.events().trigger_bulk(&triggers).unwrap();
         if start + UNREAD < MESSAGES {
             let messages = list(&inbox, json!({ "limit": AT_A_TIME }));

@@ -1,5 +1,5 @@
 //! What a page costs when lists are long: 200,000 channel connections and 200,000 topics, pages of
-//! 100 with their totals, on both backends.
+//! 100 with their totals, on both backends. Names come in no order.
 //!
 //! ```text
 //! cargo bench --bench lists
@@ -164,8 +164,9 @@ fn world(store: impl Store) -> Scope {
         connection(&home, integration, n)
     });
     fill(&store, |n| {
-        let create = TopicCreate::new(format!("order:{n}")).unwrap();
-        let create = create.name(format!("Order Number {n}"));
+        let order = shuffled(n);
+        let create = TopicCreate::new(format!("order:{order}")).unwrap();
+        let create = create.name(format!("Order Number {order}"));
         Topic::new(id(n).into(), &home, create, created_at(n))
     });
     env
@@ -181,8 +182,9 @@ fn integration(env: &Scope, n: u64) -> Integration {
 
 // Every second one is for a context, so that there are some of each on every integration.
 fn connection(home: &Home, integration: &Integration, n: u64) -> ChannelConnection {
+    let name = shuffled(n);
     let create: ChannelConnectionCreate = from_value(json!({
-        "subscriberId": format!("s{n}"),
+        "subscriberId": format!("s{name}"),
         "integrationIdentifier": integration.identifier,
         "workspace": { "id": format!("T{n}"), "name": "A workspace" },
         "auth": { "accessToken": format!("xoxb-{n}") },
@@ -192,7 +194,7 @@ fn connection(home: &Home, integration: &Integration, n: u64) -> ChannelConnecti
     let tenant =
         (n / INTEGRATIONS).is_multiple_of(2).then(|| format!("tenant:t{tenant}").parse().unwrap());
     let contexts: ContextSet = tenant.into_iter().collect();
-    let identifier = ConnectionIdentifier::new(format!("chconn_{n}")).unwrap();
+    let identifier = ConnectionIdentifier::new(format!("chconn_{name}")).unwrap();
     let ids = (id(n).into(), identifier);
     ChannelConnection::new(ids, home, create, integration, contexts, created_at(n))
 }
@@ -204,6 +206,11 @@ fn fill<R: Record>(store: &dyn Store, record: impl Fn(u64) -> R) {
         })
         .unwrap();
     }
+}
+
+// Each number once, in no order. The factor is a prime.
+const fn shuffled(n: u64) -> u64 {
+    n * 104_729 % RECORDS
 }
 
 fn id(n: u64) -> Uuid {

@@ -1,6 +1,6 @@
 //! What a notification takes in the file: 20,000 of them, with an in-app, an e-mail and a text
-//! message each, triggered in bulk and sent batch by batch, so that every record is rewritten as its
-//! jobs go on.
+//! message each, triggered in bulk for random subscribers and sent batch by batch, so that every
+//! record is rewritten as its jobs go on.
 //!
 //! ```text
 //! cargo bench --bench records
@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use bench_data::Calls;
 use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
 use serde_json::{from_value, json};
 use store::Table;
@@ -16,6 +17,8 @@ use store::redb::RedbStore;
 use tidings::trigger::Trigger;
 use tidings::{Delivery, Engine, Provider, ProviderReceipt, Scope, SendError};
 
+const SEED: u64 = 1;
+const SUBSCRIBERS: usize = 5_000;
 const NOTIFICATIONS: u64 = 20_000;
 const AT_A_TIME: u64 = 100;
 
@@ -61,9 +64,10 @@ fn fill(path: &Path) {
     let engine = Engine::builder().default_provider(Sent).build(RedbStore::open(path).unwrap());
     let env = engine.organization("acme").unwrap().development().unwrap();
     prepare(&env);
+    let mut calls = Calls::new(SEED, SUBSCRIBERS);
     for batch in 0..NOTIFICATIONS / AT_A_TIME {
         let orders = batch * AT_A_TIME..(batch + 1) * AT_A_TIME;
-        let triggers: Vec<Trigger> = orders.map(trigger).collect();
+        let triggers: Vec<Trigger> = orders.map(|order| trigger(order, &mut calls)).collect();
         for receipt in env.events().trigger_bulk(&triggers).unwrap() {
             receipt.unwrap();
         }
@@ -74,12 +78,15 @@ fn fill(path: &Path) {
     while engine.delivery().run_due(1_000).unwrap().sent > 0 {}
 }
 
-fn trigger(order: u64) -> Trigger {
+fn trigger(order: u64, calls: &mut Calls) -> Trigger {
+    let random = calls.trigger(1);
+    let customer = random.audience().unwrap().subscribers[0].subscriber_id();
     from_value(json!({
         "name": "order-shipped",
+        "transactionId": random.transaction_id,
         "to": {
-            "subscriberId": format!("customer-{}", order * 7_919 % 5_000),
-            "email": format!("customer-{}@example.com", order * 7_919 % 5_000),
+            "subscriberId": customer,
+            "email": format!("{customer}@example.com"),
             "phone": "+351210000000",
         },
         "payload": {

@@ -19,10 +19,12 @@ mod facts;
 mod load;
 mod oracle;
 mod outcome;
+mod pages;
 mod plot;
 #[cfg(feature = "postgres")]
 mod postgresql;
 mod report;
+mod search;
 mod sql;
 mod sqlite;
 mod system;
@@ -30,6 +32,7 @@ mod tidings;
 
 /// Number of notifications in a segment of Tidings' index.
 const SEGMENT: u64 = 61_440;
+const SLACK: u64 = 32;
 
 /// Measures every size, and returns the tables.
 pub(crate) fn run(options: &Options) -> String {
@@ -53,10 +56,10 @@ pub(crate) fn run(options: &Options) -> String {
     text
 }
 
-// The size nearest to that one with which Tidings has as much unsealed as there can be, its worst
-// case, unless that is far off.
+// The size nearest to that one with which Tidings has nearly as much unsealed as there can be, its
+// worst case, unless that is far off. The last trigger may exceed the size.
 fn full(size: u64) -> u64 {
-    let full = ((size + SEGMENT / 2) / SEGMENT * SEGMENT).saturating_sub(1);
+    let full = ((size + SEGMENT / 2) / SEGMENT * SEGMENT).saturating_sub(SLACK);
     if full.abs_diff(size) * 20 < size { full } else { size }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- write --notifications 35000
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- inbox --notifications 10000
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- list --notifications 1000000
 //! ```
 //!
@@ -27,6 +28,7 @@ use peak_alloc::PeakAlloc;
 
 use crate::options::{Options, Section};
 
+mod inbox;
 mod list;
 mod options;
 mod sample;
@@ -41,6 +43,7 @@ fn main() {
     for section in &options.sections {
         let text = match section {
             Section::Write => write::run(&options),
+            Section::Inbox => inbox::run(&options),
             Section::List => list::run(&options),
         };
         if let Some(file) = &options.markdown {

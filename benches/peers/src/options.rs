@@ -25,17 +25,20 @@ pub(crate) struct Options {
 pub(crate) enum Section {
     /// Durable triggers.
     Write,
+    /// An inbox with many messages.
+    Inbox,
     /// The list of operation 22.
     List,
 }
 
 impl Section {
-    const ALL: [Self; 2] = [Self::Write, Self::List];
+    const ALL: [Self; 3] = [Self::Write, Self::Inbox, Self::List];
 
     /// Name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
+            Self::Inbox => "inbox",
             Self::List => "list",
         }
     }
@@ -56,7 +59,9 @@ impl Options {
             match argument {
                 Value(name) => {
                     let section = Section::ALL.into_iter().find(|one| name == one.name());
-                    options.sections.push(section.expect("a section is `write` or `list`"));
+                    options
+                        .sections
+                        .push(section.expect("a section is `write`, `inbox` or `list`"));
                 }
                 Long("notifications") => {
                     let sizes = arguments.value().unwrap().string().unwrap();

@@ -1,6 +1,8 @@
 //! Shapes of queries of the activity list: a page of the notifications with given properties. Some
 //! shapes find nothing.
 
+use std::ops::{Range, RangeInclusive};
+
 use activity::{Filter, Term};
 use domain::context::ContextSet;
 use domain::ids::{
@@ -82,10 +84,21 @@ impl From<&Wanted> for Term {
 }
 
 impl Shape {
+    /// Size of a page if nothing else is wanted.
+    pub const LIMIT: u32 = 10;
+
     /// Returns the query for the first ten of all notifications.
     pub fn new(name: &'static str) -> Self {
         let groups = Vec::new();
-        Self { name, groups, after: None, before: None, transaction: None, page: 0, limit: 10 }
+        Self {
+            name,
+            groups,
+            after: None,
+            before: None,
+            transaction: None,
+            page: 0,
+            limit: Self::LIMIT,
+        }
     }
 
     /// Returns the query of those notifications that also have one of these properties.
@@ -120,55 +133,186 @@ impl Shape {
             && self.transaction.as_ref().is_none_or(|id| notification.transaction_id == *id)
     }
 
-    /// Returns fifteen shapes for `activity` until `now`, cheapest first. The last shapes search
-    /// much and find nothing.
-    pub fn all(activity: &Activity, now: Timestamp) -> Vec<Self> {
-        let there = activity.population();
-        let subscriber = |rank| Wanted::Subscriber(there.internal_subscriber_id(rank));
-        let workflow = |rank| Wanted::Workflow(there.workflow_id(rank));
-        let contexts = |rank| Wanted::Contexts(there.context_set(rank));
-        let channel = |rank, does| Wanted::Channel(channel(there, rank, does));
-        let start = there.profile().start.as_millis();
-        let at = |percent: i64| {
+    /// Returns the same query with pages of that size.
+    #[must_use]
+    pub fn of(self, limit: u32) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Returns the same query for a part of the time until `now`, in percent.
+    #[must_use]
+    pub fn between(
+        self,
+        activity: &Activity,
+        now: Timestamp,
+        percent: RangeInclusive<i64>,
+    ) -> Self {
+        let start = activity.population().profile().start.as_millis();
+        let at = |percent: &i64| {
             Timestamp::from_millis(start + (now.as_millis() - start) / 100 * percent)
         };
-        let window = |shape| Self { after: Some(at(45)), before: Some(at(55)), ..shape };
-        let middle = there.transaction_id(activity.triggers() / 2);
-        let transaction = |shape| Self { transaction: Some(middle), ..shape };
-        let high = Wanted::Severity(Severity::High);
-        let rare = there.profile().subscribers.count / 2;
+        Self { after: Some(at(percent.start())), before: Some(at(percent.end())), ..self }
+    }
+
+    /// Returns shapes for `activity` until `now`: frequent and rare properties, unions, windows,
+    /// wide and late pages, and combinations that find little or nothing.
+    pub fn all(activity: &Activity, now: Timestamp) -> Vec<Self> {
+        let there = Asked { activity, now };
+        [there.single(), there.combined(), there.unions(), there.rare(), there.far()].concat()
+    }
+}
+
+// What can be asked about an activity until a time.
+struct Asked<'a> {
+    activity: &'a Activity,
+    now: Timestamp,
+}
+
+impl Asked<'_> {
+    fn population(&self) -> &Population {
+        self.activity.population()
+    }
+
+    fn subscriber(&self, rank: usize) -> Wanted {
+        Wanted::Subscriber(self.population().internal_subscriber_id(rank))
+    }
+
+    // Subscribers of whom each has few notifications.
+    fn rare_subscriber(&self, number: usize) -> Wanted {
+        self.subscriber(self.population().profile().subscribers.count / 2 + number)
+    }
+
+    fn workflow(&self, rank: usize) -> Wanted {
+        Wanted::Workflow(self.population().workflow_id(rank))
+    }
+
+    fn workflows(&self, count: usize) -> Vec<Wanted> {
+        (0..count).map(|rank| self.workflow(rank)).collect()
+    }
+
+    fn subscribers(&self, ranks: Range<usize>) -> Vec<Wanted> {
+        ranks.map(|rank| self.subscriber(rank)).collect()
+    }
+
+    fn contexts(&self, rank: usize) -> Wanted {
+        Wanted::Contexts(self.population().context_set(rank))
+    }
+
+    fn topic(&self, rank: usize) -> Wanted {
+        Wanted::Topic(self.population().topic_key(rank))
+    }
+
+    fn channel(&self, rank: usize, does: bool) -> Wanted {
+        Wanted::Channel(channel(self.population(), rank, does))
+    }
+
+    fn between(&self, shape: Shape, percent: RangeInclusive<i64>) -> Shape {
+        shape.between(self.activity, self.now, percent)
+    }
+
+    // One property.
+    fn single(&self) -> Vec<Shape> {
+        let middle = self.population().transaction_id(self.activity.triggers() / 2);
         vec![
-            Self::new("everything"),
-            Self::new("a subscriber with many").any_of([subscriber(0)]),
-            Self::new("a subscriber with few").any_of([subscriber(rare)]),
-            Self::new("a workflow").any_of([workflow(5)]),
-            Self::new("workflow, channel").any_of([workflow(5)]).any_of([channel(5, true)]),
-            Self::new("workflow, channel, severity, contexts")
-                .any_of([workflow(1)])
-                .any_of([channel(1, true)])
-                .any_of([high.clone()])
-                .any_of([contexts(3)]),
-            Self::new("none: workflow, channel").any_of([workflow(0)]).any_of([channel(0, false)]),
-            Self::new("none: 10 subscribers, workflow, channel")
-                .any_of((0..10).map(subscriber))
-                .any_of([workflow(0)])
-                .any_of([channel(0, false)]),
-            transaction(Self::new("a transaction")),
-            window(Self::new("a tenth of the time, channel").any_of([channel(0, true)])),
-            Self::new("page 1,000").on_page(1_000),
-            Self::new("page 1,000 of workflow, channel")
-                .any_of([workflow(0)])
-                .any_of([channel(0, true)])
-                .on_page(1_000),
-            Self::new("20 subscribers, 3 channels, 2 severities")
-                .any_of((100..120).map(subscriber))
+            Shape::new("everything"),
+            Shape::new("a subscriber with many").any_of([self.subscriber(0)]),
+            Shape::new("a subscriber with few").any_of([self.rare_subscriber(0)]),
+            Shape::new("a workflow").any_of([self.workflow(5)]),
+            Shape { transaction: Some(middle), ..Shape::new("a transaction") },
+            Shape::new("a context set").any_of([self.contexts(40)]),
+            Shape::new("a topic").any_of([self.topic(50)]),
+        ]
+    }
+
+    // Several properties at once.
+    fn combined(&self) -> Vec<Shape> {
+        let channel = || self.channel(0, true);
+        let window = Shape::new("a tenth of the time, channel").any_of([channel()]);
+        let early = Shape::new("the first hundredth of the time, workflow");
+        vec![
+            Shape::new("workflow, channel")
+                .any_of([self.workflow(5)])
+                .any_of([self.channel(5, true)]),
+            Shape::new("workflow, channel, severity, contexts")
+                .any_of([self.workflow(1)])
+                .any_of([self.channel(1, true)])
+                .any_of([HIGH])
+                .any_of([self.contexts(3)]),
+            Shape::new("none: workflow, channel")
+                .any_of([self.workflow(0)])
+                .any_of([self.channel(0, false)]),
+            Shape::new("none: 10 subscribers, workflow, channel")
+                .any_of(self.subscribers(0..10))
+                .any_of([self.workflow(0)])
+                .any_of([self.channel(0, false)]),
+            self.between(window, 45..=55),
+            self.between(early.any_of([self.workflow(3)]), 0..=1),
+            Shape::new("topic, severity").any_of([self.topic(9)]).any_of([HIGH]),
+            Shape::new("topic, contexts").any_of([self.topic(1)]).any_of([self.contexts(1)]),
+        ]
+    }
+
+    // One of several values.
+    fn unions(&self) -> Vec<Shape> {
+        let channel = || self.channel(0, true);
+        let five = Shape::new("5 subscribers, channel, window");
+        let twenty = Shape::new("20 workflows, 2 severities, window");
+        vec![
+            self.between(five.any_of(self.subscribers(0..5)).any_of([channel()]), 40..=60),
+            Shape::new("20 workflows, channel").any_of(self.workflows(20)).any_of([channel()]),
+            self.between(twenty.any_of(self.workflows(20)).any_of([HIGH, MEDIUM]), 40..=60),
+            Shape::new("20 subscribers, 3 channels, 2 severities")
+                .any_of(self.subscribers(100..120))
                 .any_of([JobType::Email, JobType::Sms, JobType::Push].map(Wanted::Channel))
-                .any_of([high.clone(), Wanted::Severity(Severity::Low)]),
-            Self::new("topic, severity").any_of([Wanted::Topic(there.topic_key(9))]).any_of([high]),
-            Self::new("a context set").any_of([contexts(40)]),
+                .any_of([HIGH, LOW]),
+            Shape::new("3 addresses, workflow")
+                .any_of([20, 300, 4_000].map(|rank| self.subscriber(rank)))
+                .any_of([self.workflow(2)]),
+            Shape::new("20 workflows").any_of(self.workflows(20)),
+        ]
+    }
+
+    // What few notifications have.
+    fn rare(&self) -> Vec<Shape> {
+        let twenty = (0..20).map(|number| self.rare_subscriber(number));
+        let last = self.population().profile().workflows.count.max(1) - 1;
+        vec![
+            Shape::new("a rare subscriber, a rare workflow")
+                .any_of([self.rare_subscriber(0)])
+                .any_of([self.workflow(last)]),
+            Shape::new("20 rare subscribers, high severity").any_of(twenty.clone()).any_of([HIGH]),
+            Shape::new("20 rare subscribers").any_of(twenty),
+            Shape::new("a rare context set, channel")
+                .any_of([self.contexts(self.population().profile().context_sets.count / 2)])
+                .any_of([self.channel(0, true)]),
+        ]
+    }
+
+    // Wide and late pages.
+    fn far(&self) -> Vec<Shape> {
+        let channel = || self.channel(0, true);
+        let late = self.between(Shape::new("page 4,000 of what is later"), 10..=100);
+        vec![
+            Shape::new("50 of everything").of(50),
+            Shape::new("50 of 5 subscribers").any_of(self.subscribers(0..5)).of(50),
+            Shape::new("page 1,000").on_page(1_000),
+            Shape::new("page 1,000 of workflow, channel")
+                .any_of([self.workflow(0)])
+                .any_of([channel()])
+                .on_page(1_000),
+            Shape::new("page 500 of channel, severity")
+                .any_of([channel()])
+                .any_of([MEDIUM])
+                .on_page(500),
+            Shape::new("page 100 of 5 subscribers").any_of(self.subscribers(0..5)).on_page(100),
+            Shape { before: None, ..late.on_page(4_000) },
         ]
     }
 }
+
+const HIGH: Wanted = Wanted::Severity(Severity::High);
+const MEDIUM: Wanted = Wanted::Severity(Severity::Medium);
+const LOW: Wanted = Wanted::Severity(Severity::Low);
 
 // A channel that the workflow of that rank has, or has not.
 fn channel(there: &Population, rank: usize, does: bool) -> JobType {

@@ -5,18 +5,17 @@ use std::time::{Duration, Instant};
 use crate::list::oracle::Expected;
 use crate::list::sql::Way;
 use crate::list::system::{Peer, System};
-use crate::sample::quantile;
+use crate::sample::{self, quantile};
 
-/// How long each shape is run by each system.
-const BUDGET: Duration = Duration::from_millis(400);
 /// How long each way to answer a question is tried.
 const TRIAL: Duration = Duration::from_millis(60);
-/// How many calls a system makes before it is the next one's turn, and how many turns there are.
-const TURN: usize = 4;
-const TURNS: usize = 1_000;
-
 /// The fastest way for each shape, of those that were found, all of which give the right answer.
-pub(crate) fn fastest(peer: &mut dyn Peer, expected: &[Expected], ways: Vec<Vec<Way>>) -> Vec<Way> {
+pub(crate) fn fastest(
+    peer: &mut dyn Peer,
+    expected: &[Expected],
+    ways: Vec<Vec<Way>>,
+    check: Check,
+) -> Vec<Way> {
     let mut fastest = Vec::new();
     for (expected, ways) in expected.iter().zip(ways) {
         let mut best: Option<(Duration, Way)> = None;
@@ -50,6 +49,19 @@ pub(crate) fn trial(system: &mut dyn System, most: Duration) -> Duration {
     quantile(&mut times, 0.5)
 }
 
+/// Panics unless a system is right about a shape.
+pub(crate) type Check = fn(&mut dyn System, usize, &Expected, &str);
+
+/// Panics unless a system counts what matches.
+pub(crate) fn check_count(system: &mut dyn System, shape: usize, expected: &Expected, name: &str) {
+    let count = system.find(shape).into_iter().map(i64::cast_unsigned);
+    assert!(
+        count.eq([expected.matches]),
+        "{name} is wrong about the count of {}",
+        expected.shape.name
+    );
+}
+
 /// Panics unless a system finds what it has to.
 pub(crate) fn check(system: &mut dyn System, shape: usize, expected: &Expected, name: &str) {
     let found: Vec<_> = system.find(shape).into_iter().map(i64::cast_unsigned).collect();
@@ -60,6 +72,7 @@ pub(crate) fn check(system: &mut dyn System, shape: usize, expected: &Expected, 
 pub(crate) fn medians(
     systems: &mut [(&'static str, Box<dyn System + '_>)],
     expected: &[Expected],
+    check: Check,
 ) -> Vec<Vec<Duration>> {
     let of_shape = |(shape, expected): (usize, &Expected)| {
         for (name, system) in systems.iter_mut() {
@@ -70,18 +83,13 @@ pub(crate) fn medians(
     expected.iter().enumerate().map(of_shape).collect()
 }
 
-fn in_turns(systems: &mut [(&'static str, Box<dyn System + '_>)], shape: usize) -> Vec<Duration> {
-    let mut times = vec![Vec::new(); systems.len()];
-    let mut spent = vec![Duration::ZERO; systems.len()];
-    for _ in 0..TURNS {
-        for ((times, spent), (_, system)) in times.iter_mut().zip(&mut spent).zip(&mut *systems) {
-            if *spent < BUDGET {
-                times.extend((0..TURN).map(|_| once(&mut **system, shape)));
-                *spent = times.iter().sum();
-            }
-        }
-    }
-    times.iter_mut().map(|times| quantile(times, 0.5)).collect()
+/// The median time of each system for a shape.
+pub(crate) fn in_turns(
+    systems: &mut [(&'static str, Box<dyn System + '_>)],
+    shape: usize,
+) -> Vec<Duration> {
+    let calls = systems.iter_mut().map(|(_, system)| move || system.run(shape));
+    sample::in_turns(&mut calls.collect::<Vec<_>>())
 }
 
 /// How long a system takes once.

@@ -124,6 +124,11 @@ impl Numbers {
         }
     }
 
+    /// Returns the number of a subscriber.
+    pub(crate) fn subscriber(&mut self, id: InternalSubscriberId) -> i64 {
+        self.subscribers.of(id)
+    }
+
     fn group(&mut self, group: &[Wanted]) -> Group {
         let (columns, values): (Vec<_>, _) = group.iter().map(|one| self.value(one)).unzip();
         Group { column: columns[0], values }

@@ -5,32 +5,36 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use activity::Facets;
-use bench_data::{Activity, Profile, Shape, Triggered};
+use bench_data::{Activity, Population, Profile, Shape, Triggered};
 use domain::environment::Home;
+use domain::notification::Notification;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 
 use crate::ALLOCATED;
 use crate::list::facts::{Numbers, Question};
 use crate::list::oracle::Expected;
+use crate::list::search;
 use crate::list::system::Peer;
 use crate::list::tidings::Tidings;
 
 /// How many notifications are taken in at once, before there is a clock and with it.
 const IN_BULK: usize = 10_000;
 const AT_ONCE: usize = 1_000;
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 
 /// Everybody with the same notifications.
 pub(crate) struct Loaded {
     pub(crate) expected: Vec<Expected>,
+    /// What the searches for a part of an address find.
+    pub(crate) searched: Vec<Expected>,
     pub(crate) questions: Vec<Question>,
     pub(crate) redb: Clocked<Tidings>,
     pub(crate) memory: Clocked<Tidings>,
     /// How many bytes the memory store and its index have taken.
     pub(crate) in_memory: usize,
     pub(crate) peers: Vec<Clocked<Box<dyn Peer>>>,
-    numbers: Numbers,
+    pub(crate) numbers: Numbers,
 }
 
 /// Somebody, and how long the last notifications took, with every index in place.
@@ -77,7 +81,10 @@ struct Batches {
 
 impl Batches {
     fn new(size: u64) -> Self {
-        let profile = Profile { bodies: false, ..Profile::default() };
+        Self::of(profile(false), size)
+    }
+
+    fn of(profile: Profile, size: u64) -> Self {
         let at_once = usize::try_from(size / 5).unwrap().clamp(1, IN_BULK);
         Self { activity: Activity::new(profile, home(), SEED), left: size, at_once }
     }
@@ -89,14 +96,23 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Vec<Triggered>> {
         let (mut batch, mut count) = (Vec::new(), 0);
         while self.left > 0 && count < self.at_once {
-            let mut triggered = self.activity.next().unwrap();
-            triggered.notifications.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+            let triggered = self.activity.next().unwrap();
             count += triggered.notifications.len();
-            self.left -= triggered.notifications.len() as u64;
+            self.left = self.left.saturating_sub(triggered.notifications.len() as u64);
             batch.push(triggered);
         }
         (!batch.is_empty()).then_some(batch)
     }
+}
+
+/// The notifications of a size with everything that they have.
+pub(crate) fn whole(size: u64) -> impl Iterator<Item = Notification> {
+    Batches::of(profile(true), size).flatten().flat_map(|triggered| triggered.notifications)
+}
+
+/// The profile of all notifications.
+pub(crate) fn profile(bodies: bool) -> Profile {
+    Profile { bodies, ..Profile::default() }
 }
 
 fn home() -> Home {
@@ -125,7 +141,7 @@ pub(crate) fn load(size: u64, path: &Path, peers: Vec<Box<dyn Peer>>) -> Loaded 
     let (mut batches, mut is_clocked) = (Batches::new(size), false);
     while let Some(batch) = batches.next() {
         for one in batch.iter().flat_map(|triggered| &triggered.notifications) {
-            loaded.expected.iter_mut().for_each(|expected| expected.look_at(one));
+            loaded.look_at(one);
         }
         loaded.take_in(&batch);
         if !is_clocked {
@@ -144,6 +160,7 @@ pub(crate) fn load(size: u64, path: &Path, peers: Vec<Box<dyn Peer>>) -> Loaded 
 
 impl Loaded {
     fn nothing(size: u64, path: &Path, peers: Vec<Box<dyn Peer>>) -> Self {
+        let population = Population::new(profile(false), home(), SEED);
         let shapes = shapes(size);
         let environment = home().environment_id;
         let file = RedbStore::open(path).unwrap();
@@ -154,9 +171,16 @@ impl Loaded {
             redb: Clocked::new(Tidings::new(Arc::new(file), environment, &shapes)),
             memory: Clocked::new(Tidings::new(Arc::new(memory), environment, &shapes)),
             in_memory: 0,
+            searched: search::shapes(&population).map(Expected::nothing).collect(),
             expected: shapes.into_iter().map(Expected::nothing).collect(),
             peers: peers.into_iter().map(Clocked::new).collect(),
             numbers,
+        }
+    }
+
+    fn look_at(&mut self, notification: &Notification) {
+        for expected in self.expected.iter_mut().chain(&mut self.searched) {
+            expected.look_at(notification);
         }
     }
 

@@ -12,9 +12,10 @@ use crate::list::beside::{self, Kind, Reading};
 use crate::list::compare;
 use crate::list::load::{self, Loaded};
 use crate::list::oracle::Expected;
+use crate::list::pages::{self, Pages};
 use crate::list::sql::{self, Way};
 use crate::list::system::{Peer, System};
-use crate::list::tidings::Tidings;
+use crate::list::tidings::{Counts, Tidings};
 
 /// What was found out about a size.
 pub(crate) struct Outcome {
@@ -22,6 +23,8 @@ pub(crate) struct Outcome {
     /// Tidings on redb and in memory, and its peers.
     pub(crate) systems: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
+    /// Whole pages of SQLite and Tidings, if there are not too many notifications.
+    pub(crate) pages: Vec<Pages>,
     pub(crate) costs: Vec<Cost>,
     pub(crate) concurrency: Option<Concurrency>,
 }
@@ -34,6 +37,8 @@ pub(crate) struct Row {
     pub(crate) medians: Vec<Duration>,
     /// By peer.
     pub(crate) ways: Vec<String>,
+    /// Counts of what matches: SQLite and Tidings on redb.
+    pub(crate) counts: [Duration; 2],
     /// With an SQLite index for this very combination of terms.
     pub(crate) combination: Option<Duration>,
 }
@@ -74,6 +79,12 @@ pub(crate) fn measure(
     let bytes: Vec<_> = loaded.peers.iter_mut().map(|peer| peer.it.settle()).collect();
     let ways = ways(&mut loaded);
     let mut rows = rows(&mut loaded, &systems, &ways);
+    counts(&mut loaded, &mut rows);
+    let pages = if size > pages::MOST {
+        Vec::new()
+    } else {
+        pages::measure(&mut loaded, size, folder, &ways[0])
+    };
     let peers = loaded.peers.iter().zip(bytes).zip(&ways);
     let peers = peers.map(|((peer, bytes), ways)| Cost {
         bytes,
@@ -87,7 +98,7 @@ pub(crate) fn measure(
     let mut costs = vec![reopen(&mut loaded, &path), in_memory(&loaded)];
     costs.extend(peers);
     let concurrency = with_concurrency.then(|| concurrency(&loaded.redb.it, &loaded.memory.it));
-    Outcome { size, systems, rows, costs, concurrency }
+    Outcome { size, systems, rows, pages, costs, concurrency }
 }
 
 // The fastest way of each peer for each shape.
@@ -96,7 +107,7 @@ fn ways(loaded: &mut Loaded) -> Vec<Vec<Way>> {
     let of_peer = |peer: &mut Box<dyn Peer>| {
         let dialect = peer.dialect();
         let ways = questions.iter().map(|question| sql::ways(question, dialect)).collect();
-        compare::fastest(&mut **peer, expected, ways)
+        compare::fastest(&mut **peer, expected, ways, compare::check)
     };
     loaded.peers.iter_mut().map(|peer| of_peer(&mut peer.it)).collect()
 }
@@ -109,15 +120,32 @@ fn rows(loaded: &mut Loaded, names: &[&'static str], ways: &[Vec<Way>]) -> Vec<R
         systems.push(peer.it.prepare(&ways.iter().collect::<Vec<_>>()));
     }
     let mut systems: Vec<_> = names.iter().copied().zip(systems).collect();
-    let medians = compare::medians(&mut systems, expected);
+    let medians = compare::medians(&mut systems, expected, compare::check);
     let of_shape = |(shape, (medians, expected)): (usize, (_, &Expected))| Row {
         shape: expected.shape.name,
         matches: expected.matches,
         medians,
         ways: ways.iter().map(|ways| ways[shape].name.clone()).collect(),
+        counts: [Duration::ZERO; 2],
         combination: None,
     };
     medians.into_iter().zip(&*expected).enumerate().map(of_shape).collect()
+}
+
+// How long it takes to count everything that matches, in SQLite the fastest of all ways.
+fn counts(loaded: &mut Loaded, rows: &mut [Row]) {
+    let Loaded { redb, peers, expected, questions, .. } = loaded;
+    let sqlite = &mut *peers[0].it;
+    let ways = questions.iter().map(|question| sql::counts(question, sqlite.dialect())).collect();
+    let ways = compare::fastest(sqlite, expected, ways, compare::check_count);
+    let mut systems = [
+        ("SQLite", sqlite.prepare(&ways.iter().collect::<Vec<_>>())),
+        ("redb", Box::new(Counts(&redb.it)) as Box<dyn System + '_>),
+    ];
+    let medians = compare::medians(&mut systems, expected, compare::check_count);
+    for (row, medians) in rows.iter_mut().zip(medians) {
+        row.counts = [medians[0], medians[1]];
+    }
 }
 
 // What an index for the very combination of terms would bring.

@@ -7,13 +7,21 @@ use comfy_table::Table;
 
 use crate::list::beside::{Kind, Reading};
 use crate::list::outcome::{Concurrency, Outcome};
+use crate::list::pages::Pages;
 use crate::sample::quantile;
-use crate::table::{float, grouped, micros, ratio, table};
+use crate::table::{float, grouped, micros, quotient, ratio, table};
 
 /// All tables about one size.
 pub(crate) fn report(outcome: &mut Outcome) -> String {
     let mut report = format!("#### {} notifications\n\n", grouped(outcome.size));
-    writeln!(report, "{}\n\n{}\n", answers(outcome), costs(outcome)).unwrap();
+    for (what, behind) in behind(outcome) {
+        writeln!(report, "SQLite is ahead of Tidings on redb in {what}: {behind}.\n").unwrap();
+    }
+    writeln!(report, "{}\n", answers(outcome)).unwrap();
+    if !outcome.pages.is_empty() {
+        writeln!(report, "{}\n", pages(outcome)).unwrap();
+    }
+    writeln!(report, "{}\n\n{}\n", counts(outcome), costs(outcome)).unwrap();
     if let Some(concurrency) = &mut outcome.concurrency {
         let shapes: Vec<_> = outcome.rows.iter().map(|row| row.shape).collect();
         let Concurrency { readers, writers } = concurrency;
@@ -50,6 +58,48 @@ fn answers(outcome: &Outcome) -> Table {
         cells
     });
     table(head, rows)
+}
+
+// Where SQLite is ahead, the widest gaps first.
+fn behind(outcome: &Outcome) -> [(&'static str, String); 3] {
+    let index = outcome.rows.iter().map(|row| (row.shape, row.medians[2], row.medians[0]));
+    let pages = outcome.pages.iter().map(|one| (one.question, one.sqlite, one.tidings));
+    let counts = outcome.rows.iter().map(|row| (row.shape, row.counts[0], row.counts[1]));
+    [
+        ("the index part of a page", ahead(index)),
+        ("whole pages", ahead(pages)),
+        ("counts", ahead(counts)),
+    ]
+}
+
+// Questions with the times of SQLite and Tidings.
+fn ahead(times: impl Iterator<Item = (&'static str, Duration, Duration)>) -> String {
+    let ratios =
+        times.map(|(name, sqlite, tidings)| (sqlite.as_secs_f64() / tidings.as_secs_f64(), name));
+    let mut ratios: Vec<_> = ratios.filter(|(ratio, _)| *ratio < 0.95).collect();
+    ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let named = ratios.iter().map(|(ratio, name)| format!("{name} ({})", quotient(*ratio)));
+    let named = named.collect::<Vec<_>>().join("; ");
+    if named.is_empty() { "no row".into() } else { named }
+}
+
+fn pages(outcome: &Outcome) -> Table {
+    let heads = ["µs for a whole page", "matches", "redb", "SQLite", "SQLite / redb"];
+    let rows = outcome.pages.iter().map(|Pages { question, matches, sqlite, tidings }| {
+        let times = [micros(*tidings), micros(*sqlite), ratio(*sqlite, *tidings)];
+        [vec![(*question).to_owned(), grouped(*matches)], times.into()].concat()
+    });
+    table(heads.map(str::to_owned).into(), rows)
+}
+
+fn counts(outcome: &Outcome) -> Table {
+    let heads = ["µs for a count", "matches", "redb", "SQLite", "SQLite / redb"];
+    let rows = outcome.rows.iter().map(|row| {
+        let [sqlite, tidings] = row.counts;
+        let times = [micros(tidings), micros(sqlite), ratio(sqlite, tidings)];
+        [vec![row.shape.to_owned(), grouped(row.matches)], times.into()].concat()
+    });
+    table(heads.map(str::to_owned).into(), rows)
 }
 
 fn costs(outcome: &Outcome) -> Table {

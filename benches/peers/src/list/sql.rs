@@ -63,6 +63,18 @@ pub(crate) fn ways(question: &Question, dialect: Dialect) -> Vec<Way> {
     ways
 }
 
+/// Every way to count what matches a question.
+pub(crate) fn counts(question: &Question, dialect: Dialect) -> Vec<Way> {
+    let all = ways(question, dialect).into_iter();
+    // The first of each are too few.
+    let all = all.filter(|way| !way.name.ends_with("the first of each"));
+    all.map(|Way { name, sql }| {
+        let (unsorted, _) = sql.rsplit_once(" ORDER BY ").unwrap();
+        Way { name, sql: format!("SELECT count(*) FROM ({unsorted}) AS f") }
+    })
+    .collect()
+}
+
 fn list(group: &Group, dialect: Dialect) -> Option<List> {
     let single = |name, from, key| List { name, from, key, also: "", overlaps: false };
     let linked = |name, from, key| List { name, from, key, also: "", overlaps: true };

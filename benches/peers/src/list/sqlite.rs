@@ -63,7 +63,7 @@ const LINK: &str = "(?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// A database in a file.
 pub(crate) struct Sqlite {
-    connection: Connection,
+    pub(crate) connection: Connection,
     path: PathBuf,
 }
 
@@ -74,7 +74,7 @@ impl Sqlite {
         sqlite
     }
 
-    fn open(path: &Path) -> Self {
+    pub(crate) fn open(path: &Path) -> Self {
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).unwrap();
         connection.execute_batch(SETTINGS).unwrap();
@@ -121,7 +121,7 @@ fn link(list: &mut Statement<'_>, key: i64, fact: &Fact) {
     list.execute(row).unwrap();
 }
 
-fn find(statement: &mut Statement<'_>) -> Vec<i64> {
+pub(crate) fn find(statement: &mut Statement<'_>) -> Vec<i64> {
     let found = statement.query_map([], |row| row.get(0)).unwrap();
     found.map(Result::unwrap).collect()
 }

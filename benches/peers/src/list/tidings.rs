@@ -88,6 +88,18 @@ impl System for Tidings {
     }
 }
 
+/// The same index, which counts what matches.
+pub(crate) struct Counts<'t>(pub(crate) &'t Tidings);
+
+impl System for Counts<'_> {
+    fn find(&mut self, shape: usize) -> Vec<i64> {
+        let Tidings { index, store, environment, questions } = self.0;
+        let filter = &questions[shape].filter;
+        let count = |snapshot: &dyn store::Snapshot| index.count(snapshot, *environment, filter);
+        vec![i64::try_from(store::read(&**store, count).unwrap()).unwrap()]
+    }
+}
+
 fn question(shape: &Shape) -> Question {
     Question { filter: shape.filter(), skip: shape.skip(), limit: shape.limit as usize + 1 }
 }

@@ -16,10 +16,11 @@ type Measured = (Row, Vec<Sample>);
 /// of the others.
 pub(crate) fn report(size: u64, systems: &[Box<dyn System>], mut rows: Vec<Measured>) -> String {
     let names: Vec<_> = systems.iter().map(|system| system.name()).collect();
-    let (rates, times) = (rates(&names, &rows), times(&names, &mut rows));
+    let (rates, writes) = (rates(&names, &rows), writes(&names, &rows));
     let (size, behind) = (grouped(size), behind(&rows));
+    let times = times(&names, &mut rows);
     format!(
-        "#### Durable triggers, {size} notifications in the file\n\n{behind}\n\n{rates}\n\n{times}\n\n"
+        "#### Durable triggers, {size} notifications in the file\n\n{behind}\n\n{rates}\n\n{writes}\n\n{times}\n\n"
     )
 }
 
@@ -40,15 +41,27 @@ fn ahead(samples: &[Sample]) -> f64 {
 }
 
 fn rates(names: &[&str], rows: &[Measured]) -> Table {
+    let (tidings, others) = names.split_last().unwrap();
     let mut head = vec!["notifications/s".to_owned()];
     head.extend(names.iter().map(|name| (*name).to_owned()));
-    head.push("ratio".into());
+    head.extend(others.iter().map(|name| format!("{tidings} / {name}")));
+    let cells = |(row, samples): &Measured| {
+        let rates: Vec<_> = samples.iter().map(Sample::rate).collect();
+        let (tidings, others) = rates.split_last().unwrap();
+        let mut cells = vec![row.name.to_owned()];
+        cells.extend(rates.iter().copied().map(digits));
+        cells.extend(others.iter().map(|rate| quotient(tidings / rate)));
+        cells
+    };
+    table(head, rows.iter().map(cells))
+}
+
+fn writes(names: &[&str], rows: &[Measured]) -> Table {
+    let mut head = vec!["what is written".to_owned()];
     head.extend(names.iter().map(|name| format!("kB each, {name}")));
     head.extend(names.iter().map(|name| format!("syncs/call, {name}")));
     let cells = |(row, samples): &Measured| {
         let mut cells = vec![row.name.to_owned()];
-        cells.extend(samples.iter().map(|sample| digits(sample.rate())));
-        cells.push(quotient(ahead(samples)));
         cells.extend(samples.iter().map(Sample::kilobytes));
         cells.extend(samples.iter().map(Sample::syncs_of_a_call));
         cells

@@ -10,6 +10,8 @@ use crate::write::disk;
 use crate::write::sqlite::rows::{Numbers, Rows};
 use crate::write::system::{Call, System};
 
+pub(crate) use crate::write::sqlite::rows::Lists;
+
 mod rows;
 
 const SETTINGS: &str = "
@@ -64,14 +66,15 @@ impl Writer {
 }
 
 impl Sqlite {
-    pub(crate) fn create(path: &Path, checkpoint: Checkpoint) -> Self {
+    pub(crate) fn create(
+        name: &'static str,
+        path: &Path,
+        checkpoint: Checkpoint,
+        lists: Lists,
+    ) -> Self {
         let connection = open(path, checkpoint);
-        connection.execute_batch(rows::TABLES).unwrap();
+        rows::create(&connection, lists);
         let writer = Writer { connection, numbers: Numbers::default(), done: 0 };
-        let name = match checkpoint {
-            Checkpoint::Often => "SQLite",
-            Checkpoint::Rarely => "SQLite, 32 MB",
-        };
         let (path, waiting) = (path.into(), Mutex::default());
         Self { name, path, checkpoint, waiting, writer: Mutex::new(writer) }
     }

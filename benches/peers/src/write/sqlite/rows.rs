@@ -10,7 +10,7 @@ use tidings::trigger::Trigger;
 
 // What is the same for all recipients is stored once. Rows and index entries that need no order go
 // to the ends of their trees. Subscribers are random, so two entries of a notification are.
-pub(super) const TABLES: &str = "
+const TABLES: &str = "
 CREATE TABLE subscribers (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE triggers (id INTEGER PRIMARY KEY, transaction_id TEXT NOT NULL UNIQUE,
   created_at INTEGER NOT NULL, workflow INTEGER NOT NULL, contexts INTEGER NOT NULL,
@@ -19,15 +19,54 @@ CREATE INDEX triggers_by_time ON triggers (created_at);
 CREATE TABLE notifications (id INTEGER PRIMARY KEY, trigger INTEGER NOT NULL,
   subscriber INTEGER NOT NULL, workflow INTEGER NOT NULL, contexts INTEGER NOT NULL,
   severity INTEGER NOT NULL, channels INTEGER NOT NULL, jobs TEXT NOT NULL);
-CREATE INDEX by_subscriber ON notifications (subscriber);
-CREATE INDEX by_workflow ON notifications (workflow);
-CREATE INDEX by_contexts ON notifications (contexts);
-CREATE INDEX by_severity ON notifications (severity) WHERE severity > 0;
 CREATE TABLE messages (id INTEGER PRIMARY KEY, notification INTEGER NOT NULL,
   subscriber INTEGER NOT NULL, state INTEGER NOT NULL, created_at INTEGER NOT NULL,
   subject TEXT NOT NULL, content TEXT NOT NULL);
 CREATE INDEX inbox ON messages (subscriber, state);
 ";
+const LEAN: &str = "
+CREATE INDEX by_subscriber ON notifications (subscriber);
+CREATE INDEX by_workflow ON notifications (workflow);
+CREATE INDEX by_contexts ON notifications (contexts);
+CREATE INDEX by_severity ON notifications (severity) WHERE severity > 0;
+";
+// As in the section `list`, but for topics, of which the triggers have none.
+const COVERING: &str = "
+CREATE INDEX by_subscriber
+  ON notifications (subscriber, id, contexts, workflow, severity, channels);
+CREATE INDEX by_workflow
+  ON notifications (workflow, id, subscriber, contexts, severity, channels);
+CREATE INDEX by_contexts
+  ON notifications (contexts, id, subscriber, workflow, severity, channels);
+CREATE INDEX by_severity
+  ON notifications (severity, id, subscriber, contexts, workflow, channels) WHERE severity > 0;
+CREATE TABLE channels (channel INTEGER, id INTEGER, subscriber INTEGER NOT NULL,
+  contexts INTEGER NOT NULL, workflow INTEGER NOT NULL, severity INTEGER NOT NULL,
+  channels INTEGER NOT NULL, PRIMARY KEY (channel, id)) WITHOUT ROWID;
+CREATE TRIGGER in_channel AFTER INSERT ON notifications BEGIN
+  INSERT INTO channels VALUES
+    (0, new.id, new.subscriber, new.contexts, new.workflow, new.severity, new.channels);
+END;
+";
+
+/// Lists of notifications.
+#[derive(Clone, Copy)]
+pub(crate) enum Lists {
+    /// The fewest indexes with which no list reads every notification.
+    Lean,
+    /// Indexes with every column that is searched for, as fast lists need them.
+    Covering,
+}
+
+/// Makes the tables.
+pub(super) fn create(connection: &Connection, lists: Lists) {
+    connection.execute_batch(TABLES).unwrap();
+    let indexes = match lists {
+        Lists::Lean => LEAN,
+        Lists::Covering => COVERING,
+    };
+    connection.execute_batch(indexes).unwrap();
+}
 
 // The bit of the only channel.
 const IN_APP: i64 = 1;
