@@ -37,15 +37,13 @@ const SLACK: u64 = 32;
 /// Measures every size, and returns the tables.
 pub(crate) fn run(options: &Options) -> String {
     let sizes: Vec<u64> = options.sizes(&[1_000_000]).into_iter().map(full).collect();
-    // Readers and writers are looked at in the middle of it.
-    let middle = sizes.iter().copied().min_by_key(|size| size.abs_diff(1_000_000));
     let mut outcomes = Vec::new();
     let mut text = String::new();
     for &size in &sizes {
         let folder = tempfile::tempdir().unwrap();
         let peers = peers(size, folder.path(), options);
-        let mut outcome = outcome::measure(size, folder.path(), peers, Some(size) == middle);
-        let report = report::report(&mut outcome);
+        let outcome = outcome::measure(size, folder.path(), peers);
+        let report = report::report(&outcome);
         println!("{report}");
         text.push_str(&report);
         outcomes.push(outcome);
@@ -54,6 +52,19 @@ pub(crate) fn run(options: &Options) -> String {
         draw(&outcomes);
     }
     text
+}
+
+/// Measures readers beside writers, and returns the tables.
+pub(crate) fn run_beside(options: &Options) -> String {
+    let sizes = options.sizes(&[1_000_000]).into_iter().map(full);
+    let texts = sizes.map(|size| {
+        let folder = tempfile::tempdir().unwrap();
+        let loaded = load::load(size, &folder.path().join("tidings.redb"), Vec::new());
+        let text = report::concurrency(size, &mut outcome::concurrency(&loaded));
+        println!("{text}");
+        text
+    });
+    texts.collect()
 }
 
 // The size nearest to that one with which Tidings has nearly as much unsealed as there can be, its

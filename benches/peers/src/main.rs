@@ -6,6 +6,7 @@
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- write --notifications 35000
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- inbox --notifications 10000
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- list --notifications 1000000
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- beside --notifications 1000000
 //! ```
 //!
 //! Without a section all of them run. `--markdown BENCHMARKS.md` puts the tables between the marks
@@ -23,6 +24,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use peak_alloc::PeakAlloc;
 
@@ -45,6 +47,7 @@ fn main() {
             Section::Write => write::run(&options),
             Section::Inbox => inbox::run(&options),
             Section::List => list::run(&options),
+            Section::Beside => list::run_beside(&options),
         };
         if let Some(file) = &options.markdown {
             replace(file, section.name(), &text);
@@ -59,5 +62,13 @@ fn replace(file: &Path, section: &str, text: &str) {
     let old = fs::read_to_string(file).unwrap();
     let (before, rest) = old.split_once(&start).expect("the file has no mark of the section");
     let (_, after) = rest.split_once(&end).expect("the file has no second mark");
-    fs::write(file, [before, &start, "\n", text, &end, after].concat()).unwrap();
+    let commit = format!("\nTaken at commit `{}`.\n\n", commit());
+    fs::write(file, [before, &start, &commit, text, &end, after].concat()).unwrap();
+}
+
+// The commit of the working tree, with a mark if there are changes.
+fn commit() -> String {
+    let arguments = ["describe", "--always", "--abbrev=7", "--dirty"];
+    let output = Command::new("git").args(arguments).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().into()
 }

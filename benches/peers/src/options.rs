@@ -29,10 +29,12 @@ pub(crate) enum Section {
     Inbox,
     /// The list of operation 22.
     List,
+    /// Readers of the list beside writers.
+    Beside,
 }
 
 impl Section {
-    const ALL: [Self; 3] = [Self::Write, Self::Inbox, Self::List];
+    const ALL: [Self; 4] = [Self::Write, Self::Inbox, Self::List, Self::Beside];
 
     /// Name on the command line.
     pub(crate) const fn name(self) -> &'static str {
@@ -40,6 +42,7 @@ impl Section {
             Self::Write => "write",
             Self::Inbox => "inbox",
             Self::List => "list",
+            Self::Beside => "beside",
         }
     }
 }
@@ -61,7 +64,7 @@ impl Options {
                     let section = Section::ALL.into_iter().find(|one| name == one.name());
                     options
                         .sections
-                        .push(section.expect("a section is `write`, `inbox` or `list`"));
+                        .push(section.expect("a section is `write`, `inbox`, `list` or `beside`"));
                 }
                 Long("notifications") => {
                     let sizes = arguments.value().unwrap().string().unwrap();

@@ -10,6 +10,7 @@
 //! with the leanest schema that was found, with the same and a larger log, and with the indexes that
 //! the section `list` needs for its times.
 
+use std::iter::repeat_with;
 use std::path::Path;
 
 use bench_data::Calls;
@@ -18,7 +19,7 @@ use crate::options::Options;
 use crate::write::disk::Meter;
 use crate::write::plan::Row;
 use crate::write::sqlite::{Checkpoint, Lists, Sqlite};
-use crate::write::system::{Call, System};
+use crate::write::system::System;
 use crate::write::tidings::Tidings;
 
 mod disk;
@@ -75,15 +76,13 @@ fn systems(folder: &Path) -> Vec<Box<dyn System>> {
     ]
 }
 
+// Every system gets the same calls, of 10,000 notifications each.
 fn fill(systems: &mut [Box<dyn System>], calls: &mut Calls, size: u64) {
     let whole = Row { events: 100, recipients: 100, ..Row::FIRST };
-    for _ in 0..size.div_ceil(whole.notifications()) {
-        let call: Call = whole.call(calls);
-        for system in systems.iter_mut() {
-            system.fill(&call);
-        }
-    }
+    let count = usize::try_from(size.div_ceil(whole.notifications())).unwrap();
+    let start = calls.clone();
     for system in systems {
-        system.reopen();
+        calls.clone_from(&start);
+        system.fill(&mut repeat_with(|| whole.call(calls)).take(count));
     }
 }

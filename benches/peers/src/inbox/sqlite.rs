@@ -19,7 +19,7 @@ const INDEXES: &str = "
 CREATE INDEX inbox ON messages (subscriber);
 CREATE INDEX unread ON messages (subscriber) WHERE state < 2;
 CREATE INDEX unseen ON messages (subscriber) WHERE state = 0;
-PRAGMA wal_checkpoint(TRUNCATE);
+PRAGMA wal_checkpoint(RESTART);
 ANALYZE;
 ";
 const SETTINGS: &str = "

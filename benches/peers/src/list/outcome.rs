@@ -15,7 +15,7 @@ use crate::list::oracle::Expected;
 use crate::list::pages::{self, Pages};
 use crate::list::sql::{self, Way};
 use crate::list::system::{Peer, System};
-use crate::list::tidings::{Counts, Tidings};
+use crate::list::tidings::Counts;
 
 /// What was found out about a size.
 pub(crate) struct Outcome {
@@ -26,7 +26,6 @@ pub(crate) struct Outcome {
     /// Whole pages of SQLite and Tidings, if there are not too many notifications.
     pub(crate) pages: Vec<Pages>,
     pub(crate) costs: Vec<Cost>,
-    pub(crate) concurrency: Option<Concurrency>,
 }
 
 /// What was found out about a shape.
@@ -59,6 +58,7 @@ pub(crate) struct Cost {
 
 /// What readers and writers notice of each other.
 pub(crate) struct Concurrency {
+    pub(crate) shapes: Vec<&'static str>,
     /// On redb and in memory: by shape, alone and beside a writer, and the writer's pace.
     pub(crate) readers: [(Vec<[Reading; 2]>, u64); 2],
     /// On redb and in memory.
@@ -66,12 +66,7 @@ pub(crate) struct Concurrency {
 }
 
 /// Measures one size, with files in `folder`.
-pub(crate) fn measure(
-    size: u64,
-    folder: &Path,
-    peers: Vec<Box<dyn Peer>>,
-    with_concurrency: bool,
-) -> Outcome {
+pub(crate) fn measure(size: u64, folder: &Path, peers: Vec<Box<dyn Peer>>) -> Outcome {
     let path = folder.join("tidings.redb");
     let mut loaded = load::load(size, &path, peers);
     let mut systems = vec!["redb", "memory"];
@@ -97,8 +92,7 @@ pub(crate) fn measure(
     combinations(&mut loaded, &mut rows);
     let mut costs = vec![reopen(&mut loaded, &path), in_memory(&loaded)];
     costs.extend(peers);
-    let concurrency = with_concurrency.then(|| concurrency(&loaded.redb.it, &loaded.memory.it));
-    Outcome { size, systems, rows, pages, costs, concurrency }
+    Outcome { size, systems, rows, pages, costs }
 }
 
 // The fastest way of each peer for each shape.
@@ -197,9 +191,13 @@ fn in_memory(loaded: &Loaded) -> Cost {
     }
 }
 
-fn concurrency(redb: &Tidings, memory: &Tidings) -> Concurrency {
+/// Measures what readers and writers notice of each other.
+pub(crate) fn concurrency(loaded: &Loaded) -> Concurrency {
     let facets = load::some_facets();
+    let (redb, memory) = (&loaded.redb.it, &loaded.memory.it);
+    let shapes = loaded.expected.iter().map(|expected| expected.shape.name).collect();
     Concurrency {
+        shapes,
         readers: [redb, memory].map(|tidings| beside::readers(tidings, &facets)),
         writers: [redb, memory].map(|tidings| beside::writers(tidings, &facets)),
     }

@@ -12,7 +12,7 @@ use crate::sample::quantile;
 use crate::table::{float, grouped, micros, quotient, ratio, table};
 
 /// All tables about one size.
-pub(crate) fn report(outcome: &mut Outcome) -> String {
+pub(crate) fn report(outcome: &Outcome) -> String {
     let mut report = format!("#### {} notifications\n\n", grouped(outcome.size));
     for (what, behind) in behind(outcome) {
         writeln!(report, "SQLite is ahead of Tidings on redb in {what}: {behind}.\n").unwrap();
@@ -22,19 +22,22 @@ pub(crate) fn report(outcome: &mut Outcome) -> String {
         writeln!(report, "{}\n", pages(outcome)).unwrap();
     }
     writeln!(report, "{}\n\n{}\n", counts(outcome), costs(outcome)).unwrap();
-    if let Some(concurrency) = &mut outcome.concurrency {
-        let shapes: Vec<_> = outcome.rows.iter().map(|row| row.shape).collect();
-        let Concurrency { readers, writers } = concurrency;
-        for (store, (readings, pace)) in ["redb", "memory"].iter().zip(readers) {
-            let pace = grouped(*pace);
-            writeln!(report, "A reader on {store} beside a writer of {pace} notifications/s:\n")
-                .unwrap();
-            writeln!(report, "{}\n", reading(&shapes, readings)).unwrap();
-        }
-        for (store, kinds) in ["redb", "memory"].iter().zip(writers) {
-            writeln!(report, "Two writers on {store} who fill three segments:\n").unwrap();
-            writeln!(report, "{}\n", waiting(kinds)).unwrap();
-        }
+    report
+}
+
+/// All tables about readers and writers.
+pub(crate) fn concurrency(size: u64, concurrency: &mut Concurrency) -> String {
+    let mut report = format!("#### {} notifications\n\n", grouped(size));
+    let Concurrency { shapes, readers, writers } = concurrency;
+    for (store, (readings, pace)) in ["redb", "memory"].iter().zip(readers) {
+        let pace = grouped(*pace);
+        writeln!(report, "A reader on {store} beside a writer of {pace} notifications/s:\n")
+            .unwrap();
+        writeln!(report, "{}\n", reading(shapes, readings)).unwrap();
+    }
+    for (store, kinds) in ["redb", "memory"].iter().zip(writers) {
+        writeln!(report, "Two writers on {store} who fill three segments:\n").unwrap();
+        writeln!(report, "{}\n", waiting(kinds)).unwrap();
     }
     report
 }

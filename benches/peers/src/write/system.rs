@@ -17,8 +17,8 @@ pub(crate) trait System: Sync {
     /// Takes in a call. It is durable when this returns.
     fn write(&self, call: &Call);
 
-    /// Takes in a call before the clock runs. It need not be durable.
-    fn fill(&mut self, call: &Call);
+    /// Takes in calls before the clock runs. They need not be durable one by one.
+    fn fill(&mut self, calls: &mut dyn Iterator<Item = Call>);
 
     /// Closes the file and opens it again, with nothing in memory.
     fn reopen(&mut self);

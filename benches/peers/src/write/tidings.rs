@@ -57,8 +57,8 @@ impl System for Tidings {
         }
     }
 
-    fn fill(&mut self, call: &Call) {
-        self.write(call);
+    fn fill(&mut self, calls: &mut dyn Iterator<Item = Call>) {
+        calls.for_each(|call| self.write(&call));
     }
 
     fn reopen(&mut self) {

@@ -11,7 +11,7 @@ use crate::write::plan::Row;
 use crate::write::system::{Call, System};
 
 // Turns of each system, if a row is as long as usual.
-const TURNS: usize = 5;
+const TURNS: usize = 3;
 
 /// What a system did in all of its turns.
 #[derive(Default)]
