@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Without a section all of them run. `--markdown BENCHMARKS.md` puts the tables between the marks
-//! of the file, and `--rounds 3` makes the rows of `write` three times as long.
+//! of the file. `--rounds 3` makes the rows of `write` three times as long, and `--no-log` gives
+//! Tidings no log before redb there.
 //!
 //! PostgreSQL needs a server, in which a schema `tidings_bench` is made and dropped again. Sizes
 //! above a million are not put into it.

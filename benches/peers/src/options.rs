@@ -14,6 +14,8 @@ pub(crate) struct Options {
     pub(crate) notifications: Vec<u64>,
     /// How many times as long as usual the rows of a section take.
     pub(crate) rounds: usize,
+    /// `true` if Tidings has its log before redb.
+    pub(crate) with_log: bool,
     /// PostgreSQL server, if there is one.
     pub(crate) postgres: Option<String>,
     /// File whose marked sections are replaced.
@@ -54,6 +56,7 @@ impl Options {
             sections: Vec::new(),
             notifications: Vec::new(),
             rounds: 1,
+            with_log: true,
             postgres: env::var("TIDINGS_BENCH_POSTGRES").ok(),
             markdown: None,
         };
@@ -72,6 +75,7 @@ impl Options {
                     options.notifications = sizes.collect();
                 }
                 Long("rounds") => options.rounds = arguments.value().unwrap().parse().unwrap(),
+                Long("no-log") => options.with_log = false,
                 Long("markdown") => options.markdown = Some(arguments.value().unwrap().into()),
                 other => panic!("{}", other.unexpected()),
             }

@@ -36,16 +36,16 @@ const SEED: u64 = 7;
 pub(crate) fn run(options: &Options) -> String {
     let sizes = options.sizes(&[35_000]);
     let texts = sizes.into_iter().map(|size| {
-        let text = measure(size, options.rounds);
+        let text = measure(size, options);
         println!("{text}");
         text
     });
     texts.collect()
 }
 
-fn measure(size: u64, rounds: usize) -> String {
+fn measure(size: u64, options: &Options) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mut systems = systems(folder.path());
+    let mut systems = systems(folder.path(), options.with_log);
     let subscribers = usize::try_from(size / 10).unwrap().max(10_000);
     let mut calls = Calls::new(SEED, subscribers);
     fill(&mut systems, &mut calls, size);
@@ -55,7 +55,7 @@ fn measure(size: u64, rounds: usize) -> String {
         .into_iter()
         .map(|row| {
             eprintln!("{size}: {}", row.name);
-            let samples = turns::measure(&row, rounds, &mut systems, &mut calls, &meter);
+            let samples = turns::measure(&row, options.rounds, &mut systems, &mut calls, &meter);
             (row, samples)
         })
         .collect();
@@ -64,7 +64,7 @@ fn measure(size: u64, rounds: usize) -> String {
 }
 
 // The last one is compared with the best of the others.
-fn systems(folder: &Path) -> Vec<Box<dyn System>> {
+fn systems(folder: &Path, with_log: bool) -> Vec<Box<dyn System>> {
     let sqlite = |name: &'static str, checkpoint, lists| -> Box<dyn System> {
         Box::new(Sqlite::create(name, &folder.join(name), checkpoint, lists))
     };
@@ -72,7 +72,7 @@ fn systems(folder: &Path) -> Vec<Box<dyn System>> {
         sqlite("SQLite", Checkpoint::Often, Lists::Lean),
         sqlite("SQLite, 32 MB log", Checkpoint::Rarely, Lists::Lean),
         sqlite("SQLite, fast lists", Checkpoint::Rarely, Lists::Covering),
-        Box::new(Tidings::create(&folder.join("tidings.redb"))),
+        Box::new(Tidings::create(&folder.join("tidings.redb"), with_log)),
     ]
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use activity::Facets;
+use domain::ids::TransactionId;
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 
@@ -198,7 +199,7 @@ impl<'t> Writer<'t> {
         let Self { tidings, facets, name, transactions } = self;
         let many = *transactions * 37 % 100 + 1;
         let from = *transactions * 101 % (facets.len() - many);
-        let transaction = format!("{name}-{transactions}").parse().unwrap();
+        let transaction: TransactionId = format!("{name}-{transactions}").parse().unwrap();
         store::write(&*tidings.store, |txn| {
             let mut log = tidings.index.append(&*txn, tidings.environment)?;
             for facets in &facets[from..from + many] {

@@ -15,13 +15,17 @@ use crate::write::system::{Call, System};
 /// An engine with its file.
 pub(crate) struct Tidings {
     path: PathBuf,
+    options: RedbOptions,
     // Absent while the file is closed.
     scope: Option<Scope>,
 }
 
 impl Tidings {
-    pub(crate) fn create(path: &Path) -> Self {
-        let tidings = Self { path: path.into(), scope: Some(open(path)) };
+    pub(crate) fn create(path: &Path, with_log: bool) -> Self {
+        let mut options = RedbOptions::default();
+        options.log = options.log.filter(|_| with_log);
+        let scope = Some(open(path, &options));
+        let tidings = Self { path: path.into(), options, scope };
         for workflow in Calls::workflows() {
             tidings.scope().workflows().create(&workflow).unwrap();
         }
@@ -33,8 +37,8 @@ impl Tidings {
     }
 }
 
-fn open(path: &Path) -> Scope {
-    let store = RedbStore::open_with(path, &RedbOptions::default()).unwrap();
+fn open(path: &Path, options: &RedbOptions) -> Scope {
+    let store = RedbStore::open_with(path, options).unwrap();
     let engine = Engine::builder().build(store);
     engine.organization("acme").unwrap().development().unwrap()
 }
@@ -64,7 +68,7 @@ impl System for Tidings {
     fn reopen(&mut self) {
         self.scope = None;
         disk::forget(&self.path);
-        self.scope = Some(open(&self.path));
+        self.scope = Some(open(&self.path, &self.options));
     }
 
     fn inbox(&self, subscriber: &SubscriberId) -> Vec<String> {
