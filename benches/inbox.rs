@@ -1,89 +1,112 @@
-//! What an inbox costs: its counts, its first page, the unread ones, and marking a message, for a
-//! subscriber with 10,000 messages, of which a hundredth is not read. Each of its triggers has another
-//! recipient at random.
+//! What an inbox costs: its counts, a page with its total, the unread messages deep in it, and
+//! marks. Between its messages lie those of 1,000 other subscribers in a random order.
 //!
 //! ```text
 //! cargo bench --bench inbox
+//! TIDINGS_INBOX=1000000 cargo bench --bench inbox
 //! ```
 
-use std::iter::repeat_with;
+use std::env;
+use std::hint::black_box;
 
-use bench_data::Calls;
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use serde_json::{from_value, json};
 use store::Store;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
-use tidings::ids::{MessageId, SubscriberId};
-use tidings::message::{MarkAs, Message, MessageQuery};
+use tidings::message::{MarkAs, MessageQuery};
 use tidings::trigger::Trigger;
 use tidings::{Engine, Inbox, Scope};
 
-const SEED: u64 = 1;
-const OTHERS: usize = 10_000;
+// Number of messages in the inbox, unless the environment says another.
 const MESSAGES: usize = 10_000;
+// Number of unread messages, which are the oldest ones.
 const UNREAD: usize = 100;
+// Number of triggers in a transaction.
 const AT_A_TIME: usize = 100;
+// Number of other inboxes. Every fourth message belongs to one of them.
+const OTHERS: u64 = 1_000;
 
 fn inboxes(criterion: &mut Criterion) {
+    let messages = env::var("TIDINGS_INBOX").map_or(MESSAGES, |text| text.parse().unwrap());
+    if messages <= MESSAGES {
+        inbox(criterion, messages, "memory", MemoryStore::default());
+    }
     let folder = tempfile::tempdir().unwrap();
-    inbox(criterion, "memory", MemoryStore::default());
-    inbox(criterion, "redb", RedbStore::open(folder.path().join("bench.redb")).unwrap());
+    let store = RedbStore::open(folder.path().join("bench.redb")).unwrap();
+    inbox(criterion, messages, "redb", store);
 }
 
-fn inbox(criterion: &mut Criterion, backend: &str, store: impl Store) {
+fn inbox(criterion: &mut Criterion, messages: usize, backend: &str, store: impl Store) {
     let engine = Engine::builder().build(store);
     let env = engine.organization("acme").unwrap().development().unwrap();
-    let subscriber: SubscriberId = "ada".try_into().unwrap();
-    fill(&env, &subscriber);
-    let inbox = env.inbox(&subscriber).unwrap();
-    let newest: Vec<MessageId> = list(&inbox, json!({})).iter().map(|one| one.id).collect();
+    fill(&env, messages);
+    let inbox = env.inbox("ada").unwrap();
 
-    let mut group = criterion.benchmark_group(format!("inbox of 10,000, {backend}"));
+    let mut group = criterion.benchmark_group(format!("inbox of {messages}, {backend}"));
     group.bench_function("counts", |bencher| bencher.iter(|| inbox.counts().unwrap()));
-    group.bench_function("first page of 10", |bencher| {
-        bencher.iter(|| inbox.list(&MessageQuery::default()).unwrap());
-    });
-    let unread: MessageQuery = from_value(json!({ "read": false })).unwrap();
-    group.bench_function("first 10 unread", |bencher| {
-        bencher.iter(|| inbox.list(&unread).unwrap());
-    });
-    group.bench_function("mark 1 as read and unread", |bencher| {
+    let page = |group: &mut BenchmarkGroup<'_, WallTime>, name: &str, query: MessageQuery| {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(inbox.list(&query).unwrap()));
+        });
+    };
+    page(&mut group, "page of 10 with its total", MessageQuery::default());
+    page(&mut group, "page of 10 unread with its total", MessageQuery::default().unread());
+    let second = inbox.list(&MessageQuery::default()).unwrap().next.unwrap();
+    page(&mut group, "second page of 10 with its total", MessageQuery::default().after(&second));
+    let newest = [inbox.list(&MessageQuery::default()).unwrap().data[0].id];
+    group.bench_function("mark 1 as unread and as read", |bencher| {
         bencher.iter(|| {
-            inbox.mark_as(&newest[..1], MarkAs::Read).unwrap();
-            inbox.mark_as(&newest[..1], MarkAs::Unread).unwrap()
+            inbox.mark_as(newest, MarkAs::Unread).unwrap();
+            inbox.mark_as(newest, MarkAs::Read).unwrap()
         });
     });
-    group.bench_function("mark 10 as read and unread", |bencher| {
-        bencher.iter(|| {
-            inbox.mark_as(&newest, MarkAs::Read).unwrap();
-            inbox.mark_as(&newest, MarkAs::Unread).unwrap()
+    group.sample_size(10);
+    if messages <= MESSAGES {
+        group.bench_function("mark all as read and as unread", |bencher| {
+            bencher.iter(|| both_ways(&inbox, messages));
         });
-    });
+    }
     group.finish();
 }
 
-fn fill(env: &Scope, subscriber: &SubscriberId) {
-    for workflow in Calls::workflows() {
-        env.workflows().create(&workflow).unwrap();
-    }
-    let mut calls = Calls::new(SEED, OTHERS);
-    let inbox = env.inbox(subscriber).unwrap();
-    for start in (0..MESSAGES).step_by(AT_A_TIME) {
-        let trigger = || calls.trigger(1).to(subscriber).unwrap();
-        let triggers: Vec<Trigger> = repeat_with(trigger).take(AT_A_TIME).collect();
-        env.events().trigger_bulk(&triggers).unwrap();
-        if start + UNREAD < MESSAGES {
-            let messages = list(&inbox, json!({ "limit": AT_A_TIME }));
-            let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
-            inbox.mark_as(&ids, MarkAs::Read).unwrap();
-        }
-    }
-    assert_eq!(inbox.counts().unwrap().unread, UNREAD);
+fn both_ways(inbox: &Inbox<'_>, messages: usize) {
+    inbox.mark_all(MarkAs::Read).unwrap();
+    assert_eq!(inbox.mark_all(MarkAs::Unread).unwrap(), messages);
 }
 
-fn list(inbox: &Inbox<'_>, query: serde_json::Value) -> Vec<Message> {
-    inbox.list(&from_value(query).unwrap()).unwrap().data
+fn fill(env: &Scope, messages: usize) {
+    let workflow = json!({
+        "workflowId": "order-shipped",
+        "name": "Order shipped",
+        "steps": [{ "type": "in_app", "template": { "body": "Order {{ payload.order }}" } }],
+    });
+    env.workflows().create(&from_value(workflow).unwrap()).unwrap();
+    let mut random = 1_u64;
+    for start in (0..messages).step_by(AT_A_TIME) {
+        let triggers = (start..start + AT_A_TIME).flat_map(|order| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let other = format!("subscriber-{}", (random >> 33) % OTHERS);
+            let other = order.is_multiple_of(4).then_some(other);
+            let recipients = ["ada".to_owned()].into_iter().chain(other);
+            recipients.map(move |recipient| {
+                let trigger = Trigger::new("order-shipped", recipient).unwrap();
+                trigger.payload(json!({ "order": order })).unwrap()
+            })
+        });
+        let triggers: Vec<Trigger> = triggers.collect();
+        for triggers in triggers.chunks(AT_A_TIME) {
+            env.events().trigger_bulk(triggers).unwrap();
+        }
+    }
+    let inbox = env.inbox("ada").unwrap();
+    inbox.mark_all(MarkAs::Read).unwrap();
+    let oldest =
+        MessageQuery::default().limit(100).order_direction(tidings::page::Direction::Ascending);
+    let oldest = inbox.list(&oldest).unwrap().data;
+    inbox.mark_as(oldest.iter().take(UNREAD).map(|one| one.id), MarkAs::Unread).unwrap();
+    assert_eq!(inbox.counts().unwrap().unread, UNREAD);
 }
 
 criterion_group!(benches, inboxes);

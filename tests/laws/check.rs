@@ -1,9 +1,10 @@
 //! A check finds every contradiction between the tables, and none in a sound store.
 
-use store::Table;
-use testkit::tables::{Entry, dump, is_activity, put};
+use store::{Record, Table};
+use testkit::tables::{Entry, dump, is_activity, put, records};
 use testkit::world::World;
 use tidings::check::{Finding, Problem, TableFinding};
+use tidings::message::Message;
 
 use crate::seeded::{copy, entries};
 
@@ -57,10 +58,30 @@ fn a_record_that_cannot_be_read_is_found() {
         assert!(matches!(problem, Problem::Unreadable { .. }), "{problem:?}");
         let entries =
             entries().iter().filter(|(index, _, target)| is_index(*index) && target == key);
-        let expected: Vec<_> =
+        let mut expected: Vec<_> =
             entries.map(|(index, key, _)| (index.name(), key.clone(), Problem::Extra)).collect();
+        expected.extend((*table == Table::Messages).then(|| inbox_of(key)).flatten());
         assert_eq!(others, expected);
     }
+}
+
+/// The counters of an inbox: gone, of another inbox, or not readable.
+#[test]
+fn an_inbox_that_is_miscounted_is_found() {
+    let [(table, key, value), (_, _, other)] =
+        entries().iter().filter(|(table, ..)| *table == Table::MessageCounters).collect::<Vec<_>>()
+            [..2]
+    else {
+        panic!("two inboxes")
+    };
+    assert_ne!(value, other);
+    for ruin in [None, Some(other.as_slice()), Some(b"?"), Some(b"")] {
+        let found = findings(|world| put(&world.store, *table, key, ruin));
+        assert_eq!(found, [(table.name(), key.clone(), Problem::Miscounted)], "{ruin:?}");
+    }
+    let nobody = [&key[..31], b"?"].concat();
+    let found = findings(|world| put(&world.store, *table, &nobody, Some(value)));
+    assert_eq!(found, [(table.name(), nobody, Problem::Miscounted)]);
 }
 
 #[test]
@@ -108,12 +129,24 @@ fn findings(damage: impl FnOnce(&World)) -> Vec<(&'static str, Vec<u8>, Problem)
     in_tables.collect()
 }
 
+// The finding about the inbox that counts the message under `key`, if one does.
+fn inbox_of(key: &[u8]) -> Option<(&'static str, Vec<u8>, Problem)> {
+    let world = copy();
+    let messages = records::<Message>(&world.store);
+    let message = messages.iter().find(|message| message.key().as_bytes() == key)?;
+    let (inbox, _) = message.counted()?;
+    Some((inbox.table().name(), inbox.as_bytes().to_vec(), Problem::Miscounted))
+}
+
 // The tables whose values are encoded records.
 fn is_record(table: Table) -> bool {
+    if table == Table::MessageCounters {
+        return false;
+    }
     let (_, _, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
     !is_activity(table) && store::encoding::decode(value).is_ok_and(|json| json.starts_with(b"{"))
 }
 
 fn is_index(table: Table) -> bool {
-    !is_activity(table) && !is_record(table)
+    !is_activity(table) && !is_record(table) && table != Table::MessageCounters
 }

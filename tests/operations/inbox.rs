@@ -1,9 +1,14 @@
 //! The inbox: listing it, and counting what waits in it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use testkit::tables::check_indexes;
+use tidings::Clock;
 use tidings::ids::MessageId;
 use tidings::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use tidings::page::{PageQuery, Total};
+use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 
 use crate::world::{
@@ -126,6 +131,89 @@ fn an_inbox_is_walked_page_by_page() {
         assert_eq!(lengths, [2, 2, 1]);
         assert_eq!(pages.concat(), world.inbox("ada"));
         assert!(world.inbox("ada").is_sorted_by(|newer, older| newer.id > older.id));
+    });
+}
+
+/// A clock that goes back, and messages of one moment, on every channel: lists are in the order in
+/// which the messages were stored, and the times are those of the clock.
+#[test]
+fn messages_are_listed_in_the_order_of_their_commits() {
+    on_both(|world| {
+        reachable(&world);
+        world.in_app_workflow("hi");
+        world.workflow_of("mail", &[email()]);
+        let mut made = Vec::new();
+        for (seconds, workflow) in
+            [(9, "hi"), (5, "hi"), (5, "hi"), (1, "mail"), (9, "hi"), (7, "hi")]
+        {
+            world
+                .clock
+                .set(START.parse::<Timestamp>().unwrap().after(Duration::from_secs(seconds)));
+            let waits = workflow == "mail";
+            if waits {
+                world.notify("mail", "ada");
+                world.notify("hi", "ada");
+                made.push(world.inbox("ada")[0].id);
+                world.run_due();
+            } else {
+                world.notify(workflow, "ada");
+            }
+            let newest = world.messages("ada")[0].clone();
+            assert_eq!(newest.delivered_at, [world.clock.now()], "{workflow} at {seconds}");
+            made.push(newest.id);
+        }
+        made.reverse();
+        let listed: Vec<_> = world.messages("ada").iter().map(|message| message.id).collect();
+        assert_eq!(listed, made);
+        let in_app: Vec<_> = world.inbox("ada").iter().map(|message| message.id).collect();
+        made.remove(2);
+        assert_eq!(in_app, made);
+        let walked = pages(&PageQuery::default().limit(2), |page| {
+            let query = MessageQuery::default().page(page);
+            world.env.inbox("ada").unwrap().list(&query).unwrap()
+        });
+        assert_eq!(walked.concat(), world.inbox("ada"));
+        check_indexes(&world.store);
+    });
+}
+
+/// The totals of pages, with and without what is read from counters.
+#[test]
+fn totals_are_those_of_the_messages() {
+    on_both(|world| {
+        reachable(&world);
+        world.workflow_of("both", &[in_app(), email()]);
+        for transaction in ["t1", "t2", "t3", "t4", "t5"] {
+            let to = json!({ "name": "both", "to": "ada", "transactionId": transaction });
+            world.trigger(to);
+            world.run_due();
+            world.tick();
+        }
+        let [read, seen] = [0, 1].map(|at| world.inbox("ada")[at].id);
+        mark(&world, "ada", &[read], MarkAs::Read);
+        mark(&world, "ada", &[seen], MarkAs::Seen);
+        let sent = world.messages("ada")[0].id;
+        mark(&world, "ada", &[sent], MarkAs::Read);
+        for (query, in_inbox, of_all) in [
+            (json!({}), 5, 10),
+            (json!({ "read": true }), 1, 2),
+            (json!({ "read": false }), 4, 8),
+            (json!({ "seen": true }), 2, 3),
+            (json!({ "seen": false }), 3, 7),
+            (json!({ "seen": true, "read": false }), 1, 1),
+            (json!({ "seen": false, "read": true }), 0, 0),
+            (json!({ "transactionId": "t1" }), 1, 2),
+            (json!({ "transactionId": "t1", "read": true }), 0, 0),
+        ] {
+            for limit in [1, 100] {
+                let mut query = parsed::<MessageQuery>(query.clone());
+                query.page.limit = Some(limit);
+                let page = world.env.inbox("ada").unwrap().list(&query).unwrap();
+                assert_eq!(page.total, Total::Exactly(in_inbox), "{query:?}");
+                let page = world.env.messages().list("ada", &query).unwrap();
+                assert_eq!(page.total, Total::Exactly(of_all), "{query:?}");
+            }
+        }
     });
 }
 

@@ -19,7 +19,12 @@ fn a_verified_store_shows_nothing_wrong() {
         match RedbStore::open_storage(disk, "flipped", &options).and_then(|store| try_dump(&store))
         {
             Ok(shown) => assert!(shown == expected, "{place} shows something else"),
-            Err(Error::Damaged { .. } | Error::NotOurs { .. } | Error::NewerFormat { .. }) => {}
+            Err(
+                Error::Damaged { .. }
+                | Error::NotOurs { .. }
+                | Error::NewerFormat { .. }
+                | Error::OlderFormat { .. },
+            ) => {}
             Err(error) => panic!("{place}: {error:?}"),
         }
     });

@@ -69,6 +69,20 @@ fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
+fn an_older_format_is_refused_and_left_alone() {
+    let bytes = database(|path| {
+        drop(RedbStore::open(path).unwrap());
+        put(path, TableDefinition::new("meta"), b"format", &1_u32.to_be_bytes());
+    });
+    check(&bytes, |error, path| {
+        assert!(matches!(error, Error::OlderFormat { found: 1, .. }), "{error:?}");
+        let path = path.display();
+        let expected = format!("`{path}` has format 1, and this version reads format {FORMAT}");
+        assert_eq!(error.to_string(), expected);
+    });
+}
+
+#[test]
 fn a_truncated_file_is_damaged_and_left_alone() {
     let whole = database(|path| write_five(&RedbStore::open(path).unwrap(), "ada").unwrap());
     for len in [9, 100, 320, 4096, 5000, 8192, whole.len() / 2, whole.len() - 4096] {

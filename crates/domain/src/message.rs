@@ -1,6 +1,9 @@
 //! Messages: the content of one notification on one channel, and its delivery.
 
 mod compose;
+mod counters;
+mod place;
+mod shelf;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +23,15 @@ use crate::step::Rendered;
 use crate::step_run::Address;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
-use crate::vocabulary::{Channel, wire_enum};
+use crate::vocabulary::{Channel, Severity, wire_enum};
 use crate::workflow::Workflow;
+
+#[doc(hidden)]
+pub use counters::{CountedMessage, ListPlace, MessageCounters, Waiting};
+#[doc(hidden)]
+pub use place::MessagePlace;
+#[doc(hidden)]
+pub use shelf::{Folder, Progress, Shelf};
 
 /// Message on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +76,9 @@ pub struct Message {
     /// Times of delivery: more than one if the message was delivered again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivered_at: Vec<Timestamp>,
+    /// Time by which lists sort the message, if its own is not behind that of an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_at: Option<Timestamp>,
     /// Progress of the reader.
     #[serde(flatten)]
     pub stage: Stage,
@@ -114,6 +127,12 @@ pub struct Message {
     /// Contexts of the event.
     #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
     pub context_keys: ContextSet,
+    /// Tags of the workflow at the time of the event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Severity of the notification.
+    #[serde(default, skip_serializing_if = "Severity::is_none")]
+    pub severity: Severity,
 }
 
 /// Progress of the reader. Each stage includes the ones before it: a read message was seen.
@@ -263,6 +282,7 @@ impl Message {
             template_identifier: Some(workflow.identifier().clone()),
             created_at: now,
             delivered_at: Vec::new(),
+            listed_at: None,
             stage: Stage::Unseen,
             snoozed_until: None,
             content: Some(rendered.content),
@@ -280,6 +300,8 @@ impl Message {
             payload: notification.payload.clone(),
             overrides: notification.overrides.clone(),
             context_keys: notification.context_keys.clone(),
+            tags: notification.tags.clone(),
+            severity: notification.severity.unwrap_or_default(),
         }
     }
 
@@ -342,18 +364,12 @@ impl Stage {
 
     /// Returns `true` if the message was seen.
     pub const fn is_seen(self) -> bool {
-        match self {
-            Stage::Unseen => false,
-            Stage::Seen { .. } | Stage::Read { .. } => true,
-        }
+        self.progress().is_seen()
     }
 
     /// Returns `true` if the message was read.
     pub const fn is_read(self) -> bool {
-        match self {
-            Stage::Unseen | Stage::Seen { .. } => false,
-            Stage::Read { .. } => true,
-        }
+        self.progress().is_read()
     }
 }
 

@@ -284,6 +284,7 @@ impl OrderBy {
     #[doc(hidden)]
     pub fn sort_len(self, sorted: &[u8]) -> Option<usize> {
         const TIME: usize = size_of::<i64>();
+        // An id, or the sort time and the place of a message.
         const ID: usize = size_of::<uuid::Bytes>();
         let len = match self {
             OrderBy::Id => ID,

@@ -159,6 +159,13 @@ wire_enum! {
     None = "none",
 }
 
+impl Severity {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub(crate) const fn is_none(&self) -> bool {
+        matches!(self, Severity::None)
+    }
+}
+
 #[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
 impl Default for Severity {
     fn default() -> Self {

@@ -174,7 +174,9 @@ impl Engine {
             let mut recording = Recording { writer, changes: Vec::new() };
             let (made, writer) = (&seed.start(), &mut recording);
             let outcome = body(&mut Draft { engine: self, now, made, writer })?;
-            Ok((outcome, recording.changes))
+            let Recording { writer, changes } = recording;
+            ::store::counters::count(writer, &changes)?;
+            Ok((outcome, changes))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Changes of records, as a transaction reports them.
 
-use crate::{Key, Table};
+use crate::counters::Recount;
+use crate::{Key, Record, Table};
 
 /// One record that a transaction inserted, replaced or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Change {
     pub table: Table,
     /// The key of the record in its table.
     pub key: Vec<u8>,
+    /// The change of what counters count.
+    pub recount: Option<Recount>,
 }
 
 /// Kind of a change.
@@ -26,6 +29,12 @@ pub enum ChangeKind {
 
 impl Change {
     pub(crate) fn new<R>(kind: ChangeKind, key: &Key<R>) -> Self {
-        Self { kind, table: key.table(), key: key.as_bytes().to_vec() }
+        Self { kind, table: key.table(), key: key.as_bytes().to_vec(), recount: None }
+    }
+
+    /// The change of a record that counters may count, before or after it.
+    pub(crate) fn counting<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
+        let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
+        Self { recount, ..self }
     }
 }

@@ -11,7 +11,7 @@ use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::Message;
+use domain::message::{Message, MessageCounters};
 use domain::notification::Notification;
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
@@ -21,7 +21,9 @@ use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::workflow::Workflow;
 
-use crate::{Codec, Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, layout};
+use crate::{
+    Codec, Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, counters, layout,
+};
 
 /// The result of comparing the indexes of a store with its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub enum Problem {
     Missing,
     /// The index has this entry, and no record does.
     Extra,
+    /// The counters of a subscriber's messages are not those of the messages.
+    Miscounted,
 }
 
 /// Compares the indexes that `snapshot` shows with its records. That reads all of both.
@@ -70,6 +74,7 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
     for index in indexes() {
         checking.index(index)?;
     }
+    checking.counters()?;
     Ok(checking.check)
 }
 
@@ -84,12 +89,13 @@ pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
     Ok(records)
 }
 
-// The tables whose entries lead to records. Those of the activity index do not.
+// The tables whose entries lead to records. Those of the activity index and the counters do not.
 fn indexes() -> impl Iterator<Item = Table> {
     let is_activity =
         |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
-    let is_index = move |table: &Table| !KINDS.iter().any(|kind| kind.table == *table);
-    Table::ALL.into_iter().filter(move |table| is_index(table) && !is_activity(table))
+    let is_record = move |table: &Table| KINDS.iter().any(|kind| kind.table == *table);
+    let is_other = move |table: &Table| is_activity(table) || *table == Table::MessageCounters;
+    Table::ALL.into_iter().filter(move |table| !is_record(table) && !is_other(table))
 }
 
 // The index entries of a record: each index and the key in it.
@@ -214,6 +220,31 @@ impl<'s> Checking<'s> {
         Ok(expected)
     }
 
+    // Counts the messages of each subscriber.
+    fn counters(&mut self) -> Result<()> {
+        let snapshot = self.snapshot;
+        let mut counted: BTreeMap<Vec<u8>, MessageCounters> = BTreeMap::new();
+        for message in readable::<Message>(snapshot)? {
+            if let Some((key, item)) = message.counted() {
+                counted.entry(key.as_bytes().to_vec()).or_default().add(&item);
+            }
+        }
+        each(snapshot, Table::MessageCounters, |key, value| {
+            self.check.entries += 1;
+            let expected = counted.remove(key).unwrap_or_default();
+            let agrees = counters::read(value)
+                .is_ok_and(|counters| !expected.is_empty() && counters.agree_with(&expected));
+            if !agrees {
+                self.found(Table::MessageCounters, key, Problem::Miscounted);
+            }
+            Ok(())
+        })?;
+        for key in counted.keys() {
+            self.found(Table::MessageCounters, key, Problem::Miscounted);
+        }
+        Ok(())
+    }
+
     fn found(&mut self, table: Table, key: &[u8], problem: Problem) {
         const MANY: usize = 1_000;
         if self.check.findings.len() < MANY {
@@ -243,6 +274,9 @@ impl fmt::Display for TableFinding {
             Problem::Unreadable { reason } => write!(f, "{table} {key}: {reason}"),
             Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
             Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
+            Problem::Miscounted => {
+                write!(f, "{table} {key}: the counters are not those of the messages")
+            }
         }
     }
 }

@@ -78,6 +78,18 @@ pub enum Error {
         supported: u32,
     },
 
+    /// An older version of this library wrote the file, in a format that this version does not
+    /// read. It was left as it is.
+    #[error("`{path}` has format {found}, and this version reads format {supported}")]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format it was written with.
+        found: u32,
+        /// The oldest format that this version reads.
+        supported: u32,
+    },
+
     /// The file was in use when its process or the power failed, and its log is not beside it. The
     /// log has changes that the file does not have.
     #[error("`{path}` cannot be opened without its log `{log}`, which is missing")]

@@ -3,7 +3,7 @@
 //! A key is a sequence of [parts](Part). Text parts end in NUL, which no text part contains, so that
 //! the parts of `("a", "b")` never run together into those of `("ab", "")`. Ids are their 16 bytes.
 //! Times are big-endian with the sign bit flipped, so that they sort as times. Numbers are
-//! big-endian, ordinals in 5 bytes.
+//! big-endian, ordinals in 5 bytes, places of messages in 8.
 //!
 //! A table knows the parts of its keys and the type of record that a key leads to. A key is made
 //! part by part. So a key cannot be looked up in another table, and its record cannot be taken for

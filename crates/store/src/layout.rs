@@ -2,7 +2,7 @@
 //!
 //! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
 //! are the tables that lead to an environment, and the jobs that are due. Ids are in order of
-//! creation, so that lists by id are lists by time.
+//! creation, so that lists by id are lists by time. Messages lie where their notifications do.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
 //! [`FORMAT`], and add the old format to the tests.
@@ -21,13 +21,13 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
     IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, MessageId, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
+    LayoutIdentifier, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
     SubscriptionIdentifier, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
     WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::Message;
+use domain::message::{ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, Ordinal};
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
@@ -45,7 +45,7 @@ pub use keys::*;
 pub use tables::Table;
 
 /// The version of this layout. A file has the version that it was written with.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 // The tables of each kind of record: the one that has the records, and those that lead to them.
 macro_rules! layout {
@@ -166,19 +166,19 @@ layout! {
     }
     Message {
         /// Messages.
-        MESSAGES = Messages [EnvironmentId, InternalSubscriberId, MessageId];
-        /// Messages that are in the inbox.
-        INBOX_MESSAGES = InboxMessages [EnvironmentId, InternalSubscriberId, MessageId];
-        /// Messages that are in the inbox and not seen.
-        UNSEEN_MESSAGES = UnseenMessages [EnvironmentId, InternalSubscriberId, MessageId];
-        /// Messages that are in the inbox and not read.
-        UNREAD_MESSAGES = UnreadMessages [EnvironmentId, InternalSubscriberId, MessageId];
+        MESSAGES = Messages [EnvironmentId, MessagePlace];
+        /// Messages of a subscriber, by shelf.
+        MESSAGE_LISTS = MessageLists [EnvironmentId, InternalSubscriberId, Shelf, ListPlace];
     }
     StoredAnswer {
         /// Stored answers.
         STORED_ANSWERS = StoredAnswers [EnvironmentId, IdempotencyKey];
         /// Stored answers by the time at which they expire.
         EXPIRING_ANSWERS = ExpiringAnswers [EnvironmentId, Timestamp, IdempotencyKey];
+    }
+    Bytes {
+        /// Counters of the messages of a subscriber.
+        MESSAGE_COUNTERS = MessageCounters [EnvironmentId, InternalSubscriberId];
     }
     // The activity index. Its tables have a generation, except the first one.
     Bytes {

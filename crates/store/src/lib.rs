@@ -16,6 +16,8 @@ pub mod check;
 mod codec;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[doc(hidden)]
+pub mod counters;
 mod decoded;
 #[doc(hidden)]
 pub mod encoding;

@@ -11,8 +11,15 @@ use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 #[derive(Debug)]
 pub struct List<'l, R> {
     table: Table,
-    parts: Vec<Prefix<R>>,
+    parts: Vec<Part<R>>,
     shown: Shown<'l, R>,
+}
+
+#[derive(Debug)]
+struct Part<R> {
+    prefix: Prefix<R>,
+    // Number of entries, if it is known.
+    len: Option<usize>,
 }
 
 enum Shown<'l, R> {
@@ -25,9 +32,29 @@ impl<'l, R: Record> List<'l, R> {
     /// The records of the entries that have one of `parts`, sorted by the rest of their keys. All
     /// of `parts` belong to one table.
     pub fn new<K>(parts: impl IntoIterator<Item = Prefix<R, K>>) -> Self {
-        let parts: Vec<_> = parts.into_iter().map(Prefix::open).collect();
-        let table = parts.first().map_or(R::TABLE, Prefix::table);
+        Self::of_parts(parts.into_iter().map(|prefix| (prefix, None)))
+    }
+
+    /// The same with the number of entries in each part, where that is known. A total needs no
+    /// count of these.
+    pub fn of_parts<K>(parts: impl IntoIterator<Item = (Prefix<R, K>, Option<usize>)>) -> Self {
+        let part = |(prefix, len): (Prefix<R, K>, _)| Part { prefix: prefix.open(), len };
+        let parts: Vec<_> = parts.into_iter().map(part).collect();
+        let table = parts.first().map_or(R::TABLE, |part| part.prefix.table());
         Self { table, parts, shown: Shown::All }
+    }
+
+    // Returns `true` if the number of entries in one of the parts is known.
+    fn is_counted(&self) -> bool {
+        self.parts.iter().any(|part| self.known_len(part).is_some())
+    }
+
+    // Number of entries in `part`, if it is known and the list shows all of them.
+    fn known_len(&self, part: &Part<R>) -> Option<usize> {
+        match self.shown {
+            Shown::All => part.len,
+            Shown::ByText(_) | Shown::ByRecord(_) => None,
+        }
     }
 
     /// The list without the records that `shows` does not let through, if it is `narrow`.
@@ -95,7 +122,9 @@ pub(crate) fn page<R: Record>(
     };
     let total = Total::of(match (&request.place, &end) {
         (Place::Start, _) if !goes_on => found.len(),
-        (Place::Start, Some(end)) => found.len() + reader.count(Some((end, forwards)))?,
+        (Place::Start, Some(end)) if !list.is_counted() => {
+            found.len() + reader.count(Some((end, forwards)))?
+        }
         _ => reader.count(None)?,
     });
     let ends = (start.filter(|_| has_previous), end.filter(|_| has_next));
@@ -113,6 +142,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     fn read(&self, bound: Option<&Bound>, order: Order, limit: usize) -> Result<Vec<Entry<R>>> {
         let mut found = Vec::new();
         for part in &self.list.parts {
+            let part = &part.prefix;
             let span = Span { part, range: part.beyond(bound, order), order, limit };
             self.first(&span, &mut |sorted, key, value, record| {
                 found.push(Entry { sorted: sorted.to_vec(), row: Row::new(key, value), record });
@@ -133,11 +163,17 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         let limit = Total::CAP + 1;
         let mut count = 0;
         for part in &self.list.parts {
+            if let (None, Some(len)) = (behind, self.list.known_len(part)) {
+                count += len;
+                continue;
+            }
+            let part = &part.prefix;
             let range = match behind {
                 None => part.beyond(None, Order::Ascending),
                 Some((cursor, order)) => part.beyond(Some(&Bound::Excluded(cursor.clone())), order),
             };
-            let span = Span { part, range, order: Order::Ascending, limit: limit - count };
+            let span =
+                Span { part, range, order: Order::Ascending, limit: limit.saturating_sub(count) };
             self.first(&span, &mut |_, _, _, _| count += 1)?;
         }
         Ok(count)

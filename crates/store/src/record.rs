@@ -2,10 +2,11 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use domain::message::CountedMessage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::key::{Open, TableOf};
+use crate::key::{Bytes, Open, TableOf};
 use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
@@ -24,6 +25,11 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 
     /// Adds the index entries that lead to the record.
     fn index(&self, _entries: &mut Entries<Self>) {}
+
+    /// The counters that count the record, and what they count. Most records are not counted.
+    fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
+        None
+    }
 }
 
 impl<R: Record> Prefix<R> {

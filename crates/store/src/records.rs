@@ -155,7 +155,7 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        self.changed(Change::new(ChangeKind::Inserted, &key));
+        self.changed(Change::new(ChangeKind::Inserted, &key).counting(None, Some(record)));
         Ok(())
     }
 
@@ -180,7 +180,7 @@ pub trait WriteRecords: Transaction {
         for entry in after.iter().filter(|entry| !before.contains(entry)) {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        self.changed(Change::new(ChangeKind::Replaced, &key));
+        self.changed(Change::new(ChangeKind::Replaced, &key).counting(Some(old), Some(new)));
         Ok(())
     }
 
@@ -191,7 +191,7 @@ pub trait WriteRecords: Transaction {
         }
         let key = record.key();
         self.delete_key(&key)?;
-        self.changed(Change::new(ChangeKind::Removed, &key));
+        self.changed(Change::new(ChangeKind::Removed, &key).counting(Some(record), None));
         Ok(())
     }
 

@@ -176,11 +176,7 @@ fn check_keys([one, other]: &[Parts; 2]) {
     let named = |parts: &Parts| (parts.environment, parts.name.clone());
     order(by_name, named(one).cmp(&named(other)), "subscribers");
     let owned = |parts: &Parts| (parts.environment, parts.id, parts.environment);
-    order(
-        |parts| Some(by_id(parts)),
-        owned(one).cmp(&owned(other)),
-        "notifications of a subscriber",
-    );
+    order(|parts| Some(by_id(parts)), owned(one).cmp(&owned(other)), "subscriptions of a topic");
     let dated = |parts: &Parts| (parts.environment, parts.millis, parts.id);
     order(topic_by_time, dated(one).cmp(&dated(other)), "topics by time");
     let expires = |parts: &Parts| (parts.environment, parts.millis, parts.name.clone());
@@ -193,8 +189,8 @@ fn by_name(parts: &Parts) -> Option<Vec<u8>> {
 }
 
 fn by_id(parts: &Parts) -> Vec<u8> {
-    let (owner, id) = (parsed(uuid(parts.id)), parsed(uuid(parts.environment)));
-    layout::message(environment(parts), owner, id).as_bytes().to_vec()
+    let (topic, id) = (parsed(uuid(parts.id)), parsed(uuid(parts.environment)));
+    layout::subscription_id(environment(parts), topic, id).as_bytes().to_vec()
 }
 
 fn topic_by_time(parts: &Parts) -> Option<Vec<u8>> {

@@ -7,7 +7,7 @@ use domain::ids::{MessageId, SubscriberId};
 use domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use domain::page::{ListKind, Page};
 use domain::vocabulary::Channel;
-use store::{ReadRecords, layout};
+use store::layout;
 
 use crate::resources::messages::{self, Messages};
 use crate::resources::subscribers;
@@ -65,10 +65,8 @@ impl Inbox<'_> {
     pub fn counts(&self) -> Result<InboxCounts> {
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
-            let environment = view.environment_id();
-            let unseen = view.count(&layout::unseen_messages(environment, subscriber.id), None)?;
-            let unread = view.count(&layout::unread_messages(environment, subscriber.id), None)?;
-            Ok(InboxCounts::new(unseen, unread))
+            let key = layout::message_counters(view.environment_id(), subscriber.id);
+            Ok(store::counters::find(view, &key)?.counts())
         })
     }
 

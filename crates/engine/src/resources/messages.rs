@@ -4,13 +4,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use domain::convert::IntoChecked;
-use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId, SubscriberId, WorkflowId};
+use domain::ids::{MessageId, SubscriberId, WorkflowId};
 use domain::message::{MarkAs, MarkMessages, Message, MessageQuery};
 use domain::page::{ListId, ListKind, Page};
 use domain::subscriber::Subscriber;
-use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, counters, layout};
 
 use crate::resources::{subscribers, workflows};
 use crate::tx::View;
@@ -104,8 +103,7 @@ impl Messages<'_> {
     fn look_up(&self, subscriber: &SubscriberId, id: MessageId) -> Result<Option<Message>> {
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, subscriber)?;
-            let key = layout::message(view.environment_id(), subscriber.id, id);
-            let Some(mut message) = view.find::<Message>(&key)? else { return Ok(None) };
+            let Some(mut message) = find(view, &subscriber, id)? else { return Ok(None) };
             message.template = Templates::default().of(view, &message)?;
             message.subscriber = Some(subscriber);
             Ok(Some(message))
@@ -154,8 +152,7 @@ impl Messages<'_> {
             let mut known = HashSet::new();
             let mut marked = Vec::with_capacity(ids.len());
             for id in ids.iter().filter(|id| known.insert(**id)) {
-                let key = layout::message(tx.environment_id(), subscriber.id, *id);
-                let Some(before) = tx.find::<Message>(&key)? else { continue };
+                let Some(before) = find(tx, &subscriber, *id)? else { continue };
                 let mut after = before.clone();
                 after.stage = before.stage.mark(mark_as, tx.now());
                 tx.replace(&before, &after)?;
@@ -188,31 +185,19 @@ pub(crate) fn page(
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
     let request = query.page.check(list, MessageQuery::ORDERS)?;
-    let (prefix, rest) = source(view.environment_id(), subscriber.id, query);
+    let (shelves, rest) = query.shelves();
+    let (environment, owner) = (view.environment_id(), subscriber.id);
+    let counters = counters::find(view, &layout::message_counters(environment, owner))?;
+    let list =
+        List::of_parts(shelves.into_iter().map(|shelf| {
+            (layout::message_list(environment, owner, shelf), Some(counters.on(shelf)))
+        }));
     let matches = |message: &Message| rest.matches(message);
-    let list = List::new([prefix]).of_records(rest.is_filtered(), &matches);
-    Ok(view.page(&list, &request)?)
+    Ok(view.page(&list.of_records(rest.is_filtered(), &matches), &request)?)
 }
 
-/// The narrowest list that has all messages of the query, and the rest of the query.
-pub(crate) fn source(
-    environment: EnvironmentId,
-    subscriber: InternalSubscriberId,
-    query: &MessageQuery,
-) -> (layout::MessageList, MessageQuery) {
-    let mut rest = query.clone();
-    let list = match (query.channel, query.read, query.seen) {
-        (Some(Channel::InApp), Some(false), _) => {
-            rest.read = None;
-            layout::unread_messages(environment, subscriber)
-        }
-        (Some(Channel::InApp), _, Some(false)) => {
-            rest.seen = None;
-            layout::unseen_messages(environment, subscriber)
-        }
-        (Some(Channel::InApp), _, _) => layout::inbox_messages(environment, subscriber),
-        (Some(_) | None, _, _) => return (layout::messages(environment, subscriber), rest),
-    };
-    rest.channel = None;
-    (list, rest)
+// The message of that id, if it belongs to the subscriber.
+fn find(view: &dyn View, subscriber: &Subscriber, id: MessageId) -> Result<Option<Message>> {
+    let found = view.find::<Message>(&layout::message(view.environment_id(), id.place()))?;
+    Ok(found.filter(|message| message.id == id && message.subscriber_id == subscriber.id))
 }

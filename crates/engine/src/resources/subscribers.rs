@@ -147,8 +147,8 @@ impl Subscribers<'_> {
             let subscriber = get(tx, id)?;
             let integrations = integrations::all(tx)?;
             let mut cascade = Cascade::new(tx, before);
-            let messages = layout::messages(environment, subscriber.id);
-            cascade.remove(&messages.open())?;
+            let messages = layout::message_lists(environment, subscriber.id);
+            cascade.remove(&messages)?;
             let preferences = layout::preferences(environment, subscriber.id);
             cascade.remove(&preferences)?;
             let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);

@@ -7,10 +7,11 @@ use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
     IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, MessageId, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
+    LayoutIdentifier, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
     SubscriptionIdentifier, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
     WorkflowIdentifier,
 };
+use domain::message::{ListPlace, MessagePlace, Shelf};
 use domain::notification::Ordinal;
 use domain::page::OrderBy;
 use domain::time::Timestamp;
@@ -108,7 +109,7 @@ macro_rules! names {
 }
 
 ids! {
-    ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId, MessageId,
+    ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
     NotificationId, SubscriptionId, TopicId, TranslationId, WorkflowId,
 }
 
@@ -134,11 +135,30 @@ values! {
         let bytes: &[u8; 5] = take(key)?;
         Some(Ordinal::new(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
     };
+    MessagePlace: |place| place.to_bytes(), |key| take(key).copied().map(MessagePlace::from_bytes);
+    Shelf: |shelf| [shelf.number()], |key| {
+        let [number] = take(key)?;
+        Shelf::ALL.into_iter().find(|shelf| shelf.number() == *number)
+    };
     // No workflow is the nil id.
     Option<WorkflowId>: |id| id.map_or(Uuid::nil(), Uuid::from).into_bytes(), |key| {
         let id = Uuid::from_bytes(*take(key)?);
         Some((!id.is_nil()).then(|| id.into()))
     };
+}
+
+impl Part for ListPlace {
+    type Form<'f> = Self;
+    type Read<'k> = Self;
+
+    fn write(place: Self, key: &mut Vec<u8>) {
+        Timestamp::write(place.at, key);
+        MessagePlace::write(place.place, key);
+    }
+
+    fn read(key: &mut &[u8]) -> Option<Self> {
+        Some(Self { at: Timestamp::read(key)?, place: MessagePlace::read(key)? })
+    }
 }
 
 /// A text without NUL that has no type of its own. Texts end in NUL.

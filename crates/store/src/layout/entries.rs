@@ -8,7 +8,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::Message;
+use domain::message::{CountedMessage, Message};
 use domain::notification::{Notification, Ordinal};
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::subscriber::Subscriber;
@@ -17,7 +17,6 @@ use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
-use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
@@ -25,12 +24,12 @@ use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DUE, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
     TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner,
-    context, endpoint, environment_id, inbox_messages, integration, integration_identifier, layout,
-    layout_id, message, notification, preference, stored_answer, subscriber, subscriber_id,
-    subscription, subscription_id, topic, translation, translation_group, unread_messages,
-    unseen_messages, workflow, workflow_identifier,
+    context, endpoint, environment_id, integration, integration_identifier, layout, layout_id,
+    message, message_counters, message_list, notification, preference, stored_answer, subscriber,
+    subscriber_id, subscription, subscription_id, topic, translation, translation_group, workflow,
+    workflow_identifier,
 };
-use crate::key::{Key, Part, Place, Prefix, Sorted, parts};
+use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
 use crate::record::{Entries, Record};
 
 impl Record for Environment {
@@ -311,20 +310,16 @@ impl Record for Message {
     const TABLE: Table = Table::Messages;
 
     fn key(&self) -> Key<Self> {
-        message(self.environment_id, self.subscriber_id, self.id)
+        message(self.environment_id, self.id.place())
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        if self.channel != Channel::InApp {
-            return;
-        }
-        let (environment, subscriber) = (self.environment_id, self.subscriber_id);
-        entries.add(inbox_messages(environment, subscriber).then(self.id).end());
-        if !self.stage.is_seen() {
-            entries.add(unseen_messages(environment, subscriber).then(self.id).end());
-        }
-        if !self.stage.is_read() {
-            entries.add(unread_messages(environment, subscriber).then(self.id).end());
-        }
+        let list = message_list(self.environment_id, self.subscriber_id, self.shelf());
+        entries.add(list.then(self.list_place()).end());
+    }
+
+    fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
+        let key = message_counters(self.environment_id, self.subscriber_id);
+        Some((key, self.counted_part()))
     }
 }

@@ -10,13 +10,13 @@ use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
-    IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, MessageId,
-    OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TopicId, TopicKey,
-    TransactionId, WorkflowId, WorkflowIdentifier,
+    IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, OrganizationId,
+    SubscriberId, SubscriptionId, SubscriptionIdentifier, TopicId, TopicKey, TransactionId,
+    WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::Message;
+use domain::message::{ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
 use domain::preference::SubscriberPreference;
@@ -31,17 +31,16 @@ use domain::workflow::Workflow;
 use super::{
     API_KEYS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS, CONNECTION_OWNERS,
     CONTEXT_LISTS, CONTEXTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    INBOX_MESSAGES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LAYOUT_IDS, LAYOUTS, MESSAGES,
-    NOTIFICATIONS, PREFERENCES, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
+    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LAYOUT_IDS, LAYOUTS, MESSAGE_COUNTERS, MESSAGE_LISTS,
+    MESSAGES, NOTIFICATIONS, PREFERENCES, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
     SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TOPIC_LISTS,
     TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
-    TRIGGERS, UNREAD_MESSAGES, UNSEEN_MESSAGES, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES,
-    WORKFLOWS,
+    TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
-use crate::key::{Any, Key, Prefix, Range, Sorted, TableOf, parts};
+use crate::key::{Any, Bytes, Key, Prefix, Range, Sorted, TableOf, parts};
 
 /// A list of messages.
-pub type MessageList = Prefix<Message, parts![MessageId]>;
+pub type MessageList = Prefix<Message, parts![ListPlace]>;
 
 // Each is a prefix of a table, or a whole key in it, made of these parts in this order.
 macro_rules! keys {
@@ -196,21 +195,20 @@ keys! {
     notification: Key<Notification>
         = NOTIFICATIONS(environment: EnvironmentId, ordinal: Ordinal) end;
 
-    /// The messages of a subscriber, oldest first.
-    messages: MessageList
-        = MESSAGES(environment: EnvironmentId, subscriber: InternalSubscriberId);
-    /// A message.
-    message: Key<Message>
-        = MESSAGES(environment: EnvironmentId, subscriber: InternalSubscriberId, id: MessageId) end;
-    /// The messages in the inbox of a subscriber, oldest first.
-    inbox_messages: MessageList
-        = INBOX_MESSAGES(environment: EnvironmentId, subscriber: InternalSubscriberId);
-    /// The messages in an inbox that are not seen, oldest first.
-    unseen_messages: MessageList
-        = UNSEEN_MESSAGES(environment: EnvironmentId, subscriber: InternalSubscriberId);
-    /// The messages in an inbox that are not read, oldest first.
-    unread_messages: MessageList
-        = UNREAD_MESSAGES(environment: EnvironmentId, subscriber: InternalSubscriberId);
+    /// The message in a place. Two ids may have the same place: compare the id of the record.
+    message: Key<Message> = MESSAGES(environment: EnvironmentId, place: MessagePlace) end;
+    /// All messages of a subscriber, one shelf after the other.
+    message_lists: Prefix<Message>
+        = MESSAGE_LISTS(environment: EnvironmentId, subscriber: InternalSubscriberId) open;
+    /// The messages of a subscriber on a shelf, oldest first.
+    message_list: MessageList = MESSAGE_LISTS(
+        environment: EnvironmentId,
+        subscriber: InternalSubscriberId,
+        shelf: Shelf,
+    );
+    /// The counters of the messages of a subscriber.
+    message_counters: Key<Bytes>
+        = MESSAGE_COUNTERS(environment: EnvironmentId, subscriber: InternalSubscriberId) end;
 
     /// The stored answer of an idempotency key.
     stored_answer: Key<StoredAnswer>
@@ -316,9 +314,17 @@ pub fn due_until(now: Timestamp) -> Range<Notification> {
     DUE.all().range().through(DUE.all().then(now).range())
 }
 
-/// The messages of `list` that are newer than the message `id`, oldest first.
-pub fn messages_behind(list: &MessageList, id: MessageId) -> Range<Message> {
-    list.range().behind(list.clone().then(id).end())
+/// The messages of `list` behind the first and up to the second of these places, oldest first.
+pub fn messages_between(
+    list: &MessageList,
+    behind: Option<ListPlace>,
+    through: ListPlace,
+) -> Range<Message> {
+    let range = list.range().through(list.clone().then(through).range());
+    match behind {
+        Some(place) => range.behind(list.clone().then(place).end()),
+        None => range,
+    }
 }
 
 /// The stored answers that have expired at `now`.

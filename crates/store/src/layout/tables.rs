@@ -64,9 +64,8 @@ tables! {
     ActivityDeleted = "activity_deleted",
     Due = "due",
     Messages = "messages",
-    InboxMessages = "inbox_messages",
-    UnseenMessages = "unseen_messages",
-    UnreadMessages = "unread_messages",
+    MessageLists = "message_lists",
+    MessageCounters = "message_counters",
     StoredAnswers = "stored_answers",
     ExpiringAnswers = "expiring_answers",
 }

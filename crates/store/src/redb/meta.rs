@@ -45,6 +45,8 @@ pub(super) enum Identity {
     Ours,
     /// A store of a newer version.
     Newer { found: u32 },
+    /// A store of an older version, whose format this version does not read.
+    Older { found: u32 },
     /// A database of another application.
     Foreign,
 }
@@ -70,9 +72,7 @@ pub(super) fn identify(database: &Handle) -> Result<Identity, redb::Error> {
     match found.cmp(&FORMAT) {
         Ordering::Equal => Ok(Identity::Ours),
         Ordering::Greater => Ok(Identity::Newer { found }),
-        Ordering::Less => {
-            Err(redb::Error::Corrupted(format!("no version has written format {found}")))
-        }
+        Ordering::Less => Ok(Identity::Older { found }),
     }
 }
 

@@ -112,9 +112,10 @@ impl RedbStore {
     ///
     /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::Unopenable`] if the
     /// operating system refuses for another reason; [`Error::AlreadyOpen`] if the file is
-    /// open already; [`Error::NotOurs`], [`Error::NewerFormat`] or [`Error::Damaged`] if this
-    /// version cannot use the file or its log; [`Error::LogMissing`] or [`Error::ForeignLog`] if the
-    /// log beside the file is not the one that belongs to it. File and log stay as they are.
+    /// open already; [`Error::NotOurs`], [`Error::NewerFormat`], [`Error::OlderFormat`] or
+    /// [`Error::Damaged`] if this version cannot use the file or its log; [`Error::LogMissing`] or
+    /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it. File and
+    /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);

@@ -56,6 +56,9 @@ fn examine(
         Identity::Newer { found } => {
             return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
         }
+        Identity::Older { found } => {
+            return Err(Error::OlderFormat { path: path.to_owned(), found, supported: FORMAT });
+        }
         Identity::Foreign => return Err(Error::NotOurs { path: path.to_owned() }),
     };
     let note = note.map_err(|failure| failure.at(path))?;

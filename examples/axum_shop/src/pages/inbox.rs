@@ -50,17 +50,13 @@ pub(super) async fn read(
     let back = format!("/inbox/{customer}");
     shop.run(move |env| {
         let inbox = env.inbox(customer)?;
-        let read = match read.message {
-            Some(message) => vec![message],
-            None => inbox
-                .list(&MessageQuery::default().unread().limit(100))?
-                .data
-                .iter()
-                .map(|message| message.id)
-                .collect(),
-        };
-        if !read.is_empty() {
-            inbox.mark_as(&read, MarkAs::Read)?;
+        match read.message {
+            Some(message) => {
+                inbox.mark_as([message], MarkAs::Read)?;
+            }
+            None => {
+                inbox.mark_all(MarkAs::Read)?;
+            }
         }
         Ok(())
     })

@@ -7,7 +7,7 @@ use domain::notification::Notification;
 use domain::step::Rendered;
 use domain::step_run::{self, Refusal, RefusalKind};
 use domain::vocabulary::{Channel, JobType};
-use store::WriteRecords;
+use store::{WriteRecords, counters, layout};
 
 use super::RunFacts;
 use crate::Result;
@@ -49,8 +49,7 @@ impl StepRun<'_, '_> {
         match self.message(job, Channel::InApp, rendered) {
             Some(mut message) => {
                 message.delivered_at.push(self.tx.now());
-                self.tx.insert(&message)?;
-                self.name_message(job, message.id);
+                self.store(job, message)?;
                 self.complete(job, Detail::MessageCreated, None);
             }
             None => self.refuse(job, Refusal::workflow_deleted()),
@@ -69,8 +68,10 @@ impl StepRun<'_, '_> {
             self.log(job, Detail::VariantChosen, Some(variant));
         }
         let workflow = self.facts.workflow.as_deref()?;
-        let content = (self.notification.job(job)?.step.template_id, channel);
-        let (id, now) = (self.tx.id(), self.tx.now());
+        let number = self.notification.jobs.iter().position(|other| other.id == job)?;
+        let content = (self.notification.jobs.get(number)?.step.template_id, channel);
+        let (place, now) = (self.notification.place_of_message(number), self.tx.now());
+        let id = MessageId::new(now, place, self.tx.random());
         Some(Message::new(id, &self.notification, workflow, content, rendered, now))
     }
 
@@ -89,11 +90,15 @@ impl StepRun<'_, '_> {
         self.move_job(job, JobStatus::Completed);
     }
 
-    /// Stores the id of a job's message.
-    pub(crate) fn name_message(&mut self, job: JobId, message: MessageId) {
+    /// Stores the message of a job as the newest one of its subscriber.
+    pub(crate) fn store(&mut self, job: JobId, message: Message) -> Result<()> {
+        let key = layout::message_counters(message.environment_id, message.subscriber_id);
+        let message = message.listed(&counters::find(self.tx, &key)?);
+        self.tx.insert(&message)?;
         if let Some(job) = self.notification.job_mut(job) {
-            job.message_id = Some(message);
+            job.message_id = Some(message.id);
         }
+        Ok(())
     }
 
     /// Ends a failed job. The jobs after it end too if its step demands that.

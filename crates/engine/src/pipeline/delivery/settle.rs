@@ -1,6 +1,7 @@
 //! Settlement: the result of an attempt is stored, and the next job starts.
 
 use domain::environment::Home;
+use domain::ids::JobId;
 use domain::job::{Detail, JobStatus, SendOutcome};
 use domain::message::{Message, MessageStatus};
 use domain::time::Timestamp;
@@ -78,7 +79,7 @@ impl StepRun<'_, '_> {
             JobStatus::Completed => {
                 let mut message = delivery.message.clone();
                 message.delivered_at.push(self.tx.now());
-                self.store(delivery, &message)?;
+                self.store_sent(delivery.job, message)?;
                 self.complete(delivery.job, Detail::MessageSent, said);
                 Ok(Settled::Sent)
             }
@@ -93,7 +94,7 @@ impl StepRun<'_, '_> {
                 let status = MessageStatus::Error { error_id, error_text };
                 let mut message = delivery.message.clone();
                 message.status = status;
-                self.store(delivery, &message)?;
+                self.store_sent(delivery.job, message)?;
                 self.log(delivery.job, result.failure(), said);
                 self.fail(delivery.job);
                 Ok(result.settled(delivery, None))
@@ -107,12 +108,8 @@ impl StepRun<'_, '_> {
     }
 
     // A subscriber that was deleted while the provider worked has no messages any more.
-    fn store(&mut self, delivery: &Delivery, message: &Message) -> Result<()> {
-        if self.facts.subscriber.is_some() {
-            self.tx.insert(message)?;
-            self.name_message(delivery.job, message.id);
-        }
-        Ok(())
+    fn store_sent(&mut self, job: JobId, message: Message) -> Result<()> {
+        if self.facts.subscriber.is_some() { self.store(job, message) } else { Ok(()) }
     }
 }
 

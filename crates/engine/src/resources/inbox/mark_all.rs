@@ -1,33 +1,31 @@
 //! Marking every message in an inbox.
 
-use domain::ids::MessageId;
-use domain::message::{MarkAs, Message, MessageQuery};
+use domain::message::{ListPlace, MarkAs, Message, MessageQuery, Shelf};
+use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use super::Inbox;
 use crate::Result;
 use crate::idempotency::Step;
-use crate::resources::{messages, subscribers};
+use crate::resources::subscribers;
 use crate::tx::{Tx, View};
 
 // Number of messages that one transaction looks at.
 const AT_A_TIME: usize = 1_000;
 
-// Progress of the marking.
-#[derive(Default)]
-struct Progress {
+// Marking of the messages on several shelves, one shelf after the other. A marked message moves to
+// a shelf that is not one of them.
+#[derive(Clone)]
+struct Marking {
+    shelves: Vec<Shelf>,
+    filter: MessageQuery,
+    mark_as: MarkAs,
     marked: usize,
-    // Starting point of the next transaction.
-    rest: Option<Rest>,
-}
-
-#[derive(Clone, Copy)]
-struct Rest {
-    // The last message that was looked at.
-    behind: MessageId,
+    // The last message that was looked at on the first of the shelves.
+    behind: Option<ListPlace>,
     // The newest message at the start. Messages that arrive later stay as they are.
-    through: MessageId,
+    through: Option<ListPlace>,
 }
 
 impl Inbox<'_> {
@@ -65,66 +63,65 @@ impl Inbox<'_> {
     /// As [`mark_all`](Self::mark_all).
     pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<usize> {
         let arguments = (&self.subscriber, query, mark_as);
-        let query = changed_by(mark_as, query.clone().channel(Channel::InApp));
-        self.scope.write_in_steps("inbox.mark_all", arguments, Progress::default(), |tx, done| {
-            self.mark_some(tx, &query, mark_as, done)
+        let marking = Marking::new(query, mark_as);
+        self.scope.write_in_steps("inbox.mark_all", arguments, marking, |tx, marking| {
+            let subscriber = subscribers::get(tx, &self.subscriber)?;
+            marking.clone().next(tx, &subscriber)
         })
     }
+}
 
-    fn mark_some(
-        &self,
-        tx: &mut Tx<'_>,
-        query: &MessageQuery,
-        mark_as: MarkAs,
-        done: &Progress,
-    ) -> Result<Step<Progress, usize>> {
-        let subscriber = subscribers::get(tx, &self.subscriber)?;
-        let (list, filter) = messages::source(tx.environment_id(), subscriber.id, query);
-        let mut marked = done.marked;
-        let Some((found, through)) = next_messages(tx, &list, done.rest)? else {
-            return Ok(Step::Done(marked));
-        };
-        for before in found.iter().filter(|message| filter.matches(message)) {
-            let mut after = before.clone();
-            after.stage = before.stage.mark(mark_as, tx.now());
-            tx.replace(before, &after)?;
-            marked += usize::from(after.stage != before.stage);
-        }
-        Ok(match found.last() {
-            Some(end) if found.len() == AT_A_TIME => {
-                let rest = Some(Rest { behind: end.id, through });
-                Step::More(Progress { marked, rest })
+impl Marking {
+    fn new(query: &MessageQuery, mark_as: MarkAs) -> Self {
+        let (mut shelves, filter) = query.clone().channel(Channel::InApp).shelves();
+        shelves.retain(|shelf| shelf.is_changed_by(mark_as));
+        Self { shelves, filter, mark_as, marked: 0, behind: None, through: None }
+    }
+
+    // Marks as many messages as one transaction looks at.
+    fn next(mut self, tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<Step<Self, usize>> {
+        let list = |shelf| layout::message_list(subscriber.environment_id, subscriber.id, shelf);
+        let newest =
+            self.through.map_or_else(|| newest(tx, &self.shelves, list), |at| Ok(Some(at)));
+        let Some(through) = newest? else { return Ok(Step::Done(self.marked)) };
+        self.through = Some(through);
+        let mut left = AT_A_TIME;
+        while let Some(shelf) = self.shelves.first() {
+            let range = layout::messages_between(&list(*shelf), self.behind, through);
+            let found = tx.first(&range, Order::Ascending, left)?;
+            self.mark(tx, &found)?;
+            left -= found.len();
+            self.behind = found.last().map(Message::list_place);
+            if left == 0 {
+                return Ok(Step::More(self));
             }
-            Some(_) | None => Step::Done(marked),
-        })
+            self.shelves.remove(0);
+            self.behind = None;
+        }
+        Ok(Step::Done(self.marked))
+    }
+
+    fn mark(&mut self, tx: &mut Tx<'_>, found: &[Message]) -> Result<()> {
+        for before in found.iter().filter(|message| self.filter.matches(message)) {
+            let mut after = before.clone();
+            after.stage = before.stage.mark(self.mark_as, tx.now());
+            tx.replace(before, &after)?;
+            self.marked += usize::from(after.stage != before.stage);
+        }
+        Ok(())
     }
 }
 
-// The query without messages that the mark does not change, so that they need not be read.
-fn changed_by(mark_as: MarkAs, mut query: MessageQuery) -> MessageQuery {
-    match mark_as {
-        MarkAs::Read => query.read = query.read.or(Some(false)),
-        MarkAs::Seen => query.seen = query.seen.or(Some(false)),
-        MarkAs::Unread | MarkAs::Unseen => {}
-    }
-    query
-}
-
-// The messages that one transaction looks at, and the last message of all. Returns `None` if the
-// list is empty.
-fn next_messages(
+// The newest of the messages on `shelves`.
+fn newest(
     view: &dyn View,
-    list: &layout::MessageList,
-    rest: Option<Rest>,
-) -> Result<Option<(Vec<Message>, MessageId)>> {
-    let (range, through) = if let Some(Rest { behind, through }) = rest {
-        (layout::messages_behind(list, behind), through)
-    } else {
-        let newest = view.first(&list.range(), Order::Descending, 1)?;
-        let Some(newest) = newest.first() else { return Ok(None) };
-        (list.range(), newest.id)
-    };
-    let mut found = view.first(&range, Order::Ascending, AT_A_TIME)?;
-    found.retain(|message| message.id <= through);
-    Ok(Some((found, through)))
+    shelves: &[Shelf],
+    list: impl Fn(Shelf) -> layout::MessageList,
+) -> Result<Option<ListPlace>> {
+    let mut newest = None;
+    for shelf in shelves {
+        let found = view.first(&list(*shelf).range(), Order::Descending, 1)?;
+        newest = newest.max(found.first().map(Message::list_place));
+    }
+    Ok(newest)
 }

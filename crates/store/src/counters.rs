@@ -1,0 +1,80 @@
+//! Counters of messages: one row for each subscriber who has some.
+
+use std::collections::BTreeMap;
+
+use domain::message::{CountedMessage, MessageCounters};
+
+use crate::record::corrupt;
+use crate::{
+    Bytes, Change, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, encoding,
+};
+
+/// Change of what counters count: a message before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recount {
+    key: Key<Bytes>,
+    before: Option<CountedMessage>,
+    after: Option<CountedMessage>,
+}
+
+impl Recount {
+    /// Returns the change of a record. Returns `None` if it counts as before, or not at all.
+    pub(crate) fn of(
+        before: Option<(Key<Bytes>, CountedMessage)>,
+        after: Option<(Key<Bytes>, CountedMessage)>,
+    ) -> Option<Self> {
+        let (key_before, before) = before.unzip();
+        let (key_after, after) = after.unzip();
+        let key = key_after.or(key_before).filter(|_| before != after)?;
+        Some(Self { key, before, after })
+    }
+}
+
+/// The counters under `key`, which are those of [`message_counters`](crate::layout::message_counters).
+pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
+    let mut counters = Ok(MessageCounters::default());
+    snapshot.get_bytes(key, &mut |value| counters = read(value))?;
+    counters
+}
+
+/// Counts the changes of a transaction, and writes each row once.
+pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
+    let mut rows: BTreeMap<&[u8], (&Key<Bytes>, MessageCounters)> = BTreeMap::new();
+    for Recount { key, before, after } in
+        changes.iter().filter_map(|change| change.recount.as_ref())
+    {
+        if !rows.contains_key(key.as_bytes()) {
+            rows.insert(key.as_bytes(), (key, find(&*transaction, key)?));
+        }
+        if let Some((_, counters)) = rows.get_mut(key.as_bytes()) {
+            if let Some(item) = before {
+                counters.remove(item);
+            }
+            if let Some(item) = after {
+                counters.add(item);
+            }
+        }
+    }
+    for (key, counters) in rows.into_values() {
+        if counters.is_empty() {
+            transaction.delete_key(key)?;
+        } else {
+            transaction.put_bytes(key, &written(&counters)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The counters in a value.
+pub(crate) fn read(value: &[u8]) -> Result<MessageCounters> {
+    let json = encoding::decode(value).map_err(unreadable)?;
+    serde_json::from_slice(&json).map_err(unreadable)
+}
+
+fn written(counters: &MessageCounters) -> Result<Vec<u8>> {
+    Ok(encoding::plain(&serde_json::to_vec(counters).map_err(unreadable)?))
+}
+
+fn unreadable(source: impl std::error::Error + Send + Sync + 'static) -> crate::Error {
+    corrupt(Table::MessageCounters, source)
+}
