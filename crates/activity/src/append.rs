@@ -34,13 +34,7 @@ impl ActivityIndex {
 }
 
 impl Appender {
-    /// Time of creation of the next notification: `now`, or the time of the last one if that is
-    /// later. The list is in order of both time and creation.
-    pub fn created_at(&self, now: Timestamp) -> Timestamp {
-        now.max(self.head.last)
-    }
-
-    /// The id of the next notification, which was created at `at`.
+    /// The id of the next notification, which is created at `at`.
     pub fn next_id(&self, at: Timestamp, random: u64) -> NotificationId {
         let ordinal = Ordinal::new(self.head.next + self.facets.len() as u64);
         NotificationId::new(at, ordinal, random)
@@ -55,8 +49,9 @@ impl Appender {
     pub fn finish(mut self, txn: &mut dyn Transaction, accepted: AcceptedTrigger) -> Result<()> {
         let next = self.head.next + self.facets.len() as u64;
         txn.insert(&AcceptedTrigger { ordinals: self.first..next, ..accepted })?;
-        let Some(last) = self.facets.last() else { return Ok(()) };
-        self.head.last = self.head.last.max(last.created_at);
+        if self.facets.is_empty() {
+            return Ok(());
+        }
         self.head.next = next;
         put_facets(txn, self.environment, self.head.generation, self.first, &self.facets)?;
         self.head.put(txn, self.environment)

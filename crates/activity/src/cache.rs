@@ -15,7 +15,7 @@ use crate::facets::{FACETS_IN_ROW, Facets, Term};
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::presence::Presence;
-use crate::times::Times;
+use crate::times::{TimeRange, Times};
 
 /// The index as of some committed moment.
 #[derive(Debug, Default)]
@@ -42,6 +42,8 @@ pub(crate) struct SealedSegments {
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     pub(crate) times: Arc<Times>,
+    /// The range of all times.
+    pub(crate) range: TimeRange,
     pub(crate) directory: Arc<Directory>,
     /// The terms that it may have, if it is one of the newest segments.
     presence: Option<Arc<Presence>>,
@@ -203,12 +205,6 @@ impl SealedSegments {
         self.segments.get(usize::try_from(number.checked_sub(self.lowest)?).ok()?)
     }
 
-    /// The first segment with a notification from `time` on.
-    pub(crate) fn at(&self, time: i64) -> Option<(u32, &Sealed)> {
-        let at = self.segments.partition_point(|sealed| sealed.times.last() < time);
-        Some((self.lowest + u32::try_from(at).ok()?, self.segments.get(at)?))
-    }
-
     fn push(&mut self, sealed: Sealed) {
         self.segments.push_back(sealed);
         let present = usize::try_from(PRESENT).unwrap_or(usize::MAX);
@@ -239,7 +235,7 @@ impl Sealed {
             let key = layout::segment_part(environment, head.generation, number, part);
             snapshot.get_bytes(&key, visit)
         };
-        read(SegmentPart::Times, &mut |bytes| times = Times::read(bytes))?;
+        read(SegmentPart::Times, &mut |bytes| times = Times::read(bytes, head.segment_size))?;
         read(SegmentPart::Directory, &mut |bytes| directory = Directory::read(bytes))?;
         let mut is_intact = true;
         // Those of older segments are not kept.
@@ -253,8 +249,10 @@ impl Sealed {
         if !is_intact {
             return Err(damaged());
         }
+        let times = times.ok_or_else(damaged)?;
         Ok(Self {
-            times: Arc::new(times.ok_or_else(damaged)?),
+            range: times.all(),
+            times: Arc::new(times),
             directory: Arc::new(directory.ok_or_else(damaged)?),
             presence: presence.map(Arc::new),
         })

@@ -1,6 +1,6 @@
 //! Deleting notifications: one, or everything that is old.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::{Notification, Ordinal};
@@ -29,55 +29,103 @@ impl ActivityIndex {
         head.put(txn, environment)
     }
 
-    /// Removes at most `limit` of the notifications that were created before `time`, oldest first.
-    /// The records of a trigger are removed with its last notification. Returns the number of
-    /// removed notifications.
+    /// Removes at most `limit` of the notifications of `old` that were created before `time`, in the
+    /// order of their ordinals. The records of a trigger are removed with its last notification.
+    /// Returns the number of removed notifications, and those that are left.
     pub fn delete_before(
         &self,
         txn: &mut dyn Transaction,
         environment: EnvironmentId,
         time: Timestamp,
+        old: &Old,
         limit: usize,
-    ) -> Result<usize> {
+    ) -> Result<(usize, Old)> {
         let mut head = Head::get(&*txn, environment, self.segment_size)?;
-        let (old, floor) = oldest(&*txn, environment, &head, time, limit)?;
-        let there = old.len() as u64;
-        // Notifications that were deleted before are below the floor now.
-        head.deleted -= (floor - head.floor).saturating_sub(there).min(head.deleted);
-        head.floor = floor;
-        for notification in &old {
+        let (removed, rest) = old.first(&*txn, environment, time, limit)?;
+        for notification in &removed {
             txn.remove(notification)?;
         }
-        for of_one in old.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
+        for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
             if let Some(last) = of_one.last() {
                 forget_if_gone(txn, last)?;
             }
         }
+        let ordinals = removed.iter().map(|notification| notification.id.ordinal().get());
+        leave_out(txn, environment, &mut head, &ordinals.collect::<Vec<_>>())?;
         head.put(txn, environment)?;
-        Ok(old.len())
+        Ok((removed.len(), rest))
     }
 }
 
-// The oldest notifications before `time`, and the ordinal behind them.
-fn oldest(
-    txn: &dyn Transaction,
-    environment: EnvironmentId,
-    head: &Head,
-    time: Timestamp,
-    limit: usize,
-) -> Result<(Vec<Notification>, u64)> {
-    let mut old: Vec<Notification> = Vec::new();
-    let mut floor = head.next;
-    let range = layout::notifications_from(environment, Ordinal::new(head.floor));
-    txn.each(&range, Order::Ascending, |notification| {
-        if notification.created_at >= time || old.len() == limit {
-            floor = notification.id.ordinal().get();
-            return ControlFlow::Break(());
+/// Ordinals of notifications that were created before a certain time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Old(Vec<Range<u64>>);
+
+impl Old {
+    /// The ordinals of `ranges`, which are in order.
+    pub(crate) fn new(ranges: Vec<Range<u64>>) -> Self {
+        Self(ranges)
+    }
+
+    /// Returns `true` if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    // The first `limit` notifications that are there and were created before `time`, and the rest.
+    fn first(
+        &self,
+        txn: &dyn Transaction,
+        environment: EnvironmentId,
+        time: Timestamp,
+        limit: usize,
+    ) -> Result<(Vec<Notification>, Self)> {
+        let mut found: Vec<Notification> = Vec::new();
+        for (at, range) in self.0.iter().enumerate() {
+            let mut rest = None;
+            let within = layout::notifications_between(environment, range.clone());
+            txn.each(&within, Order::Ascending, |notification| {
+                if found.len() == limit {
+                    rest = Some(notification.id.ordinal().get()..range.end);
+                    return ControlFlow::Break(());
+                }
+                // The index may be damaged.
+                if notification.created_at < time {
+                    found.push(notification);
+                }
+                ControlFlow::Continue(())
+            })?;
+            if let Some(rest) = rest {
+                let later = self.0.iter().skip(at + 1).cloned();
+                return Ok((found, Self([rest].into_iter().chain(later).collect())));
+            }
         }
-        old.push(notification);
-        ControlFlow::Continue(())
-    })?;
-    Ok((old, floor))
+        Ok((found, Self::default()))
+    }
+}
+
+// Takes removed notifications out of the list. The floor moves up to the first one that is left.
+fn leave_out(
+    txn: &mut dyn Transaction,
+    environment: EnvironmentId,
+    head: &mut Head,
+    removed: &[u64],
+) -> Result<()> {
+    let all = layout::notifications_from(environment, Ordinal::new(head.floor));
+    let first = txn.first(&all, Order::Ascending, 1)?;
+    let floor = first.first().map_or(head.next, |first| first.id.ordinal().get());
+    let (below, above) = removed.split_at(removed.partition_point(|ordinal| *ordinal < floor));
+    // The others below the floor were deleted before.
+    let before = (floor - head.floor).saturating_sub(below.len() as u64);
+    head.deleted = head.deleted.saturating_sub(before) + above.len() as u64;
+    head.floor = floor;
+    for of_one in above.chunk_by(|one, next| head.place(*one).0 == head.place(*next).0) {
+        let Some(segment) = of_one.first().map(|ordinal| head.place(*ordinal).0) else { continue };
+        let mut places = Set::default();
+        of_one.iter().for_each(|ordinal| places.insert(head.place(*ordinal).1));
+        deleted::add(txn, environment, head, segment, &places)?;
+    }
+    Ok(())
 }
 
 // Removes the records of a trigger that has no notifications left.

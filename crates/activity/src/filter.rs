@@ -4,12 +4,12 @@ use domain::ids::TransactionId;
 use domain::time::Timestamp;
 
 use crate::facets::Term;
+use crate::window::Window;
 
 /// Filter of notifications. A notification matches if it matches every part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    pub(crate) after: Option<Timestamp>,
-    pub(crate) before: Option<Timestamp>,
+    pub(crate) window: Window,
     pub(crate) transaction: Option<TransactionId>,
     // Groups with the fewest terms come first, as the quickest to look up. Among equals the most
     // selective one comes first. Each group is in order.
@@ -23,7 +23,12 @@ impl Filter {
         before: Option<Timestamp>,
         transaction: Option<TransactionId>,
     ) -> Self {
-        Self { after, before, transaction, groups: Vec::new() }
+        let all = Window::default();
+        let window = Window {
+            from: after.map_or(all.from, Timestamp::as_millis),
+            to: before.map_or(all.to, Timestamp::as_millis),
+        };
+        Self { window, transaction, groups: Vec::new() }
     }
 
     /// Narrows the filter to notifications that have one of `terms`.

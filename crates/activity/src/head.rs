@@ -2,7 +2,6 @@
 
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
-use domain::time::Timestamp;
 use store::{
     Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
 };
@@ -26,21 +25,11 @@ pub(crate) struct Head {
     pub(crate) floor: u64,
     /// Number of deleted notifications from there on.
     pub(crate) deleted: u64,
-    /// Time of creation of the last notification. None is created before that time.
-    pub(crate) last: Timestamp,
 }
 
 impl Head {
     pub(crate) fn new(segment_size: u32) -> Self {
-        Self {
-            generation: 0,
-            segment_size,
-            next: 0,
-            sealed: 0,
-            floor: 0,
-            deleted: 0,
-            last: Timestamp::MIN,
-        }
+        Self { generation: 0, segment_size, next: 0, sealed: 0, floor: 0, deleted: 0 }
     }
 
     /// The head of an environment, if it has notifications.
@@ -89,7 +78,6 @@ impl Head {
     ) -> Result<Self> {
         if let Some(last) = last(snapshot, environment)? {
             self.next = self.next.max(last.id.ordinal().get() + 1);
-            self.last = self.last.max(last.created_at);
         }
         Ok(self)
     }
@@ -133,7 +121,6 @@ impl Head {
         for count in [self.next, self.sealed, self.floor, self.deleted] {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
-        bytes.extend_from_slice(&self.last.as_millis().to_be_bytes());
         bytes.extend_from_slice(&checksum(&bytes).to_be_bytes());
         bytes
     }
@@ -145,7 +132,7 @@ impl Head {
         }
         let (generation, rest) = bytes.split_first_chunk()?;
         let (segment_size, rest) = rest.split_first_chunk()?;
-        let [next, sealed, floor, deleted, last] = rest.as_chunks::<8>().0 else { return None };
+        let [next, sealed, floor, deleted] = rest.as_chunks::<8>().0 else { return None };
         let head = Self {
             generation: u32::from_be_bytes(*generation),
             segment_size: u32::from_be_bytes(*segment_size),
@@ -153,7 +140,6 @@ impl Head {
             sealed: u64::from_be_bytes(*sealed),
             floor: u64::from_be_bytes(*floor),
             deleted: u64::from_be_bytes(*deleted),
-            last: Timestamp::from_millis(i64::from_be_bytes(*last)),
         };
         head.makes_sense().then_some(head)
     }

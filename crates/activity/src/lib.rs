@@ -17,6 +17,7 @@
 //! | `block`     | the sets of several terms in one value of the store |
 //! | `presence`  | the terms that a segment may have |
 //! | `times`     | times of creation of the notifications of a segment |
+//! | `window`    | the part of a segment that was created within some times |
 //! | `open`      | a segment that is not sealed, in memory |
 //! | `cache`     | the part of an index that is in memory |
 //! | `walk`      | walking through the places that are in several sets |
@@ -51,17 +52,20 @@ mod set;
 mod times;
 mod upkeep;
 mod walk;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
+use domain::time::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use store::{Error, ReadRecords, Result, Snapshot, Table, layout};
 
 pub use append::Appender;
 pub use check::{Disagreement, IndexCheck};
+pub use delete::Old;
 pub use facets::{Facets, Term};
 pub use filter::Filter;
 
@@ -137,6 +141,18 @@ impl ActivityIndex {
         filter: &Filter,
     ) -> Result<u64> {
         Ok(self.search(snapshot, environment, |all| all.count(filter))?.unwrap_or_default())
+    }
+
+    /// The notifications that were created before `time`, as of the snapshot, which has to be one of
+    /// the committed state, and no transaction.
+    pub fn created_before(
+        &self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        time: Timestamp,
+    ) -> Result<Old> {
+        let found = self.search(snapshot, environment, |all| all.created_before(time))?;
+        Ok(Old::new(found.unwrap_or_default()))
     }
 
     // Returns `None` if there are no notifications.

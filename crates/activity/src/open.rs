@@ -4,12 +4,15 @@ use rustc_hash::FxHashMap;
 
 use crate::facets::{Facets, Term};
 use crate::set::{Set, View};
+use crate::times::{TIMES_IN_ROW, Times};
 
 /// The notifications behind the last sealed segment, or the first of them that fill a segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSegment {
     /// Time of creation of each notification, in milliseconds.
     pub(crate) times: Vec<i64>,
+    /// The ranges of the times.
+    pub(crate) ranges: Times,
     // Values are ids and digests, so that a caller cannot choose colliding ones.
     sets: FxHashMap<Term, Set>,
 }
@@ -18,10 +21,17 @@ impl OpenSegment {
     /// Takes in another notification.
     pub(crate) fn push(&mut self, facets: &Facets) {
         let place = u16::try_from(self.times.len()).unwrap_or(u16::MAX);
-        self.times.push(facets.created_at.as_millis());
+        let time = facets.created_at.as_millis();
+        self.times.push(time);
+        self.ranges.push(time);
         for term in &facets.terms {
             self.sets.entry(*term).or_default().insert(place);
         }
+    }
+
+    /// The times of a row.
+    pub(crate) fn row(&self, row: usize) -> &[i64] {
+        self.times.chunks(TIMES_IN_ROW).nth(row).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> u32 {

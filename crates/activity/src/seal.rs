@@ -8,7 +8,7 @@ use crate::block::{self, Directory};
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::presence::Presence;
-use crate::times::{self, Times};
+use crate::times;
 
 /// The entries of a segment, of which some are written.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Rows {
         open: &OpenSegment,
     ) -> Self {
         let key = |part| layout::segment_part(environment, head.generation, number, part);
-        let mut rows = vec![(key(SegmentPart::Times), Times::of(&open.times).bytes())];
+        let mut rows = vec![(key(SegmentPart::Times), open.ranges.bytes())];
         for (row, times) in (0..).zip(open.times.chunks(times::TIMES_IN_ROW)) {
             rows.push((key(SegmentPart::TimeRow(row)), times::write_row(times)));
         }

@@ -19,8 +19,9 @@ use crate::filter::Filter;
 use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::set::{Set, View};
-use crate::times::{self, TIMES_IN_ROW};
+use crate::times::{self, TimeRange, Times};
 use crate::walk::{Any, Page, Walk};
+use crate::window::{Overlap, Part, Window};
 use crate::{corrupt, deleted, walk};
 
 /// The index of an environment as of one snapshot.
@@ -81,27 +82,8 @@ impl<'s> Search<'s> {
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }
-        let runs = self.runs(filter)?;
-        let Some(after) = filter.after.map(Timestamp::as_millis) else {
-            return self.fill_from(&runs, 0..u64::MAX, filter, page);
-        };
-        // The first place within a row of times takes a read of the row, and is seldom needed.
-        let sure = self.surely_at(after);
-        self.fill_from(&runs, sure..u64::MAX, filter, page)?;
-        let low = if page.is_full() { sure } else { self.ordinal_at(after)? };
-        self.fill_from(&runs, low..sure, filter, page)
-    }
-
-    // Fills the page with the matches in those parts of `runs` that are within `range`.
-    fn fill_from(
-        &mut self,
-        runs: &[Range<u64>],
-        range: Range<u64>,
-        filter: &Filter,
-        page: &mut Page<Ordinal>,
-    ) -> Result<()> {
-        for run in runs {
-            let (low, mut high) = (run.start.max(range.start), run.end.min(range.end));
+        for run in self.runs(filter)? {
+            let Range { start: low, end: mut high } = run;
             while high > low && !page.is_full() {
                 let (segment, last) = self.head.place(high - 1);
                 let start = self.head.start(segment);
@@ -119,30 +101,57 @@ impl<'s> Search<'s> {
     fn fill_from_segment(
         &self,
         number: u32,
-        range: Range<u32>,
+        places: Range<u32>,
         filter: &Filter,
         page: &mut Page<Ordinal>,
     ) -> Result<()> {
-        let damaged = || corrupt(Table::ActivitySegments, "a segment is missing");
-        let segment = self.segment(number).ok_or_else(damaged)?;
-        let groups = filter.groups();
-        if !groups.iter().all(|group| group.iter().any(|term| segment.may_have(*term))) {
+        let segment = self.segment(number)?;
+        let (groups, window) = (filter.groups(), &filter.window);
+        let overlap = window.overlap(segment.range());
+        let may_have = |group: &Vec<Term>| group.iter().any(|term| segment.may_have(*term));
+        if overlap == Overlap::None || !groups.iter().all(may_have) {
             return Ok(());
         }
-        let deleted = self.deleted(number)?;
-        let without = deleted.as_ref().map(Set::view);
+        if overlap == Overlap::All {
+            return self.fill_from_part(number, segment, &Part::all(places), groups, page);
+        }
+        for rows in window.groups(segment.times(), &places) {
+            if !page.is_full() {
+                let part = self.part(number, segment, &places, rows, window)?;
+                self.fill_from_part(number, segment, &part, groups, page)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_from_part(
+        &self,
+        number: u32,
+        segment: Segment<'_>,
+        part: &Part,
+        groups: &[Vec<Term>],
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        if part.range.is_empty() {
+            return Ok(());
+        }
+        let mut without = self.deleted(number)?;
+        if let Some(mut outside) = part.without() {
+            without.iter().for_each(|deleted| outside.unite(deleted.view()));
+            without = Some(outside);
+        }
+        let without = without.as_ref().map(Set::view);
         let start = self.head.start(number);
         let is_deep = page.skip >= u64::from(walk::LINE);
-        let sought = Sought { segment, range, without, is_deep };
+        let sought = Sought { segment, range: part.range.clone(), without, is_deep };
         self.narrow(&sought, groups, &[], &mut |walk| {
             walk.go(page, |place| Ordinal::new(start + u64::from(place)));
         })
     }
 
-    // The runs of ordinals that are not too young, newest first.
+    // The runs of ordinals that are not deleted as a whole, newest first.
     fn runs(&self, filter: &Filter) -> Result<Vec<Range<u64>>> {
-        let before = filter.before.map(|time| self.ordinal_at(time.as_millis() + 1)).transpose()?;
-        let (low, high) = (self.head.floor, before.unwrap_or(self.head.next).min(self.head.next));
+        let (low, high) = (self.head.floor, self.head.next);
         let Some(id) = &filter.transaction else {
             return Ok(vec![Range { start: low, end: high }]);
         };
@@ -150,54 +159,74 @@ impl<'s> Search<'s> {
         Ok(runs.map(|run| run.start.max(low)..run.end.min(high)).collect())
     }
 
+    /// The ordinals that were created before `time`, as ranges in their order.
+    pub(crate) fn created_before(self, time: Timestamp) -> Result<Vec<Range<u64>>> {
+        let window = Window { from: i64::MIN, to: time.as_millis() - 1 };
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let mut low = self.head.floor;
+        while low < self.head.next {
+            let (number, first) = self.head.place(low);
+            let start = self.head.start(number);
+            let high = self.head.start(number + 1).min(self.head.next);
+            let places = u32::from(first)..u32::try_from(high - start).unwrap_or(u32::MAX);
+            let segment = self.segment(number)?;
+            for rows in window.groups(segment.times(), &places).into_iter().rev() {
+                let part = self.part(number, segment, &places, rows, &window)?;
+                for found in part.ranges().filter(|found| !found.is_empty()) {
+                    let found = start + u64::from(found.start)..start + u64::from(found.end);
+                    match ranges.last_mut() {
+                        Some(last) if last.end == found.start => last.end = found.end,
+                        Some(_) | None => ranges.push(found),
+                    }
+                }
+            }
+            low = high;
+        }
+        Ok(ranges)
+    }
+
     fn transaction(&self, id: &TransactionId) -> Result<Runs> {
         Runs::find(self.snapshot, self.environment, id)
     }
 
-    // The first ordinal that was created at `time` or later.
-    fn ordinal_at(&self, time: i64) -> Result<u64> {
-        let Some((number, sealed)) = self.sealed.at(time) else { return Ok(self.open_at(time)) };
-        let start = self.head.start(number);
-        let end = start + u64::from(self.head.segment_size);
-        // The rows of a segment below the floor may be cleared, and nothing in it is listed.
-        if end <= self.head.floor {
-            return Ok(self.head.floor);
-        }
-        let Some(row) = sealed.times.row_before(time) else { return Ok(start) };
-        let before = self.count_before(number, row, time)?.min(TIMES_IN_ROW);
-        Ok((start + (row * TIMES_IN_ROW + before) as u64).min(end))
+    // The part of `places` of a segment that is in `rows` and within `window`.
+    fn part(
+        &self,
+        number: u32,
+        segment: Segment<'_>,
+        places: &Range<u32>,
+        rows: Range<usize>,
+        window: &Window,
+    ) -> Result<Part> {
+        window.part(segment.times(), places, rows, |row| match segment {
+            Segment::Sealed(..) => self.outside_in_row(number, row, window),
+            Segment::Open(open) => Ok(times::outside(open.row(row), window)),
+        })
     }
 
-    // The same ordinal or a later one, found without a read of the store.
-    fn surely_at(&self, time: i64) -> u64 {
-        let Some((number, sealed)) = self.sealed.at(time) else { return self.open_at(time) };
-        let rows = sealed.times.row_before(time).map_or(0, |row| row + 1);
-        let places = ((rows * TIMES_IN_ROW) as u64).min(u64::from(self.head.segment_size));
-        self.head.start(number) + places
-    }
-
-    fn open_at(&self, time: i64) -> u64 {
-        let open = self.open.iter().flat_map(|cache| cache.open());
-        let before = open.map(|open| open.times.partition_point(|other| *other < time) as u64);
-        (self.head.sealed + before.sum::<u64>()).min(self.head.next)
-    }
-
-    fn count_before(&self, segment: u32, row: usize, time: i64) -> Result<usize> {
+    fn outside_in_row(
+        &self,
+        segment: u32,
+        row: usize,
+        window: &Window,
+    ) -> Result<Vec<Range<usize>>> {
         let part = SegmentPart::TimeRow(u32::try_from(row).unwrap_or(u32::MAX));
-        let key = self.part(segment, part);
-        let mut count = None;
-        self.snapshot.get_bytes(&key, &mut |bytes| {
-            count = times::count_before(bytes, time);
+        let mut outside = None;
+        self.snapshot.get_bytes(&self.key(segment, part), &mut |bytes| {
+            outside = times::outside_in_row(bytes, window);
         })?;
-        count.ok_or_else(|| corrupt(Table::ActivitySegments, "a row of times is missing"))
+        outside.ok_or_else(|| corrupt(Table::ActivitySegments, "a row of times is missing"))
     }
 
-    fn segment(&self, number: u32) -> Option<Segment<'_>> {
-        let Some(at) = number.checked_sub(self.head.open()) else {
-            return self.sealed.get(number).map(|sealed| Segment::Sealed(number, sealed));
+    fn segment(&self, number: u32) -> Result<Segment<'_>> {
+        let found = match number.checked_sub(self.head.open()) {
+            None => self.sealed.get(number).map(|sealed| Segment::Sealed(number, sealed)),
+            Some(at) => usize::try_from(at).ok().and_then(|at| {
+                let open = self.open.as_ref()?.open().get(at)?;
+                Some(Segment::Open(open))
+            }),
         };
-        let open = self.open.as_ref()?.open().get(usize::try_from(at).ok()?)?;
-        Some(Segment::Open(open))
+        found.ok_or_else(|| corrupt(Table::ActivitySegments, "a segment is missing"))
     }
 
     // Shows `walk` the places that are in `sets` and in those of each group.
@@ -290,7 +319,7 @@ impl<'s> Search<'s> {
     // Shows `visit` the block that starts with `first`.
     fn block(&self, segment: u32, first: Term, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
         let (dimension, value) = first.parts();
-        let key = self.part(segment, SegmentPart::Block { dimension, value });
+        let key = self.key(segment, SegmentPart::Block { dimension, value });
         let mut is_intact = false;
         self.snapshot.get_bytes(&key, &mut |bytes| {
             if let Some(block) = Block::read(bytes) {
@@ -308,12 +337,27 @@ impl<'s> Search<'s> {
         deleted::find(self.snapshot, self.environment, &self.head, segment)
     }
 
-    fn part(&self, segment: u32, part: SegmentPart) -> Key<Bytes> {
+    fn key(&self, segment: u32, part: SegmentPart) -> Key<Bytes> {
         layout::segment_part(self.environment, self.head.generation, segment, part)
     }
 }
 
-impl Segment<'_> {
+impl<'a> Segment<'a> {
+    // The range of all its times.
+    fn range(self) -> TimeRange {
+        match self {
+            Segment::Sealed(_, sealed) => sealed.range,
+            Segment::Open(open) => open.ranges.all(),
+        }
+    }
+
+    fn times(self) -> &'a Times {
+        match self {
+            Segment::Sealed(_, sealed) => &sealed.times,
+            Segment::Open(open) => &open.ranges,
+        }
+    }
+
     fn may_have(self, term: Term) -> bool {
         match self {
             Segment::Sealed(_, sealed) => sealed.may_have(term),

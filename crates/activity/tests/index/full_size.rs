@@ -63,9 +63,13 @@ fn facets(ordinal: u64) -> Facets {
     Facets { created_at: time_of(ordinal), terms }
 }
 
-// Seven at a time, and once in a while nothing for long.
+// Seven at a time, and once in a while nothing for long. The clock is wrong once for long, and then
+// for every third.
 fn time_of(ordinal: u64) -> Timestamp {
-    time(i64::try_from(ordinal / 7 * 10 + ordinal / 50_000 * 1_000_000).unwrap())
+    let is_wrong = (20_000..23_000).contains(&ordinal)
+        || (90_000..99_000).contains(&ordinal) && ordinal.is_multiple_of(3);
+    let wrong = if is_wrong { 1_100_000 } else { 0 };
+    time(i64::try_from(ordinal / 7 * 10 + ordinal / 50_000 * 1_000_000 + wrong).unwrap())
 }
 
 /// What is asked for: times, and groups of terms.

@@ -101,7 +101,7 @@ pub(crate) fn wanted() -> impl Strategy<Value = Wanted> {
     let time = || {
         option::weighted(
             0.3,
-            prop_oneof![12 => -5_i64..150, 1 => Just(i64::MIN), 1 => Just(i64::MAX)],
+            prop_oneof![12 => -150_i64..250, 1 => Just(i64::MIN), 1 => Just(i64::MAX)],
         )
     };
     let groups = prop_oneof![1 => Just(Vec::new()), 4 => vec(group(), 1..4)];

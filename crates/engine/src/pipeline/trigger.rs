@@ -167,7 +167,7 @@ fn notify(
     topics: Vec<NotificationTopic>,
 ) -> Result<CreatedNotification> {
     let subscriber_id = subscriber.subscriber_id.clone();
-    let created_at = log.created_at(tx.now());
+    let created_at = tx.now();
     let id = log.next_id(created_at, tx.random());
     let created = (id, created_at);
     let notification =

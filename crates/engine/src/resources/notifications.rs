@@ -126,8 +126,8 @@ impl Notifications<'_> {
         })
     }
 
-    /// Deletes every notification that was created before `time`. Returns the number of deleted
-    /// notifications. A host calls it regularly, to limit the age of the activity list. The last
+    /// Deletes every notification that was created before `time`, by the clock at its creation.
+    /// Returns the number of deleted notifications. A host calls it regularly, to limit the age of the activity list. The last
     /// notification of a trigger frees its transaction id.
     ///
     /// The deletion takes several transactions. After an interruption, another call continues.
@@ -135,15 +135,15 @@ impl Notifications<'_> {
         const AT_A_TIME: usize = 1_000;
         let index = self.scope.engine.activity();
         let environment = self.scope.environment_id();
+        let old = self.scope.read(|view| Ok(index.created_before(view, environment, time)?))?;
         let deleted = self.scope.write_in_steps(
             "notifications.delete_before",
             json!({ "time": time }),
-            0,
-            |tx, before| {
-                let deleted = index.delete_before(tx, environment, time, AT_A_TIME)?;
+            (0, old),
+            |tx, (before, old)| {
+                let (deleted, rest) = index.delete_before(tx, environment, time, old, AT_A_TIME)?;
                 let all = before + deleted as u64;
-                let is_last = deleted < AT_A_TIME;
-                Ok(if is_last { Step::Done(all) } else { Step::More(all) })
+                Ok(if rest.is_empty() { Step::Done(all) } else { Step::More((all, rest)) })
             },
         )?;
         // After a failure here, the next trigger removes the remainder.
@@ -167,8 +167,7 @@ impl Notifications<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`], if a notification cannot be read, or they are not in the order of their
-    /// times.
+    /// [`Error::Store`], if a notification cannot be read.
     pub fn rebuild_index(&self) -> Result<()> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         engine.activity().rebuild(engine.store(), environment)?;

@@ -131,7 +131,8 @@ impl StepRun<'_, '_> {
     /// Moves a job to `status`.
     pub(crate) fn move_job(&mut self, job: JobId, status: JobStatus) {
         let now = self.tx.now();
-        self.notification.updated_at = now;
+        // The clock may have gone back.
+        self.notification.updated_at = now.max(self.notification.created_at);
         if let Some(job) = self.notification.job_mut(job) {
             job.move_to(status, now);
         }

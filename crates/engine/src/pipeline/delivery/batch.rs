@@ -80,7 +80,7 @@ fn give_back_one(tx: &mut Tx<'_>, delivery: &Delivery) -> Result<bool> {
         before.job(delivery.job).and_then(|job| job.status.given_back(delivery.attempts, now));
     let Some(status) = status else { return Ok(false) };
     let mut after = before.clone();
-    after.updated_at = now;
+    after.updated_at = now.max(before.created_at);
     if let Some(job) = after.job_mut(delivery.job) {
         job.move_to(status, now);
     }
