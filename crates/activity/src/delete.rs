@@ -122,7 +122,9 @@ fn leave_out(
     for of_one in above.chunk_by(|one, next| head.place(*one).0 == head.place(*next).0) {
         let Some(segment) = of_one.first().map(|ordinal| head.place(*ordinal).0) else { continue };
         let mut places = Set::default();
-        of_one.iter().for_each(|ordinal| places.insert(head.place(*ordinal).1));
+        for ordinal in of_one {
+            places.insert(head.place(*ordinal).1);
+        }
         deleted::add(txn, environment, head, segment, &places)?;
     }
     Ok(())

@@ -137,7 +137,9 @@ impl<'s> Search<'s> {
         }
         let mut without = self.deleted(number)?;
         if let Some(mut outside) = part.without() {
-            without.iter().for_each(|deleted| outside.unite(deleted.view()));
+            if let Some(deleted) = &without {
+                outside.unite(deleted.view());
+            }
             without = Some(outside);
         }
         let without = without.as_ref().map(Set::view);

@@ -35,7 +35,9 @@ impl Times {
     /// The times of a segment.
     pub(crate) fn of(times: &[i64]) -> Self {
         let mut all = Self::default();
-        times.iter().for_each(|time| all.push(*time));
+        for time in times {
+            all.push(*time);
+        }
         all
     }
 

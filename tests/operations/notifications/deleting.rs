@@ -32,6 +32,50 @@ fn any_time_is_searched_after_the_segments_before_it_are_cleared() {
 }
 
 #[test]
+fn a_clock_that_is_wrong_once_spoils_nothing_after_it() {
+    for (year, is_old) in [("2099", false), ("1970", true)] {
+        on_both(|world| {
+            world.workflow_of("hi", &[in_app()]);
+            let made = |count: usize| {
+                let each = |_| {
+                    world.clock.advance(Duration::from_secs(1));
+                    happen(&world, "hi", "ada", json!({}))
+                };
+                (0..count).map(each).collect::<Vec<_>>()
+            };
+            let mut today = made(5);
+            let now = world.now();
+            world.clock.set(time(&format!("{year}-06-01T00:00:00.000Z")));
+            let wrong = made(1);
+            world.clock.set(now);
+            today.extend(made(60));
+            today.reverse();
+
+            let window = json!({ "after": time(START), "before": world.now() });
+            assert_eq!(ids(&world.env, window), today);
+            assert_eq!(world.notification(today[0]).created_at, world.now());
+
+            // Retention keeps what is young, wherever it lies, and deletes what is old.
+            let notifications = world.env.notifications();
+            let month = Duration::from_secs(30 * 24 * 60 * 60);
+            assert_eq!(notifications.delete_before(time(START)).unwrap(), u64::from(is_old));
+            world.clock.advance(month);
+            let newest = made(3);
+            let removed = notifications.delete_before(now.after(month)).unwrap();
+            assert_eq!(removed, today.len() as u64);
+            let wrong = if is_old { Vec::new() } else { wrong };
+            let left: Vec<_> = newest.iter().rev().chain(&wrong).copied().collect();
+            assert_eq!(ids(&world.env, json!({})), left);
+            assert_eq!(count(&world.env, json!({ "after": now.after(month) })), left.len() as u64);
+            intact(&world.env);
+            notifications.rebuild_index().unwrap();
+            assert_eq!(count(&world.env, json!({ "before": world.now() })), 3);
+            intact(&world.env);
+        });
+    }
+}
+
+#[test]
 fn a_notification_that_was_deleted_is_nowhere() {
     // Where it is sealed, and where it is not.
     for behind in [0, 40] {
