@@ -75,11 +75,21 @@ macro_rules! wire_enum {
 pub(crate) use wire_enum;
 
 /// Visitor of a value that is written as one word.
-pub(crate) struct Word<T>(PhantomData<T>);
+pub(crate) struct Word<T> {
+    expected: &'static str,
+    value: PhantomData<T>,
+}
+
+impl<T> Word<T> {
+    /// A visitor that says what it has expected.
+    pub(crate) fn of(expected: &'static str) -> Self {
+        Self { expected, value: PhantomData }
+    }
+}
 
 impl<T> Default for Word<T> {
     fn default() -> Self {
-        Self(PhantomData)
+        Self::of("a word")
     }
 }
 
@@ -87,7 +97,7 @@ impl<T: FromStr<Err = Invalid>> Visitor<'_> for Word<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a word")
+        f.write_str(self.expected)
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
