@@ -69,6 +69,26 @@ pub struct Home {
     pub environment_id: EnvironmentId,
 }
 
+/// Environment that every organization has.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provided {
+    Development,
+    Production,
+}
+
+/// Reason to refuse a new environment.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnvironmentRefusal {
+    /// The name is reserved for an environment that every organization has.
+    ReservedName,
+    /// Another environment of the organization has the name.
+    NameTaken,
+    /// The organization has no such parent.
+    NoParent(EnvironmentId),
+}
+
 wire_enum! {
     /// Purpose of an environment.
     EnvironmentType, "type":
@@ -148,6 +168,37 @@ impl EnvironmentCreate {
         color: impl IntoChecked<Color>,
     ) -> Result<Self, Invalid> {
         Ok(Self { name: name.into_checked()?, parent_id: None, color: color.into_checked()? })
+    }
+}
+
+impl EnvironmentCreate {
+    /// Refuses a reserved name, a name of `siblings`, and a parent that is none of them.
+    #[doc(hidden)]
+    pub fn check(&self, siblings: &[Environment]) -> Result<(), EnvironmentRefusal> {
+        if self.name.is_reserved() {
+            return Err(EnvironmentRefusal::ReservedName);
+        }
+        if siblings.iter().any(|sibling| sibling.name == self.name) {
+            return Err(EnvironmentRefusal::NameTaken);
+        }
+        match self.parent_id {
+            Some(parent) if !siblings.iter().any(|sibling| sibling.id == parent) => {
+                Err(EnvironmentRefusal::NoParent(parent))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Provided {
+    /// Returns the request for this environment.
+    pub fn create(self) -> EnvironmentCreate {
+        let (name, color) = match self {
+            Provided::Development => ("Development", "#7e52f4"),
+            Provided::Production => ("Production", "#15a5a2"),
+        };
+        let (name, color) = (EnvironmentName(name.into()), Color(color.into()));
+        EnvironmentCreate { name, parent_id: None, color }
     }
 }
 
@@ -260,6 +311,40 @@ mod tests {
             assert!(EnvironmentName::new(reserved).unwrap().is_reserved(), "{reserved}");
         }
         assert!(EnvironmentName::new("  ").is_err());
+    }
+
+    #[test]
+    fn a_provided_environment_has_a_reserved_name_and_a_color() {
+        for (provided, kind) in [
+            (Provided::Development, EnvironmentType::Dev),
+            (Provided::Production, EnvironmentType::Prod),
+        ] {
+            let create = provided.create();
+            assert_eq!(create.check(&[]), Err(EnvironmentRefusal::ReservedName));
+            assert_eq!(create.name.kind(), kind);
+            assert_eq!(EnvironmentName::new(create.name.as_str()), Ok(create.name));
+            assert_eq!(Color::new(create.color.as_str()), Ok(create.color));
+        }
+    }
+
+    #[test]
+    fn a_new_environment_has_a_free_name_and_a_parent_that_is_there() {
+        let id = |n| EnvironmentId::from(Uuid::from_u128(n));
+        let qa = EnvironmentCreate::new("QA", "#fff").unwrap();
+        let home = Home { organization_id: "acme".parse().unwrap(), environment_id: id(1) };
+        let key = ApiKey::new("key".into(), UserId::host(), "hash".into());
+        let now = Timestamp::from_millis(0);
+        let there = [Environment::new(&home, qa.clone(), "qa".into(), key, now)];
+        let staging = EnvironmentCreate::new("Staging", "#fff").unwrap();
+        for (create, siblings, expected) in [
+            (qa.clone(), &[][..], Ok(())),
+            (qa, &there, Err(EnvironmentRefusal::NameTaken)),
+            (staging.clone(), &there, Ok(())),
+            (staging.clone().parent_id(id(1)), &there, Ok(())),
+            (staging.parent_id(id(2)), &there, Err(EnvironmentRefusal::NoParent(id(2)))),
+        ] {
+            assert_eq!(create.check(siblings), expected, "{create:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,8 @@ use layers::Setting;
 pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 pub use request::{
-    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, PreferencesQuery,
+    BulkPreference, BulkPreferences, BulkRefusal, Criticality, GlobalPreferenceUpdate,
+    PreferencesQuery,
 };
 
 /// Preference of one layer: one setting for all channels, and settings for single ones.

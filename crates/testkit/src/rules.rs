@@ -1,5 +1,7 @@
 //! Any JSON as a condition, over any data.
 
+use std::sync::LazyLock;
+
 use arbitrary::{Result, Unstructured};
 use domain::condition::Rule;
 use serde_json::{Value, json};
@@ -7,41 +9,10 @@ use serde_json::{Value, json};
 use crate::json;
 
 // Operators, and what they like to work on.
-const WORDS: &[&str] = &[
-    "var",
-    "missing",
-    "missing_some",
-    "if",
-    "?:",
-    "==",
-    "===",
-    "!=",
-    "!==",
-    "!",
-    "!!",
-    "or",
-    "and",
-    ">",
-    ">=",
-    "<",
-    "<=",
-    "max",
-    "min",
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "map",
-    "filter",
-    "reduce",
-    "all",
-    "none",
-    "some",
-    "merge",
-    "in",
-    "cat",
-    "substr",
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| [Rule::OPERATORS, OTHERS].concat());
+
+// Texts that operators like to work on, and one that is nearly an operator.
+const OTHERS: &[&str] = &[
     "log",
     "current",
     "accumulator",
@@ -68,18 +39,18 @@ pub fn decode(bytes: &[u8]) -> Vec<Value> {
 }
 
 fn made(from: &mut Unstructured<'_>) -> Result<Vec<Value>> {
-    Ok(vec![rule(from, 4)?, json::made(from, WORDS, 3)?, json::made(from, WORDS, 3)?])
+    Ok(vec![rule(from, 4)?, json::made(from, &WORDS, 3)?, json::made(from, &WORDS, 3)?])
 }
 
 fn rule(from: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
     if depth == 0 || from.ratio(1, 6)? {
-        return json::made(from, WORDS, 2);
+        return json::made(from, &WORDS, 2);
     }
     let mut arguments = Vec::new();
     for _ in 0..from.int_in_range(0..=3)? {
         arguments.push(rule(from, depth - 1)?);
     }
-    let operator = *from.choose(WORDS)?;
+    let operator = *from.choose(&WORDS)?;
     let alone = arguments.len() == 1 && from.arbitrary()?;
     let arguments = if alone { arguments.remove(0) } else { arguments.into() };
     Ok(json!({ operator: arguments }))

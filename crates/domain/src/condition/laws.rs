@@ -78,42 +78,7 @@ proptest! {
     }
 }
 
-const SYMBOLS: &[&str] = &[
-    "var",
-    "missing",
-    "missing_some",
-    "if",
-    "?:",
-    "==",
-    "===",
-    "!=",
-    "!==",
-    "!",
-    "!!",
-    "or",
-    "and",
-    ">",
-    ">=",
-    "<",
-    "<=",
-    "max",
-    "min",
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "map",
-    "reduce",
-    "filter",
-    "all",
-    "none",
-    "some",
-    "merge",
-    "in",
-    "cat",
-    "substr",
-];
+const SYMBOLS: &[&str] = Rule::OPERATORS;
 
 fn any_scalar() -> impl Strategy<Value = Value> {
     let texts = ["", "a", "a.a", "current", "accumulator", "1", "-1.5e3", "NaN", "inf", "ä\u{0}"];

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::Rule;
 use crate::error::Reason;
 
 /// Node of a rule.
@@ -98,6 +99,47 @@ pub(super) enum Scan {
     All,
     None,
     Some,
+}
+
+impl Rule {
+    /// Operators of conditions.
+    #[doc(hidden)]
+    pub const OPERATORS: &[&str] = &[
+        "var",
+        "missing",
+        "missing_some",
+        "if",
+        "?:",
+        "==",
+        "===",
+        "!=",
+        "!==",
+        "!",
+        "!!",
+        "or",
+        "and",
+        ">",
+        ">=",
+        "<",
+        "<=",
+        "max",
+        "min",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "map",
+        "reduce",
+        "filter",
+        "all",
+        "none",
+        "some",
+        "merge",
+        "in",
+        "cat",
+        "substr",
+    ];
 }
 
 impl Operation {

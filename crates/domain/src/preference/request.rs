@@ -10,6 +10,7 @@ use crate::json::shape;
 use crate::patch::Patch;
 use crate::schedule::Schedule;
 use crate::vocabulary::wire_enum;
+use crate::workflow::Workflow;
 
 /// Query of the preferences of a subscriber. By default, critical workflows are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +109,44 @@ shape! { GlobalPreferenceUpdate {
     "context": context,
 } }
 
+/// Reason to refuse an update of several workflows, with the names of the workflows.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BulkRefusal {
+    /// The workflows do not exist.
+    Missing(Vec<String>),
+    /// The workflows are critical, so subscribers cannot opt out of them.
+    Critical(Vec<String>),
+}
+
 impl BulkPreferences {
+    /// Returns each workflow of the update once, in the order of its first mention, with the last
+    /// of its items. `found` has the workflow of each item, if it exists.
+    #[doc(hidden)]
+    pub fn changes(
+        &self,
+        found: impl IntoIterator<Item = Option<Workflow>>,
+    ) -> Result<Vec<(Workflow, &BulkPreference)>, BulkRefusal> {
+        let mut changes: Vec<(Workflow, &BulkPreference)> = Vec::new();
+        let (mut missing, mut critical) = (Vec::new(), Vec::new());
+        for (item, workflow) in self.preferences.iter().zip(found) {
+            let name = || item.workflow_id.clone();
+            match workflow {
+                None => missing.push(name()),
+                Some(workflow) if workflow.critical => critical.push(name()),
+                Some(workflow) => match changes.iter_mut().find(|(one, _)| one.id == workflow.id) {
+                    Some((_, last)) => *last = item,
+                    None => changes.push((workflow, item)),
+                },
+            }
+        }
+        match (missing.is_empty(), critical.is_empty()) {
+            (false, _) => Err(BulkRefusal::Missing(missing)),
+            (true, false) => Err(BulkRefusal::Critical(critical)),
+            (true, true) => Ok(changes),
+        }
+    }
+
     /// Maximum number of workflows in an update.
     pub const MAX: usize = 100;
 

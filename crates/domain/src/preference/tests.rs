@@ -5,6 +5,7 @@ use super::*;
 use crate::context::ContextSet;
 use crate::patch::Patch;
 use crate::sample;
+use crate::workflow::Workflow;
 
 const ON: Option<bool> = Some(true);
 const OFF: Option<bool> = Some(false);
@@ -552,6 +553,36 @@ fn a_bulk_is_about_1_to_100_workflows() {
     assert_eq!([check(1), check(100)], [Ok(()), Ok(())]);
     assert_eq!(check(0), Err("`preferences` must not be empty".into()));
     assert_eq!(check(101), Err("`preferences` must have at most 100 items".into()));
+}
+
+#[test]
+fn a_bulk_changes_each_workflow_once_unless_one_is_missing_or_critical() {
+    let workflow = |id: u128, critical: bool| {
+        Some(Workflow { id: sample::id(id), critical, ..sample::workflow(json!([])) })
+    };
+    let names = |names: &str| names.split_terminator(' ').map(str::to_owned).collect::<Vec<_>>();
+    let bulk = |items: &str| BulkPreferences {
+        preferences: names(items).into_iter().map(BulkPreference::new).collect(),
+        context: None,
+    };
+    let [a, b, critical] = [workflow(1, false), workflow(2, false), workflow(3, true)];
+    for (items, found, expected) in [
+        ("", vec![], Ok("")),
+        ("a b", vec![&a, &b], Ok("1:a 2:b ")),
+        ("a b again", vec![&a, &b, &a], Ok("1:again 2:b ")),
+        ("a c", vec![&a, &critical], Err(BulkRefusal::Critical(names("c")))),
+        ("no c none", vec![&None, &critical, &None], Err(BulkRefusal::Missing(names("no none")))),
+    ] {
+        let bulk = bulk(items);
+        let changes = bulk.changes(found.into_iter().cloned()).map(|changes| {
+            let one = |(workflow, item): &(Workflow, &BulkPreference)| {
+                let number = uuid::Uuid::from(workflow.id).as_u128();
+                format!("{number}:{} ", item.workflow_id)
+            };
+            changes.iter().map(one).collect::<String>()
+        });
+        assert_eq!(changes, expected.map(str::to_owned), "{items}");
+    }
 }
 
 #[track_caller]

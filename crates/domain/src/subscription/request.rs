@@ -318,6 +318,17 @@ impl SubscriptionUpdate {
     }
 }
 
+impl Subscription {
+    /// Refuses a further subscription of the subscriber `id`, who has `others` in the topic.
+    #[doc(hidden)]
+    pub fn check_room(others: usize, id: &SubscriberId) -> Result<(), SubscriptionError> {
+        if others >= Self::MAX_OF_SUBSCRIBER {
+            return Err(SubscriptionError::limit_exceeded(id));
+        }
+        Ok(())
+    }
+}
+
 impl SubscriptionError {
     /// Returns the error for a missing subscriber.
     #[doc(hidden)]

@@ -551,3 +551,15 @@ proptest! {
         prop_assert_eq!(made(&one) == made(&other), one == other);
     }
 }
+
+#[test]
+fn a_subscriber_has_10_subscriptions_in_a_topic() {
+    let ada = "ada".parse().unwrap();
+    for others in 0..Subscription::MAX_OF_SUBSCRIBER {
+        assert_eq!(Subscription::check_room(others, &ada), Ok(()));
+    }
+    for others in [10, 11, usize::MAX] {
+        let refused = Subscription::check_room(others, &ada);
+        assert_eq!(refused, Err(SubscriptionError::limit_exceeded(&ada)));
+    }
+}

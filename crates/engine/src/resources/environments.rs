@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use domain::convert::IntoChecked;
-use domain::environment::{ApiKey, Environment, EnvironmentCreate, Home};
+use domain::environment::{
+    ApiKey, Environment, EnvironmentCreate, EnvironmentRefusal, Home, Provided,
+};
 use domain::ids::{EnvironmentId, OrganizationId, UserId};
 use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
@@ -69,18 +71,13 @@ impl<'e> Environments<'e> {
     }
 
     fn insert(&self, draft: &mut Draft<'_>, create: &EnvironmentCreate) -> Result<Environment> {
-        if create.name.is_reserved() {
-            return Err(Rejection::ReservedName { name: create.name.to_string() }.into());
-        }
-        let siblings = self.all(draft.writer)?;
-        if siblings.iter().any(|sibling| sibling.name == create.name) {
-            return Err(Error::conflict(Entity::Environment, &create.name));
-        }
-        if let Some(parent) = create.parent_id
-            && !siblings.iter().any(|sibling| sibling.id == parent)
-        {
-            return Err(Error::not_found(Entity::Environment, parent));
-        }
+        create.check(&self.all(draft.writer)?).map_err(|refusal| match refusal {
+            EnvironmentRefusal::ReservedName => {
+                Rejection::ReservedName { name: create.name.to_string() }.into()
+            }
+            EnvironmentRefusal::NameTaken => Error::conflict(Entity::Environment, &create.name),
+            EnvironmentRefusal::NoParent(parent) => Error::not_found(Entity::Environment, parent),
+        })?;
         let environment = self.new_environment(draft, create.clone());
         draft.writer.insert(&environment)?;
         Ok(self.shown(environment))
@@ -89,13 +86,13 @@ impl<'e> Environments<'e> {
     /// The environment `Development`. Every organization has it: it is created when it is first
     /// asked for.
     pub fn development(&self) -> Result<Environment> {
-        self.provided("Development", "#7e52f4")
+        self.provided(Provided::Development)
     }
 
     /// The environment `Production`. Every organization has it: it is created when it is first
     /// asked for.
     pub fn production(&self) -> Result<Environment> {
-        self.provided("Production", "#15a5a2")
+        self.provided(Provided::Production)
     }
 
     /// The environment of that id.
@@ -123,8 +120,8 @@ impl<'e> Environments<'e> {
         Ok(environments.into_iter().map(|environment| self.shown(environment)).collect())
     }
 
-    fn provided(&self, name: &str, color: &str) -> Result<Environment> {
-        let create = EnvironmentCreate::new(name, color)?;
+    fn provided(&self, provided: Provided) -> Result<Environment> {
+        let create = provided.create();
         let found = |environments: Vec<Environment>| {
             environments.into_iter().find(|environment| environment.name == create.name)
         };

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::preference::{
-    BulkPreference, BulkPreferences, GlobalPreference, GlobalPreferenceUpdate, Preference,
-    PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference,
-    WorkflowPreference,
+    BulkPreference, BulkPreferences, BulkRefusal, GlobalPreference, GlobalPreferenceUpdate,
+    Preference, PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference,
+    UpdatedPreference, WorkflowPreference,
 };
 use domain::workflow::Workflow;
 use store::{ReadRecords, WriteRecords, layout};
@@ -117,34 +117,17 @@ impl SubscriberPreferences<'_> {
     }
 }
 
-// The workflows of an update, each once in the order of its first mention, with the last of its
-// items. Fails with all workflows that are not there, or else with all that are critical.
+// The workflows of an update, with their items.
 fn named_workflows<'u>(
     view: &dyn View,
     update: &'u BulkPreferences,
 ) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
-    let mut changes: Vec<(Workflow, &'u BulkPreference)> = Vec::new();
-    let (mut missing, mut critical) = (Vec::new(), Vec::new());
-    for item in &update.preferences {
-        let Some(workflow) = workflows::find(view, &item.workflow_id)? else {
-            missing.push(item.workflow_id.clone());
-            continue;
-        };
-        if workflow.critical {
-            critical.push(item.workflow_id.clone());
-        }
-        match changes.iter_mut().find(|(known, _)| known.id == workflow.id) {
-            Some((_, said)) => *said = item,
-            None => changes.push((workflow, item)),
-        }
-    }
-    if !missing.is_empty() {
-        return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
-    }
-    if !critical.is_empty() {
-        return Err(Rejection::CriticalWorkflows { workflows: critical }.into());
-    }
-    Ok(changes)
+    let items = update.preferences.iter();
+    let found = items.map(|item| workflows::find(view, &item.workflow_id));
+    update.changes(found.collect::<Result<Vec<_>>>()?).map_err(|refusal| match refusal {
+        BulkRefusal::Missing(ids) => Error::NotFound { entity: Entity::Workflow, ids },
+        BulkRefusal::Critical(workflows) => Rejection::CriticalWorkflows { workflows }.into(),
+    })
 }
 
 // Place of a subscriber's preferences for one context set.

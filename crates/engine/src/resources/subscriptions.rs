@@ -335,9 +335,9 @@ impl Enrolment {
                 None => {}
             }
             let prefix = layout::topic_subscriber(topic.environment_id, topic.id, subscriber.id);
-            let max = Subscription::MAX_OF_SUBSCRIBER;
-            if tx.count(&prefix, Some(max))? == max {
-                return Ok(Err(SubscriptionError::limit_exceeded(id)));
+            let others = tx.count(&prefix, Some(Subscription::MAX_OF_SUBSCRIBER))?;
+            if let Err(error) = Subscription::check_room(others, id) {
+                return Ok(Err(error));
             }
         }
         let topic = self.open(tx)?;
