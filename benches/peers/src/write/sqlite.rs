@@ -1,7 +1,7 @@
 //! The same rows by hand in SQLite.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
 
 use rusqlite::{Connection, OpenFlags};
 use tidings::ids::SubscriberId;
@@ -28,7 +28,9 @@ pub(crate) struct Sqlite {
     name: &'static str,
     path: PathBuf,
     checkpoint: Checkpoint,
-    waiting: Mutex<Waiting>,
+    queue: Mutex<Queue>,
+    /// Tells the callers that some of them are done.
+    written: Condvar,
     writer: Mutex<Writer>,
 }
 
@@ -42,17 +44,18 @@ pub(crate) enum Checkpoint {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Queue {
     calls: Vec<Call>,
     /// Number of calls that ever waited.
     tickets: u64,
+    /// Number of calls that are durable.
+    done: u64,
+    is_writing: bool,
 }
 
 struct Writer {
     connection: Connection,
     numbers: Numbers,
-    /// Number of calls that are durable.
-    done: u64,
 }
 
 impl Writer {
@@ -74,9 +77,10 @@ impl Sqlite {
     ) -> Self {
         let connection = open(path, checkpoint);
         rows::create(&connection, lists);
-        let writer = Writer { connection, numbers: Numbers::default(), done: 0 };
-        let (path, waiting) = (path.into(), Mutex::default());
-        Self { name, path, checkpoint, waiting, writer: Mutex::new(writer) }
+        let writer = Writer { connection, numbers: Numbers::default() };
+        let (queue, written) = (Mutex::default(), Condvar::new());
+        let (path, writer) = (path.into(), Mutex::new(writer));
+        Self { name, path, checkpoint, queue, written, writer }
     }
 
     fn texts(&self, sql: &str, subscriber: &SubscriberId) -> Vec<String> {
@@ -104,19 +108,22 @@ impl System for Sqlite {
     }
 
     fn write(&self, call: &Call) {
-        let ticket = {
-            let mut waiting = self.waiting.lock().unwrap();
-            waiting.calls.push(Call::clone(call));
-            waiting.tickets += 1;
-            waiting.tickets
-        };
-        let mut writer = self.writer.lock().unwrap();
-        if writer.done < ticket {
-            let mut waiting = self.waiting.lock().unwrap();
-            let (calls, tickets) = (std::mem::take(&mut waiting.calls), waiting.tickets);
-            drop(waiting);
-            writer.write(&calls);
-            writer.done = tickets;
+        let mut queue = self.queue.lock().unwrap();
+        queue.calls.push(Call::clone(call));
+        queue.tickets += 1;
+        let ticket = queue.tickets;
+        while queue.done < ticket {
+            if queue.is_writing {
+                queue = self.written.wait(queue).unwrap();
+                continue;
+            }
+            queue.is_writing = true;
+            let (calls, tickets) = (std::mem::take(&mut queue.calls), queue.tickets);
+            drop(queue);
+            self.writer.lock().unwrap().write(&calls);
+            queue = self.queue.lock().unwrap();
+            (queue.is_writing, queue.done) = (false, tickets);
+            self.written.notify_all();
         }
     }
 
