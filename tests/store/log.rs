@@ -2,20 +2,23 @@
 
 use std::fs;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
 use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
-use store::{Decision, Error, Order, Store, Table};
+use store::{Decision, Error, Order, Store, Table, Transaction};
 use tempfile::{TempDir, tempdir};
 use testkit::disk::{Dice, Disk};
 use testkit::tables::dump;
 
 use crate::{check_contains, check_whole, scale, value_of, write_five};
+
+/// End of the third record of a log: a page, and three records of three sectors each.
+const END_OF_THREE: usize = 4_096 + 3 * 1_536;
 
 const BOTH: [AppliedBy; 2] = [AppliedBy::Thread, AppliedBy::Callers];
 
@@ -147,12 +150,62 @@ fn check_still(store: &RedbStore) {
     read.unwrap();
 }
 
+/// Many snapshots, taken while changes go from the memtables into the file, have all of a transaction
+/// or nothing. Each transaction has keys of its own, so that no later one covers a gap.
+#[test]
+fn no_snapshot_has_a_part_of_a_transaction() {
+    const TABLES: [Table; 3] = [Table::ALL[0], Table::ALL[2], Table::ALL[4]];
+    for applied_by in BOTH {
+        let disk = Disk::new();
+        let store = &disk.open_logged(applied_by);
+        let written = &AtomicU64::new(0);
+        thread::scope(|scope| {
+            let readers: Vec<_> = (0..3)
+                .map(|_| {
+                    scope.spawn(move || {
+                        while written.load(SeqCst) < 1_500 * scale() {
+                            let next = written.load(SeqCst);
+                            check_parts(store, &TABLES, next.saturating_sub(40)..next + 40);
+                        }
+                    })
+                })
+                .collect();
+            for id in 0..1_500 * scale() {
+                let body = &mut |transaction: &mut dyn Transaction| {
+                    for table in TABLES {
+                        transaction.put(table, &id.to_be_bytes(), &[7; 100])?;
+                    }
+                    Ok(Decision::Commit)
+                };
+                store.write(body).unwrap();
+                written.store(id + 1, SeqCst);
+            }
+            for reader in readers {
+                reader.join().unwrap();
+            }
+        });
+    }
+}
+
+fn check_parts(store: &RedbStore, tables: &[Table], ids: Range<u64>) {
+    let read = store.read(&mut |snapshot| {
+        for id in ids.clone() {
+            let key = id.to_be_bytes();
+            let there = tables.iter().map(|table| snapshot.get(*table, &key, &mut |_| {}));
+            let there = there.collect::<Result<Vec<_>, _>>()?;
+            assert!(there.iter().all(|it| *it == there[0]), "{id} is there in parts: {there:?}");
+        }
+        Ok(())
+    });
+    read.unwrap();
+}
+
 /// The last record is cut off anywhere, or any of its bits is flipped: it was never acknowledged.
 #[test]
 fn a_torn_tail_is_dropped() {
     let disk = crashed(&["ada", "bob", "cid"]);
     let (file, log) = (disk.bytes(), disk.log_bytes().unwrap());
-    let last = log.len() - 1_536;
+    let last = END_OF_THREE - 1_536;
     for len in (last..last + 1_160).step_by(7) {
         let disk = Disk::with_log(file.clone(), Some(log[..len].to_vec()));
         assert_eq!(check_whole(&disk.open_with(&large_log()).unwrap()), ["ada", "bob"]);
@@ -169,7 +222,7 @@ fn a_damaged_middle_is_refused_and_left_alone() {
     let disk = crashed(&["ada", "bob", "cid"]);
     let (file, log) = (disk.bytes(), disk.log_bytes().unwrap());
     for bit in (0..1_100 * 8).step_by(61) {
-        let flipped = flipped(&log, (log.len() - 2 * 1_536) * 8 + bit);
+        let flipped = flipped(&log, (END_OF_THREE - 2 * 1_536) * 8 + bit);
         let disk = Disk::with_log(file.clone(), Some(flipped.clone()));
         let error = refused(&disk, &large_log());
         let Error::Damaged { path, source } = &error else { panic!("{error:?}") };

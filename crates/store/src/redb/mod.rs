@@ -68,7 +68,7 @@ pub struct RedbOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOptions {
     /// Number of bytes that are gathered in memory and in the log before they are applied to the
-    /// file; 4 MiB by default. Memory and log hold twice as much, and callers wait if that is full.
+    /// file; 8 MiB by default. Memory and log hold twice as much, and callers wait if that is full.
     pub memtable_bytes: usize,
     /// Who applies the changes; a thread by default.
     pub applied_by: AppliedBy,
@@ -92,7 +92,7 @@ impl Default for RedbOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { memtable_bytes: 4 << 20, applied_by: AppliedBy::Thread }
+        Self { memtable_bytes: 8 << 20, applied_by: AppliedBy::Thread }
     }
 }
 

@@ -8,7 +8,7 @@ mod format;
 mod place;
 mod scan;
 
-use std::io;
+use std::{io, mem};
 
 use redb::StorageBackend;
 
@@ -24,6 +24,9 @@ const HALVES: u64 = 4096;
 /// Largest length of a half, in bytes. Records have lengths of four bytes.
 const LARGEST_HALF: u64 = 1 << 30;
 
+/// Number of zeros that are written ahead of the records, in bytes.
+const AHEAD: u64 = 1 << 20;
+
 /// A log that takes records.
 #[derive(Debug)]
 pub(super) struct Log {
@@ -32,6 +35,10 @@ pub(super) struct Log {
     half: Half,
     /// End of the last record, from the start of its half.
     end: u64,
+    /// How far the half was ever written, from its start.
+    reach: u64,
+    /// The same of the other half.
+    other_reach: u64,
     /// Sequence of the last record.
     last: u64,
 }
@@ -66,7 +73,7 @@ impl Log {
         let (header, storage) = (Header { id, half }, place.create()?);
         storage.write(0, &header.encode())?;
         storage.sync_data()?;
-        Ok(Self { storage, header, half: Half::First, end: 0, last })
+        Ok(Self { storage, header, half: Half::First, end: 0, reach: 0, other_reach: 0, last })
     }
 
     /// Sequence of the last record.
@@ -92,10 +99,25 @@ impl Log {
     pub(super) fn append(&mut self, payload: &[u8]) -> io::Result<()> {
         let record = Record { sequence: self.last.saturating_add(1), payload };
         let bytes = record.encode(self.header.id);
-        self.storage.write(self.half.start(&self.header).saturating_add(self.end), &bytes)?;
+        let start = self.half.start(&self.header);
+        let end = self.end.saturating_add(size(bytes.len()));
+        self.reserve(start, end)?;
+        self.storage.write(start.saturating_add(self.end), &bytes)?;
         self.storage.sync_data()?;
-        self.end = self.end.saturating_add(size(bytes.len()));
+        self.end = end;
         self.last = record.sequence;
+        Ok(())
+    }
+
+    /// Writes zeros behind a record that reaches further than any before. The next syncs then find a
+    /// file that does not grow, which is quicker.
+    fn reserve(&mut self, start: u64, end: u64) -> io::Result<()> {
+        if end > self.reach {
+            let ahead = self.header.half.saturating_sub(end).min(AHEAD);
+            let zeros = vec![0; usize::try_from(ahead).map_err(io::Error::other)?];
+            self.storage.write(start.saturating_add(end), &zeros)?;
+            self.reach = end.saturating_add(ahead);
+        }
         Ok(())
     }
 
@@ -106,6 +128,7 @@ impl Log {
             Half::Second => Half::First,
         };
         self.end = 0;
+        mem::swap(&mut self.reach, &mut self.other_reach);
     }
 }
 
