@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use activity::Facets;
 use domain::ids::TransactionId;
-use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 
 use crate::list::SEGMENT;
@@ -203,10 +202,9 @@ impl<'t> Writer<'t> {
         store::write(&*tidings.store, |txn| {
             let mut log = tidings.index.append(&*txn, tidings.environment)?;
             for facets in &facets[from..from + many] {
-                let created_at = log.created_at(facets.created_at);
-                log.add(Facets { created_at, terms: facets.terms.clone() });
+                log.add(facets.clone());
             }
-            let (environment, created_at) = (tidings.environment, log.created_at(Timestamp::MIN));
+            let (environment, created_at) = (tidings.environment, facets[from].created_at);
             let id = transaction.clone();
             log.finish(txn, AcceptedTrigger::bare(environment, created_at, id))
         })
