@@ -30,7 +30,7 @@ pub(crate) use walk::{Unknown, unknown};
 /// The bound protects the stack of later walks. It also keeps stored records readable: `serde_json`
 /// refuses more than 128 levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
+#[serde(try_from = "Map<String, Value>")]
 pub struct Object(Map<String, Value>);
 
 impl Object {

@@ -1,5 +1,7 @@
 //! Data for templates and conditions: subscriber, payload, contexts and workflow.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -72,7 +74,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), Reason> {
 /// Data for templates and conditions, by root.
 #[derive(Debug, Serialize)]
 pub(crate) struct Known<'a> {
-    subscriber: &'a Object,
+    subscriber: About<'a>,
     payload: &'a Object,
     context: Map<String, Value>,
     workflow: KnownWorkflow<'a>,
@@ -84,10 +86,32 @@ struct KnownWorkflow<'a> {
     identifier: &'a str,
 }
 
+/// Fields of a subscriber, without the channel settings.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a value lasts for one rendering")]
+pub(crate) enum About<'a> {
+    Record(Cow<'a, Subscriber>),
+    /// Result of [`about`].
+    Object(&'a Object),
+}
+
+impl<'a> From<&'a Object> for About<'a> {
+    fn from(about: &'a Object) -> Self {
+        Self::Object(about)
+    }
+}
+
+impl<'a> From<&'a Subscriber> for About<'a> {
+    fn from(subscriber: &'a Subscriber) -> Self {
+        Self::Record(without_channels(subscriber))
+    }
+}
+
 impl<'a> Known<'a> {
-    /// Returns the data. `subscriber` is the result of [`about`].
+    /// Returns the data.
     pub(crate) fn new(
-        subscriber: &'a Object,
+        subscriber: impl Into<About<'a>>,
         payload: &'a Object,
         contexts: &[Context],
         workflow: &'a Workflow,
@@ -99,14 +123,14 @@ impl<'a> Known<'a> {
     /// Returns the data of contexts and of a workflow that are not stored. The workflow has a name
     /// and an identifier.
     pub(crate) fn of_parts<'c>(
-        subscriber: &'a Object,
+        subscriber: impl Into<About<'a>>,
         payload: &'a Object,
         contexts: impl IntoIterator<Item = (&'c ContextKey, &'c Object)>,
         (name, identifier): (&'a str, &'a WorkflowIdentifier),
     ) -> Self {
         let context = contexts.into_iter().map(by_type).collect();
         let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
-        Self { subscriber, payload, context, workflow }
+        Self { subscriber: subscriber.into(), payload, context, workflow }
     }
 
     /// Returns the data as a value, for conditions.
@@ -115,11 +139,18 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Returns the fields of a subscriber. The channel settings are left out, since they hold secrets.
+/// Returns the fields of a subscriber, without the channel settings.
 pub(crate) fn about(subscriber: &Subscriber) -> Object {
-    let mut subscriber = subscriber.clone();
-    subscriber.profile.channels.clear();
-    Object::of(subscriber)
+    Object::of(without_channels(subscriber))
+}
+
+// The channel settings hold secrets.
+fn without_channels(subscriber: &Subscriber) -> Cow<'_, Subscriber> {
+    let mut subscriber = Cow::Borrowed(subscriber);
+    if !subscriber.profile.channels.is_empty() {
+        subscriber.to_mut().profile.channels.clear();
+    }
+    subscriber
 }
 
 fn by_type((key, data): (&ContextKey, &Object)) -> (String, Value) {

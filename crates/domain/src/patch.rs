@@ -18,6 +18,15 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
+    /// Returns the same change of a value that `convert` makes.
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Patch<U> {
+        match self {
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+            Patch::Set(value) => Patch::Set(convert(value)),
+        }
+    }
+
     /// Returns `true` if this keeps the field.
     pub fn is_keep(&self) -> bool {
         matches!(self, Patch::Keep)

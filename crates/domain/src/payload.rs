@@ -1,23 +1,80 @@
 //! Payloads, and the JSON Schemas that workflows declare for them.
 
+use std::fmt;
+use std::ops::Deref;
+
+use serde::{Deserialize, Serialize};
+
 use crate::error::Invalid;
 use crate::json::Object;
 use crate::limits;
 use crate::workflow::Workflow;
+use validation::Prepared;
 
-/// Refuses an object that is no JSON Schema, or that refers to another document.
-pub(crate) fn check_schema(schema: &Object) -> Result<(), Invalid> {
-    limits::object("payloadSchema", Some(schema), Workflow::MAX_PAYLOAD_SCHEMA)?;
-    validation::compiled(schema).map(drop)
+/// JSON Schema of the payloads of a workflow.
+///
+/// Deserialization does not check a schema, so that workflows are read quickly. The first payload
+/// compiles the schema, and clones share its compiled form.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PayloadSchema {
+    object: Object,
+    #[serde(skip)]
+    prepared: Prepared,
 }
 
-/// Refuses a payload that `schema` does not allow.
-pub(crate) fn check(schema: &Object, payload: &Object) -> Result<(), Invalid> {
-    validation::check(schema, payload)
+// Bytes of a compiled schema for each byte of its JSON text.
+const PREPARED_WEIGHT: usize = 64;
+
+impl PayloadSchema {
+    /// Returns `object` as a schema, unchecked.
+    pub(crate) fn new(object: Object) -> Self {
+        Self { object, prepared: Prepared::default() }
+    }
+
+    /// Refuses an object that is no JSON Schema, or that refers to another document.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        limits::object("payloadSchema", Some(&self.object), Workflow::MAX_PAYLOAD_SCHEMA)?;
+        validation::compiled(&self.object).map(drop)
+    }
+
+    /// Returns an estimate of the memory of the compiled schema, in bytes.
+    pub(crate) fn prepared_weight(&self) -> usize {
+        PREPARED_WEIGHT * self.object.size()
+    }
+
+    /// Refuses a payload that the schema does not allow.
+    pub(crate) fn check_payload(&self, payload: &Object) -> Result<(), Invalid> {
+        self.prepared.check(&self.object, payload)
+    }
+}
+
+impl Deref for PayloadSchema {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        &self.object
+    }
+}
+
+impl PartialEq for PayloadSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.object == other.object
+    }
+}
+
+impl Eq for PayloadSchema {}
+
+impl fmt::Debug for PayloadSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PayloadSchema").field(&self.object).finish()
+    }
 }
 
 #[cfg(feature = "payload-schema")]
 mod validation {
+    use std::sync::{Arc, OnceLock};
+
     use jsonschema::error::ValidationErrorKind;
     use jsonschema::paths::LocationSegment;
     use jsonschema::{PatternOptions, ValidationError, Validator};
@@ -36,9 +93,31 @@ mod validation {
         options.build(&schema).map_err(|error| Invalid::new("payloadSchema", reason(&error)))
     }
 
-    pub(super) fn check(schema: &Object, payload: &Object) -> Result<(), Invalid> {
+    /// Compiled form of one schema. Clones share it.
+    #[derive(Clone, Default)]
+    pub(super) struct Prepared(OnceLock<Arc<Validator>>);
+
+    impl Prepared {
+        /// Refuses a payload that `schema` does not allow. A failure to compile is not kept.
+        pub(super) fn check(&self, schema: &Object, payload: &Object) -> Result<(), Invalid> {
+            let validator = if let Some(validator) = self.0.get() {
+                validator
+            } else {
+                let validator = Arc::new(compiled(schema)?);
+                self.0.get_or_init(|| validator)
+            };
+            validate(validator, payload)
+        }
+
+        #[cfg(test)]
+        pub(super) fn is_compiled(&self) -> bool {
+            self.0.get().is_some()
+        }
+    }
+
+    fn validate(validator: &Validator, payload: &Object) -> Result<(), Invalid> {
         let payload = Value::from(payload.clone());
-        compiled(schema)?.validate(&payload).map_err(|error| {
+        validator.validate(&payload).map_err(|error| {
             let path: String = error.instance_path().into_iter().map(step).collect();
             let path = format!("payload{path}");
             match error.kind() {
@@ -73,8 +152,14 @@ mod validation {
         Err(Invalid::new("payloadSchema", Reason::Unsupported))
     }
 
-    pub(super) fn check(schema: &Object, _: &Object) -> Result<(), Invalid> {
-        compiled(schema)
+    #[derive(Clone, Default)]
+    pub(super) struct Prepared;
+
+    impl Prepared {
+        #[expect(clippy::unused_self, reason = "the feature has a compiled form here")]
+        pub(super) fn check(&self, schema: &Object, _: &Object) -> Result<(), Invalid> {
+            compiled(schema)
+        }
     }
 }
 

@@ -81,7 +81,7 @@ impl Preview {
         let about = about(subscriber);
         let facts = FilterFacts { subscriber: &about, payload: &self.payload };
         let known = Known::new(&about, &self.payload, contexts, workflow);
-        let rendered = step.render(&facts, known).ok_or_else(|| {
+        let rendered = step.render(|| facts, known).ok_or_else(|| {
             Invalid::new("step", Reason::malformed("a step that sends a message"))
         })?;
         rendered.map_err(|error| {

@@ -1,6 +1,8 @@
 //! Runs of steps: the decision whether a job runs, with the content and the address of its message.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -33,7 +35,7 @@ pub struct StepFacts<'a> {
     /// Preference of the subscriber for this workflow.
     pub specific: Option<&'a Preference>,
     /// Integrations of the environment.
-    pub integrations: &'a [Integration],
+    pub integrations: &'a [Arc<Integration>],
 }
 
 /// Reason for not running a job.
@@ -88,7 +90,7 @@ pub fn render(
     facts: StepFacts<'_>,
 ) -> Result<Rendered, Refusal> {
     let run = StepRun::new(job, notification, facts)?;
-    run.render(&run.filter_facts())
+    run.render()
 }
 
 /// Renders the message of `job`, a job of `notification`, and chooses its integration and address.
@@ -99,7 +101,7 @@ pub fn dispatch(
     facts: StepFacts<'_>,
 ) -> Result<Dispatch, Refusal> {
     let run = StepRun::new(job, notification, facts)?;
-    let rendered = run.render(&run.filter_facts())?;
+    let rendered = run.render()?;
     let integration = run.integration()?;
     let address = address(&run.subscriber.profile, integration)?;
     Ok(Dispatch { integration: integration.clone(), address, rendered })
@@ -113,7 +115,7 @@ struct StepRun<'a> {
     workflow: &'a Workflow,
     step: &'a WorkflowStep,
     channel: Channel,
-    about: Object,
+    about: OnceCell<Object>,
     payload: Cow<'a, Object>,
 }
 
@@ -131,32 +133,38 @@ impl<'a> StepRun<'a> {
         }
         let channel = step.definition.kind.channel().ok_or(fail(Detail::ContentNotGenerated))?;
         let payload = notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default();
-        let about = about(subscriber);
+        let about = OnceCell::new();
         Ok(Self { notification, facts, subscriber, workflow, step, channel, about, payload })
     }
 
     fn known(&self) -> Known<'_> {
-        Known::new(&self.about, &self.payload, self.facts.contexts, self.workflow)
+        Known::new(self.subscriber, &self.payload, self.facts.contexts, self.workflow)
     }
 
+    // Most steps have neither conditions nor variants, and need no object of the subscriber.
     fn filter_facts(&self) -> FilterFacts<'_> {
-        FilterFacts { subscriber: &self.about, payload: &self.payload }
+        let subscriber = self.about.get_or_init(|| about(self.subscriber));
+        FilterFacts { subscriber, payload: &self.payload }
     }
 
     // Conditions and preferences come before the content: a message that is not sent need not
     // render.
-    fn render(&self, facts: &FilterFacts<'_>) -> Result<Rendered, Refusal> {
-        self.check_conditions(facts)?;
+    fn render(&self) -> Result<Rendered, Refusal> {
+        self.check_conditions()?;
         self.check_preferences()?;
-        match self.step.render(facts, self.known()) {
+        match self.step.render(|| self.filter_facts(), self.known()) {
             Some(Ok(rendered)) => Ok(rendered),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
             None => Err(fail(Detail::ContentNotGenerated)),
         }
     }
 
-    fn check_conditions(&self, facts: &FilterFacts<'_>) -> Result<(), Refusal> {
-        let report = filter::evaluate(&self.step.definition.filters, facts);
+    fn check_conditions(&self) -> Result<(), Refusal> {
+        let filters = &self.step.definition.filters;
+        if filters.is_empty() {
+            return Ok(());
+        }
+        let report = filter::evaluate(filters, &self.filter_facts());
         if report.holds {
             return Ok(());
         }
@@ -187,7 +195,7 @@ impl<'a> StepRun<'a> {
             .and_then(|overrides| overrides.get(self.channel.as_str()))
             .and_then(|channel| channel.get("integrationIdentifier"))
             .and_then(Value::as_str);
-        let all: Vec<_> = self.facts.integrations.iter().collect();
+        let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
         let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
         let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
         let choose =

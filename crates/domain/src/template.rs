@@ -8,6 +8,7 @@
 
 mod bounds;
 mod budget;
+mod compiled;
 mod cursor;
 mod edit;
 mod engine;
@@ -22,6 +23,7 @@ mod scan;
 mod signatures;
 
 use std::collections::HashSet;
+use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 
 use minijinja::value::{Serde, Value};
@@ -31,17 +33,23 @@ use thiserror::Error;
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
 use crate::json::Object;
-use engine::{ENGINE, Output, PLAIN};
+use compiled::{Compiled, Prepared};
+use engine::{ENGINE, Output};
 use problem::Problem;
 use scan::Scan;
 
 /// Text with placeholders.
 ///
 /// Deserialization does not check a template, so that workflows are read quickly. Saving a workflow
-/// [checks](Template::check) every template in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// [checks](Template::check) every template in it. The first rendering compiles the template, and
+/// clones share its compiled form.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Template(String);
+pub struct Template {
+    text: String,
+    #[serde(skip)]
+    prepared: Prepared,
+}
 
 /// Values of the placeholders.
 #[doc(hidden)]
@@ -67,9 +75,13 @@ pub struct RenderError(String);
 impl Template {
     /// Returns `raw` as a template. Refuses a text that does not compile.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
-        let template = Self(raw.into());
+        let template = Self::unchecked(raw.into());
         template.check()?;
         Ok(template)
+    }
+
+    fn unchecked(text: String) -> Self {
+        Self { text, prepared: Prepared::default() }
     }
 
     /// Refuses a template that is too long, does not compile, or uses unknown names.
@@ -85,37 +97,43 @@ impl Template {
         if let Some(problem) = unknown {
             return Err(self.invalid(&problem));
         }
-        let edited = scan.edits.applied(&self.0);
-        ENGINE.template_from_named_str(PLAIN, &edited).map(drop).map_err(|error| {
+        let edited = scan.edits.applied(&self.text);
+        let compiled = ENGINE.template_from_named_str(Format::Plain.name(), &edited);
+        compiled.map(drop).map_err(|error| {
             let problem = RenderError::from(error).0;
             Invalid::new("template", Reason::Template { problem })
         })
     }
 
     fn scan(&self) -> Result<Scan<'_>, Invalid> {
-        if self.0.len() > Self::MAX_LEN {
+        if self.text.len() > Self::MAX_LEN {
             let reason = Reason::TooLong { max: Self::MAX_LEN, unit: Unit::Bytes };
             return Err(Invalid::new("template", reason));
         }
-        Scan::of(&self.0).map_err(|problem| self.invalid(&problem))
+        Scan::of(&self.text).map_err(|problem| self.invalid(&problem))
     }
 
     fn invalid(&self, problem: &Problem) -> Invalid {
-        let problem = problem.in_line_of(&self.0);
+        let problem = problem.in_line_of(&self.text);
         Invalid::new("template", Reason::Template { problem })
+    }
+
+    /// Returns the memory of the compiled template, in bytes: an upper bound for one format.
+    pub(crate) fn prepared_weight(&self) -> usize {
+        Compiled::weight(self.text.len())
     }
 
     /// Returns the text of the template.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Returns the names of the placeholders, as in `payload.order.id`.
     #[doc(hidden)]
     pub fn variables(&self) -> HashSet<String> {
         let Ok(scan) = self.scan() else { return HashSet::new() };
-        let edited = scan.edits.applied(&self.0);
-        let compiled = ENGINE.template_from_named_str(PLAIN, &edited);
+        let edited = scan.edits.applied(&self.text);
+        let compiled = ENGINE.template_from_named_str(Format::Plain.name(), &edited);
         let mut names = compiled.map(|one| one.undeclared_variables(true)).unwrap_or_default();
         names.retain(|name| !name.starts_with(edit::RESERVED));
         names
@@ -124,25 +142,24 @@ impl Template {
     /// Renders the template with `variables`: at most 1 MiB.
     #[doc(hidden)]
     pub fn render(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {
-        let name = match format {
-            Format::Plain => engine::PLAIN,
-            Format::Html => engine::HTML,
-        };
-        guarded(|| self.rendered(name, variables))
+        guarded(|| self.rendered(format, variables))
     }
 
-    fn rendered(&self, name: &str, variables: &Variables) -> Result<String, RenderError> {
-        let scan = self.scan().map_err(|invalid| RenderError(invalid.reason.to_string()))?;
-        let edited = scan.edits.applied(&self.0);
+    fn rendered(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {
+        let compiled = self.prepared.get_or_compile(format, || self.compile(format))?;
         let mut output = Output::default();
-        let template = ENGINE.template_from_named_str(name, &edited)?;
-        match template.render_captured_to(variables.0.clone(), &mut output) {
+        match compiled.template()?.render_captured_to(variables.0.clone(), &mut output) {
             Ok(_) => Ok(output.into_text()),
             Err(_) if output.full => {
                 Err(RenderError(format!("the text is longer than {} bytes", Self::MAX_OUTPUT)))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn compile(&self, format: Format) -> Result<Compiled, RenderError> {
+        let scan = self.scan().map_err(|invalid| RenderError(invalid.reason.to_string()))?;
+        Ok(Compiled::new(format, scan.edits.applied(&self.text))?)
     }
 }
 
@@ -154,6 +171,20 @@ impl Variables {
 }
 
 text_conversions!(Template);
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Template {}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template").field(&self.text).finish()
+    }
+}
 
 // Turns a panic of the engine into an error: one template must not stop the delivery of others.
 fn guarded(render: impl FnOnce() -> Result<String, RenderError>) -> Result<String, RenderError> {

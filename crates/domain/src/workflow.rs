@@ -19,7 +19,6 @@ use crate::ids::{
     WorkflowIdentifier, plain,
 };
 use crate::json::Object;
-use crate::payload;
 use crate::preference::{ConditionData, Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
@@ -27,6 +26,7 @@ use crate::template::Template;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{JobType, Severity, wire_enum};
 
+pub use crate::payload::PayloadSchema;
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
 
@@ -92,7 +92,7 @@ pub struct Workflow {
     pub workflow_integration_status: Option<Object>,
     /// JSON Schema of the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload_schema: Option<Object>,
+    pub payload_schema: Option<PayloadSchema>,
     /// `true` if payloads are checked against the schema. Absent means `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_payload: Option<bool>,
@@ -225,7 +225,7 @@ impl Workflow {
             notification_group: None,
             data: create.data,
             workflow_integration_status: None,
-            payload_schema: create.payload_schema,
+            payload_schema: create.payload_schema.map(PayloadSchema::new),
             validate_payload: create.validate_payload,
             is_translation_enabled: create.is_translation_enabled,
             severity: create.severity,
@@ -264,7 +264,7 @@ impl Workflow {
             update.preference_settings.unwrap_or(workflow.preference_settings);
         update.preferences.apply(&mut workflow.preferences);
         update.data.apply(&mut workflow.data);
-        update.payload_schema.apply(&mut workflow.payload_schema);
+        update.payload_schema.map(PayloadSchema::new).apply(&mut workflow.payload_schema);
         workflow.validate_payload = update.validate_payload.or(workflow.validate_payload);
         workflow.check()?;
         Ok(workflow.changed_from(self, now))
@@ -304,7 +304,7 @@ impl Workflow {
     fn check_schema(&self) -> Result<(), Invalid> {
         let Some(schema) = &self.payload_schema else { return Ok(()) };
         if self.validate_payload != Some(false) {
-            payload::check_schema(schema)?;
+            schema.check()?;
         }
         let mut steps = self.steps.iter().enumerate();
         steps.try_for_each(|(index, step)| {
@@ -319,8 +319,16 @@ impl Workflow {
     pub fn check_payload(&self, payload: &Object) -> Result<(), Invalid> {
         match (&self.payload_schema, self.validate_payload) {
             (None, _) | (Some(_), Some(false)) => Ok(()),
-            (Some(schema), _) => payload::check(schema, payload),
+            (Some(schema), _) => schema.check_payload(payload),
         }
+    }
+
+    /// Returns the memory of its compiled templates and schema, in bytes: an upper bound.
+    #[doc(hidden)]
+    pub fn prepared_weight(&self) -> usize {
+        let templates = self.steps.iter().flat_map(|step| step.definition.templates());
+        let schema = self.payload_schema.as_ref().map_or(0, PayloadSchema::prepared_weight);
+        schema + templates.map(Template::prepared_weight).sum::<usize>()
     }
 
     /// Returns the identifier that triggers the workflow.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::ActivityIndex;
+use domain::integration::Integration;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
 use domain::workflow::Workflow;
@@ -17,6 +18,9 @@ use crate::pipeline::delivery::Provider;
 
 // A shorter lease would be over before a message is handed to its provider.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
+// Bytes of memory for workflows with compiled templates: some hundred workflows.
+const PREPARED: usize = 16 << 20;
 
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]
@@ -35,7 +39,11 @@ pub struct Builder {
 pub(crate) struct Parts {
     pub(crate) store: Box<dyn Store>,
     pub(crate) activity: ActivityIndex,
+    /// Workflows for lists.
     pub(crate) workflows: Decoded<Workflow>,
+    /// Workflows for triggers and deliveries, which compile their templates.
+    pub(crate) prepared: Decoded<Workflow>,
+    pub(crate) integrations: Decoded<Integration>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) seeds: Seeds,
     pub(crate) providers: Providers,
@@ -137,9 +145,21 @@ impl Builder {
     pub fn build(self, store: impl Store) -> Engine {
         let Self { clock, seeds, providers, retry, lease, limits, activity } = self;
         let store = Box::new(store);
-        let workflows = Decoded::default();
-        let parts =
-            Parts { store, activity, workflows, clock, seeds, providers, retry, lease, limits };
+        let (workflows, integrations) = (Decoded::default(), Decoded::default());
+        let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
+        let parts = Parts {
+            store,
+            activity,
+            workflows,
+            prepared,
+            integrations,
+            clock,
+            seeds,
+            providers,
+            retry,
+            lease,
+            limits,
+        };
         Engine { parts: Arc::new(parts) }
     }
 

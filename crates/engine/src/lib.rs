@@ -183,6 +183,8 @@ impl Engine {
     // Follows a transaction that was committed and has changed these records.
     fn committed(&self, changes: &[Change]) {
         self.parts.workflows.forget(changes);
+        self.parts.prepared.forget(changes);
+        self.parts.integrations.forget(changes);
     }
 
     fn activity(&self) -> &ActivityIndex {

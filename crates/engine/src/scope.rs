@@ -190,6 +190,7 @@ impl Scope {
 
     /// Runs `body` on one view of the environment.
     pub(crate) fn read<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
-        self.engine.read(|snapshot| body(&Reading { home: &self.home, snapshot }))
+        let (engine, home) = (&self.engine, &self.home);
+        engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
     }
 }

@@ -18,6 +18,9 @@ pub(crate) trait View: Snapshot {
     /// The environment whose records are looked up, with its organization.
     fn home(&self) -> &Home;
 
+    /// The parts of the engine that run the operation.
+    fn engine(&self) -> &Engine;
+
     /// The environment whose records are looked up.
     fn environment_id(&self) -> EnvironmentId {
         self.home().environment_id
@@ -26,6 +29,7 @@ pub(crate) trait View: Snapshot {
 
 /// A snapshot of an environment.
 pub(crate) struct Reading<'r> {
+    pub(crate) engine: &'r Engine,
     pub(crate) home: &'r Home,
     pub(crate) snapshot: &'r dyn Snapshot,
 }
@@ -89,22 +93,25 @@ impl Tx<'_> {
     pub(crate) fn limits(&self) -> &Limits {
         &self.engine().parts.limits
     }
-
-    /// The parts of the engine that run the operation.
-    pub(crate) fn engine(&self) -> &Engine {
-        self.draft.engine
-    }
 }
 
 impl View for Reading<'_> {
     fn home(&self) -> &Home {
         self.home
     }
+
+    fn engine(&self) -> &Engine {
+        self.engine
+    }
 }
 
 impl View for Tx<'_> {
     fn home(&self) -> &Home {
         self.home
+    }
+
+    fn engine(&self) -> &Engine {
+        self.draft.engine
     }
 }
 

@@ -7,23 +7,39 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::{Change, ChangeKind, Codec, Order, Prefix, Record, Result, Snapshot};
+use crate::record::{Entries, dangling};
+use crate::{Change, ChangeKind, Codec, Key, Order, Prefix, Record, Result, Snapshot, encoding};
 
 /// Records, each with the bytes that it was decoded from. If a snapshot has other bytes for a
 /// record, they are decoded anew. So the records are always those of the snapshot.
 pub struct Decoded<R> {
-    records: RwLock<HashMap<Vec<u8>, Known<R>>>,
+    kept: RwLock<Kept<R>>,
+    most: usize,
+    weigh: fn(&R) -> usize,
+}
+
+struct Kept<R> {
+    records: HashMap<Vec<u8>, Known<R>>,
+    /// Weight of all records.
+    weight: usize,
 }
 
 struct Known<R> {
     bytes: Vec<u8>,
     record: Arc<R>,
+    weight: usize,
 }
 
-/// Maximum number of records that are kept.
-const MANY: usize = 4_096;
+/// Weight of the records that are kept by default, in bytes of keys, values and JSON text.
+const MOST: usize = 8 << 20;
 
 impl<R: Record> Decoded<R> {
+    /// Keeps records up to a total weight of `most` bytes. A record weighs as much as its entry, its
+    /// JSON text and `weigh`: the memory that it takes later.
+    pub fn weighing(most: usize, weigh: fn(&R) -> usize) -> Self {
+        Self { kept: RwLock::new(Kept { records: HashMap::new(), weight: 0 }), most, weigh }
+    }
+
     /// Every record of the table whose key has `prefix`, in the order of the keys.
     pub fn all(&self, snapshot: &dyn Snapshot, prefix: &Prefix<R>) -> Result<Vec<Arc<R>>> {
         let codec = snapshot.codec();
@@ -48,44 +64,205 @@ impl<R: Record> Decoded<R> {
         failure.map_or(Ok(records), Err)
     }
 
+    /// The record that the entry under `key` is or leads to. Returns `None` if there is no entry.
+    pub fn find(&self, snapshot: &dyn Snapshot, key: &Key<R>) -> Result<Option<Arc<R>>> {
+        if key.table() == R::TABLE {
+            return self.get(snapshot, key.as_bytes());
+        }
+        let mut place = None;
+        let visit = &mut |value: &[u8]| place = Some(value.to_vec());
+        snapshot.get(key.table(), key.as_bytes(), visit)?;
+        let Some(place) = place else { return Ok(None) };
+        let record = self.get(snapshot, &place)?;
+        // A record that does not have this entry may belong to another environment.
+        let record = record.filter(|record| Entries::of(&**record).contains(key));
+        record.map(Some).ok_or_else(|| dangling(key.table()))
+    }
+
+    fn get(&self, snapshot: &dyn Snapshot, key: &[u8]) -> Result<Option<Arc<R>>> {
+        let codec = snapshot.codec();
+        let mut record = None;
+        snapshot.get(R::TABLE, key, &mut |bytes| record = Some(self.record(codec, key, bytes)))?;
+        record.transpose()
+    }
+
     /// Forgets the records that were changed. Their bytes are not those of later snapshots.
     pub fn forget(&self, changes: &[Change]) {
         let gone =
             |change: &&Change| change.table == R::TABLE && change.kind != ChangeKind::Inserted;
         let mut gone = changes.iter().filter(gone).peekable();
         if gone.peek().is_some() {
-            let mut records = self.records.write();
-            gone.for_each(|change| drop(records.remove(&change.key)));
+            let mut kept = self.kept.write();
+            gone.for_each(|change| kept.remove(&change.key));
         }
     }
 
     fn record(&self, codec: Codec, key: &[u8], bytes: &[u8]) -> Result<Arc<R>> {
-        if let Some(known) = self.records.read().get(key)
+        if let Some(known) = self.kept.read().records.get(key)
             && known.bytes == bytes
         {
             return Ok(Arc::clone(&known.record));
         }
         let record = Arc::new(codec.decode(key, bytes)?);
-        let mut records = self.records.write();
-        if records.len() >= MANY {
-            records.clear();
-        }
-        let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record) };
-        records.insert(key.to_vec(), known);
+        let json = encoding::decode(bytes).map_or(0, |json| json.len());
+        let weight = key.len() + bytes.len() + json + (self.weigh)(&record);
+        let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record), weight };
+        self.kept.write().keep(key, known, self.most);
         Ok(record)
     }
 }
 
-impl<R> Default for Decoded<R> {
+impl<R> Kept<R> {
+    fn keep(&mut self, key: &[u8], known: Known<R>, most: usize) {
+        self.remove(key);
+        if self.weight + known.weight > most {
+            self.records.clear();
+            self.weight = 0;
+        }
+        if known.weight <= most {
+            self.weight += known.weight;
+            self.records.insert(key.to_vec(), known);
+        }
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        let removed = self.records.remove(key);
+        self.weight -= removed.map_or(0, |known| known.weight);
+    }
+}
+
+impl<R: Record> Default for Decoded<R> {
     fn default() -> Self {
-        Self { records: RwLock::default() }
+        Self::weighing(MOST, |_| 0)
     }
 }
 
 // The records may have secrets, so the debug text has their number.
 impl<R> fmt::Debug for Decoded<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let records = self.records.read().len();
+        let records = self.kept.read().records.len();
         f.debug_struct("Decoded").field("records", &records).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::environment::Home;
+    use domain::ids::SubscriberId;
+    use domain::subscriber::{Subscriber, SubscriberCreate};
+    use domain::time::Timestamp;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::memory::MemoryStore;
+    use crate::{Error, Table, WriteRecords, layout, read, write};
+
+    fn home() -> Home {
+        let organization_id = "acme".parse().unwrap();
+        Home { organization_id, environment_id: Uuid::from_u128(1).into() }
+    }
+
+    // A subscriber whose record has at least `len` bytes.
+    fn subscriber(number: u128, len: usize) -> Subscriber {
+        let create = SubscriberCreate::new(format!("subscriber-{number}")).unwrap();
+        let data = json!({ "text": "x".repeat(len) });
+        let create = create.data(data).unwrap();
+        Subscriber::new(Uuid::from_u128(number).into(), &home(), create, Timestamp::from_millis(0))
+    }
+
+    fn store(records: &[Subscriber]) -> MemoryStore {
+        let store = MemoryStore::default();
+        insert(&store, records);
+        store
+    }
+
+    fn insert(store: &MemoryStore, records: &[Subscriber]) {
+        let all = |tx: &mut dyn crate::Transaction| {
+            records.iter().try_for_each(|record| tx.insert(record))
+        };
+        write(store, all).unwrap();
+    }
+
+    fn find(
+        decoded: &Decoded<Subscriber>,
+        store: &MemoryStore,
+        key: &Key<Subscriber>,
+    ) -> Result<Option<Arc<Subscriber>>> {
+        read(store, |snapshot| decoded.find(snapshot, key))
+    }
+
+    #[test]
+    fn a_record_is_decoded_once_for_each_of_its_keys() {
+        let ada = subscriber(7, 10);
+        let (store, decoded) = (store(std::slice::from_ref(&ada)), Decoded::default());
+        let by_id = find(&decoded, &store, &ada.key()).unwrap().unwrap();
+        assert_eq!(*by_id, ada);
+        let index = layout::subscriber_id(ada.environment_id, ada.id);
+        assert!(Arc::ptr_eq(&find(&decoded, &store, &index).unwrap().unwrap(), &by_id));
+        let all = read(&store, |snapshot| decoded.all(snapshot, &Prefix::of_all())).unwrap();
+        assert!(matches!(all.as_slice(), [one] if Arc::ptr_eq(one, &by_id)));
+        let nobody = layout::subscriber(ada.environment_id, &SubscriberId::new("eve").unwrap());
+        assert_eq!(find(&decoded, &store, &nobody).unwrap(), None);
+    }
+
+    #[test]
+    fn a_record_is_that_of_the_snapshot() {
+        let (old, new) = (subscriber(7, 10), subscriber(7, 20));
+        let (store, decoded) = (store(std::slice::from_ref(&old)), Decoded::default());
+        read(&store, |before| {
+            assert_eq!(*decoded.find(before, &old.key())?.unwrap(), old);
+            insert(&store, std::slice::from_ref(&new));
+            assert_eq!(*find(&decoded, &store, &old.key())?.unwrap(), new);
+            assert_eq!(*decoded.find(before, &old.key())?.unwrap(), old);
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn an_entry_that_its_record_does_not_have_is_corrupt() {
+        let (ada, grace) = (subscriber(7, 10), subscriber(8, 10));
+        let (store, decoded) = (store(&[ada.clone(), grace.clone()]), Decoded::default());
+        let index = layout::subscriber_id(ada.environment_id, ada.id);
+        for place in [grace.key().as_bytes(), b"nowhere"] {
+            write(&store, |tx| tx.put(index.table(), index.as_bytes(), place)).unwrap();
+            let error = find(&decoded, &store, &index).unwrap_err();
+            assert!(matches!(error, Error::Corrupt { table, .. } if table == index.table().name()));
+        }
+        assert_ne!(index.table(), Table::Subscribers);
+    }
+
+    #[test]
+    fn the_kept_records_have_a_bounded_weight() {
+        let decoded = Decoded::weighing(MOST, |subscriber: &Subscriber| {
+            subscriber.profile.data.as_ref().map_or(0, domain::json::Object::size)
+        });
+        let weights = |decoded: &Decoded<Subscriber>| {
+            let kept = decoded.kept.read();
+            let sum: usize = kept.records.values().map(|known| known.weight).sum();
+            assert_eq!(sum, kept.weight);
+            (kept.records.len(), kept.weight)
+        };
+        let mut most = 0;
+        for number in 1..30 {
+            let record = subscriber(number, MOST / 24);
+            let store = store(std::slice::from_ref(&record));
+            // Once more, and in place of other bytes.
+            for _ in 0..2 {
+                assert_eq!(*find(&decoded, &store, &record.key()).unwrap().unwrap(), record);
+            }
+            insert(&store, &[subscriber(number, MOST / 30)]);
+            find(&decoded, &store, &record.key()).unwrap();
+            let (len, weight) = weights(&decoded);
+            assert!(len > 0 && weight > MOST / 16 && weight <= MOST, "{len} {weight}");
+            most = most.max(len);
+        }
+        assert!(most > 9, "{most}");
+        let large = subscriber(30, MOST);
+        let store = store(std::slice::from_ref(&large));
+        assert_eq!(*find(&decoded, &store, &large.key()).unwrap().unwrap(), large);
+        assert!(!decoded.kept.read().records.contains_key(large.key().as_bytes()));
+        assert!(weights(&decoded).1 <= MOST);
     }
 }

@@ -50,6 +50,10 @@ fn the_settings_of_channels_are_not_known() {
     assert!(!serde_json::to_string(&known).unwrap().contains("s3cr3t"));
     assert_eq!(known.get("lastName"), Some(&json!("Lovelace")));
     assert_eq!(known.get("channels"), None);
+    let (payload, workflow) = (Object::default(), sample::workflow(json!([])));
+    let data = Known::new(&subscriber, &payload, &[], &workflow).data();
+    assert_eq!(data, Known::new(&known, &payload, &[], &workflow).data());
+    assert_eq!(data["subscriber"], Value::from(known));
 }
 
 #[test]

@@ -3,8 +3,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::sample::object;
 
-fn schema() -> Object {
-    object(json!({
+fn new(schema: Value) -> PayloadSchema {
+    PayloadSchema::new(object(schema))
+}
+
+fn schema() -> PayloadSchema {
+    new(json!({
         "type": "object",
         "properties": {
             "order": {
@@ -21,7 +25,8 @@ fn schema() -> Object {
 
 #[test]
 fn a_payload_is_checked_with_the_way_to_the_field() {
-    let refused = |payload: Value| check(&schema(), &object(payload)).unwrap_err().to_string();
+    let refused =
+        |payload: Value| schema().check_payload(&object(payload)).unwrap_err().to_string();
     for (payload, refusal) in [
         (json!({}), "`payload.order` is required"),
         (json!({ "order": {} }), "`payload.order.id` is required"),
@@ -43,35 +48,66 @@ fn a_payload_is_checked_with_the_way_to_the_field() {
     let more = refused(json!({ "order": { "id": "A-1" }, "more": 1 }));
     assert!(more.starts_with("`payload` does not match the schema: "), "{more}");
     assert_eq!(
-        check(&schema(), &object(json!({ "order": { "id": "A-1" }, "items": [1] }))),
+        schema().check_payload(&object(json!({ "order": { "id": "A-1" }, "items": [1] }))),
         Ok(())
     );
 }
 
 #[test]
 fn a_schema_is_one_and_needs_no_other_document() {
-    assert_eq!(check_schema(&schema()), Ok(()));
+    assert_eq!(schema().check(), Ok(()));
     for none in [
         json!({ "type": "objekt" }),
         json!({ "$ref": "https://example.org/schema.json" }),
         json!({ "$ref": "file:///etc/schema.json" }),
         json!({ "properties": { "a": { "pattern": "(" } } }),
     ] {
-        let error = check_schema(&object(none.clone())).unwrap_err();
+        let error = new(none.clone()).check().unwrap_err();
         assert_eq!(error.field, "payloadSchema", "{none:.100}");
     }
-    let large = object(json!({ "description": "x".repeat(Workflow::MAX_PAYLOAD_SCHEMA) }));
+    let large = new(json!({ "description": "x".repeat(Workflow::MAX_PAYLOAD_SCHEMA) }));
     assert_eq!(
-        check_schema(&large).unwrap_err().to_string(),
+        large.check().unwrap_err().to_string(),
         "`payloadSchema` must be at most 65536 bytes long, not 65554"
     );
 }
 
 #[test]
 fn a_schema_that_refers_to_itself_is_followed_as_far_as_the_payload_goes() {
-    let list = object(json!({ "properties": { "next": { "$ref": "#" } }, "maxProperties": 1 }));
+    let list = new(json!({ "properties": { "next": { "$ref": "#" } }, "maxProperties": 1 }));
     let deepest = (1..Object::MAX_DEPTH).fold(json!({}), |inner, _| json!({ "next": inner }));
-    assert_eq!(check(&list, &object(deepest)), Ok(()));
-    let error = check(&list, &object(json!({ "next": { "a": 1, "b": 2 } }))).unwrap_err();
+    assert_eq!(list.check_payload(&object(deepest)), Ok(()));
+    let error = list.check_payload(&object(json!({ "next": { "a": 1, "b": 2 } }))).unwrap_err();
     assert_eq!(error.field, "payload.next");
+}
+
+#[test]
+fn a_schema_is_compiled_once_and_clones_share_it() {
+    let schema = schema();
+    schema.check().unwrap();
+    assert!(!schema.prepared.is_compiled());
+    let refused = |schema: &PayloadSchema| schema.check_payload(&object(json!({}))).unwrap_err();
+    let first = refused(&schema);
+    assert!(schema.prepared.is_compiled());
+    let clone = schema.clone();
+    assert!(clone.prepared.is_compiled());
+    assert_eq!((refused(&schema), refused(&clone)), (first.clone(), first));
+}
+
+#[test]
+fn a_schema_equals_its_json() {
+    let (used, text) = (schema(), serde_json::to_string(&schema()).unwrap());
+    used.check_payload(&object(json!({ "order": { "id": "A-1" } }))).unwrap();
+    assert_eq!(used, serde_json::from_str(&text).unwrap());
+    assert_eq!(serde_json::to_string(&used).unwrap(), text);
+    assert_ne!(used, new(json!({})));
+}
+
+#[test]
+fn a_stored_object_that_is_no_schema_refuses_each_payload() {
+    let none: PayloadSchema = serde_json::from_value(json!({ "type": "objekt" })).unwrap();
+    for _ in 0..2 {
+        assert_eq!(none.check_payload(&object(json!({}))).unwrap_err().field, "payloadSchema");
+        assert!(!none.prepared.is_compiled());
+    }
 }

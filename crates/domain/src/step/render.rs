@@ -7,13 +7,14 @@ use crate::template::{RenderError, Variables};
 
 impl WorkflowStep {
     /// Renders the variant of the step that the `facts` choose. Returns `None` if the step sends no
-    /// message.
-    pub(crate) fn render(
+    /// message. A step without variants needs no facts.
+    pub(crate) fn render<'f>(
         &self,
-        facts: &FilterFacts<'_>,
+        facts: impl FnOnce() -> FilterFacts<'f>,
         known: Known<'_>,
     ) -> Option<Result<Rendered, RenderError>> {
-        let variant = self.variant(facts);
+        let has_variants = !self.definition.variants.is_empty();
+        let variant = has_variants.then(|| self.variant(&facts())).flatten();
         let kind = variant.map_or(&self.definition.kind, |(_, variant)| &variant.kind);
         let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
         let rendered = kind.render(&Variables::new(known))?;

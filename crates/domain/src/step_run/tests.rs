@@ -18,7 +18,7 @@ struct World {
     contexts: Vec<Context>,
     global: Option<Preference>,
     specific: Option<Preference>,
-    integrations: Vec<Integration>,
+    integrations: Vec<Arc<Integration>>,
 }
 
 impl World {
@@ -54,7 +54,7 @@ impl World {
         }));
         let workflow = sample::workflow(steps);
         let notification = sample::notification(&workflow, &subscriber, json!({ "total": 42 }));
-        let integrations = Channel::ALL.iter().map(|channel| active(*channel)).collect();
+        let integrations = Channel::ALL.iter().map(|channel| active(*channel).into()).collect();
         Self {
             subscriber: Some(subscriber),
             workflow: Some(workflow),
@@ -225,7 +225,7 @@ fn the_first_obstacle_is_named() {
         serde_json::from_value(json!({ "type": "email", "template": template })).unwrap();
     check(&world, Fail, Detail::NoActiveIntegration);
 
-    world.integrations = vec![active(Channel::Email)];
+    world.integrations = vec![active(Channel::Email).into()];
     check(&world, Skip, Detail::MissingEmail);
 
     world.profile().email = Some(Email::new("ada@example.com").unwrap());
@@ -369,7 +369,7 @@ fn a_trigger_may_name_the_integration() {
         (json!({ "email": { "integrationIdentifier": "nobody" } }), None),
     ] {
         let mut world = World::on(Channel::Email).overriding(overrides.clone());
-        world.integrations.push(other.clone());
+        world.integrations.push(other.clone().into());
         let integration = world.dispatch().map(|dispatch| dispatch.integration.identifier);
         let integration = integration.map_err(|refusal| refusal.detail);
         let expected = chosen.ok_or(Detail::NoActiveIntegration);
@@ -386,13 +386,14 @@ fn a_condition_may_choose_the_integration() {
     let mut world = World::on(Channel::Email);
     let conditions = filters("subscriber", "data.plan", "pro");
     let identifier = "for-pro".parse().unwrap();
-    world.integrations.push(Integration {
+    let for_pro = Integration {
         conditions,
         identifier,
         id: sample::id(200),
         standing: Standing::Active { primary: false, priority: 1 },
         ..active(Channel::Email)
-    });
+    };
+    world.integrations.push(for_pro.into());
     assert_eq!(world.dispatch().unwrap().integration.identifier.as_str(), "for-pro");
     world.profile().data = None;
     assert_eq!(world.dispatch().unwrap().integration.identifier.as_str(), "email");

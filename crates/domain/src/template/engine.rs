@@ -7,15 +7,25 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
 
 use super::budget::{LIMIT, weigh};
-use super::{Template, filters};
+use super::{Format, Template, filters};
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
 
 /// Enough for some thousand placeholders. It is used up within a few milliseconds.
 const FUEL: u64 = 50_000;
 
-pub(super) const HTML: &str = "html";
-pub(super) const PLAIN: &str = "plain";
+const HTML: &str = "html";
+const PLAIN: &str = "plain";
+
+impl Format {
+    /// Returns the name of a template of this format. The engine escapes by the name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Format::Plain => PLAIN,
+            Format::Html => HTML,
+        }
+    }
+}
 
 pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::empty();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::{fmt, slice};
 
 use domain::channel::ChannelFilter;
@@ -42,7 +43,7 @@ pub(crate) fn lists<R>(
     };
     let mut integrations = integrations::all(view)?;
     integrations.retain(|integration| filter.allows(integration));
-    let list = |integration: Integration| {
+    let list = |integration: Arc<Integration>| {
         let (environment, subscriber) = (view.environment_id(), filter.subscriber_id.as_ref());
         list_of(environment, order_by, integration.id, subscriber, contexts)
     };

@@ -1,5 +1,7 @@
 //! Operations on integrations.
 
+use std::sync::Arc;
+
 use domain::convert::IntoChecked;
 use domain::error::Reason;
 use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
@@ -106,7 +108,7 @@ impl Integrations<'_> {
 
     /// Every integration, oldest first.
     pub fn list(&self) -> Result<Vec<Integration>> {
-        self.scope.read(|view| all(view))
+        self.scope.read(|view| Ok(cloned(all(view)?)))
     }
 
     /// Every integration that is active, oldest first.
@@ -187,7 +189,7 @@ impl Integrations<'_> {
             cascade.then(|tx| {
                 let (by, now) = (UserId::host(), tx.now());
                 rank(tx, integration.channel, |peers| peers.delete(id, delete.promote, by, now))?;
-                all(tx)
+                Ok(cloned(all(tx)?))
             })
         })
     }
@@ -224,11 +226,15 @@ fn changed(
 }
 
 /// Every integration of an environment that is not deleted, oldest first.
-pub(crate) fn all(view: &dyn View) -> Result<Vec<Integration>> {
+pub(crate) fn all(view: &dyn View) -> Result<Vec<Arc<Integration>>> {
     let prefix = layout::integrations(view.environment_id());
-    let mut integrations = view.all(&prefix)?;
+    let mut integrations = view.engine().parts.integrations.all(view, &prefix)?;
     integrations.retain(|integration| !integration.is_deleted());
     Ok(integrations)
+}
+
+fn cloned(integrations: Vec<Arc<Integration>>) -> Vec<Integration> {
+    integrations.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
 /// The integration of that id, unless it is deleted.
@@ -291,7 +297,7 @@ fn rank(tx: &mut Tx<'_>, channel: Channel, change: impl FnOnce(&mut Peers)) -> R
 fn peers(view: &dyn View, channel: Channel) -> Result<Peers> {
     let mut integrations = all(view)?;
     integrations.retain(|integration| integration.channel == channel);
-    Ok(Peers(integrations))
+    Ok(Peers(cloned(integrations)))
 }
 
 fn store(tx: &mut Tx<'_>, before: &[Integration], after: &[Integration]) -> Result<()> {

@@ -1,10 +1,10 @@
 //! Operations on the messages of subscribers.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use domain::convert::IntoChecked;
-use domain::ids::{MessageId, SubscriberId, WorkflowId};
+use domain::ids::{MessageId, SubscriberId};
 use domain::message::{MarkAs, MarkMessages, Message, MessageQuery};
 use domain::page::{ListId, ListKind, Page};
 use domain::subscriber::Subscriber;
@@ -62,10 +62,9 @@ impl Messages<'_> {
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, subscriber)?;
             let mut page = page(view, list, &subscriber, query)?;
-            let mut known = Templates::default();
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
-                message.template = known.of(view, message)?;
+                message.template = template(view, message)?;
             }
             Ok(page)
         })
@@ -104,7 +103,7 @@ impl Messages<'_> {
         self.scope.read(|view| {
             let subscriber = subscribers::get(view, subscriber)?;
             let Some(mut message) = find(view, &subscriber, id)? else { return Ok(None) };
-            message.template = Templates::default().of(view, &message)?;
+            message.template = template(view, &message)?;
             message.subscriber = Some(subscriber);
             Ok(Some(message))
         })
@@ -163,18 +162,10 @@ impl Messages<'_> {
     }
 }
 
-// The workflows that messages are from, each looked up once.
-#[derive(Default)]
-struct Templates(HashMap<WorkflowId, Option<Workflow>>);
-
-impl Templates {
-    fn of(&mut self, view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
-        let Some(id) = message.workflow_id else { return Ok(None) };
-        Ok(match self.0.entry(id) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => unknown.insert(workflows::find_by_id(view, id)?).clone(),
-        })
-    }
+// The workflow that the message is from.
+fn template(view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
+    let Some(id) = message.workflow_id else { return Ok(None) };
+    Ok(workflows::find_by_id(view, id)?.map(Arc::unwrap_or_clone))
 }
 
 /// A page of the messages of a subscriber.

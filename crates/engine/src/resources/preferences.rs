@@ -1,6 +1,7 @@
 //! Operations on the preferences of a subscriber.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
@@ -123,7 +124,8 @@ fn named_workflows<'u>(
     update: &'u BulkPreferences,
 ) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
     let items = update.preferences.iter();
-    let found = items.map(|item| workflows::find(view, &item.workflow_id));
+    let found =
+        items.map(|item| Ok(workflows::find(view, &item.workflow_id)?.map(Arc::unwrap_or_clone)));
     update.changes(found.collect::<Result<Vec<_>>>()?).map_err(|refusal| match refusal {
         BulkRefusal::Missing(ids) => Error::NotFound { entity: Entity::Workflow, ids },
         BulkRefusal::Critical(workflows) => Rejection::CriticalWorkflows { workflows }.into(),

@@ -259,7 +259,7 @@ fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Workflow>> {
 fn with_workflows(view: &dyn View, mut subscription: Subscription) -> Result<Subscription> {
     for preference in &mut subscription.preferences {
         let workflow = workflows::find_by_id(view, preference.workflow_id)?;
-        preference.workflow = workflow.as_ref().map(Workflow::info);
+        preference.workflow = workflow.map(|workflow| workflow.info());
     }
     Ok(subscription)
 }

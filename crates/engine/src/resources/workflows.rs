@@ -2,13 +2,15 @@
 
 mod declare;
 
+use std::sync::Arc;
+
 use domain::ids::{AnyWorkflowName, WorkflowId, WorkflowIdentifier};
 use domain::page::{ListKind, Page};
 use domain::preview::Preview;
 use domain::step::Rendered;
 use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{Key, List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Removed};
@@ -75,13 +77,13 @@ impl Workflows<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
         let name = name.into();
-        self.scope.read(|view| get(view, name.as_str()))
+        self.scope.read(|view| get(view, name.as_str()).map(Arc::unwrap_or_clone))
     }
 
     /// The workflow of that name. Returns `None` if there is none.
     pub fn find(&self, name: impl Into<AnyWorkflowName>) -> Result<Option<Workflow>> {
         let name = name.into();
-        self.scope.read(|view| find(view, name.as_str()))
+        self.scope.read(|view| Ok(find(view, name.as_str())?.map(Arc::unwrap_or_clone)))
     }
 
     /// A page of the workflows, newest first by default.
@@ -117,7 +119,7 @@ impl Workflows<'_> {
             tx.limits().check_data(update.data.as_set())?;
             let before = get(tx, name)?;
             let after = before.updated(update.clone(), || step_ids(tx), tx.now())?;
-            tx.replace(&before, &after)?;
+            tx.replace(&*before, &after)?;
             translate(tx, &after)?;
             Ok(after)
         })
@@ -184,13 +186,13 @@ impl Workflows<'_> {
 }
 
 /// The workflow of that name.
-pub(crate) fn get(view: &dyn View, name: &str) -> Result<Workflow> {
+pub(crate) fn get(view: &dyn View, name: &str) -> Result<Arc<Workflow>> {
     find(view, name)?.ok_or_else(|| Error::not_found(Entity::Workflow, name))
 }
 
 /// The workflow of that name. Returns `None` if there is none. An identifier that looks like an id
 /// or a slug is an identifier first.
-pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Workflow>> {
+pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
     if let Ok(identifier) = WorkflowIdentifier::new(name)
         && let Some(workflow) = find_by_identifier(view, &identifier)?
     {
@@ -204,14 +206,17 @@ pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Workflow>> {
 pub(crate) fn find_by_identifier(
     view: &dyn View,
     identifier: &WorkflowIdentifier,
-) -> Result<Option<Workflow>> {
-    let key = layout::workflow_identifier(view.environment_id(), identifier);
-    Ok(view.find(&key)?)
+) -> Result<Option<Arc<Workflow>>> {
+    known(view, &layout::workflow_identifier(view.environment_id(), identifier))
 }
 
 /// The workflow of that id. Returns `None` if there is none.
-pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Workflow>> {
-    Ok(view.find(&layout::workflow(view.environment_id(), id))?)
+pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Arc<Workflow>>> {
+    known(view, &layout::workflow(view.environment_id(), id))
+}
+
+fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> {
+    Ok(view.engine().parts.prepared.find(view, key)?)
 }
 
 // Removes a workflow with its dependents, up to the limit of one transaction.
@@ -227,7 +232,7 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step
 /// Marks a workflow as not translated.
 pub(crate) fn stop_translating(tx: &mut Tx<'_>, name: &str) -> Result<()> {
     let before = get(tx, name)?;
-    Ok(tx.replace(&before, &before.untranslated(tx.now()))?)
+    Ok(tx.replace(&*before, &before.untranslated(tx.now()))?)
 }
 
 fn translate(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<()> {

@@ -135,7 +135,7 @@ fn renders(call: &str, operator: &str) -> bool {
     let variables = payload();
     (0..11).any(|place| {
         let call = format!("{{{{ payload.values[{place}] {operator} {call} }}}}");
-        let compiled = ENGINE.template_from_named_str(PLAIN, &call);
+        let compiled = ENGINE.template_from_named_str(Format::Plain.name(), &call);
         compiled.is_ok_and(|compiled| compiled.render(variables.0.clone()).is_ok())
     })
 }

@@ -123,7 +123,7 @@ fn no_two_values_make_an_operator_panic() {
         let payload = Value::from_pairs([("a", a.clone()), ("b", b.clone())]);
         let variables = Variables(Value::from_pairs([("payload", payload)]));
         for template in &templates {
-            let _ = template.rendered(PLAIN, &variables);
+            let _ = template.rendered(Format::Plain, &variables);
         }
     }
 }

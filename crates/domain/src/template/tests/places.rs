@@ -55,7 +55,7 @@ fn says(expression: &str) -> Result<String, RenderError> {
     let payload = json!({ "text": "h\u{e9}llo", "list": [1, 2, 3], "min": i64::MIN, "none": null });
     let variables = Variables::new(json!({ "payload": payload }));
     let template = Template::new(format!("{{{{ {expression} }}}}")).unwrap();
-    template.rendered(PLAIN, &variables)
+    template.rendered(Format::Plain, &variables)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_slice_costs_what_it_reads() {
     let variables = Variables::new(json!({ "payload": { "text": text, "list": vec![1; 9] } }));
     let looped = |body: &str| {
         let template = format!("{{% for i in range(60) %}}{body}{{% endfor %}}");
-        Template::new(template).unwrap().rendered(PLAIN, &variables)
+        Template::new(template).unwrap().rendered(Format::Plain, &variables)
     };
     let error = looped("{{ payload.text[999999:] }}").unwrap_err().to_string();
     assert!(error.contains("makes or reads are too large"), "{error}");

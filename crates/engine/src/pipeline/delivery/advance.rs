@@ -67,7 +67,7 @@ impl StepRun<'_, '_> {
         if let Some(variant) = rendered.variant.take() {
             self.log(job, Detail::VariantChosen, Some(variant));
         }
-        let workflow = self.facts.workflow.as_deref()?;
+        let workflow = self.facts.workflow?;
         let number = self.notification.jobs.iter().position(|other| other.id == job)?;
         let content = (self.notification.jobs.get(number)?.step.template_id, channel);
         let (place, now) = (self.notification.place_of_message(number), self.tx.now());
@@ -114,7 +114,7 @@ impl StepRun<'_, '_> {
     }
 
     fn stops_on_failure(&self, job: JobId) -> bool {
-        let workflow = self.facts.workflow.as_deref();
+        let workflow = self.facts.workflow;
         let step = self.notification.job(job).zip(workflow);
         step.and_then(|(job, workflow)| workflow.step(job.step.id))
             .is_some_and(|step| step.definition.should_stop_on_fail)

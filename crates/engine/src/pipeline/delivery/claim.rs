@@ -10,8 +10,8 @@ use domain::vocabulary::{JobType, ProviderId};
 use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 
 use super::advance::StepRun;
-use super::{Delivery, DeliveryFailure, FailureReason, RunFacts};
-use crate::tx::Tx;
+use super::{Delivery, DeliveryFailure, FailureReason, RunFacts, workflow_of};
+use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
 
 /// Result of a claim.
@@ -83,7 +83,8 @@ fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> R
         // A skipped entry would be found again by every claim.
         return Err(corrupt("an entry leads to nothing that is due"));
     };
-    let facts = RunFacts::now(tx, before)?;
+    let workflow = workflow_of(tx, before)?;
+    let facts = RunFacts::now(tx, before, workflow.as_deref())?;
     let mut run = StepRun { tx, notification: before.clone(), facts };
     match claim {
         Claim::Attempt(attempt) => run.attempt((job, kind), attempt, claimed)?,

@@ -10,6 +10,7 @@ use domain::step_run::StepFacts;
 use domain::subscriber::Subscriber;
 use domain::workflow::Workflow;
 use std::borrow::Cow;
+use std::sync::Arc;
 use store::{ReadRecords, layout};
 
 use crate::Result;
@@ -20,25 +21,25 @@ use crate::tx::View;
 #[derive(Debug)]
 pub(crate) struct RunFacts<'a> {
     pub(crate) subscriber: Option<Subscriber>,
-    pub(crate) workflow: Option<Cow<'a, Workflow>>,
+    pub(crate) workflow: Option<&'a Workflow>,
     contexts: Cow<'a, [Context]>,
     global: Option<Preference>,
     specific: Option<Preference>,
-    integrations: Vec<Integration>,
+    integrations: Vec<Arc<Integration>>,
 }
 
 impl<'a> RunFacts<'a> {
-    /// Returns the records of the notification's steps.
-    pub(crate) fn now(view: &dyn View, notification: &Notification) -> Result<Self> {
+    /// Returns the records of the notification's steps, with its [workflow](workflow_of).
+    pub(crate) fn now(
+        view: &dyn View,
+        notification: &Notification,
+        workflow: Option<&'a Workflow>,
+    ) -> Result<Self> {
         let key = layout::subscriber_id(view.environment_id(), notification.subscriber_id);
-        let workflow = match notification.workflow_id {
-            Some(id) => workflows::find_by_id(view, id)?,
-            None => None,
-        };
         let (global, specific) = preferences(view, notification)?;
         Ok(Self {
             subscriber: view.find(&key)?,
-            workflow: workflow.map(Cow::Owned),
+            workflow,
             contexts: contexts::known(view, &notification.context_keys)?.into(),
             global,
             specific,
@@ -57,7 +58,7 @@ impl<'a> RunFacts<'a> {
         let (global, specific) = preferences(view, notification)?;
         Ok(Self {
             subscriber: Some(subscriber),
-            workflow: Some(Cow::Borrowed(event.workflow)),
+            workflow: Some(event.workflow),
             contexts: Cow::Borrowed(event.contexts),
             global,
             specific,
@@ -68,12 +69,23 @@ impl<'a> RunFacts<'a> {
     pub(crate) fn step_facts(&self) -> StepFacts<'_> {
         StepFacts {
             subscriber: self.subscriber.as_ref(),
-            workflow: self.workflow.as_deref(),
+            workflow: self.workflow,
             contexts: &self.contexts,
             global: self.global.as_ref(),
             specific: self.specific.as_ref(),
             integrations: &self.integrations,
         }
+    }
+}
+
+/// The workflow of the notification. Returns `None` if it was deleted.
+pub(crate) fn workflow_of(
+    view: &dyn View,
+    notification: &Notification,
+) -> Result<Option<Arc<Workflow>>> {
+    match notification.workflow_id {
+        Some(id) => workflows::find_by_id(view, id),
+        None => Ok(None),
     }
 }
 

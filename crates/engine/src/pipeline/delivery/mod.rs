@@ -18,7 +18,7 @@ use domain::time::Timestamp;
 use crate::{Engine, Result};
 
 pub(crate) use advance::StepRun;
-pub(crate) use facts::RunFacts;
+pub(crate) use facts::{RunFacts, workflow_of};
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};

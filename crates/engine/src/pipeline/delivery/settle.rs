@@ -9,9 +9,9 @@ use store::WriteRecords;
 
 use super::advance::StepRun;
 use super::provider::{Delivery, SendError, SendResult};
-use super::{DeliveryFailure, DeliveryReport, FailureReason, RunFacts};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, RunFacts, workflow_of};
 use crate::resources::notifications;
-use crate::tx::Tx;
+use crate::tx::{Tx, View};
 use crate::{Engine, Result};
 
 /// Stores the results of deliveries. Results of superseded jobs are dropped.
@@ -49,7 +49,8 @@ fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Resu
     let status =
         job.and_then(|job| job.status.after(delivery.attempts, result.outcome(), retry, now));
     let Some(status) = status else { return Ok(Settled::Superseded) };
-    let facts = RunFacts::now(tx, &before)?;
+    let workflow = workflow_of(tx, &before)?;
+    let facts = RunFacts::now(tx, &before, workflow.as_deref())?;
     let mut run = StepRun { tx, notification: before.clone(), facts };
     let settled = run.settle(delivery, result, status)?;
     run.advance()?;

@@ -123,8 +123,8 @@ fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change
         }
         Some(before) => {
             let after = before.redeclared(create.clone(), || step_ids(tx), tx.now())?;
-            tx.replace(&before, &after)?;
-            let change = if after == before { Change::Nothing } else { Change::Changed };
+            tx.replace(&*before, &after)?;
+            let change = if after == *before { Change::Nothing } else { Change::Changed };
             (after, change)
         }
     };
