@@ -232,7 +232,7 @@ impl<'s> Checking<'s> {
         each(snapshot, Table::MessageCounters, |key, value| {
             self.check.entries += 1;
             let expected = counted.remove(key).unwrap_or_default();
-            let agrees = counters::read(value)
+            let agrees = counters::read(key, value)
                 .is_ok_and(|counters| !expected.is_empty() && counters.agree_with(&expected));
             if !agrees {
                 self.found(Table::MessageCounters, key, Problem::Miscounted);

@@ -2,12 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use domain::ids::InternalSubscriberId;
 use domain::message::{CountedMessage, MessageCounters};
+use serde::{Deserialize, Serialize};
 
-use crate::record::corrupt;
+use crate::layout::MESSAGE_COUNTERS;
+use crate::record::{corrupt, misplaced};
 use crate::{
     Bytes, Change, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, encoding,
 };
+
+/// Value of a row. It names its subscriber, so that no other row is taken for it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<C> {
+    subscriber: InternalSubscriberId,
+    counters: C,
+}
 
 /// Change of what counters count: a message before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +44,7 @@ impl Recount {
 /// The counters under `key`, which are those of [`message_counters`](crate::layout::message_counters).
 pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
     let mut counters = Ok(MessageCounters::default());
-    snapshot.get_bytes(key, &mut |value| counters = read(value))?;
+    snapshot.get_bytes(key, &mut |value| counters = read(key.as_bytes(), value))?;
     counters
 }
 
@@ -59,20 +70,36 @@ pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()
         if counters.is_empty() {
             transaction.delete_key(key)?;
         } else {
-            transaction.put_bytes(key, &written(&counters)?)?;
+            transaction.put_bytes(key, &written(key.as_bytes(), &counters)?)?;
         }
     }
     Ok(())
 }
 
-/// The counters in a value.
-pub(crate) fn read(value: &[u8]) -> Result<MessageCounters> {
+/// The counters in the value under `key`.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`](crate::Error::Corrupt) if the value is not readable, or if it belongs under
+/// another key.
+pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<MessageCounters> {
     let json = encoding::decode(value).map_err(unreadable)?;
-    serde_json::from_slice(&json).map_err(unreadable)
+    let row: Row<MessageCounters> = serde_json::from_slice(&json).map_err(unreadable)?;
+    if row.subscriber != owner(key)? {
+        return Err(corrupt(Table::MessageCounters, "it belongs under another key"));
+    }
+    Ok(row.counters)
 }
 
-fn written(counters: &MessageCounters) -> Result<Vec<u8>> {
-    Ok(encoding::plain(&serde_json::to_vec(counters).map_err(unreadable)?))
+fn written(key: &[u8], counters: &MessageCounters) -> Result<Vec<u8>> {
+    let row = Row { subscriber: owner(key)?, counters };
+    Ok(encoding::plain(&serde_json::to_vec(&row).map_err(unreadable)?))
+}
+
+fn owner(key: &[u8]) -> Result<InternalSubscriberId> {
+    let parts = MESSAGE_COUNTERS.read(key);
+    let (_, (subscriber, ())) = parts.ok_or_else(|| misplaced(Table::MessageCounters))?;
+    Ok(subscriber)
 }
 
 fn unreadable(source: impl std::error::Error + Send + Sync + 'static) -> crate::Error {

@@ -22,6 +22,14 @@ struct Part<R> {
     len: Option<usize>,
 }
 
+impl<R> Part<R> {
+    // `limit`, or the number of entries if that is less. A scan with this limit ends at the last
+    // entry of the part, and does not pass the removed entries behind it.
+    fn at_most(&self, limit: usize) -> usize {
+        self.len.map_or(limit, |len| len.min(limit))
+    }
+}
+
 enum Shown<'l, R> {
     All,
     ByText(&'l dyn Fn(&[u8]) -> bool),
@@ -142,7 +150,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     fn read(&self, bound: Option<&Bound>, order: Order, limit: usize) -> Result<Vec<Entry<R>>> {
         let mut found = Vec::new();
         for part in &self.list.parts {
-            let part = &part.prefix;
+            let (part, limit) = (&part.prefix, part.at_most(limit));
             let span = Span { part, range: part.beyond(bound, order), order, limit };
             self.first(&span, &mut |sorted, key, value, record| {
                 found.push(Entry { sorted: sorted.to_vec(), row: Row::new(key, value), record });
@@ -167,13 +175,12 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
                 count += len;
                 continue;
             }
-            let part = &part.prefix;
+            let (part, limit) = (&part.prefix, part.at_most(limit.saturating_sub(count)));
             let range = match behind {
                 None => part.beyond(None, Order::Ascending),
                 Some((cursor, order)) => part.beyond(Some(&Bound::Excluded(cursor.clone())), order),
             };
-            let span =
-                Span { part, range, order: Order::Ascending, limit: limit.saturating_sub(count) };
+            let span = Span { part, range, order: Order::Ascending, limit };
             self.first(&span, &mut |_, _, _, _| count += 1)?;
         }
         Ok(count)
@@ -187,6 +194,9 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
 
     // Calls `visit` with those entries of `span` that the list shows.
     fn first(&self, span: &Span<'_, R>, visit: &mut Found<'_, R>) -> Result<()> {
+        if span.limit == 0 {
+            return Ok(());
+        }
         match self.list.shown {
             Shown::All => self.first_by_text(span, Some(span.limit), &|_| true, visit),
             Shown::ByText(shows) => self.first_by_text(span, None, shows, visit),
