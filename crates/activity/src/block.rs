@@ -6,7 +6,13 @@
 
 use std::mem;
 
+use domain::ids::EnvironmentId;
+use store::layout::{self, SegmentPart};
+use store::{Bytes, Key, ReadRecords, Result, Snapshot};
+
+use crate::corrupt;
 use crate::facets::Term;
+use crate::head::Head;
 use crate::set::{Set, View};
 
 /// Maximum length of a block with several terms, in bytes. Such a block fills a page of the store.
@@ -26,7 +32,7 @@ pub(crate) struct Directory(Box<[[u8; 17]]>);
 
 /// A block in the making.
 #[derive(Debug, Default)]
-struct Writer {
+pub(crate) struct Writer {
     terms: Vec<Term>,
     ends: Vec<[u8; 2]>,
     sets: Vec<u8>,
@@ -37,13 +43,44 @@ pub(crate) fn write(terms: &[(Term, &Set)]) -> Vec<(Term, Vec<u8>)> {
     let mut blocks = Vec::new();
     let mut writer = Writer::default();
     for (term, set) in terms {
-        if !writer.has_room(*term, set) {
-            blocks.extend(writer.finish());
-        }
-        writer.add(*term, set);
+        let size = match set.view() {
+            View::Few(places) => 2 * places.len(),
+            View::Many(words) => 8 * words.len(),
+        };
+        blocks.extend(writer.add(*term, size, |out| set.write(out)));
     }
     blocks.extend(writer.finish());
     blocks
+}
+
+/// Shows `visit` the block of a segment that starts with `first`.
+pub(crate) fn find(
+    snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
+    head: &Head,
+    segment: u32,
+    first: Term,
+    visit: &mut dyn FnMut(Block<'_>),
+) -> Result<()> {
+    let (dimension, value) = first.parts();
+    let part = SegmentPart::Block { dimension, value };
+    read(snapshot, &layout::segment_part(environment, head.generation, segment, part), visit)
+}
+
+/// Shows `visit` the block under `key`.
+pub(crate) fn read(
+    snapshot: &dyn Snapshot,
+    key: &Key<Bytes>,
+    visit: &mut dyn FnMut(Block<'_>),
+) -> Result<()> {
+    let mut is_intact = false;
+    snapshot.get_bytes(key, &mut |bytes| {
+        if let Some(block) = Block::read(bytes) {
+            is_intact = true;
+            visit(block);
+        }
+    })?;
+    if is_intact { Ok(()) } else { Err(corrupt(key.table(), "a block is missing")) }
 }
 
 impl<'a> Block<'a> {
@@ -59,20 +96,31 @@ impl<'a> Block<'a> {
 
     /// The set of the term with that value.
     pub(crate) fn find(self, value: u128) -> Option<View<'a>> {
+        self.bytes_of(value).map(View::read)
+    }
+
+    /// The bytes of the set of the term with that value.
+    pub(crate) fn bytes_of(self, value: u128) -> Option<&'a [u8]> {
         let at = self.values.binary_search(&value.to_be_bytes()).ok()?;
-        self.set(at)
+        self.bytes(at)
+    }
+
+    /// Every value with the bytes of its set. Damaged sets are left out.
+    pub(crate) fn entries(self) -> impl Iterator<Item = (u128, &'a [u8])> {
+        let values = self.values.iter().copied().map(u128::from_be_bytes);
+        values.enumerate().filter_map(move |(at, value)| Some((value, self.bytes(at)?)))
     }
 
     /// Every value and its set; `None` for a set if the block is damaged.
     pub(crate) fn iter(self) -> impl Iterator<Item = (u128, Option<View<'a>>)> {
         let values = self.values.iter().copied().map(u128::from_be_bytes);
-        values.enumerate().map(move |(at, value)| (value, self.set(at)))
+        values.enumerate().map(move |(at, value)| (value, self.bytes(at).map(View::read)))
     }
 
-    fn set(self, at: usize) -> Option<View<'a>> {
+    fn bytes(self, at: usize) -> Option<&'a [u8]> {
         let end = |at: usize| self.ends.get(at).copied().map(u16::from_le_bytes).map(usize::from);
         let start = at.checked_sub(1).map_or(Some(0), end)?;
-        self.sets.get(start..end(at)?).map(View::read)
+        self.sets.get(start..end(at)?)
     }
 }
 
@@ -89,6 +137,32 @@ impl Directory {
         (first.parts().0 == term.parts().0).then_some(first)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Index of the last block whose first term is `term` or a term before it, or 0.
+    pub(crate) fn at(&self, term: Term) -> usize {
+        let bytes = term.to_bytes();
+        self.0.partition_point(|first| *first <= bytes).saturating_sub(1)
+    }
+
+    /// Returns the first term of the block with that index.
+    pub(crate) fn get(&self, at: usize) -> Option<Term> {
+        Term::of_bytes(*self.0.get(at)?)
+    }
+
+    /// The first terms of the blocks from that index on.
+    pub(crate) fn from(&self, at: usize) -> impl Iterator<Item = Term> {
+        let rest = self.0.get(at..).unwrap_or_default();
+        rest.iter().filter_map(|bytes| Term::of_bytes(*bytes))
+    }
+
+    /// Returns `true` if `term` is one of the terms.
+    pub(crate) fn contains(&self, term: Term) -> bool {
+        self.0.binary_search(&term.to_bytes()).is_ok()
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_flattened()
     }
@@ -101,24 +175,30 @@ impl Directory {
 }
 
 impl Writer {
+    /// Adds a term behind the others, with a set of `size` bytes that `write` writes. Returns the
+    /// block before if that has no room for it.
+    pub(crate) fn add(
+        &mut self,
+        term: Term,
+        size: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Option<(Term, Vec<u8>)> {
+        let full = if self.has_room(term, size) { None } else { self.finish() };
+        self.terms.push(term);
+        write(&mut self.sets);
+        self.ends.push(u16::try_from(self.sets.len()).unwrap_or(u16::MAX).to_le_bytes());
+        full
+    }
+
     // A block has terms about the same thing.
-    fn has_room(&self, term: Term, set: &Set) -> bool {
+    fn has_room(&self, term: Term, size: usize) -> bool {
         let Some(first) = self.terms.first() else { return true };
-        let size = match set.view() {
-            View::Few(places) => 2 * places.len(),
-            View::Many(words) => 8 * words.len(),
-        };
         first.parts().0 == term.parts().0
             && 2 + 18 * (self.terms.len() + 1) + self.sets.len() + size <= FULL
     }
 
-    fn add(&mut self, term: Term, set: &Set) {
-        self.terms.push(term);
-        set.write(&mut self.sets);
-        self.ends.push(u16::try_from(self.sets.len()).unwrap_or(u16::MAX).to_le_bytes());
-    }
-
-    fn finish(&mut self) -> Option<(Term, Vec<u8>)> {
+    /// Returns the block, if it has any term.
+    pub(crate) fn finish(&mut self) -> Option<(Term, Vec<u8>)> {
         let Self { terms, ends, sets } = mem::take(self);
         let first = *terms.first()?;
         let mut bytes = u16::try_from(terms.len()).unwrap_or(u16::MAX).to_le_bytes().to_vec();

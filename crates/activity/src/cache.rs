@@ -13,6 +13,7 @@ use crate::block::Directory;
 use crate::corrupt;
 use crate::facets::{FACETS_IN_ROW, Facets, Term};
 use crate::head::Head;
+use crate::merged::{LEVELS, Merged, Span};
 use crate::open::OpenSegment;
 use crate::presence::Presence;
 use crate::times::{TimeRange, Times};
@@ -36,6 +37,10 @@ pub(crate) struct SealedSegments {
     /// The number of the first of them.
     lowest: u32,
     segments: VecDeque<Sealed>,
+    /// The first segment that is in no span of each level.
+    merged_until: [u32; LEVELS.len()],
+    /// The largest spans, oldest first.
+    merged: Vec<Merged>,
 }
 
 /// Part of a sealed segment that is in memory.
@@ -52,6 +57,9 @@ pub(crate) struct Sealed {
 /// Number of segments, the newest, whose filters of terms are in memory: 16 MB in all.
 const PRESENT: u32 = 256;
 
+/// Maximum number of segments of a span whose filters are asked for a term.
+const ASKED: usize = 16;
+
 /// Number of notifications that one lock reads.
 const STEP: u64 = 256;
 
@@ -61,6 +69,7 @@ impl Cache {
         self.follows(head)
             && self.start == head.sealed
             && self.next >= head.next
+            && !self.sealed.is_merged_before(head)
             && self.sealed.lowest <= head.lowest()
     }
 
@@ -77,7 +86,7 @@ impl Cache {
         let is_behind = self.follows(head) && self.start < head.start(lowest);
         if self.segment_size == 0 || self.generation < head.generation || is_behind {
             let Head { generation, segment_size, .. } = *head;
-            let sealed = SealedSegments { lowest, segments: VecDeque::new() };
+            let sealed = SealedSegments { lowest, ..SealedSegments::default() };
             let start = head.start(lowest);
             *self = Self {
                 generation,
@@ -95,6 +104,9 @@ impl Cache {
         }
         if self.sealed.lowest < head.lowest() {
             Arc::make_mut(&mut self.sealed).drop_before(head.lowest());
+        }
+        if self.sealed.is_merged_before(head) {
+            Arc::make_mut(&mut self.sealed).merge(snapshot, environment, head)?;
         }
         self.next = self.next.max(self.start);
         let next = head.next.min(self.next + STEP);
@@ -203,6 +215,57 @@ impl Cache {
 impl SealedSegments {
     pub(crate) fn get(&self, number: u32) -> Option<&Sealed> {
         self.segments.get(usize::try_from(number.checked_sub(self.lowest)?).ok()?)
+    }
+
+    /// The spans.
+    pub(crate) fn merged(&self) -> impl Iterator<Item = &Merged> {
+        self.merged.iter()
+    }
+
+    /// The span of a segment, if it is in one as of `head`.
+    pub(crate) fn span_of(&self, segment: u32, head: &Head) -> Option<&Merged> {
+        let at = self.merged.partition_point(|merged| merged.span.end <= segment);
+        self.merged.get(at).filter(|merged| merged.span.first <= segment && self.is_merged_as(head))
+    }
+
+    /// Those of `terms` that a span may have.
+    pub(crate) fn may_have(&self, span: Span, terms: &[Term]) -> Vec<Term> {
+        let segments = span.first..span.end;
+        // Asking many filters takes longer than a look-up.
+        if segments.len() > ASKED {
+            return terms.to_vec();
+        }
+        let has = |term| {
+            segments.clone().filter_map(|number| self.get(number)).any(|it| it.may_have(term))
+        };
+        terms.iter().copied().filter(|term| has(*term)).collect()
+    }
+
+    /// Returns `true` if the spans are those of `head`. The spans of another moment may be parts of
+    /// larger ones, or not be there yet.
+    pub(crate) fn is_merged_as(&self, head: &Head) -> bool {
+        self.merged_until == head.merged
+    }
+
+    // Returns `true` if spans were merged since.
+    fn is_merged_before(&self, head: &Head) -> bool {
+        self.merged_until.iter().zip(head.merged).any(|(known, merged)| *known < merged)
+    }
+
+    // Takes note of the spans that were merged.
+    fn merge(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        head: &Head,
+    ) -> Result<()> {
+        let read = |span| match self.merged.iter().find(|merged| merged.span == span) {
+            Some(known) => Ok(known.clone()),
+            None => Merged::read(snapshot, environment, head, span),
+        };
+        self.merged = head.spans().into_iter().map(read).collect::<Result<_>>()?;
+        self.merged_until = head.merged;
+        Ok(())
     }
 
     fn push(&mut self, sealed: Sealed) {

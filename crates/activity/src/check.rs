@@ -13,6 +13,8 @@ use crate::block::{Block, Directory};
 use crate::cache::Cache;
 use crate::facets::Term;
 use crate::head::Head;
+use crate::merge::{Source, Terms, read_window, window_end};
+use crate::merged::{Merged, Span};
 use crate::open::OpenSegment;
 use crate::rebuild::{Gathered, gather};
 use crate::set::Set;
@@ -114,7 +116,58 @@ impl Checking<'_> {
         }
         self.check.notifications = self.head.next - self.head.floor - gone.len() as u64;
         self.deleted(&gone)?;
+        for merged in self.cache.sealed().merged() {
+            self.span(merged)?;
+        }
         self.runs()
+    }
+
+    // Compares the terms of a span with those of its segments.
+    fn span(&mut self, merged: &Merged) -> Result<()> {
+        let (span, head) = (merged.span, self.head);
+        let missing = || corrupt(Table::ActivitySegments, "a segment is missing");
+        let segments = Source::segments(span, &head, &self.cache.sealed()).ok_or_else(missing)?;
+        let (own, most) = ([Source::span(merged, span, &head)], span.most(&head));
+        let mut start = None;
+        loop {
+            let end = [window_end(&segments, start), window_end(&own, start)];
+            let end = end.into_iter().flatten().min();
+            let read = |sources: &[Source]| {
+                let (snapshot, environment) = (self.snapshot, self.environment);
+                read_window(snapshot, environment, &head, sources, (start, end), most)
+            };
+            let (expected, there) = (read(&segments)?, read(&own)?);
+            self.merged(span, &expected, &there);
+            start = end;
+            if end.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // Compares the terms of a span. A term that is said to be frequent is looked up in the segments.
+    fn merged(&mut self, span: Span, expected: &Terms, there: &Terms) {
+        let start = self.head.start(span.first);
+        let none = Some(Vec::new());
+        let terms: BTreeSet<Term> = expected.keys().chain(there.keys()).copied().collect();
+        for term in terms {
+            let Some(places) = there.get(&term).unwrap_or(&none) else { continue };
+            let listed = |places: &[u32]| -> BTreeSet<u64> {
+                let ordinals = places.iter().map(|place| start + u64::from(*place));
+                ordinals.filter(|ordinal| *ordinal >= self.head.start(self.head.lowest())).collect()
+            };
+            let wrong: Vec<u64> = match expected.get(&term).unwrap_or(&none) {
+                Some(expected) if expected == places => Vec::new(),
+                Some(expected) => {
+                    listed(expected).symmetric_difference(&listed(places)).copied().collect()
+                }
+                None => vec![start],
+            };
+            for ordinal in wrong {
+                self.disagree(Disagreement::Term { ordinal: Ordinal::new(ordinal), term });
+            }
+        }
     }
 
     fn segment(&mut self, start: u64, all: &Gathered) -> Result<()> {

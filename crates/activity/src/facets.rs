@@ -100,6 +100,11 @@ impl Term {
         (self.dimension as u8, self.value)
     }
 
+    /// The term of the same dimension with that value.
+    pub(crate) const fn with_value(self, value: u128) -> Self {
+        self.dimension.term(value)
+    }
+
     /// The parts as bytes, which sort as terms do.
     pub(crate) fn to_bytes(self) -> [u8; 17] {
         let mut bytes = [0; 17];

@@ -8,6 +8,7 @@ use store::{
 
 use crate::corrupt;
 use crate::facets::FACETS_IN_ROW;
+use crate::merged::{LEVELS, Span};
 use crate::set::CAPACITY;
 
 /// The state of the activity list of an environment, as of one moment.
@@ -21,6 +22,8 @@ pub(crate) struct Head {
     pub(crate) next: u64,
     /// The first ordinal that is in no sealed segment.
     pub(crate) sealed: u64,
+    /// The first segment that is in no span of each level.
+    pub(crate) merged: [u32; LEVELS.len()],
     /// Everything before this ordinal is deleted.
     pub(crate) floor: u64,
     /// Number of deleted notifications from there on.
@@ -29,7 +32,8 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(segment_size: u32) -> Self {
-        Self { generation: 0, segment_size, next: 0, sealed: 0, floor: 0, deleted: 0 }
+        let merged = [0; LEVELS.len()];
+        Self { generation: 0, segment_size, next: 0, sealed: 0, merged, floor: 0, deleted: 0 }
     }
 
     /// The head of an environment, if it has notifications.
@@ -114,13 +118,52 @@ impl Head {
         self.next - self.sealed >= u64::from(self.segment_size)
     }
 
+    /// The next span to merge, if its segments are sealed, or the spans that it is made of merged.
+    pub(crate) fn next_span(&self) -> Option<Span> {
+        let ready = [self.open()].into_iter().chain(self.merged);
+        let levels = LEVELS.into_iter().zip(self.merged).zip(ready);
+        let mut next = levels
+            .map(|(((level, len), first), ready)| (Span::new(level, first, len), ready))
+            .filter(|(span, ready)| span.end <= *ready);
+        next.next().map(|(span, _)| span)
+    }
+
+    /// Takes note that a span is merged.
+    pub(crate) fn merge(&mut self, span: Span) {
+        if let Some(merged) = self.merged.get_mut(usize::from(span.level)) {
+            *merged = span.end;
+        }
+    }
+
+    /// The segments of a new generation start with `lowest`.
+    pub(crate) fn start_from(&mut self, lowest: u32) {
+        self.sealed = self.start(lowest);
+        self.merged = LEVELS.map(|(_, len)| lowest - lowest % len);
+    }
+
+    /// The largest spans that are merged, and not deleted as a whole, oldest first.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let mut first = 0;
+        for ((level, len), merged) in LEVELS.into_iter().zip(self.merged).rev() {
+            // Those in front are deleted.
+            first = first.max(self.lowest() - self.lowest() % len);
+            while first < merged {
+                spans.push(Span::new(level, first, len));
+                first += len;
+            }
+        }
+        spans
+    }
+
     fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(48);
+        let mut bytes = Vec::with_capacity(64);
         bytes.extend_from_slice(&self.generation.to_be_bytes());
         bytes.extend_from_slice(&self.segment_size.to_be_bytes());
         for count in [self.next, self.sealed, self.floor, self.deleted] {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
+        bytes.extend(self.merged.iter().flat_map(|merged| merged.to_be_bytes()));
         bytes.extend_from_slice(&checksum(&bytes).to_be_bytes());
         bytes
     }
@@ -132,12 +175,15 @@ impl Head {
         }
         let (generation, rest) = bytes.split_first_chunk()?;
         let (segment_size, rest) = rest.split_first_chunk()?;
+        let (rest, merged) = rest.split_last_chunk::<{ 4 * LEVELS.len() }>()?;
         let [next, sealed, floor, deleted] = rest.as_chunks::<8>().0 else { return None };
+        let merged: [[u8; 4]; LEVELS.len()] = merged.as_chunks().0.try_into().ok()?;
         let head = Self {
             generation: u32::from_be_bytes(*generation),
             segment_size: u32::from_be_bytes(*segment_size),
             next: u64::from_be_bytes(*next),
             sealed: u64::from_be_bytes(*sealed),
+            merged: merged.map(u32::from_be_bytes),
             floor: u64::from_be_bytes(*floor),
             deleted: u64::from_be_bytes(*deleted),
         };
@@ -152,6 +198,8 @@ impl Head {
             && self.floor <= self.next
             && self.next <= 1 << Ordinal::BITS
             && self.sealed.is_multiple_of(self.segment_size.into())
+            && self.merged.iter().zip(LEVELS).all(|(merged, (_, len))| merged.is_multiple_of(len))
+            && [self.open()].iter().chain(&self.merged).is_sorted_by(|one, next| one >= next)
     }
 }
 

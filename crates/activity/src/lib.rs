@@ -5,8 +5,11 @@
 //! of the store and in memory. Every 61,440 of them are sealed into a segment. A segment has for
 //! each term the set of its places: a list, or a bit for each place.
 //!
+//! Several sealed segments are merged into a span, which has the places of rare terms in one list.
+//!
 //! A search goes through the segments, newest first, and stops when its page is full. Sets of
-//! terms of which one is enough are united. Sets of which all are needed are intersected.
+//! terms of which one is enough are united. Sets of which all are needed are intersected. Of a
+//! span, a search looks at the places of rare terms only.
 //!
 //! | file        | subject |
 //! |-------------|------------------|
@@ -16,6 +19,7 @@
 //! | `set`       | sets of places |
 //! | `block`     | the sets of several terms in one value of the store |
 //! | `presence`  | the terms that a segment may have |
+//! | `merged`    | the rare terms of several segments together |
 //! | `times`     | times of creation of the notifications of a segment |
 //! | `window`    | the part of a segment that was created within some times |
 //! | `open`      | a segment that is not sealed, in memory |
@@ -26,7 +30,8 @@
 //! | `delete`    | deleting single notifications, and old ones |
 //! | `deleted`   | deleted places |
 //! | `seal`      | writing down a segment that is full |
-//! | `upkeep`    | sealing and clearing away, a little after each trigger |
+//! | `merge`     | merging the rare terms of segments that are sealed |
+//! | `upkeep`    | sealing, merging and clearing away, a little after each trigger |
 //! | `rebuild`   | making the index anew from the notifications |
 //! | `check`     | comparing it with them |
 //!
@@ -43,6 +48,8 @@ mod deleted;
 mod facets;
 mod filter;
 mod head;
+mod merge;
+mod merged;
 mod open;
 mod presence;
 mod rebuild;

@@ -86,7 +86,7 @@ impl Building {
         let newest = newest_generation(snapshot, environment)?.max(head.generation);
         let too_many = || corrupt(Table::ActivityHeads, "there is no generation after this one");
         head.generation = newest.checked_add(1).ok_or_else(too_many)?;
-        head.sealed = head.start(head.lowest());
+        head.start_from(head.lowest());
         let building = Self { environment, head, tail: head.sealed };
         // Each rebuild has a generation of its own.
         building.put_gone(txn, head.lowest(), &Set::default())?;

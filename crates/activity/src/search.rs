@@ -12,11 +12,12 @@ use store::layout::{self, SegmentPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
 use crate::append::Runs;
-use crate::block::Block;
+use crate::block::{self, Block};
 use crate::cache::{Cache, Sealed, SealedSegments};
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
+use crate::merged::{Known, Merged, Span};
 use crate::open::OpenSegment;
 use crate::set::{Set, View};
 use crate::times::{self, TimeRange, Times};
@@ -37,6 +38,12 @@ pub(crate) struct Search<'s> {
 
 /// Maximum number of blocks that are open at the same time.
 const BLOCKS: usize = 32;
+
+/// What is searched for.
+struct Asked<'a> {
+    groups: &'a [&'a [Term]],
+    window: &'a Window,
+}
 
 /// Part of a segment that is searched.
 struct Sought<'a> {
@@ -82,43 +89,142 @@ impl<'s> Search<'s> {
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }
+        let groups: Vec<&[Term]> = filter.groups().iter().map(Vec::as_slice).collect();
+        let asked = Asked { groups: &groups, window: &filter.window };
         for run in self.runs(filter)? {
             let Range { start: low, end: mut high } = run;
             while high > low && !page.is_full() {
-                let (segment, last) = self.head.place(high - 1);
-                let start = self.head.start(segment);
-                let first = u32::try_from(low.saturating_sub(start)).unwrap_or_default();
+                let (segment, _) = self.head.place(high - 1);
                 if segment < self.head.open() {
                     self.open = None;
                 }
-                self.fill_from_segment(segment, first..u32::from(last) + 1, filter, page)?;
-                high = start;
+                let span = self.sealed.span_of(segment, &self.head);
+                let first = span.map_or(segment, |merged| merged.span.first);
+                let part = low.max(self.head.start(first))..high;
+                high = part.start;
+                match span {
+                    Some(merged) => self.fill_from_span(merged, part, &asked, page)?,
+                    None => self.fill_from_segments(part, &asked, page)?,
+                }
             }
         }
         Ok(())
     }
 
+    // Fills the page with the matches within `range`, which are ordinals of a span.
+    fn fill_from_span(
+        &self,
+        merged: &Merged,
+        range: Range<u64>,
+        asked: &Asked<'_>,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        let range = self.overlapping(range, asked.window)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let start = self.head.start(merged.span.first);
+        let place = |ordinal: u64| u32::try_from(ordinal - start).unwrap_or(u32::MAX);
+        let places = place(range.start)..place(range.end);
+        let (mut few, mut long, mut others) = (None, Vec::new(), Vec::new());
+        let (snapshot, environment, head) = (self.snapshot, self.environment, &self.head);
+        for group in asked.groups {
+            let known = self.sealed.may_have(merged.span, group);
+            match merged.places(snapshot, environment, head, &known, &places)? {
+                Known::Places(these) => few = Some(common(few, these)),
+                Known::Many => long.push(*group),
+                Known::Nothing => others.push(*group),
+            }
+            if few.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(());
+            }
+        }
+        let Some(mut few) = few else { return self.fill_from_segments(range, asked, page) };
+        for group in long {
+            few = merged.keep(snapshot, environment, head, group, &few)?;
+        }
+        self.fill_from_places(merged.span, &few, &Asked { groups: &others, ..*asked }, page)
+    }
+
+    // Fills the page with those of `places`, which are places of a span, that have one of each group.
+    fn fill_from_places(
+        &self,
+        span: Span,
+        places: &[u32],
+        asked: &Asked<'_>,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        let size = self.head.segment_size;
+        for of_one in places.chunk_by(|one, next| one / size == next / size).rev() {
+            let Some(number) = of_one.first().map(|place| place / size) else { continue };
+            let places = of_one.iter().filter_map(|place| u16::try_from(place % size).ok());
+            let few: Vec<[u8; 2]> = places.map(u16::to_le_bytes).collect();
+            let few = Some(View::Few(&few));
+            self.fill_from_segment(span.first + number, 0..size, asked, few, page)?;
+            if page.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // The part of `range` from the first to the last segment that may overlap the window.
+    fn overlapping(&self, range: Range<u64>, window: &Window) -> Result<Range<u64>> {
+        if *window == Window::default() {
+            return Ok(range);
+        }
+        let (first, _) = self.head.place(range.start);
+        let (last, _) = self.head.place(range.end - 1);
+        let mut part = range.end..range.start;
+        for number in first..=last {
+            if window.overlap(self.segment(number)?.range()) != Overlap::None {
+                part.start = part.start.min(self.head.start(number).max(range.start));
+                part.end = self.head.start(number + 1).min(range.end);
+            }
+        }
+        Ok(part)
+    }
+
+    fn fill_from_segments(
+        &self,
+        range: Range<u64>,
+        asked: &Asked<'_>,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        let mut high = range.end;
+        while high > range.start && !page.is_full() {
+            let (segment, last) = self.head.place(high - 1);
+            let start = self.head.start(segment);
+            let first = u32::try_from(range.start.saturating_sub(start)).unwrap_or_default();
+            self.fill_from_segment(segment, first..u32::from(last) + 1, asked, None, page)?;
+            high = start;
+        }
+        Ok(())
+    }
+
+    // Fills the page with the places of a segment that are in `few` and have one of each group.
     fn fill_from_segment(
         &self,
         number: u32,
         places: Range<u32>,
-        filter: &Filter,
+        asked: &Asked<'_>,
+        few: Option<View<'_>>,
         page: &mut Page<Ordinal>,
     ) -> Result<()> {
         let segment = self.segment(number)?;
-        let (groups, window) = (filter.groups(), &filter.window);
+        let Asked { groups, window } = asked;
         let overlap = window.overlap(segment.range());
-        let may_have = |group: &Vec<Term>| group.iter().any(|term| segment.may_have(*term));
+        let may_have = |group: &&[Term]| group.iter().any(|term| segment.may_have(*term));
         if overlap == Overlap::None || !groups.iter().all(may_have) {
             return Ok(());
         }
         if overlap == Overlap::All {
-            return self.fill_from_part(number, segment, &Part::all(places), groups, page);
+            return self.fill_from_part(number, segment, &Part::all(places), groups, few, page);
         }
         for rows in window.groups(segment.times(), &places) {
             if !page.is_full() {
                 let part = self.part(number, segment, &places, rows, window)?;
-                self.fill_from_part(number, segment, &part, groups, page)?;
+                self.fill_from_part(number, segment, &part, groups, few, page)?;
             }
         }
         Ok(())
@@ -129,7 +235,8 @@ impl<'s> Search<'s> {
         number: u32,
         segment: Segment<'_>,
         part: &Part,
-        groups: &[Vec<Term>],
+        groups: &[&[Term]],
+        few: Option<View<'_>>,
         page: &mut Page<Ordinal>,
     ) -> Result<()> {
         if part.range.is_empty() {
@@ -146,7 +253,8 @@ impl<'s> Search<'s> {
         let start = self.head.start(number);
         let is_deep = page.skip >= u64::from(walk::LINE);
         let sought = Sought { segment, range: part.range.clone(), without, is_deep };
-        self.narrow(&sought, groups, &[], &mut |walk| {
+        let sets: Vec<Any<'_>> = few.into_iter().map(Any::One).collect();
+        self.narrow(&sought, groups, &sets, &mut |walk| {
             walk.go(page, |place| Ordinal::new(start + u64::from(place)));
         })
     }
@@ -235,7 +343,7 @@ impl<'s> Search<'s> {
     fn narrow(
         &self,
         sought: &Sought<'_>,
-        groups: &[Vec<Term>],
+        groups: &[&[Term]],
         sets: &[Any<'_>],
         walk: &mut dyn FnMut(&Walk<'_>),
     ) -> Result<()> {
@@ -320,16 +428,7 @@ impl<'s> Search<'s> {
 
     // Shows `visit` the block that starts with `first`.
     fn block(&self, segment: u32, first: Term, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
-        let (dimension, value) = first.parts();
-        let key = self.key(segment, SegmentPart::Block { dimension, value });
-        let mut is_intact = false;
-        self.snapshot.get_bytes(&key, &mut |bytes| {
-            if let Some(block) = Block::read(bytes) {
-                is_intact = true;
-                visit(block);
-            }
-        })?;
-        if is_intact { Ok(()) } else { Err(corrupt(Table::ActivitySegments, "a block is missing")) }
+        block::find(self.snapshot, self.environment, &self.head, segment, first, visit)
     }
 
     fn deleted(&self, segment: u32) -> Result<Option<Set>> {
@@ -342,6 +441,14 @@ impl<'s> Search<'s> {
     fn key(&self, segment: u32, part: SegmentPart) -> Key<Bytes> {
         layout::segment_part(self.environment, self.head.generation, segment, part)
     }
+}
+
+// The places that are in both lists, which are in order.
+fn common(one: Option<Vec<u32>>, other: Vec<u32>) -> Vec<u32> {
+    let Some(one) = one else { return other };
+    let (mut few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    few.retain(|place| many.binary_search(place).is_ok());
+    few
 }
 
 impl<'a> Segment<'a> {

@@ -1,5 +1,6 @@
-//! Upkeep: sealing full segments, and clearing away entries that are no longer needed. It is done
-//! in small transactions, one after each trigger, so that no caller waits for long.
+//! Upkeep: sealing full segments, merging their rare terms, and clearing away entries that are no
+//! longer needed. It is done in small transactions, one after each trigger, so that no caller waits
+//! for long.
 
 use std::ops::ControlFlow;
 
@@ -8,6 +9,8 @@ use store::{Bytes, Order, Range, ReadRecords, Result, Snapshot, Store, Table, la
 
 use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
+use crate::merge::Merging;
+use crate::merged::LEVELS;
 use crate::seal::Sealing;
 use crate::{ActivityIndex, corrupt};
 
@@ -15,10 +18,13 @@ use crate::{ActivityIndex, corrupt};
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
     sealing: Option<Sealing>,
+    merging: Option<Merging>,
     /// The last head for which there was nothing to clear away.
     clear: Option<Head>,
     /// The head at the start of the last sealing that has ended.
     sealed: Option<Head>,
+    /// The head at the start of the last merging that has ended.
+    merged: Option<Head>,
     /// The last entry that was cleared away, and the head at that time.
     cleared: Option<(Head, Place)>,
 }
@@ -56,20 +62,33 @@ impl ActivityIndex {
                 upkeep.sealing = Some(Sealing::start(environment, head, &open));
             }
         }
-        match upkeep.sealing.take() {
-            Some(sealing) => {
-                let start = sealing.head();
-                upkeep.sealing = sealing.step(store, environment)?;
-                upkeep.sealed = upkeep.sealing.is_none().then_some(start).or(upkeep.sealed);
-                Ok(true)
-            }
-            None if upkeep.is_clear(&head) => Ok(false),
-            None => {
-                let cleared = upkeep.clear(store, environment, &head)?;
-                upkeep.clear = (!cleared).then_some(head);
-                Ok(cleared)
+        if let Some(sealing) = upkeep.sealing.take() {
+            let start = sealing.head();
+            upkeep.sealing = sealing.step(store, environment)?;
+            upkeep.sealed = upkeep.sealing.is_none().then_some(start).or(upkeep.sealed);
+            return Ok(true);
+        }
+        if !upkeep.is_clear(&head) {
+            let cleared = upkeep.clear(store, environment, &head)?;
+            upkeep.clear = (!cleared).then_some(head);
+            if cleared {
+                return Ok(true);
             }
         }
+        if upkeep.merging.is_none() {
+            let cache = known.cache.read();
+            let sealed = cache.shows(&head).then(|| cache.sealed());
+            drop(cache);
+            upkeep.merging = sealed.and_then(|sealed| Merging::start(&head, &sealed));
+            if upkeep.merging.is_some() {
+                upkeep.merges_anew(&head)?;
+            }
+        }
+        let Some(merging) = upkeep.merging.take() else { return Ok(false) };
+        let start = merging.head();
+        upkeep.merging = merging.step(store, environment)?;
+        upkeep.merged = upkeep.merging.is_none().then_some(start).or(upkeep.merged);
+        Ok(true)
     }
 
     /// Does the upkeep of an environment until nothing is left to do, or until another thread does
@@ -99,8 +118,16 @@ impl Upkeep {
         Ok(())
     }
 
-    // Clears away facets that are sealed, segments that are deleted and generations that are over.
-    // Returns `true` if there were any.
+    // Refuses to merge a span again whose merging has ended.
+    fn merges_anew(&self, head: &Head) -> Result<()> {
+        if self.merged.as_ref().is_some_and(|merged| extent(merged) == extent(head)) {
+            return Err(corrupt(Table::ActivityHeads, "a merged span is not merged"));
+        }
+        Ok(())
+    }
+
+    // Clears away facets that are sealed, spans that are merged into larger ones, segments that are
+    // deleted and generations that are over. Returns `true` if there were any.
     fn clear(
         &mut self,
         store: &dyn Store,
@@ -128,8 +155,8 @@ impl Upkeep {
 }
 
 // The part of a head that decides what is not needed. No entry is added to that.
-fn extent(head: &Head) -> (u32, u64, u32) {
-    (head.generation, head.sealed, head.lowest())
+fn extent(head: &Head) -> (u32, u64, [u32; LEVELS.len()], u32) {
+    (head.generation, head.sealed, head.merged, head.lowest())
 }
 
 // The first entries of `ranges`, as many as one transaction removes.
@@ -149,12 +176,17 @@ fn first_places(snapshot: &dyn Snapshot, ranges: &[Range<Bytes>]) -> Result<Vec<
 }
 
 fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<Range<Bytes>> {
-    let Head { generation, sealed, .. } = *head;
+    let Head { generation, sealed, merged, .. } = *head;
     let mut ranges = layout::activity_before(environment, generation).to_vec();
     let rows =
         layout::activity_facets_before(environment, generation, sealed / u64::from(FACETS_IN_ROW));
     ranges.push(rows);
     let lowest = head.lowest().min(head.open());
     ranges.extend(layout::activity_segments_before(environment, generation, lowest));
+    let above = merged.into_iter().skip(1).chain([0]);
+    for ((level, _), above) in LEVELS.into_iter().zip(above) {
+        let end = above.max(lowest);
+        ranges.push(layout::activity_merged_until(environment, generation, level, end));
+    }
     ranges
 }

@@ -260,9 +260,10 @@ fn add_translations(world: &World) {
     assert_eq!(world.env.translations().import(&french).unwrap().failed, ["nobody-knows"]);
 }
 
-// Leaves behind a sealed segment of the activity index and the beginning of another one. Both have
-// deleted notifications.
+// Leaves behind a sealed segment of the activity index, which is all that is left of a span, and the
+// beginning of another one. Both have deleted notifications.
 fn fill_a_segment(world: &World) {
+    send_texts(world, 24);
     let told = (0..9).map(|n| {
         world.clock.advance(Duration::from_secs(1));
         let trigger = trigger("inbox", json!(["bob", "cyd"]));
@@ -273,10 +274,23 @@ fn fill_a_segment(world: &World) {
     let ids: Vec<NotificationId> = ids.collect();
     let notifications = world.env.notifications();
     let third = notifications.get(ids[2]).unwrap();
-    assert_eq!(notifications.delete_before(third.created_at).unwrap(), 2);
+    assert_eq!(notifications.delete_before(third.created_at).unwrap(), 48 + 2);
     for at in [5, 17] {
         notifications.delete(ids[at]).unwrap();
     }
+}
+
+// Texts leave nothing behind when their notifications are deleted.
+fn send_texts(world: &World, count: u32) {
+    let steps = json!([{ "type": "sms", "template": { "body": "!" } }]);
+    let create = json!({ "workflowId": "texts", "name": "texts", "active": true, "steps": steps });
+    let workflow = world.env.workflows().create(&parsed(create)).unwrap();
+    for n in 0..count {
+        let trigger = trigger("texts", json!(["bob", "cyd"]));
+        let trigger = trigger.transaction_id(format!("text {n}")).unwrap();
+        world.env.events().trigger(&trigger).unwrap();
+    }
+    world.env.workflows().delete(workflow.id).unwrap();
 }
 
 // Leaves behind messages of each kind: sent, refused, waiting for a retry, claimed without an

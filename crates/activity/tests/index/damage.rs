@@ -11,8 +11,13 @@ use crate::world::{Deed, World, past, queries};
 use testkit::disk::Dice;
 use testkit::world::Backend;
 
-const TABLES: [Table; 4] =
-    [Table::ActivityHeads, Table::ActivityFacets, Table::ActivitySegments, Table::ActivityDeleted];
+const TABLES: [Table; 5] = [
+    Table::ActivityHeads,
+    Table::ActivityFacets,
+    Table::ActivitySegments,
+    Table::ActivityMerged,
+    Table::ActivityDeleted,
+];
 
 #[test]
 fn damaged_rows_are_survived_and_made_anew() {
@@ -22,6 +27,9 @@ fn damaged_rows_are_survived_and_made_anew() {
             let store = MemoryStore::default();
             let world = World::new(Backend::Memory(store.clone()), 16);
             past(&world, seed % 8);
+            if table == Table::ActivityMerged {
+                world.does(0, &Deed::TendAll).unwrap();
+            }
             let damage = format!("{table:?} {seed}: {}", damage(&store, table, &mut dice));
             world.reopen();
             // Shown if the test fails.

@@ -26,6 +26,46 @@ fn a_fault_while_segments_are_sealed_and_facets_are_cleared_away() {
 }
 
 #[test]
+fn a_fault_while_spans_are_merged_into_a_larger_one() {
+    let full = full(5);
+    let append = Deed::Append { count: 200, transaction: 1, traits: 77, later: 1 };
+    // Then all of the segments are sealed, and a part of the spans is merged.
+    for deed in [Deed::TendAll, append, Deed::Tend(15)] {
+        full.world.does(0, &deed).unwrap();
+    }
+    for fault in [Point::Call, Point::Committed] {
+        let mut calls = 0;
+        while {
+            let world = after(&full);
+            let failed = world.fails(&Deed::TendAll, calls, fault);
+            world.is_in_order(&queries(calls as u64, 2));
+            world.reopen();
+            world.does(1, &Deed::TendAll).unwrap();
+            world.is_in_order(&queries(calls as u64, 2));
+            world.reads(|snapshot| is_tidy(snapshot, &world.records()));
+            failed
+        } {
+            calls += 7;
+        }
+        assert!(calls > 0);
+    }
+}
+
+#[test]
+fn a_span_that_is_not_merged_after_its_merging_is_refused() {
+    let full = full(3);
+    let append = Deed::Append { count: 64, transaction: 1, traits: 77, later: 1 };
+    // Then four segments are sealed, and their facets cleared away.
+    for deed in [Deed::TendAll, append, Deed::Tend(5)] {
+        full.world.does(0, &deed).unwrap();
+    }
+    let world = after(&full);
+    let _ = world.store.clone().discarding();
+    let refused = is_corrupt(&world, "activity_heads", &Deed::TendAll);
+    assert!(format!("{refused:?}").contains("a merged span"), "{refused:?}");
+}
+
+#[test]
 fn a_fault_while_a_notification_is_deleted() {
     fails_everywhere(&[Deed::Delete(40, 1), Deed::TendAll]);
 }
@@ -98,12 +138,13 @@ fn a_rebuild_that_comes_no_further_is_refused() {
 }
 
 #[track_caller]
-fn is_corrupt(world: &World, expected: &str, deed: &Deed) {
+fn is_corrupt(world: &World, expected: &str, deed: &Deed) -> Error {
     // It ends long before that.
     world.store.stop(Point::Write, 1_000);
     let refused = world.does(0, deed).unwrap_err();
     let is_corrupt = matches!(refused, Error::Corrupt { table, .. } if table == expected);
     assert!(is_corrupt, "{refused:?}");
+    refused
 }
 
 /// A store in which there is something to do, and what must be in it.
@@ -176,6 +217,14 @@ fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
         }
     }
     assert_eq!(generations.len(), 1, "a generation that is over is still there");
+    let spans = entries(snapshot, Table::ActivityMerged);
+    let spans: BTreeSet<_> = spans.iter().filter_map(|(key, _)| layout::merged_span(key)).collect();
+    let merged =
+        |level: u8| spans.iter().filter(move |(other, _)| *other == level).map(|(_, end)| *end);
+    for level in 0..2 {
+        let above = merged(level + 1).max().unwrap_or_default();
+        assert!(merged(level).all(|end| end > above), "a span that is part of another: {spans:?}");
+    }
     let rows = entries(snapshot, Table::ActivityFacets).len();
     assert!(rows <= 1, "{rows} rows of facets are there for less than a segment");
     let first = records.first_key_value().map_or(0, |(ordinal, _)| ordinal / 16);
@@ -183,6 +232,7 @@ fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
         .first()
         .map(|(key, _)| u32::from_be_bytes(*key[20..].first_chunk().unwrap()));
     assert!(lowest.is_none_or(|lowest| u64::from(lowest) >= first), "a segment that is over");
+    assert!(spans.iter().all(|(_, end)| u64::from(*end) > first), "a span that is over");
 }
 
 pub(crate) fn entries(snapshot: &dyn Snapshot, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {

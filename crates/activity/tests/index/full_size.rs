@@ -11,12 +11,12 @@ use store::memory::MemoryStore;
 use tidings_activity::{ActivityIndex, Facets, Filter, Term};
 
 use crate::sample::{
-    CHANNELS, contexts, environment, subscriber, time, topic, transaction, workflow,
+    CHANNELS, contexts, environment, subscriber, subscription, time, topic, transaction, workflow,
 };
 use testkit::disk::Dice;
 
-/// Three segments and a half.
-const NOTIFICATIONS: u64 = 215_000;
+/// Four segments, which are merged, and a half.
+const NOTIFICATIONS: u64 = 276_000;
 
 /// How long a set is a list, and from when on it is a bit for each place.
 const THRESHOLD: u64 = 3_840;
@@ -26,13 +26,14 @@ fn full_segments_find_what_a_scan_finds() {
     let store = MemoryStore::default();
     let index = ActivityIndex::default();
     let everything: Vec<Facets> = (0..NOTIFICATIONS).map(facets).collect();
-    for (round, some) in (0_u8..).zip(everything.chunks(1_000)) {
+    for (round, some) in (0_u16..).zip(everything.chunks(1_000)) {
         store::write(&store, |txn| {
             let mut log = index.append(&*txn, environment())?;
             for facets in some {
                 log.add(facets.clone());
             }
-            log.finish(txn, AcceptedTrigger::bare(environment(), time(0), transaction(round % 9)))
+            let id = transaction(u8::try_from(round % 9).unwrap());
+            log.finish(txn, AcceptedTrigger::bare(environment(), time(0), id))
         })
         .unwrap();
         index.tend(&store, environment()).unwrap();
@@ -53,6 +54,9 @@ fn facets(ordinal: u64) -> Facets {
         Term::workflow(workflow(small(dice.roll(17)))),
         Term::contexts(&contexts(u16::from(ordinal >= 100_000))),
     ];
+    // A list for a term of four segments is short for the one, and long for the other.
+    terms.push(Term::subscription(&subscription(small(dice.roll(150)))));
+    terms.push(Term::subscription(&subscription(1_000 + small(dice.roll(400)))));
     let within = ordinal % 61_440;
     for (number, count) in (0..).zip([THRESHOLD - 1, THRESHOLD, THRESHOLD + 1]) {
         if within % 16 == 5 && within / 16 < count {
@@ -109,14 +113,15 @@ fn questions() -> Vec<Question> {
     let sparse = |number| vec![Term::subscriber(subscriber(number))];
     let many: Vec<Term> = (0..100).map(|number| Term::subscriber(subscriber(number * 7))).collect();
     let third = |number| vec![Term::topic(&topic(number))];
-    let flows = vec![Term::workflow(workflow(3)), Term::workflow(workflow(5))];
+    let long = |number| vec![Term::subscription(&subscription(number))];
+    let flows = || vec![Term::workflow(workflow(3)), Term::workflow(workflow(5))];
     let late = vec![Term::contexts(&contexts(1))];
     let (some, edge) = (Some(time_of(70_000)), Some(time_of(61_440)));
     vec![
         Question(None, None, vec![]),
         Question(None, None, vec![dense.clone()]),
         Question(some, None, vec![dense.clone(), half.clone()]),
-        Question(None, some, vec![half.clone(), flows.clone()]),
+        Question(None, some, vec![half.clone(), flows()]),
         Question(edge, some, vec![]),
         Question(edge, edge, vec![]),
         Question(None, None, vec![sparse(17)]),
@@ -127,7 +132,13 @@ fn questions() -> Vec<Question> {
         Question(None, None, vec![third(1), dense]),
         Question(None, some, vec![third(2), half]),
         Question(None, None, vec![third(1).into_iter().chain(third(2)).collect()]),
-        Question(None, None, vec![late, flows]),
+        Question(None, None, vec![late, flows()]),
         Question(None, None, vec![sparse(2_999), sparse(2_998)]),
+        Question(None, None, vec![long(3), sparse(17)]),
+        Question(None, some, vec![long(4), sparse(18), flows()]),
+        Question(edge, None, vec![long(5), long(1_005)]),
+        Question(None, some, vec![long(6)]),
+        Question(None, None, vec![(0..60).flat_map(|number| long(1_000 + number)).collect()]),
+        Question(some, None, vec![long(7), long(8)]),
     ]
 }

@@ -14,6 +14,7 @@ mod full_size;
 mod gaps;
 mod history;
 mod meanwhile;
+mod merged;
 mod power;
 mod sample;
 mod threads;

@@ -5,12 +5,14 @@
 
 use domain::ids::EnvironmentId;
 
-use super::{ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_SEGMENTS, Table};
+use super::{
+    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS, Table,
+};
 use crate::key::{Bytes, Key, Open, Part, Prefix, Range, TableOf, parts};
 
 /// The tables that have keys of generations.
-pub const ACTIVITY: [Table; 3] =
-    [Table::ActivityFacets, Table::ActivitySegments, Table::ActivityDeleted];
+pub const ACTIVITY: [Table; 4] =
+    [Table::ActivityFacets, Table::ActivitySegments, Table::ActivityMerged, Table::ActivityDeleted];
 
 /// A part of a segment in [`Table::ActivitySegments`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,49 @@ impl Part for SegmentPart {
     }
 }
 
+/// A part of a span of segments in [`Table::ActivityMerged`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergedPart {
+    /// The terms that name many notifications of the span.
+    Frequent,
+    /// The first term of each block.
+    Directory,
+    /// A block of the other terms of one dimension.
+    Block {
+        /// The number of the dimension, from 1 on.
+        dimension: u8,
+        /// The first value of the block.
+        value: u128,
+    },
+}
+
+impl Part for MergedPart {
+    type Form<'f> = Self;
+    type Read<'k> = Self;
+
+    fn write(part: Self, key: &mut Vec<u8>) {
+        match part {
+            Self::Frequent => key.extend([0, 0]),
+            Self::Directory => key.extend([0, 1]),
+            Self::Block { dimension, value } => {
+                key.push(dimension);
+                u128::write(value, key);
+            }
+        }
+    }
+
+    fn read(key: &mut &[u8]) -> Option<Self> {
+        Some(match u8::read(key)? {
+            0 => match u8::read(key)? {
+                0 => Self::Frequent,
+                1 => Self::Directory,
+                _ => return None,
+            },
+            dimension => Self::Block { dimension, value: u128::read(key)? },
+        })
+    }
+}
+
 /// The head of the index of an environment.
 pub fn activity_head(environment: EnvironmentId) -> Key<Bytes> {
     ACTIVITY_HEADS.within(environment).end()
@@ -77,12 +122,12 @@ const fn generations(table: Table) -> TableOf<Bytes, (EnvironmentId, (u32, Open)
 }
 
 /// The keys of all generations in each table of generations.
-pub fn activity_generations(environment: EnvironmentId) -> [Range<Bytes>; 3] {
+pub fn activity_generations(environment: EnvironmentId) -> [Range<Bytes>; 4] {
     ACTIVITY.map(|table| generations(table).within(environment).range())
 }
 
 /// The keys of the generations before `generation` in each table of generations.
-pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<Bytes>; 3] {
+pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<Bytes>; 4] {
     ACTIVITY.map(|table| {
         let all = generations(table).within(environment);
         all.clone().until(all.then(generation))
@@ -160,6 +205,42 @@ pub fn activity_segments_before(
     let parts = ACTIVITY_SEGMENTS.within(environment).then(generation);
     let deleted = activity_deletions(environment, generation);
     [parts.clone().until(parts.then(segment)), deleted.clone().until(deleted.then(segment))]
+}
+
+/// A part of the span of that level that ends in front of the segment `end`.
+pub fn merged_part(
+    environment: EnvironmentId,
+    generation: u32,
+    level: u8,
+    end: u32,
+    part: MergedPart,
+) -> Key<Bytes> {
+    activity_merged(environment, generation, level).then(end).then(part).end()
+}
+
+/// The parts of the spans of that level that end in front of the segment `end`, or earlier.
+pub fn activity_merged_until(
+    environment: EnvironmentId,
+    generation: u32,
+    level: u8,
+    end: u32,
+) -> Range<Bytes> {
+    let all = activity_merged(environment, generation, level);
+    all.clone().until(all.then(end.saturating_add(1)))
+}
+
+fn activity_merged(
+    environment: EnvironmentId,
+    generation: u32,
+    level: u8,
+) -> Prefix<Bytes, parts![u32, MergedPart]> {
+    ACTIVITY_MERGED.within(environment).then(generation).then(level)
+}
+
+/// The level and the end of the span in a key of [`Table::ActivityMerged`].
+pub fn merged_span(key: &[u8]) -> Option<(u8, u32)> {
+    let (_, (_, (level, (end, _)))) = ACTIVITY_MERGED.read(key)?;
+    Some((level, end))
 }
 
 /// The deleted notifications of the segments of a generation.

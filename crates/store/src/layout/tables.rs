@@ -61,6 +61,7 @@ tables! {
     ActivityHeads = "activity_heads",
     ActivityFacets = "activity_facets",
     ActivitySegments = "activity_segments",
+    ActivityMerged = "activity_merged",
     ActivityDeleted = "activity_deleted",
     Due = "due",
     Messages = "messages",
