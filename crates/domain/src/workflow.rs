@@ -8,6 +8,7 @@ mod steps;
 mod sync;
 
 use std::collections::BTreeSet;
+use std::mem;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -195,14 +196,26 @@ impl Workflow {
     pub fn new(
         id: WorkflowId,
         home: &Home,
-        create: WorkflowCreate,
+        mut create: WorkflowCreate,
         new_step: impl FnMut() -> StepIds,
         now: Timestamp,
     ) -> Result<Self, Invalid> {
         let within = |invalid: Invalid| invalid.within("preferenceSettings");
         create.preference_settings.check().map_err(within)?;
-        let steps = steps::saved(&[], create.steps, new_step)?;
-        let workflow = Self {
+        let steps = steps::saved(&[], mem::take(&mut create.steps), new_step)?;
+        let workflow = Self::of(id, home, create, steps, now);
+        workflow.check()?;
+        Ok(workflow)
+    }
+
+    fn of(
+        id: WorkflowId,
+        home: &Home,
+        create: WorkflowCreate,
+        steps: Vec<WorkflowStep>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
             id,
             name: create.name,
             description: create.description,
@@ -232,9 +245,7 @@ impl Workflow {
             origin: None,
             created_at: now,
             updated_at: now,
-        };
-        workflow.check()?;
-        Ok(workflow)
+        }
     }
 
     /// Returns the workflow after `update`. `new_step` makes the ids of new steps.

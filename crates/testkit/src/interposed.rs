@@ -78,6 +78,8 @@ struct State {
     plans: Mutex<Plans>,
     repeats: AtomicBool,
     discards: AtomicBool,
+    // A body that writes runs.
+    is_writing: AtomicBool,
     calls: Mutex<Option<Vec<Call>>>,
     states: Mutex<Option<Vec<Vec<Entry>>>>,
     // The lie, and the entries at its beginning.
@@ -111,6 +113,11 @@ impl Interposed {
     /// A store over `below`.
     pub fn new(below: impl Store) -> Self {
         Self::over(Arc::new(below))
+    }
+
+    /// Returns `true` while the body of a transaction that writes runs.
+    pub fn is_writing(&self) -> bool {
+        self.0.is_writing.load(Relaxed)
     }
 
     /// A store over one that is shared.
@@ -311,7 +318,10 @@ impl Store for Interposed {
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         let below = self.begin(Call::Write)?;
         let mut run = |transaction: &mut dyn Transaction, commits: bool| {
-            let decision = body(&mut Watched { below: transaction, store: self })?;
+            self.0.is_writing.store(true, Relaxed);
+            let decision = body(&mut Watched { below: transaction, store: self });
+            self.0.is_writing.store(false, Relaxed);
+            let decision = decision?;
             if decision == Decision::Commit && commits {
                 self.call(|| Call::Commit)?;
                 self.pass(Point::Commit)?;

@@ -1,12 +1,6 @@
 //! The runs of a transaction's body: none calls code of the host, and a second one changes nothing.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
-
 use serde_json::{Value, json};
-use store::memory::MemoryStore;
-use store::{ReadBody, Store, WriteBody};
 use testkit::interposed::Interposed;
 use tidings::{Entropy, SeededEntropy, SendError};
 
@@ -53,10 +47,9 @@ fn a_body_that_runs_twice_leaves_what_one_run_leaves() {
 #[test]
 fn entropy_is_never_called_while_the_writer_is_held() {
     for name in names() {
-        let is_writing = Arc::new(AtomicBool::new(false));
-        let store = Watched { below: MemoryStore::default(), is_writing: Arc::clone(&is_writing) };
-        let entropy = Watchful { below: SeededEntropy::new(7), is_writing };
-        run(name, &World::with(Interposed::new(store), |builder| builder.entropy(entropy)));
+        let store = Interposed::default();
+        let entropy = Watchful { below: SeededEntropy::new(7), store: store.clone() };
+        run(name, &World::with(store, |builder| builder.entropy(entropy)));
     }
 }
 
@@ -76,37 +69,15 @@ fn run(name: &str, world: &World) -> (Value, Dump) {
     (answer, world.dump())
 }
 
-// A store that says when it runs a body that writes.
-#[derive(Debug)]
-struct Watched {
-    below: MemoryStore,
-    is_writing: Arc<AtomicBool>,
-}
-
-impl Store for Watched {
-    fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
-        self.below.read(body)
-    }
-
-    fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
-        self.below.write(&mut |transaction| {
-            self.is_writing.store(true, Relaxed);
-            let decision = body(transaction);
-            self.is_writing.store(false, Relaxed);
-            decision
-        })
-    }
-}
-
 #[derive(Debug)]
 struct Watchful {
     below: SeededEntropy,
-    is_writing: Arc<AtomicBool>,
+    store: Interposed,
 }
 
 impl Entropy for Watchful {
     fn fill(&self, bytes: &mut [u8]) {
-        assert!(!self.is_writing.load(Relaxed), "the writer waits for the entropy");
+        assert!(!self.store.is_writing(), "the writer waits for the entropy");
         self.below.fill(bytes);
     }
 }

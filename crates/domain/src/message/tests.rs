@@ -54,7 +54,7 @@ fn message(on: Channel) -> Message {
         variant: None,
     };
     let now = sample::at(5);
-    Message::new(sample::id(9), &notification, &workflow, (sample::id(8), on), rendered, now)
+    Message::new(sample::id(9), &notification, &workflow, sample::id(8), on, rendered, now)
 }
 
 #[test]

@@ -69,10 +69,10 @@ impl StepRun<'_, '_> {
         }
         let workflow = self.facts.workflow?;
         let number = self.notification.jobs.iter().position(|other| other.id == job)?;
-        let content = (self.notification.jobs.get(number)?.step.template_id, channel);
+        let template = self.notification.jobs.get(number)?.step.template_id;
         let (place, now) = (self.notification.place_of_message(number), self.tx.now());
         let id = MessageId::new(now, place, self.tx.random());
-        Some(Message::new(id, &self.notification, workflow, content, rendered, now))
+        Some(Message::new(id, &self.notification, workflow, template, channel, rendered, now))
     }
 
     /// Ends a job that is not done.
