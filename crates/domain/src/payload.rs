@@ -153,7 +153,7 @@ mod validation {
     }
 
     #[derive(Clone, Default)]
-    pub(super) struct Prepared;
+    pub(super) struct Prepared(());
 
     impl Prepared {
         #[expect(clippy::unused_self, reason = "the feature has a compiled form here")]
