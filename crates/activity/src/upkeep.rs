@@ -12,7 +12,7 @@ use crate::head::Head;
 use crate::merge::Merging;
 use crate::merged::LEVELS;
 use crate::seal::Sealing;
-use crate::{ActivityIndex, corrupt};
+use crate::{ActivityIndex, Environment, corrupt};
 
 /// Progress of the upkeep of an environment.
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl ActivityIndex {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`](store::Error::Corrupt), if a part was done before and is there again. Otherwise the upkeep of a
-    /// damaged store would have no end.
+    /// [`Corrupt`](store::Error::Corrupt), if a part was done before and is there again. Otherwise
+    /// the upkeep of a damaged store would have no end.
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
         let known = self.environment(environment);
         let head = store::read(store, |snapshot| {
@@ -53,42 +53,9 @@ impl ActivityIndex {
         let Some(head) = head else { return Ok(false) };
         // Another thread does the upkeep.
         let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(false) };
-        if upkeep.sealing.is_none() && head.is_full() {
-            let cache = known.cache.read();
-            let full = cache.full().filter(|_| cache.shows(&head));
-            drop(cache);
-            if let Some(open) = full {
-                upkeep.begins_anew(&head)?;
-                upkeep.sealing = Some(Sealing::start(environment, head, &open));
-            }
-        }
-        if let Some(sealing) = upkeep.sealing.take() {
-            let start = sealing.head();
-            upkeep.sealing = sealing.step(store, environment)?;
-            upkeep.sealed = upkeep.sealing.is_none().then_some(start).or(upkeep.sealed);
-            return Ok(true);
-        }
-        if !upkeep.is_clear(&head) {
-            let cleared = upkeep.clear(store, environment, &head)?;
-            upkeep.clear = (!cleared).then_some(head);
-            if cleared {
-                return Ok(true);
-            }
-        }
-        if upkeep.merging.is_none() {
-            let cache = known.cache.read();
-            let sealed = cache.shows(&head).then(|| cache.sealed());
-            drop(cache);
-            upkeep.merging = sealed.and_then(|sealed| Merging::start(&head, &sealed));
-            if upkeep.merging.is_some() {
-                upkeep.merges_anew(&head)?;
-            }
-        }
-        let Some(merging) = upkeep.merging.take() else { return Ok(false) };
-        let start = merging.head();
-        upkeep.merging = merging.step(store, environment)?;
-        upkeep.merged = upkeep.merging.is_none().then_some(start).or(upkeep.merged);
-        Ok(true)
+        Ok(upkeep.seal(store, environment, &known, &head)?
+            || upkeep.clear(store, environment, &head)?
+            || upkeep.merge(store, environment, &known, &head)?)
     }
 
     /// Does the upkeep of an environment until nothing is left to do, or until another thread does
@@ -107,6 +74,54 @@ impl ActivityIndex {
 impl Upkeep {
     fn is_clear(&self, head: &Head) -> bool {
         self.clear.as_ref().is_some_and(|clear| extent(clear) == extent(head))
+    }
+
+    // Seals a part of a full segment. Returns `true` if there was one.
+    fn seal(
+        &mut self,
+        store: &dyn Store,
+        environment: EnvironmentId,
+        known: &Environment,
+        head: &Head,
+    ) -> Result<bool> {
+        if self.sealing.is_none() && head.is_full() {
+            let cache = known.cache.read();
+            let full = cache.full().filter(|_| cache.shows(head));
+            drop(cache);
+            if let Some(open) = full {
+                self.begins_anew(head)?;
+                self.sealing = Some(Sealing::start(environment, *head, &open));
+            }
+        }
+        let Some(sealing) = self.sealing.take() else { return Ok(false) };
+        let start = sealing.head();
+        self.sealing = sealing.step(store, environment)?;
+        self.sealed = self.sealing.is_none().then_some(start).or(self.sealed);
+        Ok(true)
+    }
+
+    // Merges a part of the rare terms of sealed segments. Returns `true` if there was one.
+    fn merge(
+        &mut self,
+        store: &dyn Store,
+        environment: EnvironmentId,
+        known: &Environment,
+        head: &Head,
+    ) -> Result<bool> {
+        if self.merging.is_none() {
+            let cache = known.cache.read();
+            let sealed = cache.shows(head).then(|| cache.sealed());
+            drop(cache);
+            self.merging = sealed.and_then(|sealed| Merging::start(head, &sealed));
+            if self.merging.is_some() {
+                self.merges_anew(head)?;
+            }
+        }
+        let Some(merging) = self.merging.take() else { return Ok(false) };
+        let start = merging.head();
+        self.merging = merging.step(store, environment)?;
+        self.merged = self.merging.is_none().then_some(start).or(self.merged);
+        Ok(true)
     }
 
     // Refuses to seal a segment again whose sealing has ended.
@@ -134,9 +149,16 @@ impl Upkeep {
         environment: EnvironmentId,
         head: &Head,
     ) -> Result<bool> {
+        if self.is_clear(head) {
+            return Ok(false);
+        }
+        self.clear = None;
         let ranges = not_needed(environment, head);
         let places = store::read(store, |snapshot| first_places(snapshot, &ranges))?;
-        let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(false) };
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            self.clear = Some(*head);
+            return Ok(false);
+        };
         if let Some((before, cleared)) = &self.cleared
             && extent(before) == extent(head)
             && first <= cleared

@@ -127,6 +127,11 @@ impl Called<'_> {
                 return Ok(());
             }
         }
+        self.check_absent(parameters, &given)
+    }
+
+    // Refuses a call without an argument that it needs.
+    fn check_absent(self, parameters: &[Parameter], given: &[&str]) -> Result<(), Problem> {
         let absent =
             |parameter: &&Parameter| parameter.required && !given.contains(&parameter.name);
         match parameters.iter().find(absent) {

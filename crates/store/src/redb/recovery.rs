@@ -38,13 +38,7 @@ impl Recovery {
         discards: bool,
     ) -> Result<Self> {
         let log = log::name(path);
-        // A closed file is compared with no log, so that each record of a foreign one counts.
-        let applied = match note.state {
-            NoteState::Closed => 0,
-            NoteState::Open => note.applied,
-        };
-        let find = |place| attempt("read the log", || log::find(place, applied).map_err(io));
-        let found = place.map_or(Ok(Found::Nothing), find).map_err(|failure| failure.at(&log))?;
+        let found = find(place, note).map_err(|failure| failure.at(&log))?;
         match (note.state, found) {
             (_, Found::Foreign) => Err(Error::NotOurs { path: log }),
             (_, Found::Newer { found, supported }) => {
@@ -97,6 +91,16 @@ impl Recovery {
             |place: &dyn LogPlace| attempt("remove the log", || place.remove().map_err(io));
         place.map_or(Ok(()), remove).map(|()| note)
     }
+}
+
+fn find(place: Option<&dyn LogPlace>, note: &Note) -> Result<Found, Failure> {
+    // A closed file is compared with no log, so that each record of a foreign one counts.
+    let applied = match note.state {
+        NoteState::Closed => 0,
+        NoteState::Open => note.applied,
+    };
+    let find = |place| attempt("read the log", || log::find(place, applied).map_err(io));
+    place.map_or(Ok(Found::Nothing), find)
 }
 
 fn replay(scan: Scan, note: &Note) -> Result<Recovery, Malformed> {
