@@ -1,6 +1,6 @@
 //! Batches: messages that were claimed together, within one lease.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::environment::Home;
 use domain::time::Timestamp;
@@ -12,8 +12,8 @@ use crate::resources::notifications;
 use crate::tx::Tx;
 use crate::{Engine, Result};
 
-// Time after which results are settled, checked after each call of a provider. If the process
-// crashes before the settlement, the messages are sent again.
+// Time of the engine's clock after which results are settled, checked after each call of a provider.
+// If the process crashes before the settlement, the messages are sent again.
 const UNSETTLED: Duration = Duration::from_millis(100);
 
 impl DeliveryQueue<'_> {
@@ -25,7 +25,7 @@ impl DeliveryQueue<'_> {
         report: &mut DeliveryReport,
     ) -> Result<usize> {
         let mut unsettled = Vec::with_capacity(deliveries.len());
-        let mut since = Instant::now();
+        let mut since = self.engine.now();
         let mut slowest = Duration::ZERO;
         let mut waiting = deliveries.into_iter();
         while let Some(delivery) = waiting.next() {
@@ -36,11 +36,12 @@ impl DeliveryQueue<'_> {
                 return give_back(self.engine, &unsent, report);
             }
             let result = self.send(&delivery);
-            slowest = slowest.max(self.engine.now().since(start));
+            let end = self.engine.now();
+            slowest = slowest.max(end.since(start));
             unsettled.push((delivery, result));
-            if since.elapsed() > UNSETTLED {
+            if end.since(since) > UNSETTLED {
                 settle::settle(self.engine, &std::mem::take(&mut unsettled), report)?;
-                since = Instant::now();
+                since = end;
             }
         }
         settle::settle(self.engine, &unsettled, report)?;
