@@ -1,4 +1,4 @@
-//! Merging: writing down the rare terms of a span, from its segments or from smaller spans.
+//! Merging: the rare terms of a span are written, from its segments or from smaller spans.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::set::View;
 /// Number of blocks of each source that one transaction reads: a quarter of a megabyte in all.
 const STEP: usize = 12;
 
-/// Something that has the terms of some segments of a span.
+/// Source of terms for a span: one of its segments, or a smaller span.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The place in the span at which its own places start.
@@ -32,7 +32,7 @@ enum Kind {
     Span(Merged),
 }
 
-/// The places of each term. `None` if they are more than those of a rare term.
+/// Places of each term. `None` if the term is not rare.
 pub(crate) type Terms = BTreeMap<Term, Option<Vec<u32>>>;
 
 /// A span that is being merged.

@@ -17,7 +17,7 @@ use crate::corrupt;
 use crate::facets::Term;
 use crate::head::Head;
 
-/// The levels of spans: the number of a level, and that of the segments in its spans.
+/// Levels of spans: for each, its number and the number of segments in one of its spans.
 pub(crate) const LEVELS: [(u8, u32); 3] = [(0, 4), (1, 16), (2, 64)];
 
 /// A rare term has at most one in so many places of a segment, on average.

@@ -5,14 +5,14 @@ use std::ops::Range;
 use crate::set::Set;
 use crate::times::{TIMES_IN_ROW, TimeRange, Times};
 
-/// The times from one to another, both included.
+/// Range of times, with both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) from: i64,
     pub(crate) to: i64,
 }
 
-/// How many of some times are within a window.
+/// Share of a row of times that is within a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overlap {
     None,
@@ -20,7 +20,7 @@ pub(crate) enum Overlap {
     All,
 }
 
-/// The places of a segment from one to another that are within a window, but for some.
+/// Range of places in a segment, without those whose times are outside a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) range: Range<u32>,
@@ -28,7 +28,7 @@ pub(crate) struct Part {
     outside: Vec<Range<u32>>,
 }
 
-/// Every time.
+/// The window of all times.
 impl Default for Window {
     fn default() -> Self {
         Self { from: i64::MIN, to: i64::MAX }
@@ -68,8 +68,8 @@ impl Window {
         groups
     }
 
-    /// The part of `places` that is in `rows` and within the window. The argument of `outside` is a
-    /// row that also has other times. It returns their places in the row.
+    /// The part of `places` that is in `rows` and within the window. `outside` reads a row, and
+    /// returns the places in it whose times are outside the window.
     pub(crate) fn part<E>(
         &self,
         times: &Times,

@@ -231,7 +231,7 @@ fn a_failure_for_good_is_listed_and_ends_its_job() {
     let because = |reason: &str| reason.to_owned();
     for (refusal, text) in [
         (SendError::permanent(because("spam")), "refused: spam"),
-        (SendError::recipient_gone(because("bounced")), "nobody is there: bounced"),
+        (SendError::recipient_gone(because("bounced")), "the recipient is gone: bounced"),
         (SendError::misconfigured(because("no key")), "not set up: no key"),
     ] {
         on_both(|world| {

@@ -10,6 +10,24 @@ use serde_json::json;
 
 use super::*;
 
+/// Names of arguments of filters. No filter has the last one.
+const NAMES: [&str; 14] = [
+    "attribute",
+    "base",
+    "blank",
+    "by",
+    "case_sensitive",
+    "d",
+    "default",
+    "first",
+    "method",
+    "precision",
+    "reverse",
+    "start",
+    "width",
+    "x",
+];
+
 #[test]
 fn placeholders_are_filled_in() {
     check("Hello {{ subscriber.firstName }}!", "Hello Ada!");

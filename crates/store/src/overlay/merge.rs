@@ -16,6 +16,24 @@ pub(crate) fn merged<'c>(
     runs.rev().reduce(|lower, upper| over(upper, lower, order))
 }
 
+/// Visits the value under `key`: that of `change`, or that of the base if there is no change.
+pub(crate) fn get_over<'s, S: Snapshot + 's>(
+    change: Option<Changed<'_>>,
+    base: impl FnOnce() -> Result<&'s S>,
+    table: Table,
+    key: &[u8],
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<bool> {
+    match change {
+        Some(Some(value)) => {
+            visit(value);
+            Ok(true)
+        }
+        Some(None) => Ok(false),
+        None => base()?.get(table, key, visit),
+    }
+}
+
 /// Visits the values under `keys`: the changed ones, and those of the base for all others.
 pub(crate) fn get_many_over<'c, 's, S: Snapshot + 's>(
     change: impl Fn(&[u8]) -> Option<Changed<'c>>,

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::iter;
 
 pub(crate) use self::changes::{Changed, Changes, Layer, Run};
-pub(crate) use self::merge::{get_many_over, merged, scan_over};
+pub(crate) use self::merge::{get_many_over, get_over, merged, scan_over};
 use crate::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, range};
 
 /// A transaction whose own changes lie over earlier changes, and those over a snapshot.
@@ -65,14 +65,7 @@ impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
 
 impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        match self.change(table, key) {
-            Some(Some(value)) => {
-                visit(value);
-                Ok(true)
-            }
-            Some(None) => Ok(false),
-            None => self.base()?.get(table, key, visit),
-        }
+        get_over(self.change(table, key), || self.base(), table, key, visit)
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {

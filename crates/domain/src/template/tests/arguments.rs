@@ -1,6 +1,7 @@
 //! Arguments are checked when a template is made, and the engine agrees.
 
 use super::super::*;
+use super::NAMES;
 use crate::template::engine::{FILTERS, TESTS};
 
 #[track_caller]
@@ -95,22 +96,6 @@ fn what_a_rendering_decides_is_left_to_it() {
 
 /// Literals, and whether several filters print them.
 const LITERALS: [&str; 7] = ["'a'", "''", "1", "-2", "1.5", "true", "none"];
-/// Names of arguments.
-const NAMES: [&str; 13] = [
-    "attribute",
-    "base",
-    "blank",
-    "by",
-    "case_sensitive",
-    "d",
-    "default",
-    "first",
-    "method",
-    "precision",
-    "reverse",
-    "start",
-    "width",
-];
 
 fn calls(name: &str) -> Vec<String> {
     let mut calls = vec![name.to_owned()];

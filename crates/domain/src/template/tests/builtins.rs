@@ -23,23 +23,6 @@ const FUNCTIONS: [&str; 9] = [
 /// Operators that the engine runs itself.
 const OPERATORS: [&str; 14] =
     ["-", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and"];
-/// Names of arguments.
-const NAMES: [&str; 14] = [
-    "attribute",
-    "base",
-    "blank",
-    "by",
-    "case_sensitive",
-    "d",
-    "default",
-    "first",
-    "method",
-    "precision",
-    "reverse",
-    "start",
-    "width",
-    "x",
-];
 
 fn deep(levels: usize) -> Value {
     (0..levels).fold(Value::from("x"), |inner, _| Value::from(vec![inner]))

@@ -75,7 +75,7 @@ pub enum SendError {
         reason: String,
     },
     /// The address has no recipient.
-    #[error("nobody is there: {reason}")]
+    #[error("the recipient is gone: {reason}")]
     #[non_exhaustive]
     RecipientGone {
         /// Reason of the service.

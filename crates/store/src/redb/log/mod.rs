@@ -121,7 +121,7 @@ impl Log {
         Ok(())
     }
 
-    /// Goes on at the start of the other half, whose records are not needed any longer.
+    /// Continues at the start of the other half. The database has the changes of its records.
     pub(super) fn turn(&mut self) {
         self.half = match self.half {
             Half::First => Half::Second,

@@ -1,4 +1,4 @@
-//! Where a log lies.
+//! Places of logs: a file beside the database, or a storage of the host.
 
 use std::fmt::Debug;
 use std::fs::{self, File};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::database::DatabaseFile;
 use super::super::disk::Disk;
 use crate::memtable::Memtable;
-use crate::overlay::{Changed, Layer, Run, get_many_over, merged, scan_over};
+use crate::overlay::{Changed, Layer, Run, get_many_over, get_over, merged, scan_over};
 use crate::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue, range};
 
 /// Memtables over a snapshot of the database.
@@ -38,14 +38,7 @@ impl<'s> Merged<'s> {
 
 impl Snapshot for Merged<'_> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        match self.change(table, key) {
-            Some(Some(value)) => {
-                visit(value);
-                Ok(true)
-            }
-            Some(None) => Ok(false),
-            None => self.disk.get(table, key, visit),
-        }
+        get_over(self.change(table, key), || Ok(&self.disk), table, key, visit)
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
