@@ -65,10 +65,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
-use domain::notification::{Notification, Ordinal};
+use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use parking_lot::{Mutex, RwLock};
-use store::{Error, ReadRecords, Result, Snapshot, Table, layout};
+use store::{Error, Result, Snapshot, Table};
 
 pub use append::Appender;
 pub use check::{Disagreement, IndexCheck};
@@ -121,23 +121,6 @@ impl ActivityIndex {
     ) -> Result<Vec<Ordinal>> {
         let found = self.search(snapshot, environment, |all| all.find(filter, skip, limit))?;
         Ok(found.unwrap_or_default())
-    }
-
-    /// The notifications of `ordinals`, in their order.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Corrupt`] if one of them is missing.
-    pub fn notifications(
-        &self,
-        snapshot: &(impl Snapshot + ?Sized),
-        environment: EnvironmentId,
-        ordinals: &[Ordinal],
-    ) -> Result<Vec<Notification>> {
-        let key = |ordinal: &Ordinal| layout::notification(environment, *ordinal);
-        let keys: Vec<_> = ordinals.iter().map(key).collect();
-        let found: Option<Vec<_>> = snapshot.find_many(&keys)?.into_iter().collect();
-        found.ok_or_else(|| corrupt(Table::ActivitySegments, "a notification is missing"))
     }
 
     /// Returns the number of notifications that match `filter`.
@@ -203,6 +186,12 @@ impl Environment {
         while !is_there() && !self.cache.write().follow(snapshot, environment, head)? {}
         Ok(())
     }
+}
+
+/// The error of a notification that the index has found, and the store has not.
+#[doc(hidden)]
+pub fn missing_notification() -> Error {
+    corrupt(Table::ActivitySegments, "a notification is missing")
 }
 
 fn corrupt(table: Table, what: &'static str) -> Error {

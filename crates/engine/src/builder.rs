@@ -8,6 +8,7 @@ use activity::ActivityIndex;
 use domain::integration::Integration;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
+use domain::notification::Notification;
 use domain::workflow::Workflow;
 use store::{Decoded, Store};
 
@@ -44,6 +45,8 @@ pub(crate) struct Parts {
     /// Workflows for triggers and deliveries, which compile their templates.
     pub(crate) prepared: Decoded<Workflow>,
     pub(crate) integrations: Decoded<Integration>,
+    /// Notifications that are read again and again, such as those of the first page.
+    pub(crate) notifications: Decoded<Notification>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) seeds: Seeds,
     pub(crate) providers: Providers,
@@ -153,6 +156,7 @@ impl Builder {
             workflows,
             prepared,
             integrations,
+            notifications: Decoded::of_repeated(),
             clock,
             seeds,
             providers,

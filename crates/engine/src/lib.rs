@@ -185,6 +185,7 @@ impl Engine {
         self.parts.workflows.forget(changes);
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
+        self.parts.notifications.forget(changes);
     }
 
     fn activity(&self) -> &ActivityIndex {

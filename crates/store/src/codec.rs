@@ -4,8 +4,11 @@
 //! sealed value has table and key as associated data, so that a value does not open in another
 //! place.
 
-use crate::record::{Record, corrupt};
-use crate::{Key, Result, encoding};
+use domain::ids::EnvironmentId;
+use serde::de::DeserializeOwned;
+
+use crate::record::{Excerpt, Record, corrupt};
+use crate::{Key, Result, Table, encoding};
 
 /// Codec of the values of records. Each view has the codec of its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +46,35 @@ impl Codec {
     /// [`Error::Corrupt`](crate::Error::Corrupt) if the value is not readable, or if the record
     /// belongs under another key. Its scope may be wrong then.
     pub fn decode<R: Record>(self, key: &[u8], value: &[u8]) -> Result<R> {
-        let json = encoding::decode(value).map_err(|source| corrupt(R::TABLE, source))?;
-        let record: R =
-            serde_json::from_slice(&json).map_err(|source| corrupt(R::TABLE, source))?;
+        let record: R = fields(R::TABLE, value)?;
         if record.key().as_bytes() != key {
             return Err(corrupt(R::TABLE, "it belongs under another key"));
         }
         Ok(record)
     }
+
+    /// Some fields of the record of an entry in its table, which is in this environment.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`](Self::decode).
+    pub fn decode_excerpt<E: Excerpt>(
+        self,
+        environment: EnvironmentId,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<E> {
+        let excerpt: E = fields(E::Of::TABLE, value)?;
+        if excerpt.key(environment).as_bytes() != key {
+            return Err(corrupt(E::Of::TABLE, "it belongs under another key"));
+        }
+        Ok(excerpt)
+    }
+}
+
+// One check of the whole text is faster than a check of each string in it.
+fn fields<T: DeserializeOwned>(table: Table, value: &[u8]) -> Result<T> {
+    let json = encoding::decode(value).map_err(|source| corrupt(table, source))?;
+    let json = str::from_utf8(&json).map_err(|source| corrupt(table, source))?;
+    serde_json::from_str(json).map_err(|source| corrupt(table, source))
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
@@ -16,7 +18,12 @@ pub struct Decoded<R> {
     kept: RwLock<Kept<R>>,
     most: usize,
     weigh: fn(&R) -> usize,
+    /// `None` if records are kept from the first time on.
+    once: Option<Once>,
 }
+
+/// Keys that were read. A later key may take the place of an earlier one.
+struct Once(Box<[AtomicU64]>);
 
 struct Kept<R> {
     records: HashMap<Vec<u8>, Known<R>>,
@@ -33,11 +40,21 @@ struct Known<R> {
 /// Weight of the records that are kept by default, in bytes of keys, values and JSON text.
 const MOST: usize = 8 << 20;
 
+/// Number of keys that are known to have been read once.
+const ONCE: usize = 4_096;
+
 impl<R: Record> Decoded<R> {
     /// Keeps records up to a total weight of `most` bytes. A record weighs as much as its entry, its
     /// JSON text and `weigh`: the memory that it takes later.
     pub fn weighing(most: usize, weigh: fn(&R) -> usize) -> Self {
-        Self { kept: RwLock::new(Kept { records: HashMap::new(), weight: 0 }), most, weigh }
+        let kept = RwLock::new(Kept { records: HashMap::new(), weight: 0 });
+        Self { kept, most, weigh, once: None }
+    }
+
+    /// Keeps records that are read a second time, with the default weight. Keeping a record costs a
+    /// copy of it, which is in vain if nobody reads it again.
+    pub fn of_repeated() -> Self {
+        Self { once: Some(Once::default()), ..Self::default() }
     }
 
     /// Every record of the table whose key has `prefix`, in the order of the keys.
@@ -86,6 +103,24 @@ impl<R: Record> Decoded<R> {
         record.transpose()
     }
 
+    /// The records under `keys`, in the order of `keys`. All of `keys` belong to the table of the
+    /// records.
+    pub fn find_many(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        keys: &[Key<R>],
+    ) -> Result<Vec<Option<Arc<R>>>> {
+        let codec = snapshot.codec();
+        let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        let mut records = Vec::with_capacity(keys.len());
+        let mut rest = bytes.iter();
+        snapshot.get_many(R::TABLE, &bytes, &mut |value| {
+            let entry = rest.next().zip(value);
+            records.push(entry.map(|(key, bytes)| self.record(codec, key, bytes)).transpose());
+        })?;
+        records.into_iter().collect()
+    }
+
     /// Forgets the records that were changed. Their bytes are not those of later snapshots.
     pub fn forget(&self, changes: &[Change]) {
         let gone =
@@ -104,11 +139,31 @@ impl<R: Record> Decoded<R> {
             return Ok(Arc::clone(&known.record));
         }
         let record = Arc::new(codec.decode(key, bytes)?);
+        if self.once.as_ref().is_some_and(|once| !once.has_read(key)) {
+            return Ok(record);
+        }
         let json = encoding::decode(bytes).map_or(0, |json| json.len());
         let weight = key.len() + bytes.len() + json + (self.weigh)(&record);
         let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record), weight };
         self.kept.write().keep(key, known, self.most);
         Ok(record)
+    }
+}
+
+impl Once {
+    // Returns `true` if the key was read before, as far as is known.
+    fn has_read(&self, key: &[u8]) -> bool {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let hash = hasher.finish();
+        let at = usize::try_from(hash % ONCE as u64).unwrap_or_default();
+        self.0.get(at).is_some_and(|slot| slot.swap(hash, Ordering::Relaxed) == hash)
+    }
+}
+
+impl Default for Once {
+    fn default() -> Self {
+        Self((0..ONCE).map(|_| AtomicU64::new(0)).collect())
     }
 }
 
@@ -147,8 +202,11 @@ impl<R> fmt::Debug for Decoded<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use domain::environment::Home;
     use domain::ids::SubscriberId;
+    use domain::notification::NotificationSubscriber;
     use domain::subscriber::{Subscriber, SubscriberCreate};
     use domain::time::Timestamp;
     use serde_json::json;
@@ -156,7 +214,7 @@ mod tests {
 
     use super::*;
     use crate::memory::MemoryStore;
-    use crate::{Error, Table, WriteRecords, layout, read, write};
+    use crate::{Error, ReadRecords, Table, WriteRecords, layout, read, write};
 
     fn home() -> Home {
         let organization_id = "acme".parse().unwrap();
@@ -195,7 +253,7 @@ mod tests {
     #[test]
     fn a_record_is_decoded_once_for_each_of_its_keys() {
         let ada = subscriber(7, 10);
-        let (store, decoded) = (store(std::slice::from_ref(&ada)), Decoded::default());
+        let (store, decoded) = (store(slice::from_ref(&ada)), Decoded::default());
         let by_id = find(&decoded, &store, &ada.key()).unwrap().unwrap();
         assert_eq!(*by_id, ada);
         let index = layout::subscriber_id(ada.environment_id, ada.id);
@@ -207,12 +265,35 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_is_read_again_is_kept() {
+        let ada = subscriber(7, 10);
+        let (store, decoded) = (store(slice::from_ref(&ada)), Decoded::of_repeated());
+        let read = || find(&decoded, &store, &ada.key()).unwrap().unwrap();
+        let [first, second, third] = [read(), read(), read()];
+        assert!(!Arc::ptr_eq(&first, &second) && Arc::ptr_eq(&second, &third));
+        assert!([first, second, third].iter().all(|found| **found == ada));
+    }
+
+    #[test]
+    fn records_are_found_in_the_order_of_their_keys() {
+        let (ada, grace) = (subscriber(7, 10), subscriber(8, 10));
+        let (store, decoded) = (store(&[ada.clone(), grace.clone()]), Decoded::default());
+        let nobody = layout::subscriber(ada.environment_id, &SubscriberId::new("eve").unwrap());
+        let keys = [grace.key(), nobody, ada.key(), grace.key()];
+        for _ in 0..2 {
+            let found = read(&store, |snapshot| decoded.find_many(snapshot, &keys)).unwrap();
+            let found: Vec<_> = found.iter().map(Option::as_deref).collect();
+            assert_eq!(found, [Some(&grace), None, Some(&ada), Some(&grace)]);
+        }
+    }
+
+    #[test]
     fn a_record_is_that_of_the_snapshot() {
         let (old, new) = (subscriber(7, 10), subscriber(7, 20));
-        let (store, decoded) = (store(std::slice::from_ref(&old)), Decoded::default());
+        let (store, decoded) = (store(slice::from_ref(&old)), Decoded::default());
         read(&store, |before| {
             assert_eq!(*decoded.find(before, &old.key())?.unwrap(), old);
-            insert(&store, std::slice::from_ref(&new));
+            insert(&store, slice::from_ref(&new));
             assert_eq!(*find(&decoded, &store, &old.key())?.unwrap(), new);
             assert_eq!(*decoded.find(before, &old.key())?.unwrap(), old);
             Ok::<(), Error>(())
@@ -229,8 +310,36 @@ mod tests {
             write(&store, |tx| tx.put(index.table(), index.as_bytes(), place)).unwrap();
             let error = find(&decoded, &store, &index).unwrap_err();
             assert!(matches!(error, Error::Corrupt { table, .. } if table == index.table().name()));
+            let excerpts = read(&store, |snapshot| {
+                let keys = slice::from_ref(&index);
+                snapshot.find_excerpts::<NotificationSubscriber>(ada.environment_id, keys)
+            });
+            assert!(matches!(excerpts, Err(Error::Corrupt { .. })), "{excerpts:?}");
         }
         assert_ne!(index.table(), Table::Subscribers);
+    }
+
+    #[test]
+    fn an_excerpt_has_the_fields_of_its_record() {
+        let (ada, grace) = (subscriber(7, 10), subscriber(8, 10));
+        let store = store(&[ada.clone(), grace.clone()]);
+        let by_id = |id| layout::subscriber_id(ada.environment_id, id);
+        let nobody = by_id(Uuid::from_u128(9).into());
+        for keys in [[grace.key(), ada.key()], [by_id(grace.id), by_id(ada.id)]] {
+            let [first, second] = &keys;
+            let keys = [first.clone(), nobody.clone(), second.clone()];
+            let keys = if first.table() == nobody.table() { &keys[..] } else { &keys[..1] };
+            let found: Vec<Option<NotificationSubscriber>> =
+                read(&store, |snapshot| snapshot.find_excerpts(ada.environment_id, keys)).unwrap();
+            let all = [Some((&grace).into()), None, Some((&ada).into())];
+            assert_eq!(found, all[..keys.len()]);
+        }
+        let elsewhere = Uuid::from_u128(2).into();
+        let key = ada.key();
+        let found = read(&store, |snapshot| {
+            snapshot.find_excerpts::<NotificationSubscriber>(elsewhere, slice::from_ref(&key))
+        });
+        assert!(matches!(found, Err(Error::Corrupt { .. })));
     }
 
     #[test]
@@ -247,7 +356,7 @@ mod tests {
         let mut most = 0;
         for number in 1..30 {
             let record = subscriber(number, MOST / 24);
-            let store = store(std::slice::from_ref(&record));
+            let store = store(slice::from_ref(&record));
             // Once more, and in place of other bytes.
             for _ in 0..2 {
                 assert_eq!(*find(&decoded, &store, &record.key()).unwrap().unwrap(), record);
@@ -260,7 +369,7 @@ mod tests {
         }
         assert!(most > 9, "{most}");
         let large = subscriber(30, MOST);
-        let store = store(std::slice::from_ref(&large));
+        let store = store(slice::from_ref(&large));
         assert_eq!(*find(&decoded, &store, &large.key()).unwrap().unwrap(), large);
         assert!(!decoded.kept.read().records.contains_key(large.key().as_bytes()));
         assert!(weights(&decoded).1 <= MOST);

@@ -49,7 +49,7 @@ pub use self::{
     decoded::Decoded,
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     pages::List,
-    record::{Entries, Record},
+    record::{Entries, Excerpt, Record},
     records::{ReadRecords, WriteRecords, read, write},
 };
 

@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use domain::ids::EnvironmentId;
 use domain::message::CountedMessage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,18 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
     fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
         None
     }
+}
+
+/// Some fields of a record, which are decoded without the others.
+pub trait Excerpt: DeserializeOwned {
+    /// The record.
+    type Of: Record;
+
+    /// The key of the record in its table.
+    fn key(&self, environment: EnvironmentId) -> Key<Self::Of>;
+
+    /// The key of the index entry by which the record is found.
+    fn entry(&self, environment: EnvironmentId) -> Key<Self::Of>;
 }
 
 impl<R: Record> Prefix<R> {
@@ -84,6 +97,23 @@ pub(crate) fn find_many<R: Record>(
         records.push(entry.map(|(key, value)| codec.decode(key, value)).transpose());
     })?;
     records.into_iter().collect()
+}
+
+/// Some fields of the records of an environment under `keys`, in the order of `keys`.
+pub(crate) fn find_excerpts<E: Excerpt>(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    keys: &[&[u8]],
+) -> Result<Vec<Option<E>>> {
+    let codec = snapshot.codec();
+    let mut excerpts = Vec::with_capacity(keys.len());
+    let mut rest = keys.iter();
+    snapshot.get_many(E::Of::TABLE, keys, &mut |value| {
+        let entry = rest.next().zip(value);
+        let excerpt = entry.map(|(key, value)| codec.decode_excerpt(environment, key, value));
+        excerpts.push(excerpt.transpose());
+    })?;
+    excerpts.into_iter().collect()
 }
 
 /// One entry of a table.

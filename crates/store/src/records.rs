@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::slice;
 
+use domain::ids::EnvironmentId;
 use domain::page::{Page, PageRequest};
 
 use crate::pages::{self, List};
-use crate::record::{self, Batches, Entries, Record, Row, corrupt};
+use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
     Transaction, Visit,
@@ -61,6 +62,9 @@ pub trait ReadRecords: Snapshot {
     fn find_many<R: Record>(&self, keys: &[Key<R>]) -> Result<Vec<Option<R>>> {
         let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
         let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        if table == R::TABLE {
+            return record::find_many(self, &bytes);
+        }
         let mut rows = Vec::new();
         let mut found = Vec::with_capacity(keys.len());
         let mut rest = bytes.iter();
@@ -71,6 +75,31 @@ pub trait ReadRecords: Snapshot {
         })?;
         let mut records = record::follow(self, table, &rows)?.into_iter();
         Ok(found.into_iter().map(|found| found.then(|| records.next()).flatten()).collect())
+    }
+
+    /// Some fields of the records of an environment that the entries under `keys` are or lead to, in
+    /// the order of `keys`. All of `keys` belong to one table: that of the records, or that of
+    /// [`Excerpt::entry`].
+    fn find_excerpts<E: Excerpt>(
+        &self,
+        environment: EnvironmentId,
+        keys: &[Key<E::Of>],
+    ) -> Result<Vec<Option<E>>> {
+        let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
+        let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        if table == E::Of::TABLE {
+            return record::find_excerpts(self, environment, &bytes);
+        }
+        let mut places = Vec::with_capacity(keys.len());
+        self.get_many(table, &bytes, &mut |place| places.push(place.map(<[u8]>::to_vec)))?;
+        let there: Vec<&[u8]> = places.iter().flatten().map(Vec::as_slice).collect();
+        let mut found = record::find_excerpts::<E>(self, environment, &there)?.into_iter();
+        let lead = keys.iter().zip(&places).map(|(key, place)| {
+            let Some(excerpt) = place.as_ref().and_then(|_| found.next()) else { return Ok(None) };
+            let excerpt = excerpt.filter(|excerpt| excerpt.entry(environment) == *key);
+            excerpt.map(Some).ok_or_else(|| record::dangling(table))
+        });
+        lead.collect()
     }
 
     /// Returns `true` if there is an entry under `key`.

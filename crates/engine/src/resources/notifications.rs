@@ -3,13 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::slice;
+use std::sync::Arc;
 
 use activity::{Filter, IndexCheck, Term};
 use domain::contact::EmailPart;
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
-use domain::notification::{Notification, NotificationPage, NotificationQuery};
+use domain::notification::{
+    Notification, NotificationPage, NotificationQuery, NotificationSubscriber, Ordinal,
+};
 use domain::time::Timestamp;
 use serde_json::json;
 use store::{Order, ReadRecords, layout};
@@ -68,7 +71,12 @@ impl Notifications<'_> {
 
     fn look_up(&self, id: NotificationId) -> Result<Option<Notification>> {
         self.scope.read(|view| {
-            let Some(mut notification) = find(view, id)? else { return Ok(None) };
+            let key = layout::notification(view.environment_id(), id.ordinal());
+            let found = view.engine().parts.notifications.find(view.snapshot, &key)?;
+            let Some(mut notification) = found.map(Arc::unwrap_or_clone).filter(|one| one.id == id)
+            else {
+                return Ok(None);
+            };
             fill_in(view, slice::from_mut(&mut notification))?;
             Ok(Some(notification))
         })
@@ -87,7 +95,7 @@ impl Notifications<'_> {
             let index = self.scope.engine.activity();
             let found = index.find(view, environment, &filter, skip, limit + 1)?;
             let shown = found.get(..limit).unwrap_or(&found);
-            let mut data = index.notifications(view, environment, shown)?;
+            let mut data = read(view, shown)?;
             fill_in(view, &mut data)?;
             let has_more = found.len() > limit;
             Ok(NotificationPage::new(data, has_more, limit, query.page))
@@ -182,6 +190,16 @@ pub(crate) fn find(view: &dyn View, id: NotificationId) -> Result<Option<Notific
     Ok(found.filter(|notification| notification.id == id))
 }
 
+// The notifications of `ordinals`, which the index has found.
+fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notification>> {
+    let key = |ordinal: &Ordinal| layout::notification(view.environment_id(), *ordinal);
+    let keys: Vec<_> = ordinals.iter().map(key).collect();
+    let found = view.engine().parts.notifications.find_many(view, &keys)?;
+    let found: Option<Vec<_>> =
+        found.into_iter().map(|one| one.map(Arc::unwrap_or_clone)).collect();
+    Ok(found.ok_or_else(activity::missing_notification)?)
+}
+
 fn missing(id: NotificationId) -> Error {
     Error::not_found(Entity::Notification, id)
 }
@@ -222,14 +240,17 @@ fn named_subscribers(
 ) -> Result<BTreeSet<InternalSubscriberId>> {
     let environment = view.environment_id();
     let mut found = BTreeSet::new();
-    for id in &query.subscriber_ids {
-        let subscriber = view.find(&layout::subscriber(environment, id))?;
-        found.extend(subscriber.map(|subscriber| subscriber.id));
-    }
+    let named = query.subscriber_ids.iter().map(|id| layout::subscriber(environment, id));
+    let named: Vec<_> = named.collect();
+    let named = view.find_excerpts::<NotificationSubscriber>(environment, &named)?;
+    found.extend(named.into_iter().flatten().map(|subscriber| subscriber.id));
     for email in &query.emails {
         let prefix = layout::subscriber_emails(environment, email);
-        let subscribers = view.all(&prefix)?;
-        found.extend(subscribers.iter().map(|subscriber| subscriber.id));
+        view.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, _| {
+            let entry = layout::subscriber_of_email(environment, key);
+            found.extend(entry.filter(|(address, _)| address == email).map(|(_, id)| id));
+            ControlFlow::Continue(())
+        })?;
     }
     if let Some(search) = query.searched() {
         let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
@@ -237,7 +258,7 @@ fn named_subscribers(
         found.extend(called.flatten().map(|subscriber| subscriber.id));
         let (part, all) = (EmailPart::new(search), layout::emails(environment).range());
         view.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
-            let entry = layout::subscriber_of_email(key);
+            let entry = layout::subscriber_of_email(environment, key);
             found.extend(entry.filter(|(email, _)| part.is_in(email)).map(|(_, id)| id));
             ControlFlow::Continue(())
         })?;
@@ -262,15 +283,15 @@ fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
     let environment = view.environment_id();
     let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();
-    let found = view.find_many(&keys)?;
+    let found = view.find_excerpts::<NotificationSubscriber>(environment, &keys)?;
     let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
     let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
-    let workflows: HashMap<_, _> = ids.into_iter().zip(view.find_many(&keys)?).collect();
+    let found = view.engine().parts.prepared.find_many(view, &keys)?;
+    let workflows: HashMap<_, _> = ids.into_iter().zip(found).collect();
     for notification in notifications {
-        let subscriber = subscribers.get(&notification.subscriber_id);
-        notification.subscriber = subscriber.and_then(Option::as_ref).map(Into::into);
-        let workflow = notification.workflow_id.and_then(|id| workflows.get(&id)?.as_ref());
+        notification.subscriber = subscribers.get(&notification.subscriber_id).cloned().flatten();
+        let workflow = notification.workflow_id.and_then(|id| workflows.get(&id)?.as_deref());
         notification.template = workflow.map(Into::into);
     }
     Ok(())

@@ -1,6 +1,9 @@
+use domain::notification::{Notification, NotificationQuery};
+use domain::patch::Patch;
 use domain::preference::PreferencesQuery;
 use domain::step::Step;
-use domain::subscriber::{Subscriber, SubscriberCreate};
+use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
+use domain::trigger::Trigger;
 use domain::workflow::{Workflow, WorkflowCreate};
 use store::memory::MemoryStore;
 use store::{
@@ -143,6 +146,30 @@ fn a_workflow_that_changes_is_not_kept_decoded() {
         let expected = u8::from(is_refused);
         assert_eq!(kept(), format!("Decoded {{ records: {expected}, .. }}"));
     }
+}
+
+#[test]
+fn a_notification_that_changes_is_not_kept_decoded() {
+    let env = scope(MemoryStore::default());
+    let create = WorkflowCreate::new("greeting", "Greeting").unwrap();
+    env.workflows().create(&create.step(Step::in_app("Hello!").unwrap())).unwrap();
+    env.events().trigger(&Trigger::new("greeting", "ada").unwrap()).unwrap();
+    let list = || env.notifications().list(&NotificationQuery::default()).unwrap().data;
+    let kept = || format!("{:?}", env.engine.parts.notifications);
+    let found = [list(), list(), list()].map(|page| page.into_iter().next().unwrap());
+    assert_eq!(kept(), "Decoded { records: 1, .. }");
+    let [first, ..] = &found;
+    assert!(first.subscriber.is_some() && found.iter().all(|one| one == first));
+    assert_eq!(env.notifications().get(first.id).unwrap(), *first);
+
+    let mut ada = SubscriberUpdate::default();
+    ada.first_name = Patch::Set("Ada".into());
+    env.subscribers().update("ada", &ada).unwrap();
+    let named = |one: &Notification| one.subscriber.as_ref()?.first_name.clone();
+    assert_eq!(list().first().and_then(named).as_deref(), Some("Ada"));
+    env.notifications().delete(first.id).unwrap();
+    assert_eq!(kept(), "Decoded { records: 0, .. }");
+    assert_eq!(list(), []);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{CountedMessage, Message};
-use domain::notification::{Notification, Ordinal};
+use domain::notification::{Notification, NotificationSubscriber, Ordinal};
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
@@ -30,7 +30,7 @@ use super::{
     workflow_identifier,
 };
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
-use crate::record::{Entries, Record};
+use crate::record::{Entries, Excerpt, Record};
 
 impl Record for Environment {
     const TABLE: Table = Table::Environments;
@@ -60,6 +60,18 @@ impl Record for Subscriber {
             let emails = SUBSCRIBER_EMAILS.within(self.environment_id).then(email.as_str());
             entries.add(emails.then(self.id).end());
         }
+    }
+}
+
+impl Excerpt for NotificationSubscriber {
+    type Of = Subscriber;
+
+    fn key(&self, environment: EnvironmentId) -> Key<Subscriber> {
+        subscriber(environment, &self.subscriber_id)
+    }
+
+    fn entry(&self, environment: EnvironmentId) -> Key<Subscriber> {
+        subscriber_id(environment, self.id)
     }
 }
 

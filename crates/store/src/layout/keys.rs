@@ -215,10 +215,13 @@ keys! {
         = STORED_ANSWERS(environment: EnvironmentId, key: &IdempotencyKey) end;
 }
 
-/// The e-mail address and the subscriber in a key of [`emails`].
-pub fn subscriber_of_email(key: &[u8]) -> Option<(&str, InternalSubscriberId)> {
-    let (_, (email, (subscriber, ()))) = SUBSCRIBER_EMAILS.read(key)?;
-    Some((email, subscriber))
+/// The e-mail address and the subscriber in a key of [`emails`] of that environment.
+pub fn subscriber_of_email(
+    environment: EnvironmentId,
+    key: &[u8],
+) -> Option<(&str, InternalSubscriberId)> {
+    let (within, (email, (subscriber, ()))) = SUBSCRIBER_EMAILS.read(key)?;
+    (within == environment).then_some((email, subscriber))
 }
 
 /// The contexts of an environment, or those of a type.
