@@ -10,7 +10,9 @@ use domain::job::{DigestType, ExecutionSource, ExecutionStatus};
 use domain::message::{MarkAs, MessageStatus};
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
-use domain::step::{DelayMetadata, DigestMetadata, MonthlyType, Ordinal, OrdinalValue};
+use domain::step::{
+    DelayMetadata, DigestMetadata, MonthlyType, OnPast, Ordinal, OrdinalValue, WindowType,
+};
 use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
 use domain::trigger::{TopicRecipientType, TriggerStatus};
@@ -154,6 +156,8 @@ fn of_times() {
         "day weekday weekend sunday monday tuesday wednesday thursday friday saturday",
     );
     check(MonthlyType::ALL, "each on");
+    check(OnPast::ALL, "immediate skip fail");
+    check(WindowType::ALL, "fixed sliding");
 }
 
 /// Words that decide what else is there.
@@ -170,5 +174,8 @@ fn of_variants() {
         |word| json!({ "status": word, "errorId": "", "errorText": "" }),
     );
     reads::<DigestMetadata>("regular backoff timed", |word| json!({ "type": word }));
-    reads::<DelayMetadata>("regular scheduled", |word| json!({ "type": word, "delayPath": "" }));
+    reads::<DelayMetadata>(
+        "regular scheduled dynamic timed",
+        |word| json!({ "type": word, "delayPath": "", "dynamicKey": "" }),
+    );
 }

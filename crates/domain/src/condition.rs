@@ -95,6 +95,12 @@ impl Rule {
         evaluate::holds(&self.0.root, data)
     }
 
+    /// Returns `true` if the value of the rule over `data` is truthy: neither `false`, `null`, 0, an
+    /// empty text nor an empty list. Returns `false` if the evaluation exceeds its steps.
+    pub fn is_truthy(&self, data: &Value) -> bool {
+        evaluate::is_truthy(&self.0.root, data)
+    }
+
     /// Returns the value of the rule over `data`. Returns `null` if the evaluation exceeds its
     /// steps, or if the result is no JSON number.
     pub fn evaluate(&self, data: &Value) -> Value {

@@ -33,7 +33,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
 use crate::json::{Object, Shape, Shaped, shape};
-use crate::known::check_path;
+use crate::known::{Roots, check_path};
 use crate::limits;
 use crate::vocabulary::wire_enum;
 
@@ -259,7 +259,8 @@ impl FieldFilterPart {
         limits::text("field", field, Self::MAX_FIELD)?;
         limits::text("value", value, Self::MAX_VALUE)?;
         if *on == FilterSource::Subscriber {
-            check_path(&format!("{on}.{field}")).map_err(|reason| Invalid::new("field", reason))?;
+            check_path(&format!("{on}.{field}"), Roots::Step)
+                .map_err(|reason| Invalid::new("field", reason))?;
         }
         operator.check(value)
     }
@@ -326,14 +327,7 @@ impl<'a> FilterFacts<'a> {
             FilterSource::Subscriber => self.subscriber,
             FilterSource::Payload => self.payload,
         };
-        object.get(field).or_else(|| {
-            let (first, rest) = field.split_once('.')?;
-            rest.split('.').try_fold(object.get(first)?, |value, name| match value {
-                Value::Object(map) => map.get(name),
-                Value::Array(items) => items.get(name.parse::<usize>().ok()?),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-            })
-        })
+        object.find(field)
     }
 }
 

@@ -68,6 +68,19 @@ impl Object {
         value.map_err(|error| Invalid::new("object", unreadable(error)))?.try_into()
     }
 
+    /// Returns the value at a path such as `order.items.0.price`. A member with exactly this name,
+    /// dots included, comes first.
+    pub(crate) fn find(&self, path: &str) -> Option<&Value> {
+        self.get(path).or_else(|| {
+            let (first, rest) = path.split_once('.')?;
+            rest.split('.').try_fold(self.get(first)?, |value, name| match value {
+                Value::Object(map) => map.get(name),
+                Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+            })
+        })
+    }
+
     /// Returns the size of the object as JSON text, in bytes.
     #[doc(hidden)]
     pub fn size(&self) -> usize {

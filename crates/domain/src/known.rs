@@ -14,10 +14,19 @@ use crate::suggest::nearest;
 use crate::workflow::Workflow;
 
 /// Roots of the variables of templates.
-pub(crate) const ROOTS: [&str; 7] =
-    ["payload", "subscriber", "actor", "context", "workflow", "steps", "t"];
-/// Roots of the data for conditions.
-const CONDITION_ROOTS: [&str; 4] = ["payload", "subscriber", "context", "workflow"];
+pub(crate) const ROOTS: [&str; 11] = [
+    "payload",
+    "subscriber",
+    "actor",
+    "context",
+    "workflow",
+    "steps",
+    "events",
+    "first",
+    "last",
+    "total_count",
+    "t",
+];
 /// Fields of a subscriber.
 pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
     "subscriberId",
@@ -44,9 +53,38 @@ pub(crate) const WORKFLOW_FIELDS: [&str; 2] = ["name", "identifier"];
 /// Fields of a context.
 pub(crate) const CONTEXT_FIELDS: [&str; 2] = ["id", "data"];
 
+/// Data that a condition sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// Data of the conditions of preferences and subscriptions.
+    Preference,
+    /// Data of the conditions of steps.
+    Step,
+}
+
+impl Roots {
+    const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Preference => &["payload", "subscriber", "context", "workflow"],
+            Self::Step => &[
+                "payload",
+                "subscriber",
+                "actor",
+                "context",
+                "workflow",
+                "steps",
+                "events",
+                "first",
+                "last",
+                "total_count",
+            ],
+        }
+    }
+}
+
 /// Refuses a path of a condition that leads nowhere, whatever the data. An empty path and one that
 /// starts with a number are valid.
-pub(crate) fn check_path(path: &str) -> Result<(), Reason> {
+pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
     let mut names = path.split('.');
     let (root, second) = (names.next().unwrap_or_default(), names.next());
     let unknown = |name: &str, place: &str, known: &[&'static str]| {
@@ -61,13 +99,14 @@ pub(crate) fn check_path(path: &str) -> Result<(), Reason> {
     };
     match (root, second) {
         ("subscriber", Some(name)) => field(name, "subscriber.", &SUBSCRIBER_FIELDS),
+        ("actor", Some(name)) if roots == Roots::Step => field(name, "actor.", &SUBSCRIBER_FIELDS),
         ("workflow", Some(name)) => field(name, "workflow.", &WORKFLOW_FIELDS),
         ("context", Some(kind)) => match names.next() {
             Some(name) => field(name, &format!("context.{kind}."), &CONTEXT_FIELDS),
             None => Ok(()),
         },
         (root, _) if root.bytes().all(|byte| byte.is_ascii_digit()) => Ok(()),
-        (root, _) => field(root, "", &CONDITION_ROOTS),
+        (root, _) => field(root, "", roots.names()),
     }
 }
 

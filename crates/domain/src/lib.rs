@@ -60,3 +60,4 @@ pub mod translation;
 pub mod trigger;
 pub mod vocabulary;
 pub mod workflow;
+mod zone;

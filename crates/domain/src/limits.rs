@@ -7,7 +7,7 @@
 //! | identifiers | 255 bytes: [`ids::MAX_LEN`](crate::ids::MAX_LEN) |
 //! | nesting of an object | [`Object::MAX_DEPTH`] |
 //! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS), [`MAX_PAYLOAD_SCHEMA`](Workflow::MAX_PAYLOAD_SCHEMA), [`WorkflowSync::MAX`] |
-//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS) |
+//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`MAX_DAYS`](StepDefinition::MAX_DAYS), [`MAX_PATH`](StepDefinition::MAX_PATH), [`MAX_CRON`](StepDefinition::MAX_CRON), [`ThrottleMetadata::MAX_THRESHOLD`] |
 //! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH) |
 //! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_FIELD`], [`MAX_VALUE`](FieldFilterPart::MAX_VALUE), [`MAX_PATTERN`](FieldFilterPart::MAX_PATTERN) |
 //! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE) |
@@ -38,7 +38,7 @@ use crate::{
     notification::NotificationQuery,
     page::PageQuery,
     preference::BulkPreferences,
-    step::StepDefinition,
+    step::{StepDefinition, ThrottleMetadata},
     subscription::{Subscribe, Subscription},
     template::Template,
     topic::Topic,

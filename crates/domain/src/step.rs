@@ -1,25 +1,46 @@
 //! Steps of workflows: messages on channels, and actions in between.
 
+mod calendar;
+mod check;
 mod compose;
-mod metadata;
+mod custom;
+mod delay;
+mod digest;
+mod lookup;
 mod render;
+mod run_if;
+mod span;
 mod templates;
+mod throttle;
+mod timed;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::condition::Rule;
 use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
-use crate::error::{Invalid, Reason, at_most};
-use crate::filter::{self, Filter};
-use crate::ids::{StepId, TemplateId, plain};
+use crate::error::{Invalid, Reason};
+use crate::filter::Filter;
+use crate::ids::{StepId, TemplateId};
 use crate::json::{Shape, Shaped, shape};
 use crate::template::{Format, RenderError, Template, Variables};
 use crate::vocabulary::{Channel, JobType};
 
-pub use metadata::{
-    DelayMetadata, DigestMetadata, MonthlyType, Ordinal, OrdinalValue, ThrottleMetadata,
-    TimedConfig, TimedWindow, Window,
-};
+pub use custom::CustomMetadata;
+#[doc(hidden)]
+pub use delay::DelayEnd;
+pub use delay::{DelayMetadata, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay};
+#[doc(hidden)]
+pub use digest::{Arrival, DigestState};
+pub use digest::{DigestMetadata, TimedWindow, Window};
+#[doc(hidden)]
+pub use lookup::EventKey;
+#[doc(hidden)]
+pub use span::NoEnd;
+#[doc(hidden)]
+pub use throttle::{Admission, Slot};
+pub use throttle::{ThrottleMetadata, WindowType};
+pub use timed::{MonthlyType, Ordinal, OrdinalValue, TimedConfig};
 
 /// Step of a saved workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +80,9 @@ pub struct StepDefinition {
     /// Conditions. The step runs if one of them holds, or if there are none.
     #[serde(default)]
     pub filters: Vec<Filter>,
+    /// Condition in JSON Logic. The step runs if its value is truthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_if: Option<Rule>,
     /// Action.
     #[serde(flatten)]
     pub kind: StepKind,
@@ -72,7 +96,7 @@ pub struct StepDefinition {
 
 shape! { StepDefinition {
     "uuid": uuid, "name": name, "active": active, "shouldStopOnFail": should_stop_on_fail,
-    "filters": filters, "variants": variants, "replyCallback": reply_callback;
+    "filters": filters, "runIf": run_if, "variants": variants, "replyCallback": reply_callback;
     kind
 } }
 
@@ -188,7 +212,10 @@ pub enum StepKind {
         metadata: ThrottleMetadata,
     },
     /// Calls a function of the host application.
-    Custom {},
+    Custom {
+        /// Name of the function.
+        metadata: CustomMetadata,
+    },
 }
 
 shape! { StepKind by "type" {
@@ -200,7 +227,7 @@ shape! { StepKind by "type" {
     "digest": { "metadata": DigestMetadata },
     "delay": { "metadata": DelayMetadata },
     "throttle": { "metadata": ThrottleMetadata },
-    "custom": {},
+    "custom": { "metadata": CustomMetadata },
 } }
 
 /// Content of a message in the inbox.
@@ -309,43 +336,6 @@ pub struct Rendered {
     pub variant: Option<String>,
 }
 
-impl StepDefinition {
-    /// Maximum number of variants of a step.
-    pub const MAX_VARIANTS: usize = 20;
-    /// Longest display name of a step or a variant, in characters.
-    pub const MAX_NAME: usize = 128;
-
-    /// Refuses a step with too many variants, overlong names, or invalid conditions or templates.
-    #[doc(hidden)]
-    pub fn check(&self) -> Result<(), Invalid> {
-        if self.kind.channel().is_none() {
-            return Err(Invalid::new("type", Reason::Unsupported));
-        }
-        self.kind.check_templates()?;
-        check_name("name", self.name.as_deref())?;
-        check_name("uuid", self.uuid.as_deref())?;
-        filter::check(&self.filters)?;
-        crate::error::at_most_items("variants", &self.variants, Self::MAX_VARIANTS)?;
-        for (index, variant) in self.variants.iter().enumerate() {
-            let inside = |invalid: Invalid| invalid.within(format!("variants[{index}]"));
-            check_name("name", variant.name.as_deref()).map_err(inside)?;
-            variant.kind.check_templates().map_err(inside)?;
-            filter::check(&variant.filters).map_err(inside)?;
-            if variant.kind.job_type() != self.kind.job_type() {
-                let expected = "the type of its step";
-                return Err(inside(Invalid::new("type", Reason::malformed(expected))));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn check_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
-    let name = name.unwrap_or_default();
-    at_most(field, name, StepDefinition::MAX_NAME)?;
-    plain(field, name)
-}
-
 impl StepKind {
     /// Returns the type of the step's jobs.
     pub const fn job_type(&self) -> JobType {
@@ -358,7 +348,7 @@ impl StepKind {
             StepKind::Digest { .. } => JobType::Digest,
             StepKind::Delay { .. } => JobType::Delay,
             StepKind::Throttle { .. } => JobType::Throttle,
-            StepKind::Custom {} => JobType::Custom,
+            StepKind::Custom { .. } => JobType::Custom,
         }
     }
 
@@ -380,7 +370,7 @@ impl StepKind {
             StepKind::Digest { .. }
             | StepKind::Delay { .. }
             | StepKind::Throttle { .. }
-            | StepKind::Custom {} => None,
+            | StepKind::Custom { .. } => None,
         }
     }
 }
@@ -445,5 +435,7 @@ const fn yes() -> bool {
     true
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

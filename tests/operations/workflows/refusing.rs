@@ -52,7 +52,7 @@ fn what_cannot_be_run_is_refused() {
         }
         let throttle = json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } });
         check(steps(throttle), "422 `steps[1].type` is not supported by this version");
-        let custom = json!({ "type": "custom" });
+        let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
         check(steps(custom), "422 `steps[1].type` is not supported by this version");
         let endless = json!({ "template": { "body": "x".repeat(256 * 1024 + 1) } });
         check(

@@ -17,6 +17,12 @@ pub(super) fn holds(root: &Node, data: &Value) -> bool {
     datum.is_ok_and(|datum| *datum.json() == Value::Bool(true))
 }
 
+/// Returns `true` if the rule evaluates to a truthy value.
+pub(super) fn is_truthy(root: &Node, data: &Value) -> bool {
+    let datum = Evaluation { fuel: Fuel::FULL }.datum(root, Scope::Data(data));
+    datum.is_ok_and(|datum| datum.is_truthy())
+}
+
 /// Returns the value of the rule. Returns `null` if the evaluation runs out of fuel.
 pub(super) fn evaluate(root: &Node, data: &Value) -> Value {
     let value = Evaluation { fuel: Fuel::FULL }.value(root, Scope::Data(data));

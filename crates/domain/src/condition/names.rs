@@ -5,60 +5,81 @@ use serde_json::Value;
 use super::Rule;
 use super::compile::{inside, operator};
 use crate::error::Invalid;
-use crate::known::check_path;
+use crate::known::{Roots, check_path};
 
 impl Rule {
-    /// Refuses a rule with a variable that no data for conditions has. Rules that are saved are
-    /// checked, and stored rules are not.
+    /// Refuses a rule with a variable that no data for conditions of preferences and subscriptions
+    /// has. Rules that are saved are checked, and stored rules are not.
     #[doc(hidden)]
     pub fn check_names(&self) -> Result<(), Invalid> {
-        check(self.source()).map_err(|invalid| inside("condition", invalid))
+        self.check_paths(Roots::Preference)
+    }
+
+    /// Refuses a rule with a variable that the data of a step does not have.
+    pub(crate) fn check_step_names(&self) -> Result<(), Invalid> {
+        self.check_paths(Roots::Step)
+    }
+
+    fn check_paths(&self, roots: Roots) -> Result<(), Invalid> {
+        let check = &mut |path: &Value| match path {
+            Value::String(path) => {
+                check_path(path, roots).map_err(|reason| Invalid::new("", reason))
+            }
+            // A path that is computed is not checked.
+            _ => Ok(()),
+        };
+        visit(self.source(), check).map_err(|invalid| inside("condition", invalid))
     }
 }
 
-// The depth of a rule is bounded.
-fn check(source: &Value) -> Result<(), Invalid> {
+type Check<'c, 's> = &'c mut dyn FnMut(&'s Value) -> Result<(), Invalid>;
+
+// Calls `check` with each path of a variable, until it refuses one. The depth of a rule is bounded.
+fn visit<'s>(source: &'s Value, check: Check<'_, 's>) -> Result<(), Invalid> {
     if let Value::Array(items) = source {
-        return each(items, check);
+        return each(items, &mut |item| visit(item, check));
     }
     let Some((symbol, arguments)) = operator(source) else { return Ok(()) };
-    let checked = match (symbol, arguments) {
-        ("var", Value::Array(items)) => first(items, name).and_then(|()| each(items, check)),
-        ("var", path) => name(path).and_then(|()| check(path)),
-        ("missing", paths) => names(paths).and_then(|()| check(paths)),
+    let visited = match (symbol, arguments) {
+        ("var", Value::Array(items)) => {
+            first(items, check).and_then(|()| each(items, &mut |item| visit(item, check)))
+        }
+        ("var", path) => check(path).and_then(|()| visit(path, check)),
+        ("missing", paths) => names(paths, check).and_then(|()| visit(paths, check)),
         ("missing_some", Value::Array(items)) => {
-            each(items, |item| if item.is_array() { names(item) } else { Ok(()) })
-                .and_then(|()| each(items, check))
+            let lists = &mut |item: &'s Value| match item {
+                Value::Array(_) => names(item, check),
+                _ => Ok(()),
+            };
+            each(items, lists).and_then(|()| each(items, &mut |item| visit(item, check)))
         }
         // Expressions for items see the item instead of the data.
         ("map" | "filter" | "all" | "none" | "some" | "reduce", Value::Array(items)) => {
             let sees_item = |index: &usize| *index == 1;
             let mut items = items.iter().enumerate().filter(|(index, _)| !sees_item(index));
-            items.try_for_each(|(index, item)| at(index, check(item)))
+            items.try_for_each(|(index, item)| at(index, visit(item, check)))
         }
-        (_, arguments) => check(arguments),
+        (_, arguments) => visit(arguments, check),
     };
-    checked.map_err(|invalid| inside(&format!(".{symbol}"), invalid))
+    visited.map_err(|invalid| inside(&format!(".{symbol}"), invalid))
 }
 
-// Refuses the path in `value`. A path that is computed is not checked.
-fn name(value: &Value) -> Result<(), Invalid> {
-    let Value::String(path) = value else { return Ok(()) };
-    check_path(path).map_err(|reason| Invalid::new("", reason))
-}
-
-fn names(value: &Value) -> Result<(), Invalid> {
+fn names<'s>(value: &'s Value, check: Check<'_, 's>) -> Result<(), Invalid> {
     match value {
-        Value::Array(items) => each(items, names),
-        path => name(path),
+        Value::Array(items) => each(items, &mut |item| names(item, check)),
+        path => check(path),
     }
 }
 
-fn first(items: &[Value], check: impl Fn(&Value) -> Result<(), Invalid>) -> Result<(), Invalid> {
-    items.first().map_or(Ok(()), |first| at(0, check(first)))
+// `var` without arguments is the whole data.
+fn first<'s>(items: &'s [Value], check: Check<'_, 's>) -> Result<(), Invalid> {
+    match items.first() {
+        Some(first) => at(0, check(first)),
+        None => check(&Value::Null),
+    }
 }
 
-fn each(items: &[Value], check: impl Fn(&Value) -> Result<(), Invalid>) -> Result<(), Invalid> {
+fn each<'s>(items: &'s [Value], check: Check<'_, 's>) -> Result<(), Invalid> {
     items.iter().enumerate().try_for_each(|(index, item)| at(index, check(item)))
 }
 

@@ -1,8 +1,6 @@
 //! Opening times of a schedule at an instant.
 
-use chrono::{
-    DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
-};
+use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime};
 use chrono::{TimeZone as _, Utc};
 use chrono_tz::Tz;
 
@@ -10,6 +8,7 @@ use super::{DaySchedule, Schedule};
 use crate::contact::TimeZone;
 use crate::time::Timestamp;
 use crate::vocabulary::Weekday;
+use crate::zone::{instant, local};
 
 // Start and end of a span of open hours, on the clocks of a zone.
 type Span = (NaiveDateTime, NaiveDateTime);
@@ -60,11 +59,9 @@ impl Schedule {
         if self.is_open(at, zone) {
             return Some(at);
         }
-        let tz = Tz::from(zone);
-        let today = DateTime::<Utc>::from(at).with_timezone(&tz).date_naive();
+        let today = local(at, zone).date();
         let spans = days_around(today, 1, DAYS_AHEAD).flat_map(|day| self.spans(day));
-        let starts =
-            spans.filter_map(|(start, _)| Some(Timestamp::from(instant(start, tz)?.to_utc())));
+        let starts = spans.filter_map(|(start, _)| instant(start, zone));
         starts.filter(|start| *start >= at && self.is_open(*start, zone)).min()
     }
 
@@ -107,15 +104,6 @@ fn has_come(time: NaiveDateTime, at: &DateTime<Tz>) -> bool {
         LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => instant <= *at,
         LocalResult::None => time <= at.naive_local(),
     }
-}
-
-// Returns the instant at which clocks reach `time`.
-fn instant(time: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
-    // Clocks have never skipped more than one day.
-    (0..=24 * 60).find_map(|minutes| {
-        let time = time.checked_add_signed(TimeDelta::minutes(minutes))?;
-        zone.from_local_datetime(&time).earliest()
-    })
 }
 
 impl From<chrono::Weekday> for Weekday {

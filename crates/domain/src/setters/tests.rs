@@ -237,7 +237,8 @@ fn steps_that_send_nothing() {
     let throttle = ThrottleMetadata::new(1, TimeUnit::Days).threshold(3).throttle_key("k");
     let metadata = json!({ "amount": 1, "unit": "days", "threshold": 3, "throttleKey": "k" });
     same(Ok(Step::throttle(throttle)), json!({ "type": "throttle", "metadata": metadata }));
-    same(Ok(Step::custom()), json!({ "type": "custom" }));
+    let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
+    same(Ok(Step::custom("charge")), custom);
 }
 
 #[test]

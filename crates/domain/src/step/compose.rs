@@ -1,10 +1,12 @@
 //! Constructors and setters of steps.
 
+use super::run_if;
 use super::{
-    ButtonTemplate, DelayMetadata, DigestMetadata, EmailBody, EmailTemplate, InAppTemplate,
-    PushTemplate, ReplyCallback, Step, StepDefinition, StepKind, TextTemplate, ThrottleMetadata,
-    Variant, WorkflowStep,
+    ButtonTemplate, CustomMetadata, DelayMetadata, DigestMetadata, EmailBody, EmailTemplate,
+    InAppTemplate, PushTemplate, ReplyCallback, Step, StepDefinition, StepKind, TextTemplate,
+    ThrottleMetadata, Variant, WorkflowStep,
 };
+use crate::condition::Rule;
 use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, TextAlign};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
@@ -22,6 +24,7 @@ impl Step {
             active: true,
             should_stop_on_fail: false,
             filters: Vec::new(),
+            run_if: None,
             kind: kind.into(),
             variants: Vec::new(),
             reply_callback: None,
@@ -77,10 +80,10 @@ impl Step {
         Self::new(StepKind::Throttle { metadata })
     }
 
-    /// Returns a step that calls the host application. The engine refuses workflows with such a
-    /// step.
-    pub fn custom() -> Self {
-        Self::new(StepKind::Custom {})
+    /// Returns a step that calls the function which the host has registered as `handler`. The engine
+    /// refuses workflows with such a step.
+    pub fn custom(handler: impl Into<String>) -> Self {
+        Self::new(StepKind::Custom { metadata: CustomMetadata::new(handler) })
     }
 
     /// Sets the subject of an e-mail, or the line above a message in the inbox.
@@ -110,6 +113,13 @@ impl Step {
     pub fn only_if(mut self, filter: Filter) -> Self {
         restrict(&mut self.definition.filters, filter);
         self
+    }
+
+    /// Sets the condition in JSON Logic. The step runs if its value is truthy.
+    pub fn run_if(mut self, condition: impl IntoChecked<Rule>) -> Result<Self, Invalid> {
+        let rule = condition.into_checked().map_err(run_if::named)?;
+        self.definition.run_if = Some(rule);
+        Ok(self)
     }
 }
 

@@ -64,7 +64,7 @@ impl StepKind {
             StepKind::Digest { .. }
             | StepKind::Delay { .. }
             | StepKind::Throttle { .. }
-            | StepKind::Custom {} => Vec::new(),
+            | StepKind::Custom { .. } => Vec::new(),
         }
     }
 }

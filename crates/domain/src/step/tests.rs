@@ -125,7 +125,7 @@ fn silent() -> [Value; 7] {
         json!({ "type": "delay", "metadata": { "type": "regular", "amount": 5, "unit": "weeks" } }),
         json!({ "type": "delay", "metadata": { "type": "scheduled", "delayPath": "at" } }),
         json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours", "threshold": 2 } }),
-        json!({ "type": "custom" }),
+        json!({ "type": "custom", "metadata": { "handler": "charge" } }),
     ]
 }
 

@@ -299,7 +299,8 @@ fn a_condition_is_evaluated_when_the_step_runs() {
 #[test]
 fn what_sends_nothing_has_no_content() {
     let mut world = World::on(Channel::Email);
-    world.step().kind = serde_json::from_value(json!({ "type": "custom" })).unwrap();
+    let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
+    world.step().kind = serde_json::from_value(custom).unwrap();
     assert_eq!(world.step().kind.job_type(), JobType::Custom);
     check(&world, RefusalKind::Fail, Detail::ContentNotGenerated);
 }

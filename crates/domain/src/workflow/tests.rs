@@ -64,7 +64,7 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
         ),
         (json!({ "steps": vec![in_app(""); 21] }), "`steps` must have at most 20 items"),
         (
-            json!({ "steps": [in_app(""), { "type": "custom" }] }),
+            json!({ "steps": [in_app(""), { "type": "custom", "metadata": { "handler": "h" } }] }),
             "`steps[1].type` is not supported by this version",
         ),
         (with("filters", between("1")), &format!("`steps[1].filters[0].children[0].value` {two}")),
@@ -144,7 +144,7 @@ fn what_waits_or_collects_is_not_supported_yet() {
         json!({ "type": "digest", "metadata": { "type": "regular" } }),
         json!({ "type": "delay", "metadata": { "type": "regular" } }),
         json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } }),
-        json!({ "type": "custom" }),
+        json!({ "type": "custom", "metadata": { "handler": "charge" } }),
     ] {
         let error = created(json!({ "steps": [step] })).unwrap_err();
         assert_eq!(error, Invalid::new("steps[0].type", Reason::Unsupported));

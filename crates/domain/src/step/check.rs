@@ -1,0 +1,90 @@
+//! Checks of a step when its workflow is saved.
+
+use super::{StepDefinition, StepKind, Variant, run_if};
+use crate::error::{Invalid, Reason, at_most, at_most_items};
+use crate::filter;
+use crate::ids::plain;
+
+impl StepDefinition {
+    /// Maximum number of variants of a step.
+    pub const MAX_VARIANTS: usize = 20;
+    /// Longest display name of a step or a variant, and longest name of a handler, in characters.
+    pub const MAX_NAME: usize = 128;
+    /// Longest path in a payload, in characters.
+    pub const MAX_PATH: usize = 1024;
+    /// Longest cron expression, in characters.
+    pub const MAX_CRON: usize = 128;
+    /// Longest delay and longest window of a digest or throttle, in days: ten years.
+    pub const MAX_DAYS: u32 = 3_660;
+
+    /// Refuses a step with too many variants, overlong names, or invalid settings, conditions or
+    /// templates.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.kind.check_supported()?;
+        self.check_parts()
+    }
+
+    /// Checks the step as if the engine ran steps of its kind.
+    pub(super) fn check_parts(&self) -> Result<(), Invalid> {
+        self.kind.check()?;
+        check_name("name", self.name.as_deref())?;
+        check_name("uuid", self.uuid.as_deref())?;
+        filter::check(&self.filters)?;
+        run_if::check(self.run_if.as_ref())?;
+        at_most_items("variants", &self.variants, Self::MAX_VARIANTS)?;
+        let mut variants = self.variants.iter().enumerate();
+        variants.try_for_each(|(index, variant)| {
+            let checked = variant.check(&self.kind);
+            checked.map_err(|invalid| invalid.within(format!("variants[{index}]")))
+        })
+    }
+}
+
+impl StepKind {
+    // The only place that refuses steps which the pipeline does not run. Nothing else depends on it.
+    fn check_supported(&self) -> Result<(), Invalid> {
+        if self.channel().is_none() {
+            return Err(Invalid::new("type", Reason::Unsupported));
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        self.check_templates()?;
+        let checked = match self {
+            StepKind::Digest { metadata } => metadata.check(),
+            StepKind::Delay { metadata } => metadata.check(),
+            StepKind::Throttle { metadata } => metadata.check(),
+            StepKind::Custom { metadata } => metadata.check(),
+            StepKind::InApp { .. }
+            | StepKind::Email { .. }
+            | StepKind::Sms { .. }
+            | StepKind::Chat { .. }
+            | StepKind::Push { .. } => Ok(()),
+        };
+        checked.map_err(|invalid| invalid.within("metadata"))
+    }
+}
+
+impl Variant {
+    fn check(&self, of: &StepKind) -> Result<(), Invalid> {
+        check_name("name", self.name.as_deref())?;
+        self.kind.check()?;
+        filter::check(&self.filters)?;
+        if self.kind.job_type() != of.job_type() {
+            let expected = "the type of its step";
+            return Err(Invalid::new("type", Reason::malformed(expected)));
+        }
+        Ok(())
+    }
+}
+
+fn check_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
+    let name = name.unwrap_or_default();
+    at_most(field, name, StepDefinition::MAX_NAME)?;
+    plain(field, name)
+}
+
+#[cfg(test)]
+mod tests;
