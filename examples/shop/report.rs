@@ -142,7 +142,7 @@ fn notification_row(notification: &Notification) -> [String; 4] {
             JobStatus::Completed => '✓',
             JobStatus::Skipped => '–',
             JobStatus::Failed | JobStatus::Canceled => '✗',
-            JobStatus::Pending | JobStatus::Queued { .. } | JobStatus::Running { .. } => '…',
+            _ => '…',
         };
         format!("{mark} {}", job.kind)
     });

@@ -91,9 +91,7 @@ impl From<JobStatus> for End {
             JobStatus::Skipped => End::Skipped,
             JobStatus::Failed => End::Failed,
             JobStatus::Canceled => End::Canceled,
-            JobStatus::Pending | JobStatus::Queued { .. } | JobStatus::Running { .. } => {
-                End::Waiting
-            }
+            _ => End::Waiting,
         }
     }
 }

@@ -84,6 +84,21 @@ fn an_inbox_that_is_miscounted_is_found() {
     assert_eq!(found, [(table.name(), nobody, Problem::Miscounted)]);
 }
 
+/// The rows of a lane: gone, of another lane, or not readable.
+#[test]
+fn a_lane_that_is_misplaced_is_found() {
+    for table in [Table::Lanes, Table::LaneHeads] {
+        let (_, key, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
+        for ruin in [None, Some(b"?".as_slice()), Some(b"")] {
+            let found = findings(|world| put(&world.store, table, key, ruin));
+            assert!(found.contains(&(table.name(), key.clone(), Problem::Misplaced)), "{ruin:?}");
+        }
+        let other = [key.as_slice(), b"?"].concat();
+        let found = findings(|world| put(&world.store, table, &other, Some(value)));
+        assert_eq!(found, [(table.name(), other, Problem::Misplaced)]);
+    }
+}
+
 #[test]
 fn an_activity_index_that_is_damaged_is_found() {
     for table in [Table::ActivityHeads, Table::ActivitySegments, Table::ActivityDeleted] {
@@ -140,7 +155,7 @@ fn inbox_of(key: &[u8]) -> Option<(&'static str, Vec<u8>, Problem)> {
 
 // The tables whose values are encoded records.
 fn is_record(table: Table) -> bool {
-    if table == Table::MessageCounters {
+    if is_derived(table) {
         return false;
     }
     let (_, _, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
@@ -148,5 +163,10 @@ fn is_record(table: Table) -> bool {
 }
 
 fn is_index(table: Table) -> bool {
-    !is_activity(table) && !is_record(table) && table != Table::MessageCounters
+    !is_activity(table) && !is_record(table) && !is_derived(table)
+}
+
+// The tables whose rows are made from those of others, and that lead to no record.
+fn is_derived(table: Table) -> bool {
+    matches!(table, Table::MessageCounters | Table::Lanes | Table::LaneHeads)
 }

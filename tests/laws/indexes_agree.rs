@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use domain::task::{Task, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
-use store::{Key, Record, Table};
 use testkit::facade::Process;
-use testkit::tables::{check_indexes, dump, records};
+use testkit::tables::{check_indexes, records};
 use testkit::world::World;
 use tidings::Engine;
+use tidings::ids::JobId;
 use tidings::job::JobStatus;
 use tidings::message::{InboxCounts, Message};
 use tidings::notification::{Notification, NotificationQuery};
@@ -29,7 +30,7 @@ proptest! {
             check_indexes(&process.world.store);
         }
         check_counts(&process.world);
-        check_due(&process.world);
+        check_tasks(&process.world);
         check_found(&process.world);
     }
 }
@@ -90,17 +91,23 @@ fn check_counts(world: &World) {
     }
 }
 
-/// Whoever looks for work finds just the notifications with a job that waits or runs.
+/// Each job that waits for an attempt has a task, and no other job has one. Tasks of deleted
+/// notifications are dropped by their claim.
 #[track_caller]
-fn check_due(world: &World) {
-    let entries = dump(&world.store);
-    let due = entries.iter().filter(|(table, ..)| *table == Table::Due);
-    let due: BTreeSet<&[u8]> = due.map(|(_, _, target)| target.as_slice()).collect();
-    let mut waiting = records::<Notification>(&world.store);
-    waiting.retain(|notification| {
-        let mut jobs = notification.jobs.iter();
-        jobs.any(|job| matches!(job.status, JobStatus::Queued { .. } | JobStatus::Running { .. }))
-    });
-    let keys: Vec<_> = waiting.iter().map(Record::key).collect();
-    assert_eq!(due, keys.iter().map(Key::as_bytes).collect());
+fn check_tasks(world: &World) {
+    let notifications = records::<Notification>(&world.store);
+    let is_there = |id| notifications.iter().any(|notification| notification.id == id);
+    let jobs = notifications.iter().flat_map(|notification| &notification.jobs);
+    let waiting = jobs.filter(|job| matches!(job.status, JobStatus::Queued { .. }));
+    let waiting: BTreeSet<JobId> = waiting.map(|job| job.id).collect();
+    let mut sends = BTreeSet::new();
+    for task in records::<Task>(&world.store) {
+        match task.work {
+            Work::Send { notification_id, job_id, .. } if is_there(notification_id) => {
+                assert!(sends.insert(job_id), "{job_id} has two tasks");
+            }
+            Work::Send { .. } | Work::Turn { .. } => {}
+        }
+    }
+    assert_eq!(sends, waiting);
 }

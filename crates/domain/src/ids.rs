@@ -261,6 +261,10 @@ made_id! {
     SubscriptionId, "id"
 }
 made_id! {
+    /// Id of a task of the pipeline.
+    TaskId, "taskId"
+}
+made_id! {
     /// Id of the content of a step.
     TemplateId, "templateId"
 }

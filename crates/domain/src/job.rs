@@ -1,6 +1,5 @@
 //! Jobs: the execution of one step for one notification, with a log.
 
-mod attempt;
 mod digest;
 mod retry;
 
@@ -13,7 +12,6 @@ use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, ProviderId, wire_enum};
 
-pub use attempt::{Claim, SendOutcome};
 pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 
@@ -60,9 +58,15 @@ pub struct Job {
 /// Status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum JobStatus {
     /// Waits for the job before it.
     Pending,
+    /// Holds up the jobs behind it, and goes on by itself.
+    Delayed {
+        /// Time at which the jobs go on.
+        until: Timestamp,
+    },
     /// Waits for an attempt.
     Queued {
         /// Earliest time of the attempt.
@@ -70,7 +74,7 @@ pub enum JobStatus {
         /// Number of attempts so far.
         attempts: u32,
     },
-    /// Leased for an attempt.
+    /// Leased for an attempt. Filled in by reads.
     Running {
         /// End of the lease, after which another attempt may begin.
         lease_until: Timestamp,
@@ -85,6 +89,8 @@ pub enum JobStatus {
     Canceled,
     /// Skipped by a rule, such as a condition or a preference.
     Skipped,
+    /// Done by another notification, whose digest has collected the event.
+    Merged,
 }
 
 /// Step of a job, as it was when the event was triggered.
@@ -317,36 +323,45 @@ impl JobStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
             JobStatus::Pending => "pending",
+            JobStatus::Delayed { .. } => "delayed",
             JobStatus::Queued { .. } => "queued",
             JobStatus::Running { .. } => "running",
             JobStatus::Completed => "completed",
             JobStatus::Failed => "failed",
             JobStatus::Canceled => "canceled",
             JobStatus::Skipped => "skipped",
+            JobStatus::Merged => "merged",
         }
     }
 
-    /// Returns the time of the next attempt, or the end of the lease. Returns `None` if the job
-    /// waits or has ended.
+    /// Returns the time of the next attempt, the end of the lease, or that of the delay. Returns
+    /// `None` if the job waits for another one or has ended.
     pub const fn due_at(self) -> Option<Timestamp> {
         match self {
+            JobStatus::Delayed { until } => Some(until),
             JobStatus::Queued { due_at, .. } => Some(due_at),
             JobStatus::Running { lease_until, .. } => Some(lease_until),
             JobStatus::Pending
             | JobStatus::Completed
             | JobStatus::Failed
             | JobStatus::Canceled
-            | JobStatus::Skipped => None,
+            | JobStatus::Skipped
+            | JobStatus::Merged => None,
         }
     }
 
     /// Returns `true` if the job has ended.
     pub const fn has_ended(self) -> bool {
         match self {
-            JobStatus::Pending | JobStatus::Queued { .. } | JobStatus::Running { .. } => false,
-            JobStatus::Completed | JobStatus::Failed | JobStatus::Canceled | JobStatus::Skipped => {
-                true
-            }
+            JobStatus::Pending
+            | JobStatus::Delayed { .. }
+            | JobStatus::Queued { .. }
+            | JobStatus::Running { .. } => false,
+            JobStatus::Completed
+            | JobStatus::Failed
+            | JobStatus::Canceled
+            | JobStatus::Skipped
+            | JobStatus::Merged => true,
         }
     }
 }

@@ -39,6 +39,8 @@ pub mod notification;
 pub mod page;
 pub mod patch;
 mod payload;
+#[doc(hidden)]
+pub mod plan;
 pub mod preference;
 pub mod preview;
 pub mod query;
@@ -49,10 +51,11 @@ pub mod secret;
 mod setters;
 mod slug;
 pub mod step;
-pub mod step_run;
 pub mod subscriber;
 pub mod subscription;
 mod suggest;
+#[doc(hidden)]
+pub mod task;
 pub mod template;
 pub mod time;
 pub mod topic;

@@ -17,10 +17,10 @@ use crate::ids::{
 use crate::json::{Object, shape};
 use crate::notification::Notification;
 use crate::page::{OrderBy, PageQuery};
+use crate::plan::Address;
 use crate::query;
 use crate::secret::Secret;
 use crate::step::Rendered;
-use crate::step_run::Address;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity, wire_enum};
@@ -279,6 +279,21 @@ impl Message {
             cta: rendered.cta,
             ..Self::empty(id, notification, channel, now)
         }
+    }
+
+    /// Returns the message of the job with the number `job` of `notification`. Returns `None` if
+    /// there is no such job.
+    #[doc(hidden)]
+    pub fn of_job(
+        notification: &Notification,
+        job: usize,
+        (workflow, channel): (&Workflow, Channel),
+        rendered: Rendered,
+        (now, random): (Timestamp, u64),
+    ) -> Option<Self> {
+        let template = notification.jobs.get(job)?.step.template_id;
+        let id = MessageId::new(now, notification.place_of_message(job), random);
+        Some(Self::new(id, notification, workflow, template, channel, rendered, now))
     }
 
     // Returns the message without content.

@@ -14,7 +14,7 @@ use crate::ids::{
     EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, SubscriberId,
     SubscriptionIdentifier, TopicId, TopicKey, TransactionId, WorkflowId,
 };
-use crate::job::{Job, JobStatus};
+use crate::job::Job;
 use crate::json::Object;
 use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
@@ -260,27 +260,6 @@ impl Notification {
     #[doc(hidden)]
     pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.jobs.iter_mut().find(|job| job.id == id)
-    }
-
-    /// Returns the time of the next attempt of a job, or the end of its lease. Returns `None` if no
-    /// job is queued or running. Jobs run one after the other, so there is at most one.
-    #[doc(hidden)]
-    pub fn due_at(&self) -> Option<Timestamp> {
-        self.jobs.iter().find_map(|job| job.status.due_at())
-    }
-
-    /// Returns the next job, if those before it have ended.
-    #[doc(hidden)]
-    pub fn next_job(&self) -> Option<&Job> {
-        let next = self.jobs.iter().find(|job| !job.status.has_ended())?;
-        (next.status == JobStatus::Pending).then_some(next)
-    }
-
-    /// Returns the job that is due at `now`, or whose lease has ended by then.
-    #[doc(hidden)]
-    pub fn due_job(&self, now: Timestamp) -> Option<&Job> {
-        let due = |job: &&Job| job.status.due_at().is_some_and(|due_at| due_at <= now);
-        self.jobs.iter().find(due)
     }
 }
 

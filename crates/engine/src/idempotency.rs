@@ -52,6 +52,17 @@ impl Scope {
         self.write_in_steps(operation, arguments, (), |tx, ()| body(tx).map(Step::Done))
     }
 
+    /// The same for an operation whose time is known already.
+    pub(crate) fn write_at<T: Serialize + DeserializeOwned>(
+        &self,
+        now: Timestamp,
+        operation: &'static str,
+        arguments: impl Serialize,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.write_steps_at(now, operation, arguments, (), |tx, ()| body(tx).map(Step::Done))
+    }
+
     /// The same for an operation that takes as many transactions as it has steps, starting at
     /// `start`. The answer is stored with the changes of the last one.
     pub(crate) fn write_in_steps<S, T: Serialize + DeserializeOwned>(
@@ -59,9 +70,19 @@ impl Scope {
         operation: &'static str,
         arguments: impl Serialize,
         start: S,
+        body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
+    ) -> Result<T> {
+        self.write_steps_at(self.engine.now(), operation, arguments, start, body)
+    }
+
+    fn write_steps_at<S, T: Serialize + DeserializeOwned>(
+        &self,
+        now: Timestamp,
+        operation: &'static str,
+        arguments: impl Serialize,
+        start: S,
         mut body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
-        let now = self.engine.now();
         let call = self.call(operation, arguments, now)?;
         let mut state = start;
         loop {

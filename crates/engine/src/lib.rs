@@ -42,7 +42,7 @@ pub use ::domain::{
 };
 use tx::{Draft, Recording};
 
-pub use ::domain::step_run::Address;
+pub use ::domain::plan::Address;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
@@ -176,6 +176,7 @@ impl Engine {
             let outcome = body(&mut Draft { engine: self, now, made, writer })?;
             let Recording { writer, changes } = recording;
             ::store::counters::count(writer, &changes)?;
+            ::store::lanes::move_changed(writer, &changes)?;
             Ok((outcome, changes))
         })
     }

@@ -1,5 +1,7 @@
 //! Changes of records, as a transaction reports them.
 
+use domain::task::Lane;
+
 use crate::counters::Recount;
 use crate::{Key, Record, Table};
 
@@ -14,6 +16,8 @@ pub struct Change {
     pub key: Vec<u8>,
     /// The change of what counters count.
     pub recount: Option<Recount>,
+    /// The lane of a task.
+    pub lane: Option<Lane>,
 }
 
 /// Kind of a change.
@@ -29,12 +33,14 @@ pub enum ChangeKind {
 
 impl Change {
     pub(crate) fn new<R>(kind: ChangeKind, key: &Key<R>) -> Self {
-        Self { kind, table: key.table(), key: key.as_bytes().to_vec(), recount: None }
+        Self { kind, table: key.table(), key: key.as_bytes().to_vec(), recount: None, lane: None }
     }
 
-    /// The change of a record that counters may count, before or after it.
-    pub(crate) fn counting<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
+    /// The change of a record that counters may count, and that a lane may hold, before or after
+    /// it.
+    pub(crate) fn of<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
         let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
-        Self { recount, ..self }
+        let lane = after.or(before).and_then(R::lane);
+        Self { recount, lane, ..self }
     }
 }

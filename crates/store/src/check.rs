@@ -16,13 +16,15 @@ use domain::notification::Notification;
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::task::Task;
 use domain::topic::Topic;
 use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::AcceptedTrigger;
 use domain::workflow::Workflow;
 
 use crate::{
-    Codec, Entries, Error, KeyRange, Order, Record, Result, Snapshot, Table, counters, layout,
+    Codec, Entries, Error, KeyRange, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table,
+    counters, lanes, layout,
 };
 
 /// The result of comparing the indexes of a store with its records.
@@ -63,6 +65,8 @@ pub enum Problem {
     Extra,
     /// The counters of a subscriber's messages are not those of the messages.
     Miscounted,
+    /// The lane does not begin with its first task.
+    Misplaced,
 }
 
 /// Compares the indexes that `snapshot` shows with its records. That reads all of both.
@@ -75,6 +79,7 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
         checking.index(index)?;
     }
     checking.counters()?;
+    checking.lanes()?;
     Ok(checking.check)
 }
 
@@ -89,12 +94,15 @@ pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
     Ok(records)
 }
 
-// The tables whose entries lead to records. Those of the activity index and the counters do not.
+// The tables whose entries lead to records. Those of the activity index, the counters and the lanes
+// do not.
 fn indexes() -> impl Iterator<Item = Table> {
     let is_activity =
         |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
     let is_record = move |table: &Table| KINDS.iter().any(|kind| kind.table == *table);
-    let is_other = move |table: &Table| is_activity(table) || *table == Table::MessageCounters;
+    let is_derived =
+        |table: &Table| matches!(table, Table::MessageCounters | Table::Lanes | Table::LaneHeads);
+    let is_other = move |table: &Table| is_activity(table) || is_derived(table);
     Table::ALL.into_iter().filter(move |table| !is_record(table) && !is_other(table))
 }
 
@@ -107,7 +115,7 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 18] = [
     Kind::of::<Environment>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),
@@ -123,6 +131,7 @@ const KINDS: [Kind; 17] = [
     Kind::of::<TranslationGroup>(),
     Kind::of::<AcceptedTrigger>(),
     Kind::of::<Notification>(),
+    Kind::of::<Task>(),
     Kind::of::<Message>(),
     Kind::of::<StoredAnswer>(),
 ];
@@ -245,6 +254,29 @@ impl<'s> Checking<'s> {
         Ok(())
     }
 
+    // Finds the first task of each lane. A task that cannot be read has no known lane, so that
+    // lanes are compared only if all tasks can be read.
+    fn lanes(&mut self) -> Result<()> {
+        let snapshot = self.snapshot;
+        let tasks = readable::<Task>(snapshot)?;
+        let all = Prefix::<Task>::of_all();
+        let is_known = snapshot.count(&all, None)? == tasks.len();
+        let mut expected = lanes::expected(&tasks);
+        for table in [Table::Lanes, Table::LaneHeads] {
+            each(snapshot, table, |key, value| {
+                self.check.entries += 1;
+                if !expected.remove(&(table, key.to_vec(), value.to_vec())) && is_known {
+                    self.found(table, key, Problem::Misplaced);
+                }
+                Ok(())
+            })?;
+        }
+        for (table, key, _) in &expected {
+            self.found(*table, key, Problem::Misplaced);
+        }
+        Ok(())
+    }
+
     fn found(&mut self, table: Table, key: &[u8], problem: Problem) {
         const MANY: usize = 1_000;
         if self.check.findings.len() < MANY {
@@ -276,6 +308,9 @@ impl fmt::Display for TableFinding {
             Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
             Problem::Miscounted => {
                 write!(f, "{table} {key}: the counters are not those of the messages")
+            }
+            Problem::Misplaced => {
+                write!(f, "{table} {key}: the lane does not begin with its first task")
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The layout on disk: every table, and the parts of its keys.
 //!
 //! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
-//! are the tables that lead to an environment, and the jobs that are due. Ids are in order of
+//! are the tables that lead to an environment, and those of tasks that are due. Ids are in order of
 //! creation, so that lists by id are lists by time. Messages lie where their notifications do.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
@@ -21,9 +21,8 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
     IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
-    SubscriptionIdentifier, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
-    WorkflowIdentifier,
+    LayoutIdentifier, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId,
+    TopicId, TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -32,6 +31,7 @@ use domain::notification::{Notification, Ordinal};
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::task::{Task, TaskClass};
 use domain::time::Timestamp;
 use domain::topic::Topic;
 use domain::translation::{Resource, Translation, TranslationGroup};
@@ -161,8 +161,12 @@ layout! {
     Notification {
         /// Notifications.
         NOTIFICATIONS = Notifications [EnvironmentId, Ordinal];
-        /// Notifications with a job that is due.
-        DUE = Due [Timestamp, EnvironmentId, NotificationId];
+    }
+    Task {
+        /// Tasks.
+        TASKS = Tasks [EnvironmentId, TaskId];
+        /// Tasks of a lane by the time at which they are due.
+        DUE = Due [TaskClass, EnvironmentId, Option<WorkflowId>, Timestamp, TaskId];
     }
     Message {
         /// Messages.
@@ -179,6 +183,10 @@ layout! {
     Bytes {
         /// Counters of the messages of a subscriber.
         MESSAGE_COUNTERS = MessageCounters [EnvironmentId, InternalSubscriberId];
+        /// Times at which the first task of a lane is due.
+        LANE_HEADS = LaneHeads [TaskClass, EnvironmentId, Option<WorkflowId>];
+        /// Lanes of a class by the time at which their first task is due.
+        LANES = Lanes [TaskClass, Timestamp, EnvironmentId, Option<WorkflowId>];
     }
     // The activity index. Its tables have a generation, except the first one.
     Bytes {

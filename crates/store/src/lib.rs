@@ -26,6 +26,8 @@ mod error;
 mod group_commit;
 mod key;
 #[doc(hidden)]
+pub mod lanes;
+#[doc(hidden)]
 pub mod layout;
 pub mod memory;
 #[cfg(feature = "redb")]

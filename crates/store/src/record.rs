@@ -4,6 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
 use domain::message::CountedMessage;
+use domain::task::Lane;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +30,11 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 
     /// The counters that count the record, and what they count. Most records are not counted.
     fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
+        None
+    }
+
+    /// The lane that holds the record. Only tasks are in lanes.
+    fn lane(&self) -> Option<Lane> {
         None
     }
 }

@@ -184,7 +184,7 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        self.changed(Change::new(ChangeKind::Inserted, &key).counting(None, Some(record)));
+        self.changed(Change::new(ChangeKind::Inserted, &key).of(None, Some(record)));
         Ok(())
     }
 
@@ -209,7 +209,7 @@ pub trait WriteRecords: Transaction {
         for entry in after.iter().filter(|entry| !before.contains(entry)) {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        self.changed(Change::new(ChangeKind::Replaced, &key).counting(Some(old), Some(new)));
+        self.changed(Change::new(ChangeKind::Replaced, &key).of(Some(old), Some(new)));
         Ok(())
     }
 
@@ -220,7 +220,7 @@ pub trait WriteRecords: Transaction {
         }
         let key = record.key();
         self.delete_key(&key)?;
-        self.changed(Change::new(ChangeKind::Removed, &key).counting(Some(record), None));
+        self.changed(Change::new(ChangeKind::Removed, &key).of(Some(record), None));
         Ok(())
     }
 

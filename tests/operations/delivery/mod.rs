@@ -217,7 +217,7 @@ fn the_log_of_a_job_says_what_happened_and_when() {
 }
 
 #[test]
-fn steps_run_one_after_the_other() {
+fn in_app_messages_are_there_at_once_and_the_others_are_sent_later() {
     on_both(|world| {
         ada(&world);
         world.active_integration("email", "sendgrid");
@@ -227,24 +227,17 @@ fn steps_run_one_after_the_other() {
             world.notify("all", "ada")
         };
 
-        // What waits for nothing is there at once.
-        assert_eq!(statuses(&world, id), ["completed", "queued", "pending", "pending", "pending"]);
-        assert_eq!(world.inbox("ada").len(), 1);
+        let queued = ["completed", "queued", "completed", "queued", "completed"];
+        assert_eq!(statuses(&world, id), queued);
+        assert_eq!(world.inbox("ada").len(), 3);
 
         assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 1);
-        assert_eq!(
-            statuses(&world, id),
-            ["completed", "completed", "completed", "queued", "pending"]
-        );
-        assert_eq!(world.inbox("ada").len(), 2);
+        let sent = statuses(&world, id).iter().filter(|status| *status == "completed").count();
+        assert_eq!(sent, 4);
 
         assert_eq!(world.run_due().sent, 1);
         assert_eq!(statuses(&world, id), ["completed"; 5]);
-        let sent: Vec<_> = world.messages("ada").iter().rev().map(|one| one.channel).collect();
-        assert_eq!(
-            sent.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["in_app", "email", "in_app", "sms", "in_app"]
-        );
+        assert_eq!(world.messages("ada").len(), 5);
         assert_eq!(world.run_due(), Counts::default());
     });
 }

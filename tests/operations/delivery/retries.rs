@@ -9,7 +9,7 @@ use tidings::vocabulary::ProviderId;
 use tidings::{Delivery, SendError};
 
 use super::{error, log, queued_email, retryable, statuses};
-use crate::world::{Counts, World, email, in_app, names, on_both, on_both_with, only, wire};
+use crate::world::{Counts, World, email, in_app, names, on_both, on_both_with, only, wire, with};
 
 const RETRIED: Counts = Counts { sent: 0, retried: 1, failed: 0, skipped: 0, superseded: 0 };
 const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
@@ -174,20 +174,23 @@ fn a_policy_of_one_try_does_not_try_again() {
 }
 
 #[test]
-fn the_steps_after_it_wait_for_a_message_that_is_tried_again() {
+fn only_a_step_that_stops_on_failure_is_waited_for() {
     on_both(|world| {
         queued_email(&world);
         world.run_due();
-        world.workflow_of("both", &[email(), in_app()]);
-        world.outbox.refuse_next(retryable("busy"));
+        let stops = with(email(), json!({ "shouldStopOnFail": true }));
+        for (step, name, behind) in [(email(), "both", "completed"), (stops, "first", "pending")] {
+            world.workflow_of(name, &[step, in_app()]);
+            world.outbox.refuse_next(retryable("busy"));
 
-        let id = world.notify("both", "ada");
-        assert_eq!(world.run_due(), RETRIED);
-        assert_eq!(statuses(&world, id), ["queued", "pending"]);
+            let id = world.notify(name, "ada");
+            assert_eq!(world.run_due(), RETRIED);
+            assert_eq!(statuses(&world, id), ["queued", behind]);
 
-        world.pass(Duration::from_secs(60));
-        assert_eq!(world.run_due().sent, 1);
-        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+            world.pass(Duration::from_secs(60));
+            assert_eq!(world.run_due().sent, 1);
+            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+        }
     });
 }
 

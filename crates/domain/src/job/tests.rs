@@ -74,12 +74,14 @@ fn queued_and_running_jobs_are_due() {
     let (due_at, lease_until) = (sample::at(3), sample::at(4));
     for (status, due, ended) in [
         (JobStatus::Pending, None, false),
+        (JobStatus::Delayed { until: due_at }, Some(due_at), false),
         (JobStatus::Queued { due_at, attempts: 0 }, Some(due_at), false),
         (JobStatus::Running { lease_until, attempts: 1 }, Some(lease_until), false),
         (JobStatus::Completed, None, true),
         (JobStatus::Failed, None, true),
         (JobStatus::Canceled, None, true),
         (JobStatus::Skipped, None, true),
+        (JobStatus::Merged, None, true),
     ] {
         assert_eq!((status.due_at(), status.has_ended()), (due, ended), "{status:?}");
         let mut job = job("sms");

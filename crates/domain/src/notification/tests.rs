@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::job::JobStatus;
 use crate::sample;
 use crate::topic::Topic;
 use crate::trigger::Trigger;
@@ -189,39 +190,6 @@ fn a_trigger_may_overrule_the_severity() {
         trigger.overrides = overrides.clone().map(sample::object);
         let notification = sample::triggered(&workflow, &subscriber, &trigger);
         assert_eq!(notification.severity, Some(severity), "{overrides:?}");
-    }
-}
-
-/// One row per state of two jobs: the time at which one is due, the next job, and the job due at 5.
-#[test]
-fn jobs_take_turns() {
-    use JobStatus::{Canceled, Completed, Failed, Pending, Queued, Running, Skipped};
-    let queued = |at| Queued { due_at: sample::at(at), attempts: 0 };
-    let running = |at| Running { lease_until: sample::at(at), attempts: 1 };
-    for (first, second, due_at, next, due) in [
-        (Pending, Pending, None, Some(0), None),
-        (queued(5), Pending, Some(5), None, Some(0)),
-        (queued(6), Pending, Some(6), None, None),
-        (running(5), Pending, Some(5), None, Some(0)),
-        (running(6), Pending, Some(6), None, None),
-        (Completed, Pending, None, Some(1), None),
-        (Failed, Pending, None, Some(1), None),
-        (Skipped, Pending, None, Some(1), None),
-        (Canceled, queued(4), Some(4), None, Some(1)),
-        (Completed, Completed, None, None, None),
-        (Completed, Canceled, None, None, None),
-    ] {
-        let mut notification = notification();
-        for (job, status) in notification.jobs.iter_mut().zip([first, second]) {
-            job.move_to(status, sample::at(1));
-        }
-        let ids: Vec<_> = notification.jobs.iter().map(|job| job.id).collect();
-        let index =
-            |job: Option<&Job>| ids.iter().position(|id| Some(*id) == job.map(|job| job.id));
-        let row = format!("{first:?}, {second:?}");
-        assert_eq!(notification.due_at(), due_at.map(sample::at), "{row}");
-        assert_eq!(index(notification.next_job()), next, "{row}");
-        assert_eq!(index(notification.due_job(sample::at(5))), due, "{row}");
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Entity, Error, Rejection};
 
 /// A stored refusal. Its JSON is a part of the disk format: a variant or a field keeps its name.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum StoredRefusal {
     Invalid(Invalid),

@@ -30,7 +30,13 @@ pub(crate) struct FanOut {
 impl FanOut {
     /// Returns the recipients of `event`, in the order of its topics. Within a topic, the oldest
     /// subscriber comes first.
-    pub(crate) fn of(view: &dyn View, event: &Event<'_>, audience: &Audience<'_>) -> Result<Self> {
+    /// `changed` has the subscribers that the call is about to change.
+    pub(crate) fn of(
+        view: &dyn View,
+        event: &Event<'_>,
+        audience: &Audience<'_>,
+        changed: &HashMap<SubscriberId, Subscriber>,
+    ) -> Result<Self> {
         let mut fan_out = Self::default();
         for key in audience.topic_keys() {
             let Some(topic) = topics::find(view, key)? else {
@@ -43,7 +49,10 @@ impl FanOut {
                 if audience.excludes(&first.subscriber_id) {
                     continue;
                 }
-                let subscriber = subscribers::get(view, &first.subscriber_id)?;
+                let subscriber = match changed.get(&first.subscriber_id) {
+                    Some(subscriber) => subscriber.clone(),
+                    None => subscribers::get(view, &first.subscriber_id)?,
+                };
                 fan_out.add(event, subscriber, of_one);
             }
         }

@@ -1,5 +1,9 @@
 //! The way of a notification: a trigger, its recipients, delivery.
 
+pub(crate) mod apply;
 pub(crate) mod delivery;
+pub(crate) mod facts;
 pub(crate) mod fan_out;
+pub(crate) mod leases;
+mod prepare;
 pub(crate) mod trigger;

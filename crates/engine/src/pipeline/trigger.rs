@@ -3,21 +3,18 @@
 use activity::{Appender, Facets};
 use domain::event::Event;
 use domain::ids::TransactionId;
-use domain::notification::{Notification, NotificationTopic};
+use domain::notification::Notification;
 use domain::subscriber::Subscriber;
-use domain::trigger::{
-    AcceptedTrigger, Audience, CreatedNotification, SubscriberRecipient, TopicCounts, Trigger,
-    TriggerReceipt, TriggerStatus,
-};
+use domain::trigger::{AcceptedTrigger, CreatedNotification, Trigger, TriggerReceipt};
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::StoredRefusal;
-use crate::pipeline::delivery::{RunFacts, StepRun};
-use crate::pipeline::fan_out::FanOut;
+use crate::pipeline::apply::Course;
+use crate::pipeline::prepare::{PlannedRecipient, PlannedTrigger, Prepared};
 use crate::resources::contexts::{self, NamedData};
-use crate::resources::{subscribers, workflows};
+use crate::resources::subscribers;
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result, Scope};
+use crate::{Error, Result, Scope};
 
 /// Triggering the workflows of an environment.
 ///
@@ -57,7 +54,11 @@ impl Events<'_> {
     /// recipient, or there are more than 100, if a context is not well formed, or if the schema of
     /// the workflow does not allow the payload.
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        let receipt = self.scope.write("events.trigger", trigger, |tx| accept(tx, trigger))?;
+        let now = self.scope.engine.now();
+        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
+        let receipt = self
+            .scope
+            .write_at(now, "events.trigger", trigger, |tx| accept(tx, trigger, &prepared))?;
         self.tend_activity();
         Ok(receipt)
     }
@@ -70,11 +71,17 @@ impl Events<'_> {
     /// [`Error::Invalid`], if there is no event, or there are more than 100; [`Error::Store`], and
     /// then none of them has happened.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
-        let receipts = self.scope.write("events.trigger_bulk", triggers, |tx| {
-            Trigger::check_bulk(triggers)?;
+        let now = self.scope.engine.now();
+        let checked = Trigger::check_bulk(triggers);
+        let planned = if checked.is_ok() { triggers } else { &[] };
+        let prepared = self.scope.prepare(now, |preparation| {
+            planned.iter().map(|trigger| preparation.prepare(trigger)).collect::<Result<Vec<_>>>()
+        })?;
+        let receipts = self.scope.write_at(now, "events.trigger_bulk", triggers, |tx| {
+            checked.clone()?;
             let mut receipts = Vec::with_capacity(triggers.len());
-            for trigger in triggers {
-                receipts.push(match accept(tx, trigger) {
+            for (trigger, prepared) in triggers.iter().zip(&prepared) {
+                receipts.push(match accept(tx, trigger, prepared) {
                     Ok(receipt) => Ok(receipt),
                     Err(error) => Err(StoredRefusal::of(&error).ok_or(error)?),
                 });
@@ -94,40 +101,22 @@ impl Events<'_> {
     }
 }
 
-// Refuses before it writes anything.
-fn accept(tx: &mut Tx<'_>, trigger: &Trigger) -> Result<TriggerReceipt> {
-    if let Some(id) = &trigger.transaction_id
-        && let Some(receipt) = find_receipt(tx, id)?
-    {
-        return Ok(receipt);
-    }
-    let audience = trigger.audience()?;
-    trigger.check_overrides()?;
-    tx.limits().check_trigger(trigger)?;
-    let named = contexts::named(trigger.context.as_ref())?;
-    let found = workflows::find_by_identifier(tx, &trigger.workflow)?;
-    let workflow = found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
-    workflow.check_payload(&trigger.payload)?;
-    let made = || TransactionId::new(format!("txn_{}", tx.text(24)));
-    let transaction_id = trigger.transaction_id.clone().map_or_else(made, Ok)?;
-    let receipt = TriggerReceipt::of(&workflow, transaction_id);
-    if receipt.status != TriggerStatus::Processed {
-        return Ok(receipt);
-    }
-    let contexts = contexts::ensure(tx, &named, NamedData::Replaces)?;
-    let event = Event {
-        home: tx.home,
-        trigger,
-        transaction_id: &receipt.transaction_id,
-        workflow: &workflow,
-        contexts: &contexts,
-        context_keys: &contexts::keys(&named),
-        now: tx.now(),
+// Refuses before it writes anything. Another call may have been accepted under the same transaction
+// id since the preparation.
+fn accept(tx: &mut Tx<'_>, trigger: &Trigger, prepared: &Prepared) -> Result<TriggerReceipt> {
+    let planned = match prepared {
+        Prepared::Refused(refusal) => return Err(refusal.clone().into()),
+        Prepared::Settled(receipt) => return Ok(receipt.clone()),
+        Prepared::Planned(planned) => planned,
     };
-    notify_all(tx, &event, &audience, receipt.clone())
+    match find_receipt(tx, &planned.receipt.transaction_id)? {
+        Some(receipt) => Ok(receipt),
+        None => notify_all(tx, trigger, planned),
+    }
 }
 
-fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
+/// The receipt of an accepted trigger. Returns `None` if there is none.
+pub(crate) fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
     let triggers = layout::transaction(view.environment_id(), id).range();
     let first = view.first::<AcceptedTrigger>(&triggers, Order::Ascending, 1)?.pop();
     Ok(first.map(|accepted| accepted.receipt))
@@ -136,22 +125,31 @@ fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerRec
 // Creates the notifications. The receipt names those of direct recipients, and counts the others.
 fn notify_all(
     tx: &mut Tx<'_>,
-    event: &Event<'_>,
-    audience: &Audience<'_>,
-    mut receipt: TriggerReceipt,
+    trigger: &Trigger,
+    planned: &PlannedTrigger,
 ) -> Result<TriggerReceipt> {
-    let fan_out = FanOut::of(tx, event, audience)?;
-    receipt.topics = TopicCounts::new(fan_out.recipients.len(), fan_out.filtered.len());
-    receipt.missing_topics = fan_out.missing;
+    let contexts = contexts::ensure(tx, &planned.named, NamedData::Replaces)?;
+    let mut receipt = planned.receipt.clone();
+    let event = Event {
+        home: tx.home,
+        trigger,
+        transaction_id: &planned.receipt.transaction_id,
+        workflow: &planned.workflow,
+        contexts: &contexts,
+        context_keys: &planned.context_keys,
+        now: tx.now(),
+    };
     let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
-    for recipient in &audience.subscribers {
-        let subscriber = subscribers::upsert(tx, &recipient.to_create())?;
-        let created = notify(tx, &mut log, event, subscriber, recipient, Vec::new())?;
-        receipt.notifications.push(created);
+    for planned in &planned.direct {
+        let subscriber = subscribers::upsert(tx, &planned.recipient.to_create())?;
+        receipt.notifications.push(notify(tx, &mut log, &event, &subscriber, planned)?);
     }
-    for (subscriber, topics) in fan_out.recipients {
-        let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
-        notify(tx, &mut log, event, subscriber, &recipient, topics)?;
+    for planned in &planned.through_topics {
+        // A subscriber that was deleted since the preparation gets nothing.
+        match subscribers::find(tx, planned.recipient.subscriber_id())? {
+            Some(subscriber) => drop(notify(tx, &mut log, &event, &subscriber, planned)?),
+            None => receipt.topics.created -= 1,
+        }
     }
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
     log.finish(tx, accepted.clone())?;
@@ -162,21 +160,19 @@ fn notify(
     tx: &mut Tx<'_>,
     log: &mut Appender,
     event: &Event<'_>,
-    subscriber: Subscriber,
-    recipient: &SubscriberRecipient,
-    topics: Vec<NotificationTopic>,
+    subscriber: &Subscriber,
+    planned: &PlannedRecipient,
 ) -> Result<CreatedNotification> {
-    let subscriber_id = subscriber.subscriber_id.clone();
+    let PlannedRecipient { recipient, topics, actions } = planned;
     let created_at = tx.now();
     let id = log.next_id(created_at, tx.random());
     let created = (id, created_at);
     let notification =
-        Notification::new(created, event, &subscriber, recipient, topics, || tx.id());
+        Notification::new(created, event, subscriber, recipient, topics.clone(), || tx.id());
     log.add(Facets::from(&notification));
-    let facts = RunFacts::for_trigger(tx, event, &notification, subscriber)?;
-    let mut run = StepRun { tx, notification, facts };
-    run.advance()?;
-    let notification = run.notification;
+    let mut course = Course { tx, notification, workflow: Some(event.workflow) };
+    course.perform(actions)?;
+    let notification = course.notification;
     tx.insert(&notification)?;
-    Ok(CreatedNotification::new(subscriber_id, id))
+    Ok(CreatedNotification::new(subscriber.subscriber_id.clone(), id))
 }

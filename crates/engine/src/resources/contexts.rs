@@ -173,7 +173,8 @@ fn get(view: &dyn View, key: &ContextKey) -> Result<Context> {
     find(view, key)?.ok_or_else(|| missing(key))
 }
 
-fn find(view: &dyn View, key: &ContextKey) -> Result<Option<Context>> {
+/// The context of that key. Returns `None` if there is none.
+pub(crate) fn find(view: &dyn View, key: &ContextKey) -> Result<Option<Context>> {
     Ok(view.find(&layout::context(view.environment_id(), key))?)
 }
 

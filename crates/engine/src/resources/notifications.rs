@@ -18,6 +18,7 @@ use serde_json::json;
 use store::{Order, ReadRecords, layout};
 
 use crate::idempotency::Step;
+use crate::pipeline::leases;
 use crate::resources::workflows;
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
@@ -289,10 +290,10 @@ fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
     let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
     let found = view.engine().parts.prepared.find_many(view, &keys)?;
     let workflows: HashMap<_, _> = ids.into_iter().zip(found).collect();
-    for notification in notifications {
+    for notification in notifications.iter_mut() {
         notification.subscriber = subscribers.get(&notification.subscriber_id).cloned().flatten();
         let workflow = notification.workflow_id.and_then(|id| workflows.get(&id)?.as_deref());
         notification.template = workflow.map(Into::into);
     }
-    Ok(())
+    leases::fill_in(view, notifications)
 }

@@ -6,6 +6,7 @@ use domain::page::{ListKind, Page};
 use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
+use domain::time::Timestamp;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
@@ -177,10 +178,22 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subsc
     if create.profile == Profile::default() {
         return Ok(before);
     }
-    let profile = before.profile.clone().superseded_by(create.profile.clone());
-    let after = before.with_profile(profile, tx.now());
+    let after = superseded(before.clone(), create, tx.now());
     tx.replace(&before, &after)?;
     Ok(after)
+}
+
+/// Returns a subscriber with the fields of `create` in place of its own. Absent fields stay.
+pub(crate) fn superseded(
+    before: Subscriber,
+    create: &SubscriberCreate,
+    now: Timestamp,
+) -> Subscriber {
+    if create.profile == Profile::default() {
+        return before;
+    }
+    let profile = before.profile.clone().superseded_by(create.profile.clone());
+    before.with_profile(profile, now)
 }
 
 fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {

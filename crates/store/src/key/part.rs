@@ -7,13 +7,13 @@ use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
     IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, NotificationId, OrganizationId, SubscriberId, SubscriptionId,
-    SubscriptionIdentifier, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
-    WorkflowIdentifier,
+    LayoutIdentifier, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId,
+    TopicId, TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::message::{ListPlace, MessagePlace, Shelf};
 use domain::notification::Ordinal;
 use domain::page::OrderBy;
+use domain::task::TaskClass;
 use domain::time::Timestamp;
 use domain::translation::{Resource, ResourceType};
 use uuid::Uuid;
@@ -110,7 +110,7 @@ macro_rules! names {
 
 ids! {
     ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
-    NotificationId, SubscriptionId, TopicId, TranslationId, WorkflowId,
+    SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
 }
 
 names! {
@@ -139,6 +139,10 @@ values! {
     Shelf: |shelf| [shelf.number()], |key| {
         let [number] = take(key)?;
         Shelf::ALL.into_iter().find(|shelf| shelf.number() == *number)
+    };
+    TaskClass: |class| [class.number()], |key| {
+        let [number] = take(key)?;
+        TaskClass::ALL.into_iter().find(|class| class.number() == *number)
     };
     // No workflow is the nil id.
     Option<WorkflowId>: |id| id.map_or(Uuid::nil(), Uuid::from).into_bytes(), |key| {

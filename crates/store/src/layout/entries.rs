@@ -13,6 +13,7 @@ use domain::notification::{Notification, NotificationSubscriber, Ordinal};
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::task::{Lane, Task};
 use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
@@ -21,13 +22,13 @@ use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
 use super::{
-    CONNECTION_LISTS, CONTEXT_LISTS, DUE, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
+    CONNECTION_LISTS, CONTEXT_LISTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
     TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner,
-    context, endpoint, environment_id, integration, integration_identifier, layout, layout_id,
-    message, message_counters, message_list, notification, preference, stored_answer, subscriber,
-    subscriber_id, subscription, subscription_id, topic, translation, translation_group, workflow,
-    workflow_identifier,
+    context, endpoint, environment_id, integration, integration_identifier, lane, layout,
+    layout_id, message, message_counters, message_list, notification, preference, stored_answer,
+    subscriber, subscriber_id, subscription, subscription_id, task, topic, translation,
+    translation_group, workflow, workflow_identifier,
 };
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
 use crate::record::{Entries, Excerpt, Record};
@@ -309,12 +310,21 @@ impl Record for Notification {
     fn reserved_len(&self) -> usize {
         240 + 180 * self.jobs.len()
     }
+}
+
+impl Record for Task {
+    const TABLE: Table = Table::Tasks;
+
+    fn key(&self) -> Key<Self> {
+        task(self.environment_id, self.id)
+    }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        if let Some(due_at) = self.due_at() {
-            let due = DUE.all().then(due_at).then(self.environment_id).then(self.id);
-            entries.add(due.end());
-        }
+        entries.add(lane(&self.lane()).then(self.state.due_at()).then(self.id).end());
+    }
+
+    fn lane(&self) -> Option<Lane> {
+        Some(self.lane())
     }
 }
 

@@ -11,7 +11,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, OrganizationId,
-    SubscriberId, SubscriptionId, SubscriptionIdentifier, TopicId, TopicKey, TransactionId,
+    SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
     WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
@@ -22,6 +22,7 @@ use domain::page::OrderBy;
 use domain::preference::SubscriberPreference;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::task::{Lane, Task, TaskClass};
 use domain::time::Timestamp;
 use domain::topic::{FoldedTopic, Topic};
 use domain::translation::{Resource, Translation, TranslationGroup};
@@ -31,11 +32,11 @@ use domain::workflow::Workflow;
 use super::{
     API_KEYS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS, CONNECTION_OWNERS,
     CONTEXT_LISTS, CONTEXTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LAYOUT_IDS, LAYOUTS, MESSAGE_COUNTERS, MESSAGE_LISTS,
-    MESSAGES, NOTIFICATIONS, PREFERENCES, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
-    SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TOPIC_LISTS,
-    TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
-    TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS,
+    MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, STORED_ANSWERS,
+    SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS,
+    SUBSCRIPTIONS, TASKS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS,
+    TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Prefix, Range, Sorted, TableOf, parts};
 
@@ -190,6 +191,9 @@ keys! {
 
     /// The notifications of an environment, oldest first.
     notifications: Prefix<Notification> = NOTIFICATIONS(environment: EnvironmentId) open;
+    /// A task, by its id.
+    task: Key<Task> = TASKS(environment: EnvironmentId, id: TaskId) end;
+
     /// The notification of an ordinal. Two ids may have the same ordinal: compare the id of the
     /// record.
     notification: Key<Notification>
@@ -312,9 +316,44 @@ pub fn notifications_from(environment: EnvironmentId, from: Ordinal) -> Range<No
     notifications(environment).range().starting_at(notification(environment, from))
 }
 
-/// The notifications that are due at `now`, in any environment.
-pub fn due_until(now: Timestamp) -> Range<Notification> {
-    DUE.all().range().through(DUE.all().then(now).range())
+/// The tasks of a lane, in the order of the times at which they are due.
+pub fn lane(lane: &Lane) -> Prefix<Task, parts![Timestamp, TaskId]> {
+    DUE.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id)
+}
+
+/// The tasks of a lane that are due at `now`.
+pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
+    let lane = self::lane(lane);
+    lane.range().through(lane.then(now).range())
+}
+
+/// The time at which a task is due, from its entry in [`DUE`].
+pub fn due_at(entry: &[u8]) -> Option<Timestamp> {
+    let (_, (_, (_, (due_at, _)))) = DUE.read(entry)?;
+    Some(due_at)
+}
+
+/// The time at which the first task of a lane is due.
+pub fn lane_head(lane: &Lane) -> Key<Bytes> {
+    LANE_HEADS.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id).end()
+}
+
+/// A lane by the time at which its first task is due.
+pub fn lane_entry(lane: &Lane, due_at: Timestamp) -> Key<Bytes> {
+    let of_class = LANES.all().then(lane.class).then(due_at);
+    of_class.then(lane.environment_id).then(lane.workflow_id).end()
+}
+
+/// The lanes of a class with a task that is due at `now`.
+pub fn lanes_until(class: TaskClass, now: Timestamp) -> Range<Bytes> {
+    let lanes = LANES.all().then(class);
+    lanes.range().through(lanes.then(now).range())
+}
+
+/// The lane of an entry of [`LANES`], and the time at which its first task is due.
+pub fn lane_of(entry: &[u8]) -> Option<(Lane, Timestamp)> {
+    let (class, (due_at, (environment_id, (workflow_id, ())))) = LANES.read(entry)?;
+    Some((Lane { class, environment_id, workflow_id }, due_at))
 }
 
 /// The messages of `list` behind the first and up to the second of these places, oldest first.

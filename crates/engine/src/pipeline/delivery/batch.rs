@@ -1,44 +1,39 @@
-//! Batches: messages that were claimed together, within one lease.
+//! Batches: tasks that were claimed together, and are done one after the other within one lease.
 
 use std::time::Duration;
 
-use domain::environment::Home;
+use domain::task::Work;
 use domain::time::Timestamp;
-use store::WriteRecords;
 
-use super::provider::Delivery;
-use super::{DeliveryQueue, DeliveryReport, settle};
-use crate::resources::notifications;
-use crate::tx::Tx;
-use crate::{Engine, Result};
+use super::claim::{LeaseKind, Leased};
+use super::send::{self, Attempt};
+use super::settle::{self, Done};
+use super::{DeliveryQueue, DeliveryReport, turn};
+use crate::Result;
 
-// Time of the engine's clock after which results are settled, checked after each call of a provider.
-// If the process crashes before the settlement, the messages are sent again.
+// Time of the engine's clock after which results are settled, checked after each task. If the
+// process crashes before the settlement, the messages are sent again.
 const UNSETTLED: Duration = Duration::from_millis(100);
 
 impl DeliveryQueue<'_> {
-    /// Sends a batch, and settles it in few transactions. Messages that do not fit into the lease
-    /// are given back unsent. Returns the number of unsent messages.
-    pub(super) fn deliver(
-        &self,
-        deliveries: Vec<Delivery>,
-        report: &mut DeliveryReport,
-    ) -> Result<usize> {
-        let mut unsettled = Vec::with_capacity(deliveries.len());
+    /// Does a batch of tasks, and settles it in few transactions. Tasks that do not fit into the
+    /// lease are given back. Returns their number.
+    pub(super) fn work(&self, batch: Vec<Leased>, report: &mut DeliveryReport) -> Result<usize> {
+        let mut unsettled = Vec::with_capacity(batch.len());
         let mut since = self.engine.now();
         let mut slowest = Duration::ZERO;
-        let mut waiting = deliveries.into_iter();
-        while let Some(delivery) = waiting.next() {
+        let mut waiting = batch.into_iter();
+        while let Some(leased) = waiting.next() {
             let start = self.engine.now();
-            if !delivery.fits(start, slowest) {
+            if !leased.fits(start, slowest) {
                 settle::settle(self.engine, &unsettled, report)?;
-                let unsent: Vec<_> = std::iter::once(delivery).chain(waiting).collect();
-                return give_back(self.engine, &unsent, report);
+                let unused: Vec<_> = std::iter::once(leased).chain(waiting).collect();
+                return settle::give_back(self.engine, &unused, report);
             }
-            let result = self.send(&delivery);
+            let done = self.work_on(&leased)?;
             let end = self.engine.now();
             slowest = slowest.max(end.since(start));
-            unsettled.push((delivery, result));
+            unsettled.push((leased, done));
             if end.since(since) > UNSETTLED {
                 settle::settle(self.engine, &std::mem::take(&mut unsettled), report)?;
                 since = end;
@@ -47,44 +42,36 @@ impl DeliveryQueue<'_> {
         settle::settle(self.engine, &unsettled, report)?;
         Ok(0)
     }
-}
 
-impl Delivery {
-    // Returns `true` if a call that begins at `now` and lasts `span` ends within the lease. A lease
-    // up to the last instant there is does not end.
-    fn fits(&self, now: Timestamp, span: Duration) -> bool {
-        let left = self.lease_until.since(now);
-        self.lease_until == Timestamp::MAX || (!left.is_zero() && left >= span)
-    }
-}
-
-// Makes unsent messages due again. Their attempts do not count.
-fn give_back(engine: &Engine, unsent: &[Delivery], report: &mut DeliveryReport) -> Result<usize> {
-    let given_back = engine.write(engine.now(), |draft| {
-        let mut given_back = 0;
-        for delivery in unsent {
-            let home = Home::from(&delivery.notification);
-            given_back += usize::from(give_back_one(&mut draft.within(&home), delivery)?);
+    fn work_on(&self, leased: &Leased) -> Result<Done> {
+        if leased.kind == LeaseKind::GiveUp {
+            return Ok(Done::GaveUp);
         }
-        Ok(given_back)
-    })?;
-    report.superseded += unsent.len() - given_back;
-    Ok(given_back)
+        match &leased.task.work {
+            Work::Turn { notification_id } => {
+                let turn = turn::plan(self.engine, leased, *notification_id)?;
+                Ok(turn.map_or(Done::Dropped, Done::Turned))
+            }
+            Work::Send { notification_id, job_id, message } => {
+                let job = (*notification_id, *job_id);
+                Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
+                    Attempt::Send(delivery) => {
+                        let result = send::send(self.engine, &delivery);
+                        Done::Asked(delivery, result)
+                    }
+                    Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),
+                    Attempt::Drop => Done::Dropped,
+                })
+            }
+        }
+    }
 }
 
-fn give_back_one(tx: &mut Tx<'_>, delivery: &Delivery) -> Result<bool> {
-    let Some(before) = notifications::find(tx, delivery.notification.id)? else {
-        return Ok(false);
-    };
-    let now = tx.now();
-    let status =
-        before.job(delivery.job).and_then(|job| job.status.given_back(delivery.attempts, now));
-    let Some(status) = status else { return Ok(false) };
-    let mut after = before.clone();
-    after.updated_at = now.max(before.created_at);
-    if let Some(job) = after.job_mut(delivery.job) {
-        job.move_to(status, now);
+impl Leased {
+    // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up
+    // to the last instant there is does not end.
+    fn fits(&self, now: Timestamp, span: Duration) -> bool {
+        let left = self.until.since(now);
+        self.until == Timestamp::MAX || (!left.is_zero() && left >= span)
     }
-    tx.replace(&before, &after)?;
-    Ok(true)
 }

@@ -1,49 +1,47 @@
-//! Claims of due jobs. A job has one claim at a time.
+//! Claims: due tasks are leased, from all lanes in turn.
 
-use domain::environment::Home;
-use domain::ids::JobId;
-use domain::job::{Claim, Detail, JobStatus};
-use domain::notification::Notification;
-use domain::step_run::{self, Dispatch, Refusal, RefusalKind};
+use std::ops::ControlFlow;
+
+use domain::task::{Claim, Lane, Task, TaskClass, TaskState};
 use domain::time::Timestamp;
-use domain::vocabulary::{JobType, ProviderId};
-use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
+use store::{Order, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout};
 
-use super::advance::StepRun;
-use super::{Delivery, DeliveryFailure, FailureReason, RunFacts, workflow_of};
-use crate::tx::{Tx, View};
+use crate::tx::Draft;
 use crate::{Engine, Error, Result};
 
-/// Result of a claim.
-#[derive(Debug, Default)]
-pub(super) struct Claimed {
-    /// The messages to be sent.
-    pub(super) deliveries: Vec<Delivery>,
-    /// Number of due jobs.
-    pub(super) looked_at: usize,
-    /// Number of skipped jobs.
-    pub(super) skipped: usize,
-    /// Those that could not be done.
-    pub(super) failures: Vec<DeliveryFailure>,
-    /// The notification of the first due job, before the claim.
-    pub(super) first: Option<Notification>,
+/// A task that is leased for an attempt.
+#[derive(Debug)]
+pub(super) struct Leased {
+    pub(super) task: Task,
+    /// Number of the attempt, from 1.
+    pub(super) attempt: u32,
+    pub(super) until: Timestamp,
+    pub(super) kind: LeaseKind,
 }
 
-/// Takes at most `limit` of the jobs that are due. A job whose last attempt has no outcome is sent
-/// alone: it may end the process, and the attempts of others would count.
-pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
+/// What is known about the attempt before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeaseKind {
+    /// There was none, or its outcome is known.
+    Attempt,
+    /// Its outcome is unknown.
+    Repeat,
+    /// Its outcome is unknown, and it was the last one.
+    GiveUp,
+}
+
+/// Leases at most `limit` of the tasks that are due. A task whose last attempt has no outcome is
+/// leased alone: it may end the process, and the attempts of others would count.
+pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Vec<Leased>> {
     engine.write(engine.now(), |draft| {
-        let mut claimed = Claimed::default();
-        for notification in due(draft.writer, draft.now, limit)? {
-            let is_repeat = is_repeat(&notification, draft.now);
-            if is_repeat && !claimed.deliveries.is_empty() {
+        let mut claimed: Vec<Leased> = Vec::new();
+        for task in due(draft, limit)? {
+            let alone = task.state.is_leased();
+            if alone && !claimed.is_empty() {
                 break;
             }
-            claimed.looked_at += 1;
-            claimed.first.get_or_insert_with(|| notification.clone());
-            let home = Home::from(&notification);
-            claim_one(&mut draft.within(&home), &notification, &mut claimed)?;
-            if is_repeat && !claimed.deliveries.is_empty() {
+            claimed.push(lease(draft, &task)?);
+            if alone {
                 break;
             }
         }
@@ -51,111 +49,83 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     })
 }
 
-fn is_repeat(notification: &Notification, now: Timestamp) -> bool {
-    notification.due_job(now).is_some_and(|job| job.status.is_running())
-}
-
-/// Returns the time at which the next job is due. Returns `None` if no job waits.
+/// Returns the time at which the next task is due. Returns `None` if no task waits.
 pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
-    let soonest = engine.read(|snapshot| due(snapshot, Timestamp::MAX, 1))?;
-    Ok(soonest.first().and_then(Notification::due_at))
+    engine.read(|snapshot| {
+        let mut next: Option<Timestamp> = None;
+        for class in TaskClass::ALL {
+            let first = lanes_of(snapshot, class, Timestamp::MAX, 1)?;
+            let due_at = first.first().map(|(_, due_at)| *due_at);
+            next = next.into_iter().chain(due_at).min();
+        }
+        Ok(next)
+    })
 }
 
-fn due(snapshot: &dyn Snapshot, now: Timestamp, limit: usize) -> Result<Vec<Notification>> {
-    Ok(snapshot.first(&layout::due_until(now), Order::Ascending, limit)?)
-}
-
-/// The error of a job that is still due after its claim.
+/// The error of a task that is still due after its claim.
 pub(super) fn not_claimed() -> Error {
-    corrupt("a claimed job is still due")
+    corrupt("a claimed task is still due")
 }
 
 fn corrupt(what: &'static str) -> Error {
-    let table = layout::due_until(Timestamp::MAX).table().name();
-    store::Error::Corrupt { table, source: what.into() }.into()
+    let (table, source) = (Table::Due.name(), what.into());
+    store::Error::Corrupt { table, source }.into()
 }
 
-fn claim_one(tx: &mut Tx<'_>, before: &Notification, claimed: &mut Claimed) -> Result<()> {
-    let (policy, now) = (&tx.engine().parts.retry, tx.now());
-    let due = before.due_job(now);
-    let due = due.and_then(|job| Some((job.id, job.kind, job.status.claim(policy, now)?)));
-    let Some((job, kind, claim)) = due else {
-        // A skipped entry would be found again by every claim.
-        return Err(corrupt("an entry leads to nothing that is due"));
+// The due tasks: those of a class before those of the next one, and as many of each lane of a class
+// as of the others.
+fn due(draft: &mut Draft<'_>, limit: usize) -> Result<Vec<Task>> {
+    let now = draft.now;
+    let mut tasks = Vec::new();
+    for class in TaskClass::ALL {
+        let lanes = lanes_of(draft.writer, class, now, limit - tasks.len())?;
+        let mut rest = lanes.len();
+        for (lane, _) in lanes {
+            let share = (limit - tasks.len()).div_ceil(rest);
+            rest -= 1;
+            let of_lane =
+                draft.writer.first(&layout::due_until(&lane, now), Order::Ascending, share)?;
+            if of_lane.is_empty() {
+                lanes::move_lane(draft.writer, &lane)?;
+            }
+            tasks.extend(of_lane);
+        }
+        if tasks.len() >= limit {
+            break;
+        }
+    }
+    Ok(tasks)
+}
+
+// The first `limit` lanes of a class with a task that is due at `now`.
+fn lanes_of(
+    snapshot: &(impl Snapshot + ?Sized),
+    class: TaskClass,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Lane, Timestamp)>> {
+    let mut lanes = Some(Vec::new());
+    let range = layout::lanes_until(class, now);
+    snapshot.scan_bytes(&range, Order::Ascending, Some(limit), &mut |entry, _| {
+        lanes = lanes.take().zip(layout::lane_of(entry)).map(|(mut lanes, lane)| {
+            lanes.push(lane);
+            lanes
+        });
+        if lanes.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    lanes.ok_or_else(|| corrupt("an entry leads to no lane"))
+}
+
+fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
+    let parts = &draft.engine.parts;
+    let claim = before.state.claim(&parts.retry, draft.now);
+    let (attempt, kind) = match claim.ok_or_else(|| corrupt("a task is not due"))? {
+        Claim::Attempt(attempt) => (attempt, LeaseKind::Attempt),
+        Claim::Repeat(attempt) => (attempt, LeaseKind::Repeat),
+        Claim::GiveUp(attempt) => (attempt, LeaseKind::GiveUp),
     };
-    let workflow = workflow_of(tx, before)?;
-    let facts = RunFacts::now(tx, before, workflow.as_deref())?;
-    let mut run = StepRun { tx, notification: before.clone(), facts };
-    match claim {
-        Claim::Attempt(attempt) => run.attempt((job, kind), attempt, claimed)?,
-        Claim::Repeat(attempt) => {
-            run.log(job, Detail::LeaseExpired, None);
-            run.attempt((job, kind), attempt, claimed)?;
-        }
-        Claim::GiveUp => {
-            let reason = FailureReason::Unanswered;
-            claimed.failures.push(DeliveryFailure::unsent(before, (job, kind), reason));
-            run.log(job, Detail::LeaseExpired, None);
-            run.fail(job);
-            run.advance()?;
-        }
-    }
-    let after = run.notification;
-    Ok(tx.replace(before, &after)?)
-}
-
-impl StepRun<'_, '_> {
-    fn attempt(
-        &mut self,
-        (job, kind): (JobId, JobType),
-        attempt: u32,
-        claimed: &mut Claimed,
-    ) -> Result<()> {
-        let refusal = match self.start(job, attempt) {
-            Ok(delivery) => {
-                claimed.deliveries.push(delivery);
-                return Ok(());
-            }
-            Err(refusal) => refusal,
-        };
-        match refusal.kind {
-            RefusalKind::Skip => claimed.skipped += 1,
-            RefusalKind::Fail => {
-                let (detail, text) = (refusal.detail, refusal.raw.clone());
-                let reason = FailureReason::Unsendable { detail, text };
-                let failure = DeliveryFailure::unsent(&self.notification, (job, kind), reason);
-                claimed.failures.push(failure);
-            }
-        }
-        self.refuse(job, refusal);
-        self.advance()
-    }
-
-    fn start(&mut self, job: JobId, attempts: u32) -> Result<Delivery, Refusal> {
-        let facts = self.facts.step_facts();
-        let found = self.notification.job(job).ok_or(Refusal::workflow_deleted())?;
-        let Dispatch { integration, address, rendered } =
-            step_run::dispatch(found, &self.notification, facts)?;
-        let subscriber = facts.subscriber.cloned().ok_or(Refusal::workflow_deleted())?;
-        let channel = integration.channel;
-        let message = self.message(job, channel, rendered).ok_or(Refusal::workflow_deleted())?;
-        let message = message.addressed(&integration.provider_id, &address);
-        let lease_until = self.tx.now().after(self.tx.engine().parts.lease);
-        if let Some(job) = self.notification.job_mut(job) {
-            let known = integration.provider_id.parse();
-            job.provider_id = known.unwrap_or(ProviderId::built_in(channel));
-        }
-        self.log(job, Detail::IntegrationSelected, Some(integration.identifier.to_string()));
-        self.move_job(job, JobStatus::Running { lease_until, attempts });
-        Ok(Delivery {
-            message,
-            integration,
-            address,
-            subscriber,
-            notification: self.notification.clone(),
-            job,
-            attempts,
-            lease_until,
-        })
-    }
+    let until = draft.now.after(parts.lease);
+    let task = before.with(TaskState::Leased { until, attempts: attempt });
+    draft.writer.replace(before, &task)?;
+    Ok(Leased { task, attempt, until, kind })
 }

@@ -1,29 +1,23 @@
-//! Delivery: due jobs are claimed, handed to providers and settled. No transaction is open while a
-//! provider works.
+//! Delivery: due tasks are claimed, done and settled. No transaction is open while a provider works,
+//! and none while a plan is made.
 
-mod advance;
 mod batch;
 mod claim;
-mod facts;
 mod outbox;
 mod provider;
 mod report;
 mod sample;
+mod send;
 mod settle;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod turn;
 
 use domain::time::Timestamp;
 
 use crate::{Engine, Result};
 
-pub(crate) use advance::StepRun;
-pub(crate) use facts::{RunFacts, workflow_of};
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
-
-use provider::SendResult;
 
 /// The delivery queue of all environments.
 ///
@@ -55,8 +49,8 @@ pub struct DeliveryQueue<'e> {
     engine: &'e Engine,
 }
 
-// Jobs of one claim, which are sent one after the other within one lease. After messages that did
-// not fit, the next claim is as large as what fitted.
+// Tasks of one claim, which are done one after the other within one lease. After tasks that did not
+// fit, the next claim is as large as what fitted.
 const BATCH: usize = 32;
 
 impl<'e> DeliveryQueue<'e> {
@@ -64,34 +58,33 @@ impl<'e> DeliveryQueue<'e> {
         Self { engine }
     }
 
-    /// Runs at most `limit` due jobs of all environments, oldest first. A host application calls
+    /// Does at most `limit` due tasks of all environments: messages are sent, and delayed jobs go on.
+    /// Critical notifications and those of high severity come first. Among the others, workflows
+    /// take turns. A host application calls
     /// this function regularly, from one thread or several.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store), also if a claimed job is still due. Claimed jobs that were not settled are run again when
-    /// their lease is over.
+    /// [`Error::Store`](crate::Error::Store), also if a claimed task is still due. Claimed tasks
+    /// that were not settled are done again when their lease is over.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let mut report = DeliveryReport::default();
         let (mut left, mut batch) = (limit, BATCH);
         let mut before = None;
         while left > 0 {
             let claimed = claim::claim(self.engine, left.min(batch))?;
-            if claimed.looked_at == 0 {
-                break;
-            }
-            // Every claim changes its notifications, unless the messages are given back.
-            if before.is_some() && claimed.first == before {
+            let Some(first) = claimed.first() else { break };
+            let (first, count) = (Some((first.task.id, first.attempt)), claimed.len());
+            // Every claim changes its tasks, unless they are given back.
+            if first == before {
                 return Err(claim::not_claimed());
             }
-            before = claimed.first;
-            report.skipped += claimed.skipped;
-            claimed.failures.into_iter().for_each(|failure| report.add(failure));
-            let given_back = self.deliver(claimed.deliveries, &mut report)?;
+            before = first;
+            let given_back = self.work(claimed, &mut report)?;
             if given_back > 0 {
                 before = None;
             }
-            let done = claimed.looked_at - given_back;
+            let done = count - given_back;
             if done == 0 && batch == 1 {
                 break;
             }
@@ -101,24 +94,9 @@ impl<'e> DeliveryQueue<'e> {
         Ok(report)
     }
 
-    /// Returns the time at which the next job is due. The time is in the past if a job is due
-    /// already. Returns `None` if no job waits.
+    /// Returns the time at which the next task is due. The time is in the past if a task is due
+    /// already. Returns `None` if no task waits.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
         claim::next_due(self.engine)
-    }
-
-    // The panic of a provider affects its own message only.
-    fn send(&self, delivery: &Delivery) -> SendResult {
-        let provider_id = &delivery.integration.provider_id;
-        let Some(provider) = self.engine.parts.providers.of(provider_id) else {
-            return SendResult::NoProvider;
-        };
-        catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
-            |_| {
-                let reason = "the provider panicked".into();
-                SendResult::Refused(SendError::Retryable { after: None, reason })
-            },
-            SendResult::from,
-        )
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use domain::ids::JobId;
 use domain::integration::Integration;
+use domain::job::Detail;
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::step_run::Address;
+use domain::plan::Address;
 use domain::subscriber::Subscriber;
-use domain::time::Timestamp;
+use domain::task::Outcome;
 use thiserror::Error;
 
 /// A sender of messages, such as an SMTP client or an HTTP client of a service.
@@ -41,9 +42,10 @@ pub struct Delivery {
     pub subscriber: Subscriber,
     /// The notification of the message at the time of the claim.
     pub notification: Notification,
+    /// Name of the chosen variant, if this attempt has rendered the message.
+    pub(super) variant: Option<String>,
     pub(super) job: JobId,
     pub(super) attempts: u32,
-    pub(super) lease_until: Timestamp,
 }
 
 /// Receipt of a provider for a message.
@@ -153,8 +155,8 @@ impl SendError {
 }
 
 impl Delivery {
-    /// Returns the key of the message, the same for every attempt. Content and integration of a
-    /// later attempt may differ, because each attempt decides them anew.
+    /// Returns the key of the message, the same for every attempt. The content is the same too. The
+    /// integration and the address of a later attempt may differ.
     pub fn idempotency_key(&self) -> JobId {
         self.job
     }
@@ -162,6 +164,46 @@ impl Delivery {
     /// Returns the number of the attempt, from 1. Attempts that ended in a crash count.
     pub fn attempt(&self) -> u32 {
         self.attempts
+    }
+}
+
+impl SendResult {
+    /// Returns the outcome of the attempt.
+    pub(super) fn outcome(&self) -> Outcome {
+        match self {
+            SendResult::Sent(_) => Outcome::Done,
+            SendResult::Refused(SendError::Retryable { after, .. }) => {
+                Outcome::Later(after.unwrap_or_default())
+            }
+            SendResult::Refused(
+                SendError::Permanent { .. }
+                | SendError::RecipientGone { .. }
+                | SendError::Misconfigured { .. },
+            )
+            | SendResult::NoProvider => Outcome::Never,
+        }
+    }
+
+    /// Returns the entry in the log of a job that fails.
+    pub(super) fn failure(&self) -> Detail {
+        match self {
+            SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
+            SendResult::NoProvider => Detail::ProviderMissing,
+        }
+    }
+
+    /// Returns the text of the provider, shortened for the log.
+    pub(super) fn said(&self, delivery: &Delivery) -> Option<String> {
+        let said = match self {
+            SendResult::Sent(receipt) => receipt.provider_message_id.clone()?,
+            SendResult::Refused(SendError::Retryable { reason, .. }) => reason.clone(),
+            SendResult::Refused(error) => error.to_string(),
+            SendResult::NoProvider => {
+                let provider = &delivery.integration.provider_id;
+                format!("no provider is registered for `{provider}`")
+            }
+        };
+        Some(said.chars().take(1_000).collect())
     }
 }
 

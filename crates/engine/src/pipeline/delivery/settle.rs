@@ -1,167 +1,309 @@
-//! Settlement: the result of an attempt is stored, and the next job starts.
+//! Settlement: the results of leased tasks are stored in a transaction.
 
-use domain::environment::Home;
 use domain::ids::JobId;
-use domain::job::{Detail, JobStatus, SendOutcome};
-use domain::message::{Message, MessageStatus};
+use domain::job::{Detail, JobStatus};
+use domain::message::MessageStatus;
+use domain::plan::{self, Refusal, RefusalKind, Run};
+use domain::task::{Settlement, Task, TaskState, Work};
 use domain::time::Timestamp;
-use store::WriteRecords;
+use domain::vocabulary::ProviderId;
+use store::{ReadRecords, WriteRecords, layout};
 
-use super::advance::StepRun;
-use super::provider::{Delivery, SendError, SendResult};
-use super::{DeliveryFailure, DeliveryReport, FailureReason, RunFacts, workflow_of};
+use super::claim::{LeaseKind, Leased};
+use super::provider::{Delivery, SendResult};
+use super::turn::Turn;
+use super::{DeliveryFailure, DeliveryReport, FailureReason};
+use crate::pipeline::apply::Course;
+use crate::pipeline::facts::workflow_of;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Result};
 
-/// Stores the results of deliveries. Results of superseded jobs are dropped.
+/// Result of a leased task.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// A provider was asked to send the message.
+    Asked(Box<Delivery>, SendResult),
+    /// The message of a job is not sent.
+    Refused(JobId, Refusal),
+    /// The jobs of a notification go on.
+    Turned(Turn),
+    /// The outcome of the last attempt is unknown.
+    GaveUp,
+    /// The notification is gone, or the job has ended.
+    Dropped,
+}
+
+// Effect of a result on the report.
+enum Settled {
+    Sent,
+    Turned { skipped: usize },
+    Skipped,
+    // Failure for good, or until the next attempt.
+    Failed(DeliveryFailure),
+    // The task is due again.
+    Again,
+    Superseded,
+}
+
+/// Stores results. Results of superseded attempts are dropped.
 pub(super) fn settle(
     engine: &Engine,
-    results: &[(Delivery, SendResult)],
+    results: &[(Leased, Done)],
     report: &mut DeliveryReport,
 ) -> Result<()> {
     if results.is_empty() {
         return Ok(());
     }
     let settled = engine.write(engine.now(), |draft| {
-        let settled = results.iter().map(|(delivery, result)| {
-            let home = Home::from(&delivery.notification);
-            settle_one(&mut draft.within(&home), delivery, result)
+        let settled = results.iter().map(|(leased, done)| {
+            let home = leased.task.home();
+            settle_one(&mut draft.within(&home), leased, done)
         });
         settled.collect::<Result<Vec<_>>>()
     })?;
     for settled in settled {
         match settled {
             Settled::Sent => report.sent += 1,
+            Settled::Turned { skipped } => report.skipped += skipped,
+            Settled::Skipped => report.skipped += 1,
             Settled::Failed(failure) => report.add(failure),
+            Settled::Again => {}
             Settled::Superseded => report.superseded += 1,
         }
     }
     Ok(())
 }
 
-fn settle_one(tx: &mut Tx<'_>, delivery: &Delivery, result: &SendResult) -> Result<Settled> {
-    let Some(before) = notifications::find(tx, delivery.notification.id)? else {
+/// Makes tasks due again that were not attempted. The attempts do not count.
+pub(super) fn give_back(
+    engine: &Engine,
+    unused: &[Leased],
+    report: &mut DeliveryReport,
+) -> Result<usize> {
+    let given_back = engine.write(engine.now(), |draft| {
+        let mut given_back = 0;
+        for leased in unused {
+            let home = leased.task.home();
+            let mut tx = draft.within(&home);
+            let Some(task) = current(&tx, leased)? else { continue };
+            given_back += usize::from(make_due(&mut tx, leased, &task)?);
+        }
+        Ok(given_back)
+    })?;
+    report.superseded += unused.len() - given_back;
+    Ok(given_back)
+}
+
+fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+    let Some(state) = task.state.given_back(leased.attempt, tx.now()) else { return Ok(false) };
+    tx.replace(task, &task.with(state))?;
+    Ok(true)
+}
+
+// The task as it is now. Returns `None` if it is done.
+fn current(view: &dyn View, leased: &Leased) -> Result<Option<Task>> {
+    Ok(view.find(&layout::task(leased.task.environment_id, leased.task.id))?)
+}
+
+fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
+    let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
+    let is_current = task.state.is_attempt(leased.attempt);
+    // A message that a provider has accepted is not sent again, whoever has the task now.
+    let accepted = matches!(done, Done::Asked(_, SendResult::Sent(_)));
+    if !is_current && !accepted {
+        return Ok(Settled::Superseded);
+    }
+    let (Work::Turn { notification_id } | Work::Send { notification_id, .. }) = &task.work;
+    let before = notifications::find(tx, *notification_id)?;
+    let (Some(before), false) = (before, matches!(done, Done::Dropped)) else {
+        tx.remove(&task)?;
         return Ok(Settled::Superseded);
     };
-    let (job, now) = (before.job(delivery.job), tx.now());
-    let retry = (&tx.engine().parts.retry, || tx.jitter());
-    let status =
-        job.and_then(|job| job.status.after(delivery.attempts, result.outcome(), retry, now));
-    let Some(status) = status else { return Ok(Settled::Superseded) };
     let workflow = workflow_of(tx, &before)?;
-    let facts = RunFacts::now(tx, &before, workflow.as_deref())?;
-    let mut run = StepRun { tx, notification: before.clone(), facts };
-    let settled = run.settle(delivery, result, status)?;
-    run.advance()?;
-    let after = run.notification;
+    let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
+    let settled = course.settle(leased, &task, done)?;
+    let after = course.notification;
     tx.replace(&before, &after)?;
     Ok(settled)
 }
 
-// Settlement of a job.
-enum Settled {
-    Sent,
-    // Failure for good, or until the next attempt.
-    Failed(DeliveryFailure),
-    Superseded,
-}
+impl Course<'_, '_> {
+    fn settle(&mut self, leased: &Leased, task: &Task, done: &Done) -> Result<Settled> {
+        match done {
+            Done::Turned(turn) => self.turn(leased, task, turn),
+            Done::Asked(delivery, result) => {
+                let Some(job) = self.waiting_job(delivery.job) else {
+                    return self.drop_task(task);
+                };
+                self.note_repeat(job, leased);
+                self.answer(job, task, delivery, result)
+            }
+            Done::Refused(job, refusal) => {
+                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
+                self.note_repeat(job, leased);
+                self.tx.remove(task)?;
+                self.refused(job, refusal)
+            }
+            Done::GaveUp => {
+                let waits = |work: &Work| match work {
+                    Work::Send { job_id, .. } => self.waiting_job(*job_id),
+                    Work::Turn { .. } => self.next_job(),
+                };
+                let Some(job) = waits(&task.work) else { return self.drop_task(task) };
+                self.tx.remove(task)?;
+                let failure = self.failure(job, FailureReason::Unanswered);
+                self.log(job, Detail::LeaseExpired, None);
+                self.fail(job)?;
+                Ok(failure.map_or(Settled::Superseded, Settled::Failed))
+            }
+            Done::Dropped => self.drop_task(task),
+        }
+    }
 
-impl StepRun<'_, '_> {
-    // Stores `status` as the status of the job after `result`.
-    fn settle(
+    // Applies a turn, unless the jobs have changed since it was planned.
+    fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
+        if !self.notification.jobs.iter().map(|job| job.status).eq(turn.statuses.iter().copied()) {
+            make_due(self.tx, leased, task)?;
+            return Ok(Settled::Again);
+        }
+        self.tx.remove(task)?;
+        self.perform(&turn.actions)?;
+        let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
+        Ok(Settled::Turned { skipped })
+    }
+
+    // Stores the answer of a provider.
+    fn answer(
         &mut self,
+        job: usize,
+        task: &Task,
         delivery: &Delivery,
         result: &SendResult,
-        status: JobStatus,
     ) -> Result<Settled> {
+        let now = self.tx.now();
+        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let settlement = task.state.settle(delivery.attempts, result.outcome(), retry, now);
+        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
+        self.note_choice(job, delivery);
         let said = result.said(delivery);
-        match status {
-            JobStatus::Completed => {
+        match settlement {
+            Settlement::Done => {
                 let mut message = delivery.message.clone();
-                message.delivered_at.push(self.tx.now());
-                self.store_sent(delivery.job, message)?;
-                self.complete(delivery.job, Detail::MessageSent, said);
+                message.delivered_at.push(now);
+                self.store(job, message)?;
+                self.complete(job, Detail::MessageSent, said);
+                self.tx.remove(task)?;
+                self.go_on()?;
                 Ok(Settled::Sent)
             }
-            JobStatus::Queued { due_at, .. } => {
-                self.log(delivery.job, Detail::ProviderRetry, said);
-                self.move_job(delivery.job, status);
-                Ok(result.settled(delivery, Some(due_at)))
+            Settlement::Retry { due_at, attempts } => {
+                self.log(job, Detail::ProviderRetry, said);
+                self.move_job(job, JobStatus::Queued { due_at, attempts });
+                let kept = Some(Box::new(delivery.message.clone()));
+                let after = task.with(TaskState::Waiting { due_at, attempts }).keeping(kept);
+                self.tx.replace(task, &after)?;
+                Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
             }
-            JobStatus::Failed => {
+            Settlement::Failed => {
                 let error_id = result.failure().to_string();
                 let error_text = said.clone().unwrap_or_default();
-                let status = MessageStatus::Error { error_id, error_text };
                 let mut message = delivery.message.clone();
-                message.status = status;
-                self.store_sent(delivery.job, message)?;
-                self.log(delivery.job, result.failure(), said);
-                self.fail(delivery.job);
-                Ok(result.settled(delivery, None))
+                message.status = MessageStatus::Error { error_id, error_text };
+                self.store(job, message)?;
+                self.log(job, result.failure(), said);
+                self.tx.remove(task)?;
+                self.fail(job)?;
+                Ok(self.asked_in_vain(job, delivery, result, None))
             }
-            // No outcome leads to these statuses.
-            JobStatus::Pending
-            | JobStatus::Running { .. }
-            | JobStatus::Canceled
-            | JobStatus::Skipped => Ok(Settled::Superseded),
         }
     }
 
-    // A subscriber that was deleted while the provider worked has no messages any more.
-    fn store_sent(&mut self, job: JobId, message: Message) -> Result<()> {
-        if self.facts.subscriber.is_some() { self.store(job, message) } else { Ok(()) }
+    // Names the provider of the job.
+    fn note_choice(&mut self, job: usize, delivery: &Delivery) {
+        let integration = &delivery.integration;
+        if let Some(variant) = &delivery.variant {
+            self.log(job, Detail::VariantChosen, Some(variant.clone()));
+        }
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            let known = integration.provider_id.parse();
+            job.provider_id = known.unwrap_or(ProviderId::built_in(integration.channel));
+        }
+        self.log(job, Detail::IntegrationSelected, Some(integration.identifier.to_string()));
     }
-}
 
-impl SendResult {
-    fn outcome(&self) -> SendOutcome {
-        match self {
-            SendResult::Sent(_) => SendOutcome::Sent,
-            SendResult::Refused(SendError::Retryable { after, .. }) => {
-                SendOutcome::Later(after.unwrap_or_default())
-            }
-            SendResult::Refused(
-                SendError::Permanent { .. }
-                | SendError::RecipientGone { .. }
-                | SendError::Misconfigured { .. },
-            )
-            | SendResult::NoProvider => SendOutcome::Never,
+    fn note_repeat(&mut self, job: usize, leased: &Leased) {
+        if leased.kind == LeaseKind::Repeat {
+            self.log(job, Detail::LeaseExpired, None);
         }
     }
 
-    // Returns the settlement of the job. A job that was not done is tried again at `retry_at`.
-    fn settled(&self, delivery: &Delivery, retry_at: Option<Timestamp>) -> Settled {
-        let reason = match self {
+    fn refused(&mut self, job: usize, refusal: &Refusal) -> Result<Settled> {
+        match refusal.kind {
+            RefusalKind::Skip | RefusalKind::Cancel => {
+                self.refuse(job, refusal.clone());
+                self.go_on()?;
+                Ok(Settled::Skipped)
+            }
+            RefusalKind::Fail => {
+                let (detail, text) = (refusal.detail, refusal.raw.clone());
+                let failure = self.failure(job, FailureReason::Unsendable { detail, text });
+                self.log(job, refusal.detail, refusal.raw.clone());
+                self.fail(job)?;
+                Ok(failure.map_or(Settled::Superseded, Settled::Failed))
+            }
+        }
+    }
+
+    // Ends a failed job. The jobs behind it end too if its step demands that.
+    fn fail(&mut self, job: usize) -> Result<()> {
+        self.move_job(job, JobStatus::Failed);
+        let run = Run::of(&self.notification);
+        let stops =
+            run.jobs.get(job).is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
+        if !stops {
+            return self.go_on();
+        }
+        let stopped: Vec<_> = plan::stop(&run, job + 1).collect();
+        self.perform(&stopped)
+    }
+
+    fn asked_in_vain(
+        &self,
+        job: usize,
+        delivery: &Delivery,
+        result: &SendResult,
+        retry_at: Option<Timestamp>,
+    ) -> Settled {
+        let reason = match result {
             SendResult::Sent(_) => return Settled::Sent,
             SendResult::Refused(error) => FailureReason::Refused(error.clone()),
             SendResult::NoProvider => FailureReason::NoProvider,
         };
-        let job = (delivery.job, delivery.integration.channel.into());
         let provider_id = Some(delivery.integration.provider_id.clone());
-        let failure = DeliveryFailure::unsent(&delivery.notification, job, reason);
-        Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure })
-    }
-
-    // Detail in the log of a job that fails.
-    fn failure(&self) -> Detail {
-        match self {
-            SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
-            SendResult::NoProvider => Detail::ProviderMissing,
+        match self.failure(job, reason) {
+            Some(failure) => Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure }),
+            None => Settled::Superseded,
         }
     }
 
-    // Text of the provider, shortened for the log.
-    fn said(&self, delivery: &Delivery) -> Option<String> {
-        let said = match self {
-            SendResult::Sent(receipt) => receipt.provider_message_id.clone()?,
-            SendResult::Refused(SendError::Retryable { reason, .. }) => reason.clone(),
-            SendResult::Refused(error) => error.to_string(),
-            SendResult::NoProvider => {
-                let provider = &delivery.integration.provider_id;
-                format!("no provider is registered for `{provider}`")
-            }
-        };
-        Some(said.chars().take(1_000).collect())
+    fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {
+        let job = self.notification.jobs.get(job)?;
+        Some(DeliveryFailure::unsent(&self.notification, (job.id, job.kind), reason))
+    }
+
+    // The number of a job that has not ended.
+    fn waiting_job(&self, id: JobId) -> Option<usize> {
+        let mut jobs = self.notification.jobs.iter();
+        jobs.position(|job| job.id == id && !job.status.has_ended())
+    }
+
+    fn next_job(&self) -> Option<usize> {
+        self.notification.jobs.iter().position(|job| job.status == JobStatus::Pending)
+    }
+
+    fn drop_task(&mut self, task: &Task) -> Result<Settled> {
+        self.tx.remove(task)?;
+        Ok(Settled::Superseded)
     }
 }

@@ -1,0 +1,112 @@
+//! Attempts: the integration, the address and the content of a message for a provider.
+
+use serde_json::Value;
+
+use super::step::RunStep;
+use super::{Facts, Refusal, Run, RunJob, fail, skip};
+use crate::contact::Email;
+use crate::integration::{self, Integration};
+use crate::job::Detail;
+use crate::secret::Secret;
+use crate::step::Rendered;
+use crate::subscriber::Profile;
+use crate::vocabulary::Channel;
+
+/// Message for a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Integration that sends the message.
+    pub integration: Integration,
+    /// Address of the recipient.
+    pub address: Address,
+    /// Content. `None` if an earlier attempt has rendered it.
+    pub rendered: Option<Rendered>,
+}
+
+/// Content of the message of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The attempt renders it.
+    New,
+    /// An earlier attempt has rendered it.
+    Kept,
+}
+
+/// Address of a recipient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// E-mail address.
+    Email(Email),
+    /// Telephone number.
+    Phone(String),
+    /// Webhook of a chat provider.
+    Webhook(Secret),
+    /// Device tokens of a push provider.
+    Devices(Vec<String>),
+}
+
+/// Decides an attempt to send the message of `job`. Refuses a message that must not or cannot be
+/// sent any more. The conditions of the step were decided in the turn of the job.
+pub fn attempt(
+    run: &Run<'_>,
+    job: RunJob,
+    facts: Facts<'_>,
+    content: Content,
+) -> Result<Dispatch, Refusal> {
+    let step = RunStep::new(run, job, facts)?;
+    let channel = step.step.definition.kind.channel();
+    let channel = channel.ok_or(fail(Detail::ContentNotGenerated))?;
+    step.check_preferences(channel)?;
+    let rendered = match content {
+        Content::New => Some(step.render()?),
+        Content::Kept => None,
+    };
+    let integration = step.integration(channel)?;
+    let address = address(&step.subscriber.profile, integration)?;
+    Ok(Dispatch { integration: integration.clone(), address, rendered })
+}
+
+impl<'a> RunStep<'a> {
+    fn integration(&self, channel: Channel) -> Result<&'a Integration, Refusal> {
+        let named = self
+            .run
+            .overrides
+            .and_then(|overrides| overrides.get(channel.as_str()))
+            .and_then(|channel| channel.get("integrationIdentifier"))
+            .and_then(Value::as_str);
+        let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
+        let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
+        let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
+        let choose = |among: &[_]| integration::choose(among, channel, named, &self.filter_facts());
+        // An integration without an address of the subscriber is the last choice.
+        let chosen = choose(&reaching).or_else(|| choose(&all));
+        chosen.ok_or_else(|| {
+            let raw = named.map(ToOwned::to_owned);
+            Refusal { raw, ..fail(Detail::NoActiveIntegration) }
+        })
+    }
+}
+
+fn address(profile: &Profile, integration: &Integration) -> Result<Address, Refusal> {
+    let mut settings = profile.channels.iter();
+    let credentials = settings
+        .find(|settings| settings.integration_id == integration.id)
+        .map(|settings| settings.credentials.clone())
+        .unwrap_or_default();
+    let (address, missing) = match integration.channel {
+        Channel::InApp => (None, Detail::NoActiveIntegration),
+        Channel::Email => (profile.email.clone().map(Address::Email), Detail::MissingEmail),
+        Channel::Sms => {
+            let phone = profile.phone.clone().filter(|phone| !phone.is_empty());
+            (phone.map(Address::Phone), Detail::MissingPhone)
+        }
+        Channel::Chat => {
+            (credentials.webhook_url.map(Address::Webhook), Detail::MissingChatWebhook)
+        }
+        Channel::Push => {
+            let tokens = Some(credentials.device_tokens).filter(|tokens| !tokens.is_empty());
+            (tokens.map(Address::Devices), Detail::MissingPushTokens)
+        }
+    };
+    address.ok_or(skip(missing))
+}

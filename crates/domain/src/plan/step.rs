@@ -1,0 +1,87 @@
+//! The step of a job, with all that decides whether it runs.
+
+use std::cell::OnceCell;
+
+use super::{Facts, Refusal, Run, RunJob, cancel, fail, skip};
+use crate::filter::{self, FilterFacts};
+use crate::job::Detail;
+use crate::json::Object;
+use crate::known::{Known, about};
+use crate::preference::{ConditionData, Layer, Layers, resolve};
+use crate::step::{Rendered, WorkflowStep};
+use crate::subscriber::Subscriber;
+use crate::vocabulary::Channel;
+use crate::workflow::Workflow;
+
+/// Job with an existing subscriber, workflow and step.
+pub(super) struct RunStep<'a> {
+    pub(super) run: &'a Run<'a>,
+    pub(super) facts: Facts<'a>,
+    pub(super) subscriber: &'a Subscriber,
+    pub(super) workflow: &'a Workflow,
+    pub(super) step: &'a WorkflowStep,
+    about: OnceCell<Object>,
+}
+
+impl<'a> RunStep<'a> {
+    pub(super) fn new(run: &'a Run<'a>, job: RunJob, facts: Facts<'a>) -> Result<Self, Refusal> {
+        let subscriber = facts.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
+        let workflow = facts.workflow.ok_or(cancel(Detail::WorkflowDeleted))?;
+        let step = workflow.step(job.step).ok_or(skip(Detail::StepDeleted))?;
+        if !step.definition.active {
+            return Err(skip(Detail::StepInactive));
+        }
+        Ok(Self { run, facts, subscriber, workflow, step, about: OnceCell::new() })
+    }
+
+    pub(super) fn known(&self) -> Known<'_> {
+        Known::new(self.subscriber, &self.run.payload, self.facts.contexts, self.workflow)
+    }
+
+    // Most steps have neither conditions nor variants, and need no object of the subscriber.
+    pub(super) fn filter_facts(&self) -> FilterFacts<'_> {
+        let subscriber = self.about.get_or_init(|| about(self.subscriber));
+        FilterFacts { subscriber, payload: &self.run.payload }
+    }
+
+    /// Refuses a step whose conditions do not hold.
+    pub(super) fn check_conditions(&self) -> Result<(), Refusal> {
+        let filters = &self.step.definition.filters;
+        if filters.is_empty() {
+            return Ok(());
+        }
+        let report = filter::evaluate(filters, &self.filter_facts());
+        if report.holds {
+            return Ok(());
+        }
+        let report = serde_json::to_string(&report).unwrap_or_default();
+        Err(skip(Detail::FilteredByStepConditions).because(report))
+    }
+
+    /// Refuses a message on a channel that the preferences exclude.
+    pub(super) fn check_preferences(&self, channel: Channel) -> Result<(), Refusal> {
+        let layers = self.workflow.layers(self.facts.global, self.facts.specific);
+        let data = layers.have_conditions().then(|| self.known().data());
+        let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
+        let verdict = resolve(Layers { data: known, ..layers }, channel);
+        if verdict.is_enabled() {
+            return Ok(());
+        }
+        Err(skip(match verdict.decided_by() {
+            Layer::Default | Layer::Definition | Layer::Dashboard => {
+                Detail::FilteredByWorkflowPreference
+            }
+            Layer::SubscriberGlobal => Detail::FilteredBySubscriberGlobalPreference,
+            Layer::SubscriberWorkflow => Detail::FilteredBySubscriberWorkflowPreference,
+        }))
+    }
+
+    /// Renders the message of the step.
+    pub(super) fn render(&self) -> Result<Rendered, Refusal> {
+        match self.step.render(|| self.filter_facts(), self.known()) {
+            Some(Ok(rendered)) => Ok(rendered),
+            Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
+            None => Err(fail(Detail::ContentNotGenerated)),
+        }
+    }
+}

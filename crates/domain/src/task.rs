@@ -1,0 +1,171 @@
+//! Tasks: work of the pipeline that is due at a time, each with a lease of its own.
+
+mod attempt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Home;
+use crate::ids::{EnvironmentId, JobId, NotificationId, OrganizationId, TaskId, WorkflowId};
+use crate::message::Message;
+use crate::notification::Notification;
+use crate::time::Timestamp;
+use crate::vocabulary::Severity;
+
+pub use attempt::{Claim, Outcome, Settlement};
+
+/// Work that is due at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// Id given by the engine. The task of a job has the id of the job.
+    #[serde(rename = "_id")]
+    pub id: TaskId,
+    /// Environment of the task.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// Organization of the task.
+    #[serde(rename = "_organizationId")]
+    pub organization_id: OrganizationId,
+    /// Workflow of the task. `None` if it belongs to no workflow.
+    #[serde(rename = "_templateId", default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<WorkflowId>,
+    /// Order among the tasks that are due.
+    pub class: TaskClass,
+    /// State.
+    #[serde(flatten)]
+    pub state: TaskState,
+    /// What is to be done.
+    pub work: Work,
+}
+
+/// Tasks of one class, environment and workflow. Workers take from all lanes with due tasks in
+/// turn, so that many tasks of one workflow do not hold up those of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    /// Class of its tasks.
+    pub class: TaskClass,
+    /// Environment of its tasks.
+    pub environment_id: EnvironmentId,
+    /// Workflow of its tasks.
+    pub workflow_id: Option<WorkflowId>,
+}
+
+/// Order among the tasks that are due: all due tasks of a class come before those of the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskClass {
+    /// Work of a notification that is critical or of high severity.
+    Urgent,
+    /// Work of any other notification.
+    Normal,
+    /// Work that makes notifications, such as a broadcast, and upkeep.
+    Background,
+}
+
+/// State of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum TaskState {
+    /// Waits for an attempt.
+    Waiting {
+        /// Earliest time of the attempt.
+        due_at: Timestamp,
+        /// Number of attempts so far.
+        attempts: u32,
+    },
+    /// Leased for an attempt.
+    Leased {
+        /// End of the lease, after which another attempt may begin.
+        until: Timestamp,
+        /// Number of attempts, the current one included.
+        attempts: u32,
+    },
+}
+
+/// What a task does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Work {
+    /// The jobs of a notification go on. The first of them that is delayed has waited long enough.
+    Turn {
+        /// Notification.
+        #[serde(rename = "_notificationId")]
+        notification_id: NotificationId,
+    },
+    /// The message of a job is sent.
+    Send {
+        /// Notification.
+        #[serde(rename = "_notificationId")]
+        notification_id: NotificationId,
+        /// Job.
+        #[serde(rename = "_jobId")]
+        job_id: JobId,
+        /// Message of the first attempt, which later attempts send again. `None` before the first
+        /// attempt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Box<Message>>,
+    },
+}
+
+impl Task {
+    /// Returns a task of `notification` that is due at `due_at`.
+    pub fn of(notification: &Notification, id: TaskId, due_at: Timestamp, work: Work) -> Self {
+        Self {
+            id,
+            environment_id: notification.environment_id,
+            organization_id: notification.organization_id.clone(),
+            workflow_id: notification.workflow_id,
+            class: TaskClass::of(notification),
+            state: TaskState::Waiting { due_at, attempts: 0 },
+            work,
+        }
+    }
+
+    /// Returns the lane of the task.
+    pub const fn lane(&self) -> Lane {
+        Lane {
+            class: self.class,
+            environment_id: self.environment_id,
+            workflow_id: self.workflow_id,
+        }
+    }
+
+    /// Returns the environment of the task, with its organization.
+    pub fn home(&self) -> Home {
+        Home { organization_id: self.organization_id.clone(), environment_id: self.environment_id }
+    }
+
+    /// Returns the task with the message that later attempts send again.
+    #[must_use]
+    pub fn keeping(mut self, kept: Option<Box<Message>>) -> Self {
+        if let Work::Send { message, .. } = &mut self.work {
+            *message = kept;
+        }
+        self
+    }
+
+    /// Returns the task in another state.
+    #[must_use]
+    pub fn with(&self, state: TaskState) -> Self {
+        Self { state, ..self.clone() }
+    }
+}
+
+impl TaskClass {
+    /// All classes, in their order.
+    pub const ALL: [TaskClass; 3] = [TaskClass::Urgent, TaskClass::Normal, TaskClass::Background];
+
+    /// Returns the number of the class in keys.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    fn of(notification: &Notification) -> Self {
+        let is_critical = notification.critical == Some(true);
+        if is_critical || notification.severity == Some(Severity::High) {
+            TaskClass::Urgent
+        } else {
+            TaskClass::Normal
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Attempts: the claim of a due task, and its state after an outcome.
+
+use std::time::Duration;
+
+use super::TaskState;
+use crate::job::RetryPolicy;
+use crate::time::Timestamp;
+
+/// Decision about a due task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Attempt with this number, counting from 1.
+    Attempt(u32),
+    /// Attempt with this number, after one whose outcome is unknown.
+    Repeat(u32),
+    /// No attempt: the outcome of the last one, which has this number, is unknown.
+    GiveUp(u32),
+}
+
+/// Outcome of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The attempt succeeded.
+    Done,
+    /// The attempt failed for now. The next attempt is due after this time at the earliest.
+    Later(Duration),
+    /// The attempt failed for good.
+    Never,
+}
+
+/// Effect of an outcome on a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// The task is done.
+    Done,
+    /// Another attempt follows.
+    Retry {
+        /// Time of the next attempt.
+        due_at: Timestamp,
+        /// Number of attempts so far.
+        attempts: u32,
+    },
+    /// The task has failed.
+    Failed,
+}
+
+/// Upper bound of the wait that a provider asks for.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl TaskState {
+    /// Returns the time of the next attempt, or the end of the lease.
+    pub const fn due_at(self) -> Timestamp {
+        match self {
+            TaskState::Waiting { due_at, .. } => due_at,
+            TaskState::Leased { until, .. } => until,
+        }
+    }
+
+    /// Returns the decision about the task at `now`. Returns `None` if the task is not due.
+    pub fn claim(self, policy: &RetryPolicy, now: Timestamp) -> Option<Claim> {
+        match self {
+            TaskState::Waiting { due_at, attempts } if due_at <= now => {
+                Some(Claim::Attempt(attempts.saturating_add(1)))
+            }
+            TaskState::Leased { until, attempts } if until <= now => {
+                let last = attempts >= policy.attempts;
+                Some(if last {
+                    Claim::GiveUp(attempts)
+                } else {
+                    Claim::Repeat(attempts.saturating_add(1))
+                })
+            }
+            TaskState::Waiting { .. } | TaskState::Leased { .. } => None,
+        }
+    }
+
+    /// Returns the effect of `outcome` of the attempt number `attempt`. Returns `None` if there is
+    /// no effect. A success counts in every state. A failure counts only while `attempt` is the
+    /// current attempt. `jitter` is called only if there is another attempt.
+    pub fn settle(
+        self,
+        attempt: u32,
+        outcome: Outcome,
+        (policy, jitter): (&RetryPolicy, impl FnOnce() -> u16),
+        now: Timestamp,
+    ) -> Option<Settlement> {
+        let has_it = self.is_attempt(attempt);
+        match outcome {
+            Outcome::Done => Some(Settlement::Done),
+            Outcome::Never => has_it.then_some(Settlement::Failed),
+            Outcome::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
+                Some(wait) => {
+                    let due_at = now.after(wait.max(asked.min(LONGEST_WAIT)));
+                    Settlement::Retry { due_at, attempts: attempt }
+                }
+                None => Settlement::Failed,
+            }),
+        }
+    }
+
+    /// Returns the state after attempt number `attempt` was given back, due at `due_at`. The attempt
+    /// does not count. Returns `None` if it is not the current attempt.
+    pub fn given_back(self, attempt: u32, due_at: Timestamp) -> Option<TaskState> {
+        let attempts = attempt.saturating_sub(1);
+        self.is_attempt(attempt).then_some(TaskState::Waiting { due_at, attempts })
+    }
+
+    /// Returns `true` if the task is leased for the attempt number `attempt`.
+    pub const fn is_attempt(self, attempt: u32) -> bool {
+        match self {
+            TaskState::Leased { attempts, .. } => attempts == attempt,
+            TaskState::Waiting { .. } => false,
+        }
+    }
+
+    /// Returns `true` if the task is leased, and the outcome of its attempt is unknown.
+    pub const fn is_leased(self) -> bool {
+        matches!(self, TaskState::Leased { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::at;
+
+    const POLICY: RetryPolicy = RetryPolicy::new(2, Duration::from_millis(10));
+
+    const fn waiting(due_at: i64, attempts: u32) -> TaskState {
+        TaskState::Waiting { due_at: Timestamp::from_millis(due_at), attempts }
+    }
+
+    const fn leased(until: i64, attempts: u32) -> TaskState {
+        TaskState::Leased { until: Timestamp::from_millis(until), attempts }
+    }
+
+    fn retry(due_at: i64) -> Settlement {
+        Settlement::Retry { due_at: at(due_at), attempts: 1 }
+    }
+
+    /// One row per state: the claim at 5.
+    #[test]
+    fn a_due_task_is_tried_as_often_as_the_policy_allows() {
+        for (state, claim) in [
+            (waiting(6, 0), None),
+            (waiting(5, 0), Some(Claim::Attempt(1))),
+            // A provider asked for another attempt later.
+            (waiting(5, 2), Some(Claim::Attempt(3))),
+            (leased(6, 1), None),
+            (leased(5, 1), Some(Claim::Repeat(2))),
+            (leased(5, 2), Some(Claim::GiveUp(2))),
+            (waiting(5, u32::MAX), Some(Claim::Attempt(u32::MAX))),
+        ] {
+            assert_eq!(state.claim(&POLICY, at(5)), claim, "{state:?}");
+        }
+    }
+
+    /// One row per state: the effect of each outcome of the first attempt, at 5.
+    #[test]
+    fn an_outcome_counts_while_the_attempt_is_current() {
+        use Settlement::{Done, Failed};
+        let later = Outcome::Later(Duration::ZERO);
+        for (state, done, retried, failed) in [
+            (leased(9, 1), Some(Done), Some(retry(15)), Some(Failed)),
+            // Another worker has the task, or had it.
+            (leased(9, 2), Some(Done), None, None),
+            (waiting(9, 2), Some(Done), None, None),
+        ] {
+            let after = |outcome| state.settle(1, outcome, (&POLICY, || 0), at(5));
+            let effects = [Outcome::Done, later, Outcome::Never].map(after);
+            assert_eq!(effects, [done, retried, failed], "{state:?}");
+        }
+    }
+
+    /// One row per state: the state after the second attempt was given back, at 5.
+    #[test]
+    fn an_attempt_that_was_given_back_does_not_count() {
+        for (state, after) in [
+            (leased(9, 2), Some(waiting(5, 1))),
+            (leased(5, 2), Some(waiting(5, 1))),
+            (leased(9, 3), None),
+            (waiting(9, 2), None),
+        ] {
+            assert_eq!(state.given_back(2, at(5)), after, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_attempt_is_not_tried_again() {
+        let later = Outcome::Later(Duration::ZERO);
+        let after = leased(9, 2).settle(2, later, (&POLICY, || 0), at(5));
+        assert_eq!(after, Some(Settlement::Failed));
+    }
+
+    /// One row per time that a provider asks for: when the task is due again, from 0 on.
+    #[test]
+    fn a_provider_is_left_alone_as_long_as_it_asks_but_not_for_ever() {
+        let day = 24 * 60 * 60 * 1_000;
+        for (asked, due_at) in [
+            (Duration::ZERO, 10),
+            (Duration::from_millis(9), 10),
+            (Duration::from_millis(11), 11),
+            (Duration::MAX, day),
+        ] {
+            let after = leased(9, 1).settle(1, Outcome::Later(asked), (&POLICY, || 0), at(0));
+            assert_eq!(after, Some(retry(due_at)), "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Sends: a message is made for an attempt and handed to its provider. No transaction is open.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use domain::ids::{JobId, NotificationId};
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::plan::{self, Content, Dispatch, Refusal, Run};
+
+use super::claim::Leased;
+use super::provider::{Delivery, SendError, SendResult};
+use crate::Engine;
+use crate::Result;
+use crate::pipeline::facts::RunFacts;
+use crate::resources::notifications;
+use crate::tx::{Reading, View};
+
+/// Decision about an attempt to send a message.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// The message is handed to its provider.
+    Send(Box<Delivery>),
+    /// The message is not sent.
+    Refuse(Refusal),
+    /// The notification is gone, or the job has ended.
+    Drop,
+}
+
+/// Decides an attempt on a snapshot.
+pub(super) fn prepare(
+    engine: &Engine,
+    leased: &Leased,
+    (notification_id, job_id): (NotificationId, JobId),
+    kept: Option<&Message>,
+) -> Result<Attempt> {
+    let (home, random) = (leased.task.home(), engine.parts.seeds.draw(engine.now()));
+    let random = random.start().random();
+    engine.read(|snapshot| {
+        let view = Reading { engine, home: &home, snapshot };
+        let Some(notification) = notifications::find(&view, notification_id)? else {
+            return Ok(Attempt::Drop);
+        };
+        let mut jobs = notification.jobs.iter();
+        let Some(number) = jobs.position(|job| job.id == job_id && !job.status.has_ended()) else {
+            return Ok(Attempt::Drop);
+        };
+        let facts = RunFacts::of(&view, &notification)?;
+        Ok(decide(&view, leased, (&notification, number), &facts, (kept, random)))
+    })
+}
+
+fn decide(
+    view: &dyn View,
+    leased: &Leased,
+    (notification, number): (&Notification, usize),
+    facts: &RunFacts,
+    (kept, random): (Option<&Message>, u64),
+) -> Attempt {
+    let run = Run::of(notification);
+    let content = if kept.is_some() { Content::Kept } else { Content::New };
+    let jobs = run.jobs.get(number).zip(notification.jobs.get(number));
+    let Some((job, job_id)) = jobs.map(|(job, stored)| (job, stored.id)) else {
+        return Attempt::Drop;
+    };
+    let dispatch = match plan::attempt(&run, *job, facts.facts(), content) {
+        Ok(dispatch) => dispatch,
+        Err(refusal) => return Attempt::Refuse(refusal),
+    };
+    let Dispatch { integration, address, rendered } = dispatch;
+    let (Some(workflow), Some(subscriber)) = (facts.workflow.as_deref(), &facts.subscriber) else {
+        return Attempt::Drop;
+    };
+    let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
+    let made = rendered.and_then(|rendered| {
+        let content = (workflow, integration.channel);
+        Message::of_job(notification, number, content, rendered, (view.engine().now(), random))
+    });
+    let Some(message) = made.or_else(|| kept.cloned()) else { return Attempt::Drop };
+    Attempt::Send(Box::new(Delivery {
+        message: message.addressed(&integration.provider_id, &address),
+        integration,
+        address,
+        subscriber: subscriber.clone(),
+        notification: notification.clone(),
+        variant,
+        job: job_id,
+        attempts: leased.attempt,
+    }))
+}
+
+/// Hands a message to its provider. The panic of a provider affects its own message only.
+pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
+    let provider_id = &delivery.integration.provider_id;
+    let Some(provider) = engine.parts.providers.of(provider_id) else {
+        return SendResult::NoProvider;
+    };
+    catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
+        |_| {
+            let reason = "the provider panicked".into();
+            SendResult::Refused(SendError::Retryable { after: None, reason })
+        },
+        SendResult::from,
+    )
+}

@@ -1,0 +1,85 @@
+//! Lanes of tasks: two rows for each lane that has some. One has the time at which the first task
+//! is due, and the other sorts the lanes of a class by that time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use domain::task::{Lane, Task};
+use domain::time::Timestamp;
+
+use crate::record::corrupt;
+use crate::{
+    Change, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
+};
+
+/// Moves the lanes whose tasks a transaction has changed to the time of their first task.
+pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
+    let lanes: BTreeSet<Lane> = changes.iter().filter_map(|change| change.lane).collect();
+    lanes.into_iter().try_for_each(|lane| move_lane(transaction, &lane))
+}
+
+/// Moves a lane to the time of its first task.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`](crate::Error::Corrupt) if its row belongs to another lane.
+pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
+    let (before, after) = (head(transaction, lane)?, first_due(transaction, lane)?);
+    if before == after {
+        return Ok(());
+    }
+    if let Some(due_at) = before {
+        transaction.delete_key(&layout::lane_entry(lane, due_at))?;
+    }
+    let key = layout::lane_head(lane);
+    match after {
+        Some(due_at) => {
+            let entry = layout::lane_entry(lane, due_at);
+            // The rows name each other, so that no other row is taken for one of them.
+            transaction.put_bytes(&entry, key.as_bytes())?;
+            transaction.put_bytes(&key, entry.as_bytes())
+        }
+        None => transaction.delete_key(&key),
+    }
+}
+
+/// The time at which the first task of a lane is due, from the tasks.
+fn first_due(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Option<Timestamp>> {
+    let mut first = None;
+    let tasks = layout::lane(lane).range();
+    snapshot.scan_bytes(&tasks, Order::Ascending, Some(1), &mut |entry, _| {
+        first = layout::due_at(entry);
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+/// The time at which the first task of a lane is due, from the row of the lane.
+fn head(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Option<Timestamp>> {
+    let mut head = Ok(None);
+    snapshot
+        .get_bytes(&layout::lane_head(lane), &mut |entry| head = read(lane, entry).map(Some))?;
+    head
+}
+
+fn read(lane: &Lane, entry: &[u8]) -> Result<Timestamp> {
+    let named = layout::lane_of(entry).filter(|(named, _)| named == lane);
+    let (_, due_at) =
+        named.ok_or_else(|| corrupt(Table::LaneHeads, "it belongs to another lane"))?;
+    Ok(due_at)
+}
+
+/// The rows of the lanes of `tasks`.
+pub(crate) fn expected(tasks: &[Task]) -> BTreeSet<(Table, Vec<u8>, Vec<u8>)> {
+    let mut heads: BTreeMap<Lane, Timestamp> = BTreeMap::new();
+    for task in tasks {
+        let due_at = task.state.due_at();
+        heads.entry(task.lane()).and_modify(|head| *head = due_at.min(*head)).or_insert(due_at);
+    }
+    let rows = heads.into_iter().flat_map(|(lane, due_at)| {
+        let entry = layout::lane_entry(&lane, due_at).as_bytes().to_vec();
+        let head = layout::lane_head(&lane).as_bytes().to_vec();
+        [(Table::Lanes, entry.clone(), head.clone()), (Table::LaneHeads, head, entry)]
+    });
+    rows.collect()
+}
