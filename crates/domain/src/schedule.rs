@@ -2,6 +2,7 @@
 
 mod compose;
 mod open;
+mod timing;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Invalid, Reason};
 use crate::json::shape;
-use crate::vocabulary::Weekday;
+use crate::vocabulary::{Channel, Weekday, wire_enum};
+
+#[doc(hidden)]
+pub use timing::Timing;
 
 /// Hours in which a subscriber accepts messages on channels that disturb.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +27,24 @@ pub struct Schedule {
     /// Hours of each day. If absent, every hour of every day is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weekly_schedule: Option<BTreeMap<Weekday, DaySchedule>>,
+    /// What happens to messages outside the open hours, by channel. The messages of a channel that
+    /// is absent are deferred. Absent in an update, the settings are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<BTreeMap<Channel, Outside>>,
 }
 
-shape! { Schedule { "isEnabled": is_enabled, "weeklySchedule": weekly_schedule } }
+shape! { Schedule {
+    "isEnabled": is_enabled, "weeklySchedule": weekly_schedule, "outside": outside
+} }
+
+wire_enum! {
+    /// What happens to a message outside the open hours: `defer` sends it at the next opening,
+    /// `drop` does not send it, and `deliver` sends it at once.
+    Outside, "outside":
+    Defer = "defer",
+    Drop = "drop",
+    Deliver = "deliver",
+}
 
 /// Hours of one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,9 +78,13 @@ shape! { Hours { "start": start, "end": end } }
 pub struct ClockTime(NaiveTime);
 
 impl Schedule {
-    /// Refuses a schedule that applies but names no day, and an empty span.
+    /// Refuses a schedule that applies but names no day, an empty span, and a setting for the inbox.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
+        if self.outside.iter().any(|outside| outside.contains_key(&Channel::InApp)) {
+            let expected = "left out: the inbox is always open";
+            return Err(Invalid::new("schedule.outside.in_app", Reason::malformed(expected)));
+        }
         let (true, Some(days)) = (self.is_enabled, &self.weekly_schedule) else { return Ok(()) };
         if days.is_empty() {
             return Err(Invalid::new("schedule.weeklySchedule", Reason::Empty));
@@ -141,7 +164,7 @@ mod tests {
             assert!(on.check().is_err(), "{json}");
             assert_eq!(Schedule { is_enabled: false, ..on }.check(), Ok(()));
         }
-        assert_eq!(Schedule { is_enabled: true, weekly_schedule: None }.check(), Ok(()));
+        assert_eq!(Schedule::open().check(), Ok(()));
         assert!(
             serde_json::from_str::<Schedule>(
                 r#"{"isEnabled":true,"weeklySchedule":{"someday":{"isEnabled":true}}}"#

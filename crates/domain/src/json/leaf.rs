@@ -25,7 +25,7 @@ use crate::schedule::ClockTime;
 use crate::secret::Secret;
 use crate::template::Template;
 use crate::time::Timestamp;
-use crate::vocabulary::Weekday;
+use crate::vocabulary::{Channel, Weekday};
 
 impl<T: Shaped> Shaped for Option<T> {
     fn shape() -> Shape {
@@ -58,6 +58,12 @@ impl<V: Shaped> Shaped for BTreeMap<String, V> {
 impl<V: Shaped> Shaped for BTreeMap<Weekday, V> {
     fn shape() -> Shape {
         Shape::entries::<V>(|name| name.parse::<Weekday>().map(drop))
+    }
+}
+
+impl<V: Shaped> Shaped for BTreeMap<Channel, V> {
+    fn shape() -> Shape {
+        Shape::entries::<V>(|name| name.parse::<Channel>().map(drop))
     }
 }
 

@@ -63,7 +63,8 @@ impl SubscriberPreference {
         update.enabled.apply(&mut after.preference.enabled);
         update.condition.clone().apply(&mut after.preference.condition);
         if let PreferenceScope::Global { schedule } = &mut after.scope {
-            update.schedule.clone().apply(schedule);
+            let set = update.schedule.clone().map(|set| set.in_place_of(schedule.as_ref()));
+            set.apply(schedule);
         }
         after.dated(self, now)
     }

@@ -475,7 +475,7 @@ mod record {
     /// One row per update for every workflow: the stored preference after it.
     #[test]
     fn an_update_for_every_workflow_keeps_absent_channels() {
-        let hours = Schedule { is_enabled: true, weekly_schedule: None };
+        let hours = Schedule::open();
         let before = SubscriberPreference {
             preference: Preference::default().with_all(false).only_if(tier("a")).unwrap(),
             ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })

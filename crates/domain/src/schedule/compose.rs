@@ -2,21 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::{ClockTime, DaySchedule, Hours, Schedule};
+use super::{ClockTime, DaySchedule, Hours, Outside, Schedule};
 use crate::convert::{IntoChecked, secret_conversions};
 use crate::error::Invalid;
-use crate::vocabulary::Weekday;
+use crate::vocabulary::{Channel, Weekday};
 
 impl Schedule {
     /// Returns a schedule that applies, with every hour of every day open.
     pub fn open() -> Self {
-        Self { is_enabled: true, weekly_schedule: None }
+        Self { is_enabled: true, weekly_schedule: None, outside: None }
     }
 
     /// Sets the hours of a day. Once one day is set, the other days are closed.
     #[must_use]
     pub fn day(mut self, day: Weekday, hours: DaySchedule) -> Self {
         self.weekly_schedule.get_or_insert_with(BTreeMap::new).insert(day, hours);
+        self
+    }
+
+    /// Sets what happens to messages of a channel outside the open hours. The inbox is always open.
+    #[must_use]
+    pub fn with_outside(mut self, channel: Channel, outside: Outside) -> Self {
+        self.outside.get_or_insert_with(BTreeMap::new).insert(channel, outside);
         self
     }
 }

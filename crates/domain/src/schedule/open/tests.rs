@@ -44,7 +44,7 @@ fn hours_are_those_of_their_day_and_of_the_night_behind_it() {
         (weekly(json!({ "monday": { "isEnabled": true } })), "2026-11-23T23:59:59.999Z", true),
         (weekly(json!({ "monday": { "isEnabled": true } })), "2026-11-24T00:00:00Z", false),
         (weekly(json!({ "monday": hours(&[]) })), "2026-11-23T10:00:00Z", false),
-        (Schedule { is_enabled: true, weekly_schedule: None }, "2026-11-23T10:00:00Z", true),
+        (Schedule::open(), "2026-11-23T10:00:00Z", true),
         (
             Schedule { is_enabled: false, ..weekly(json!({ "monday": hours(&[]) })) },
             "2026-11-23T10:00:00Z",

@@ -1,0 +1,69 @@
+//! Timing of messages: at once, at the next opening of a schedule, or not at all.
+
+use super::{Outside, Schedule};
+use crate::contact::TimeZone;
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+
+/// When a message is sent.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// At once.
+    Now,
+    /// At this later time: the next opening.
+    At(Timestamp),
+    /// Not at all, since the schedule is closed and the subscriber wants no late messages on the
+    /// channel.
+    Drop,
+    /// Not at all, since the schedule never opens.
+    Never,
+}
+
+impl Schedule {
+    /// Returns when a message that is ready at `now` is sent on `channel`. `zone` is the time zone of
+    /// the subscriber. Messages in the inbox and critical ones are never held back.
+    #[doc(hidden)]
+    pub fn timing(
+        &self,
+        channel: Channel,
+        critical: bool,
+        now: Timestamp,
+        zone: TimeZone,
+    ) -> Timing {
+        if critical || channel == Channel::InApp || self.is_open(now, zone) {
+            return Timing::Now;
+        }
+        match (self.outside(channel), self.next_opening(now, zone)) {
+            (Outside::Deliver, _) => Timing::Now,
+            (Outside::Drop, _) => Timing::Drop,
+            (Outside::Defer, Some(opening)) => Timing::At(opening),
+            (Outside::Defer, None) => Timing::Never,
+        }
+    }
+
+    /// Returns what happens to messages outside the open hours.
+    pub fn outside(&self, channel: Channel) -> Outside {
+        let set = self.outside.as_ref().and_then(|outside| outside.get(&channel));
+        set.copied().unwrap_or(Outside::Defer)
+    }
+
+    /// Returns the end of a delay or a digest that extends to the schedule: `end`, or the next
+    /// opening after it. Returns `None` if the schedule never opens.
+    #[doc(hidden)]
+    pub fn extended(&self, end: Timestamp, zone: TimeZone) -> Option<Timestamp> {
+        self.next_opening(end, zone)
+    }
+
+    /// Returns the schedule after `self` is set in place of `before`. Settings outside the open
+    /// hours are kept if `self` has none.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_place_of(self, before: Option<&Self>) -> Self {
+        let kept = || before.and_then(|before| before.outside.clone());
+        Self { outside: self.outside.clone().or_else(kept), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests;
