@@ -1,9 +1,13 @@
 //! The log beside a file: when it is there, what it makes up for, and what it is refused for.
 
+use std::env;
 use std::fs;
 use std::io;
+#[cfg(unix)]
+use std::os::unix::fs::symlink;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -19,6 +23,9 @@ use crate::{check_contains, check_whole, scale, value_of, write_five};
 
 /// End of the third record of a log: a page, and three records of three sectors each.
 const END_OF_THREE: usize = 4_096 + 3 * 1_536;
+
+/// The variable with the folder of a test that runs itself in another process.
+const FOLDER: &str = "TIDINGS_TEST_FOLDER";
 
 const BOTH: [AppliedBy; 2] = [AppliedBy::Thread, AppliedBy::Callers];
 
@@ -44,6 +51,59 @@ fn a_log_is_there_while_the_file_is_used() {
         assert!(!log_of(&path).exists());
         assert_eq!(copy_without_log(&path), ["ada", "bob"]);
     }
+}
+
+/// The log is beside the file itself, wherever the link leads that the file was opened by.
+#[cfg(unix)]
+#[test]
+fn a_log_is_beside_the_target_of_a_link() {
+    let (folder, path) = place();
+    write_five(&RedbStore::open(&path).unwrap(), "ada").unwrap();
+    let link = folder.path().join("link.redb");
+    symlink(&path, &link).unwrap();
+
+    let store = RedbStore::open(&link).unwrap();
+    write_five(&store, "bob").unwrap();
+    assert!(log_of(&path).exists());
+    assert!(!log_of(&link).exists());
+}
+
+/// A daemon changes its folder once it has opened its files. The folder is that of a whole process,
+/// so this test runs itself in a process of its own.
+#[test]
+fn a_log_stays_beside_its_file_if_the_process_changes_its_folder() {
+    let Some(folder) = env::var_os(FOLDER) else {
+        let folder = tempdir().unwrap();
+        let test = "log::a_log_stays_beside_its_file_if_the_process_changes_its_folder";
+        let mut child = Command::new(env::current_exe().unwrap());
+        let output = child.args([test, "--exact"]).env(FOLDER, folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    };
+    env::set_current_dir(folder).unwrap();
+    let store = RedbStore::open("shop.redb").unwrap();
+    fs::create_dir("elsewhere").unwrap();
+    env::set_current_dir("elsewhere").unwrap();
+    write_five(&store, "ada").unwrap();
+    assert!(log_of(Path::new("../shop.redb")).exists());
+    assert_eq!(fs::read_dir(".").unwrap().count(), 0);
+}
+
+/// A deployment sets its link to another folder while the file is open.
+#[cfg(unix)]
+#[test]
+fn a_log_stays_beside_its_file_if_a_link_on_the_way_changes() {
+    let (folder, path) = place();
+    let [current, next] = ["current", "next"].map(|name| folder.path().join(name));
+    fs::create_dir(&next).unwrap();
+    symlink(folder.path(), &current).unwrap();
+
+    let store = RedbStore::open(current.join(path.file_name().unwrap())).unwrap();
+    fs::remove_file(&current).unwrap();
+    symlink(&next, &current).unwrap();
+    write_five(&store, "ada").unwrap();
+    assert!(log_of(&path).exists());
+    assert_eq!(fs::read_dir(&next).unwrap().count(), 0);
 }
 
 #[test]

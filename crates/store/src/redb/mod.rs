@@ -106,7 +106,8 @@ impl RedbStore {
         Self::open_with(path, &RedbOptions::default())
     }
 
-    /// Opens the file at `path`, or creates it.
+    /// Opens the file at `path`, or creates it. If `path` is a link, the log is beside the file that
+    /// it leads to.
     ///
     /// # Errors
     ///
@@ -120,6 +121,10 @@ impl RedbStore {
         let path = path.as_ref();
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|source| Error::of_opening(path, source))?;
+        // The log is made and removed by its path while the store is open. It stays beside the file
+        // if the process changes its folder, or if a link on the way is set to another folder.
+        let path = path.canonicalize().map_err(|source| Error::of_opening(path, source))?;
+        let path = path.as_path();
         let storage = attempt("open the file", || FileBackend::new(file));
         let storage = storage.map_err(|failure| failure.at(path))?;
         Self::open_parts(Box::new(storage), Some(Box::new(LogFile::beside(path))), path, options)
