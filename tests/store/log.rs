@@ -3,9 +3,9 @@
 use std::env;
 use std::fs;
 use std::io;
+use std::ops::{ControlFlow, Range};
 #[cfg(unix)]
 use std::os::unix::fs::symlink;
-use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
