@@ -15,7 +15,7 @@
 //!
 //! let payload = Object::try_from(json!({ "order": { "total": 120 } }))?;
 //! let subscriber = Object::try_from(json!({ "data": { "plan": "gold" } }))?;
-//! let report = evaluate(&[filter], &FilterFacts { subscriber: &subscriber, payload: &payload });
+//! let report = evaluate(&[filter], &FilterFacts::new(&subscriber, &payload));
 //! assert!(report.holds);
 //! assert_eq!(report.checks[0].actual, Some(json!(120)));
 //! # Ok::<(), tidings::error::Invalid>(())
@@ -35,6 +35,7 @@ use crate::error::{Invalid, Reason};
 use crate::json::{Object, Shape, Shaped, shape};
 use crate::known::{Roots, check_path};
 use crate::limits;
+use crate::step::StepResults;
 use crate::vocabulary::wire_enum;
 
 pub use compose::FilterField;
@@ -156,10 +157,12 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Source of the fact of a comparison.
+    /// Source of the fact of a comparison. Results of earlier `steps` exist for steps only: their
+    /// fields begin with the id, `uuid` or name of the step, as in `mail.seen`.
     FilterSource, "on":
     Subscriber = "subscriber",
     Payload = "payload",
+    Steps = "steps",
 }
 
 /// Facts that filters compare.
@@ -170,6 +173,21 @@ pub struct FilterFacts<'a> {
     pub subscriber: &'a Object,
     /// Payload of the trigger.
     pub payload: &'a Object,
+    /// Results of earlier steps. `None` where there are no steps.
+    pub steps: Option<&'a StepResults>,
+}
+
+impl<'a> FilterFacts<'a> {
+    /// Returns the facts without results of steps.
+    pub const fn new(subscriber: &'a Object, payload: &'a Object) -> Self {
+        Self { subscriber, payload, steps: None }
+    }
+
+    /// Adds the results of earlier steps.
+    #[must_use]
+    pub const fn with_steps(self, steps: &'a StepResults) -> Self {
+        Self { steps: Some(steps), ..self }
+    }
 }
 
 /// Result of an evaluation, with every comparison.
@@ -220,10 +238,51 @@ impl FieldFilterPart {
     pub const MAX_PATTERN: usize = 127;
 }
 
-/// Refuses filters that are nested too deeply, have too many parts, or hold a value that no fact
-/// can match.
+/// Refuses filters that are nested too deeply, have too many parts, hold a value that no fact can
+/// match, or refer to steps.
 #[doc(hidden)]
 pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
+    check_parts(filters, |part| match part.on {
+        FilterSource::Subscriber | FilterSource::Payload => part.check(),
+        FilterSource::Steps => {
+            let words = [FilterSource::Subscriber, FilterSource::Payload].map(FilterSource::as_str);
+            let words = words.map(str::to_owned).to_vec();
+            Err(Invalid::new("on", Reason::NotOneOf { words }))
+        }
+    })
+}
+
+/// Refuses the same filters, except those that refer to steps.
+pub(crate) fn check_step(filters: &[Filter]) -> Result<(), Invalid> {
+    check_parts(filters, FieldFilterPart::check)
+}
+
+/// Returns the names of the steps that filters refer to, and the places of the comparisons. Parts
+/// beyond the limits of [`check`] are left out.
+pub(crate) fn step_names(filters: &[Filter]) -> Vec<(String, &str)> {
+    let mut names = Vec::new();
+    let _ = walk(filters, &mut |place, part| {
+        if part.on == FilterSource::Steps {
+            names.push((place, part.field.split('.').next().unwrap_or_default()));
+        }
+        Ok(())
+    });
+    names
+}
+
+fn check_parts(
+    filters: &[Filter],
+    check: impl Fn(&FieldFilterPart) -> Result<(), Invalid>,
+) -> Result<(), Invalid> {
+    walk(filters, &mut |place, part| check(part).map_err(|invalid| invalid.within(place)))
+}
+
+// Calls `visit` with the place of each comparison, until it refuses one. Refuses filters beyond the
+// limits.
+fn walk<'f>(
+    filters: &'f [Filter],
+    visit: &mut dyn FnMut(String, &'f FieldFilterPart) -> Result<(), Invalid>,
+) -> Result<(), Invalid> {
     // A list instead of recursion: the filters may be nested deeper than the stack allows.
     let place = |(index, group)| (format!("filters[{index}]"), group, 1);
     let mut open: Vec<_> = filters.iter().enumerate().map(place).collect();
@@ -239,7 +298,7 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
                 FilterChild::Group(group) => open.push((place, group, depth + 1)),
                 FilterChild::Part(part) => {
                     parts += 1;
-                    part.check().map_err(|invalid| invalid.within(place))?;
+                    visit(place, part)?;
                 }
             }
         }
@@ -326,6 +385,7 @@ impl<'a> FilterFacts<'a> {
         let object = match on {
             FilterSource::Subscriber => self.subscriber,
             FilterSource::Payload => self.payload,
+            FilterSource::Steps => self.steps?.as_object(),
         };
         object.find(field)
     }

@@ -68,6 +68,11 @@ impl Object {
         value.map_err(|error| Invalid::new("object", unreadable(error)))?.try_into()
     }
 
+    /// Sets the member `name`. Records of the engine may exceed the depth of an object.
+    pub(crate) fn insert(&mut self, name: String, value: Value) {
+        self.0.insert(name, value);
+    }
+
     /// Returns the value at a path such as `order.items.0.price`. A member with exactly this name,
     /// dots included, comes first.
     pub(crate) fn find(&self, path: &str) -> Option<&Value> {

@@ -1,4 +1,5 @@
-//! Data for templates and conditions: subscriber, payload, contexts and workflow.
+//! Data for templates and conditions: subscriber, payload, contexts, workflow, results of earlier
+//! steps and events of a digest.
 
 use std::borrow::Cow;
 
@@ -9,6 +10,7 @@ use crate::context::{Context, ContextKey};
 use crate::error::Reason;
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
+use crate::step::{Digested, StepResults};
 use crate::subscriber::Subscriber;
 use crate::suggest::nearest;
 use crate::workflow::Workflow;
@@ -27,6 +29,8 @@ pub(crate) const ROOTS: [&str; 11] = [
     "total_count",
     "t",
 ];
+/// Variables of the latest digest.
+pub(crate) const DIGEST_ROOTS: [&str; 4] = ["events", "first", "last", "total_count"];
 /// Fields of a subscriber.
 pub(crate) const SUBSCRIBER_FIELDS: [&str; 18] = [
     "subscriberId",
@@ -112,11 +116,17 @@ pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
 
 /// Data for templates and conditions, by root.
 #[derive(Debug, Serialize)]
-pub(crate) struct Known<'a> {
+pub struct Known<'a> {
     subscriber: About<'a>,
     payload: &'a Object,
     context: Map<String, Value>,
     workflow: KnownWorkflow<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<About<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<&'a Object>,
+    #[serde(flatten)]
+    digested: Option<Digested<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,7 +139,8 @@ struct KnownWorkflow<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "a value lasts for one rendering")]
-pub(crate) enum About<'a> {
+pub enum About<'a> {
+    /// Record without the channel settings.
     Record(Cow<'a, Subscriber>),
     /// Result of [`about`].
     Object(&'a Object),
@@ -149,7 +160,7 @@ impl<'a> From<&'a Subscriber> for About<'a> {
 
 impl<'a> Known<'a> {
     /// Returns the data.
-    pub(crate) fn new(
+    pub fn new(
         subscriber: impl Into<About<'a>>,
         payload: &'a Object,
         contexts: &[Context],
@@ -161,7 +172,7 @@ impl<'a> Known<'a> {
 
     /// Returns the data of contexts and of a workflow that are not stored. The workflow has a name
     /// and an identifier.
-    pub(crate) fn of_parts<'c>(
+    pub fn of_parts<'c>(
         subscriber: impl Into<About<'a>>,
         payload: &'a Object,
         contexts: impl IntoIterator<Item = (&'c ContextKey, &'c Object)>,
@@ -169,17 +180,36 @@ impl<'a> Known<'a> {
     ) -> Self {
         let context = contexts.into_iter().map(by_type).collect();
         let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
-        Self { subscriber: subscriber.into(), payload, context, workflow }
+        let (subscriber, actor, steps, digested) = (subscriber.into(), None, None, None);
+        Self { subscriber, payload, context, workflow, actor, steps, digested }
+    }
+
+    /// Adds the subscriber that has caused the event.
+    #[must_use]
+    pub fn with_actor(self, actor: impl Into<About<'a>>) -> Self {
+        Self { actor: Some(actor.into()), ..self }
+    }
+
+    /// Adds the results of earlier steps.
+    #[must_use]
+    pub fn with_steps(self, steps: &'a StepResults) -> Self {
+        Self { steps: Some(steps.as_object()), ..self }
+    }
+
+    /// Adds the events of the latest digest.
+    #[must_use]
+    pub fn with_digest(self, digested: Digested<'a>) -> Self {
+        Self { digested: Some(digested), ..self }
     }
 
     /// Returns the data as a value, for conditions.
-    pub(crate) fn data(&self) -> Value {
+    pub fn data(&self) -> Value {
         Object::of(self).into()
     }
 }
 
 /// Returns the fields of a subscriber, without the channel settings.
-pub(crate) fn about(subscriber: &Subscriber) -> Object {
+pub fn about(subscriber: &Subscriber) -> Object {
     Object::of(without_channels(subscriber))
 }
 

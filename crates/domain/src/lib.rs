@@ -31,7 +31,8 @@ pub mod ids;
 pub mod integration;
 pub mod job;
 pub mod json;
-mod known;
+#[doc(hidden)]
+pub mod known;
 pub mod layout;
 pub mod limits;
 pub mod message;

@@ -1,16 +1,18 @@
 //! Previews: the rendered content of a step, without sending.
 
+use std::slice;
+
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, ContextPayload, ContextValue};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
-use crate::ids::SubscriberId;
+use crate::ids::{SubscriberId, TransactionId};
 use crate::json::{Object, shape};
 use crate::known::{Known, about};
 use crate::setters::setters;
-use crate::step::{Rendered, WorkflowStep};
+use crate::step::{DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::workflow::Workflow;
 
@@ -68,7 +70,8 @@ impl Preview {
     }
 
     /// Renders the step as a delivery does. Conditions choose the variant. Conditions and
-    /// preferences of the step are ignored.
+    /// preferences of the step are ignored. Other steps have no results yet, and the payload is the
+    /// only event of a digest.
     #[doc(hidden)]
     pub fn render(
         &self,
@@ -79,8 +82,16 @@ impl Preview {
         workflow.check_payload(&self.payload)?;
         let (place, step) = self.step_of(workflow)?;
         let about = about(subscriber);
-        let facts = FilterFacts { subscriber: &about, payload: &self.payload };
+        let steps = without_results(workflow);
+        let event = DigestEvent {
+            id: TransactionId::new("preview")?,
+            time: workflow.updated_at,
+            payload: self.payload.clone(),
+        };
+        let events = slice::from_ref(&event);
+        let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
         let known = Known::new(&about, &self.payload, contexts, workflow);
+        let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
         let rendered = step.render(|| facts, known).ok_or_else(|| {
             Invalid::new("step", Reason::malformed("a step that sends a message"))
         })?;
@@ -101,6 +112,14 @@ impl Preview {
         let unknown = || Invalid::new("step", Reason::malformed("a step of the workflow"));
         named.or_else(place).ok_or_else(unknown)
     }
+}
+
+fn without_results(workflow: &Workflow) -> StepResults {
+    let mut results = StepResults::default();
+    for step in &workflow.steps {
+        results.insert(step, "pending", StepOutput::Nothing);
+    }
+    results
 }
 
 setters! { Preview:
@@ -145,6 +164,27 @@ mod tests {
         assert!(preview("text", json!({ "a": 1 })).is_ok(), "also if it is not active");
         let error = preview("2", json!({})).unwrap_err().to_string();
         assert_eq!(error, "`step` must be a step of the workflow");
+    }
+
+    #[test]
+    fn other_steps_have_no_results_and_the_payload_is_the_only_event() {
+        let mail = json!({ "type": "sms", "name": "mail", "template": { "body": "" } });
+        let seen = "{% if steps.mail.seen %}seen{% else %}not seen{% endif %}";
+        let inbox = json!({ "type": "in_app", "name": "inbox", "template": { "body": seen } });
+        let workflow = sample::workflow(json!([mail, inbox]));
+        let subscriber = sample::subscriber(json!({}));
+        let render = |workflow: &Workflow| {
+            let preview = Preview::new("inbox", "ada").unwrap();
+            let preview = preview.payload(json!({ "a": "x" })).unwrap();
+            preview.render(workflow, &subscriber, &[]).unwrap().content
+        };
+        assert_eq!(render(&workflow), MessageContent::Text("not seen".into()));
+
+        let mut digested = workflow;
+        let body = "{{ total_count }} {{ events[0].payload.a }} {{ last.payload.a }}";
+        let inbox = json!({ "type": "in_app", "name": "inbox", "template": { "body": body } });
+        digested.steps[1].definition = serde_json::from_value(inbox).unwrap();
+        assert_eq!(render(&digested), MessageContent::Text("1 x x".into()));
     }
 
     #[test]

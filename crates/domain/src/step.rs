@@ -7,7 +7,10 @@ mod custom;
 mod delay;
 mod digest;
 mod lookup;
+mod overrides;
+mod references;
 mod render;
+mod results;
 mod run_if;
 mod span;
 mod templates;
@@ -36,6 +39,8 @@ pub use digest::{DigestMetadata, TimedWindow, Window};
 #[doc(hidden)]
 pub use lookup::EventKey;
 #[doc(hidden)]
+pub use results::{DigestEvent, Digested, StepOutput, StepResults};
+#[doc(hidden)]
 pub use span::NoEnd;
 #[doc(hidden)]
 pub use throttle::{Admission, Slot};
@@ -55,6 +60,9 @@ pub struct WorkflowStep {
     /// Id of the step before it.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<StepId>,
+    /// Ids of the earlier steps whose results its conditions and templates refer to.
+    #[serde(rename = "_awaitedStepIds", default, skip_serializing_if = "Vec::is_empty")]
+    pub awaits: Vec<StepId>,
     /// Part that the host application sets.
     #[serde(flatten)]
     pub definition: StepDefinition,

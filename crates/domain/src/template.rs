@@ -139,6 +139,13 @@ impl Template {
         names
     }
 
+    /// Returns the variables that the template does not set: their first name, and the one behind it.
+    pub(crate) fn uses(&self) -> Vec<(String, Option<String>)> {
+        let uses = self.scan().map(|scan| scan.uses).unwrap_or_default();
+        let names = uses.into_iter().map(|one| (one.root, one.path.first().copied()));
+        names.map(|(root, name)| (root.to_owned(), name.map(str::to_owned))).collect()
+    }
+
     /// Renders the template with `variables`: at most 1 MiB.
     #[doc(hidden)]
     pub fn render(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {

@@ -83,7 +83,7 @@ pub fn run(values: &[Value]) {
     let at = |place: usize| values.get(place).cloned().unwrap_or_default();
     let Ok(filters) = serde_json::from_value::<Vec<Filter>>(at(0)) else { return };
     let [subscriber, payload] = [1, 2].map(|place| Object::try_from(at(place)).unwrap_or_default());
-    let facts = FilterFacts { subscriber: &subscriber, payload: &payload };
+    let facts = FilterFacts::new(&subscriber, &payload);
     let report = evaluate(&filters, &facts);
     assert!(report.checks.len() <= Filter::MAX_PARTS, "a report is too long");
     let text = serde_json::to_string(&filters).expect("filters are JSON");

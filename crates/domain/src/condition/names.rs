@@ -20,6 +20,21 @@ impl Rule {
         self.check_paths(Roots::Step)
     }
 
+    /// Returns the literal paths of the variables, in their order, and whether a path is computed
+    /// or names the whole data.
+    pub(crate) fn paths(&self) -> (Vec<&str>, bool) {
+        let (mut paths, mut any) = (Vec::new(), false);
+        let _ = visit(self.source(), &mut |path| {
+            match path {
+                Value::String(path) if !path.is_empty() => paths.push(path.as_str()),
+                Value::Number(_) => {}
+                _ => any = true,
+            }
+            Ok(())
+        });
+        (paths, any)
+    }
+
     fn check_paths(&self, roots: Roots) -> Result<(), Invalid> {
         let check = &mut |path: &Value| match path {
             Value::String(path) => {

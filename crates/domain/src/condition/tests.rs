@@ -629,3 +629,29 @@ fn rule(source: Value) -> Rule {
 fn bottomless() -> Value {
     (0..1_000_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]))
 }
+
+/// One row per value of a rule: whether it lets a step run.
+#[test]
+fn a_truthy_value_is_neither_empty_nor_zero() {
+    for (value, is_truthy) in [
+        (json!(true), true),
+        (json!(1), true),
+        (json!("false"), true),
+        (json!({}), true),
+        (json!([0]), true),
+        (json!(false), false),
+        (json!(null), false),
+        (json!(0), false),
+        (json!(""), false),
+        (json!([]), false),
+    ] {
+        let rule = Rule::new(json!({ "var": "x" })).unwrap();
+        assert_eq!(rule.is_truthy(&json!({ "x": value })), is_truthy, "{value}");
+    }
+    // An evaluation that uses up its steps is not.
+    let items: Vec<_> = (0..1_000).collect();
+    let copies = json!({ "map": [{ "var": "x" }, { "var": "" }] });
+    let rule = Rule::new(json!({ "!!": [{ "merge": vec![copies; 100] }] })).unwrap();
+    assert!(rule.is_truthy(&json!({ "x": [1] })));
+    assert!(!rule.is_truthy(&json!({ "x": items })));
+}

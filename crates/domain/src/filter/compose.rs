@@ -6,7 +6,7 @@ use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
 };
 
-/// Fact of a comparison, made by [`Filter::payload`] and [`Filter::subscriber`].
+/// Fact of a comparison, made by [`Filter::payload`], [`Filter::subscriber`] and [`Filter::step`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct FilterField {
@@ -23,6 +23,12 @@ impl Filter {
     /// Begins a comparison of a field of the subscriber, as in `data.plan`.
     pub fn subscriber(field: impl Into<String>) -> FilterField {
         FilterField { on: FilterSource::Subscriber, field: field.into() }
+    }
+
+    /// Begins a comparison of the result of an earlier step, as in `mail.seen`: the id, `uuid` or
+    /// name of the step, and a field.
+    pub fn step(field: impl Into<String>) -> FilterField {
+        FilterField { on: FilterSource::Steps, field: field.into() }
     }
 
     /// Returns a group of `children`, all of which or one of which must hold.

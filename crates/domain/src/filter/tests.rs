@@ -41,7 +41,7 @@ fn no() -> FilterChild {
 
 fn report(filters: &[Filter]) -> FilterReport {
     let none = Object::default();
-    evaluate(filters, &FilterFacts { subscriber: &none, payload: &none })
+    evaluate(filters, &FilterFacts::new(&none, &none))
 }
 
 #[track_caller]
@@ -112,7 +112,7 @@ fn a_fact_is_found_by_its_path() {
         "": { "": 4 },
         "text": "abc",
     }));
-    let facts = FilterFacts { subscriber: &subscriber, payload: &payload };
+    let facts = FilterFacts::new(&subscriber, &payload);
     for (on, field, found) in [
         (FilterSource::Payload, "order.total", Some(json!(1))),
         (FilterSource::Payload, "order.items.0.price", Some(json!(3))),
@@ -145,7 +145,7 @@ fn a_report_says_what_was_expected_and_what_was_there() {
         ],
     ));
 
-    let report = evaluate(&[filter], &FilterFacts { subscriber: &payload, payload: &payload });
+    let report = evaluate(&[filter], &FilterFacts::new(&payload, &payload));
 
     let beginning = format!("\"{}...", "x".repeat(255));
     let check = |field, operator, expected, actual, held| FilterCheck {
@@ -191,7 +191,7 @@ fn what_is_no_filter_is_refused_for_what_is_wrong_with_it() {
         (json!({ "type": "TEXT", "value": "XOR" }), "`value` must be one of AND, OR"),
         (json!({ "value": "AND" }), "missing field `type`"),
         (json!({ "field": "a", "on": "payload" }), "missing field `value`"),
-        (json!({ "field": "a", "on": "x" }), "`on` must be one of subscriber, payload"),
+        (json!({ "field": "a", "on": "x" }), "`on` must be one of subscriber, payload, steps"),
         (
             json!({ "field": "a", "operator": "EQUALS" }),
             "`operator` must be one of LARGER, SMALLER, LARGER_EQUAL, SMALLER_EQUAL, EQUAL, \
@@ -301,7 +301,7 @@ proptest! {
         subscriber in facts(),
         payload in facts(),
     ) {
-        let facts = FilterFacts { subscriber: &subscriber, payload: &payload };
+        let facts = FilterFacts::new(&subscriber, &payload);
         let report = evaluate(&filters, &facts);
         prop_assert_eq!(report.checks.len(), leaves(&filters).min(Filter::MAX_PARTS));
         prop_assert_eq!(evaluate(&filters, &facts), report);
@@ -312,7 +312,7 @@ proptest! {
         filter in filter(),
         payload in facts(),
     ) {
-        let facts = FilterFacts { subscriber: &payload, payload: &payload };
+        let facts = FilterFacts::new(&payload, &payload);
         let affirmed = evaluate(slice::from_ref(&filter), &facts);
         let negated = evaluate(&[not(filter)], &facts);
         prop_assert_eq!(negated.holds, !affirmed.holds);
@@ -324,4 +324,14 @@ proptest! {
         let json = serde_json::to_string(&filter).unwrap();
         prop_assert_eq!(serde_json::from_str::<Filter>(&json).unwrap(), filter);
     }
+}
+
+/// Steps are known to the conditions of steps, and to those of their variants.
+#[test]
+fn only_the_filters_of_steps_may_refer_to_steps() {
+    let filters = [Filter::payload("a").equals(1).and(Filter::step("mail.seen").equals(true))];
+    assert_eq!(check_step(&filters), Ok(()));
+    let error = super::check(&filters).unwrap_err().to_string();
+    assert_eq!(error, "`filters[0].children[1].on` must be one of subscriber, payload");
+    assert_eq!(step_names(&filters), [("filters[0].children[1]".to_owned(), "mail")]);
 }

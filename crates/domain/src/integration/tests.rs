@@ -227,7 +227,8 @@ fn check_choice(channel: Channel, short: &str, named: Option<&str>, plan: &str, 
     let other = if channel == Channel::Sms { Channel::Email } else { Channel::Sms };
     integrations.extend(peers(other, "y*9 z?8"));
     let payload = sample::object(json!({ "plan": plan }));
-    let facts = FilterFacts { subscriber: &Object::default(), payload: &payload };
+    let nobody = Object::default();
+    let facts = FilterFacts::new(&nobody, &payload);
     let choice = choose(&integrations.iter().collect::<Vec<_>>(), channel, named, &facts);
     assert_eq!(choice.map_or("", |one| one.identifier.as_str()), chosen, "{short}, plan {plan}");
 }

@@ -1,7 +1,11 @@
 use serde_json::json;
 
 use super::*;
+use crate::condition::Rule;
+use crate::filter::{self, Filter, FilterFacts};
 use crate::sample;
+use crate::step::StepOutput;
+use crate::template::{Format, Template, Variables};
 
 fn context(key: &str, data: Value) -> Context {
     let key = key.parse().unwrap();
@@ -67,4 +71,94 @@ fn objects_of_the_deepest_nesting_are_known_as_well() {
     assert_eq!(data["subscriber"]["data"], deepest);
     assert_eq!(data["payload"], deepest);
     assert_eq!(data["context"]["tenant"]["data"], deepest);
+}
+
+#[test]
+fn results_of_steps_events_and_the_actor_are_added() {
+    let subscriber = about(&sample::subscriber(json!({})));
+    let actor = about(&sample::subscriber(json!({ "firstName": "Bob" })));
+    let payload = Object::default();
+    let metadata = json!({ "handler": "charge" });
+    let step = |name: &str| {
+        let definition = json!({ "type": "custom", "name": name, "uuid": format!("{name}-1"), "metadata": metadata });
+        let definition = serde_json::from_value(definition).unwrap();
+        crate::step::WorkflowStep::new(sample::id(11), sample::id(12), definition)
+    };
+    let event = |id: &str| crate::step::DigestEvent {
+        id: id.parse().unwrap(),
+        time: sample::at(5),
+        payload: sample::object(json!({ "of": id })),
+    };
+    let (events, last) = ([event("a"), event("b")], event("z"));
+    let digested = Digested::new(&events, Some(&last), 7);
+    let mut results = StepResults::default();
+    let value = json!({ "paid": true });
+    results.insert(&step("mail"), "completed", StepOutput::Message { seen: true, read: false });
+    results.insert(&step("charge"), "completed", StepOutput::Value(&value));
+    results.insert(&step("collect"), "completed", StepOutput::Digest(digested));
+    results.insert(&step("wait"), "skipped", StepOutput::Nothing);
+
+    let workflow = sample::workflow(json!([]));
+    let known = Known::new(&subscriber, &payload, &[], &workflow);
+    let known = known.with_actor(&actor).with_steps(&results).with_digest(digested);
+    let data = known.data();
+    let wire = |id: &str| {
+        json!({
+            "id": id, "time": "1970-01-01T00:00:00.005Z", "payload": { "of": id },
+        })
+    };
+    assert_eq!(data["actor"]["firstName"], "Bob");
+    assert_eq!(data["events"], json!([wire("a"), wire("b")]));
+    assert_eq!((&data["first"], &data["last"]), (&wire("a"), &wire("z")));
+    assert_eq!(data["total_count"], 7);
+    for (name, result) in [
+        ("mail", json!({ "status": "completed", "seen": true, "read": false })),
+        ("charge-1", json!({ "status": "completed", "result": { "paid": true } })),
+        (
+            "collect",
+            json!({ "status": "completed", "events": [wire("a"), wire("b")], "eventCount": 7 }),
+        ),
+        ("wait", json!({ "status": "skipped" })),
+        (&step("").id.to_string(), json!({ "status": "skipped" })),
+    ] {
+        assert_eq!(data["steps"][name], result, "{name}");
+    }
+
+    // Templates, conditions and filters see the same.
+    let known = Known::new(&subscriber, &payload, &[], &workflow);
+    let variables = Variables::new(known.with_steps(&results).with_digest(digested));
+    let text = "{{ total_count }} {{ first.payload.of }}-{{ last.payload.of }} \
+                {% for event in events %}{{ event.id }}{% endfor %} {{ steps.charge.result.paid }}";
+    let text = Template::new(text).unwrap().render(Format::Plain, &variables).unwrap();
+    assert_eq!(text, "7 a-z ab True");
+    let rule = Rule::new(json!({ "and": [
+        { "var": "steps.mail.seen" }, { ">": [{ "var": "total_count" }, 6] },
+    ] }));
+    assert!(rule.unwrap().is_truthy(&data));
+    let facts = FilterFacts::new(&subscriber, &payload);
+    for (filter, holds) in [
+        (Filter::step("mail.seen").equals(true), true),
+        (Filter::step("mail.read").equals(true), false),
+        (Filter::step("collect.eventCount").greater_than(6), true),
+        (Filter::step("collect.events.1.payload.of").equals("b"), true),
+        (Filter::step("other.seen").equals(true), false),
+    ] {
+        let filters = [filter];
+        assert_eq!(filter::evaluate(&filters, &facts.with_steps(&results)).holds, holds);
+        assert!(!filter::evaluate(&filters, &facts).holds, "without steps");
+    }
+}
+
+#[test]
+fn a_digest_of_one_event_has_it_first_and_last() {
+    let event = crate::step::DigestEvent {
+        id: "a".parse().unwrap(),
+        time: sample::at(0),
+        payload: Object::default(),
+    };
+    let events = [event];
+    let one = serde_json::to_value(Digested::new(&events, None, 1)).unwrap();
+    assert_eq!((&one["first"], &one["last"]), (&one["events"][0], &one["events"][0]));
+    let none = serde_json::to_value(Digested::new(&[], None, 0)).unwrap();
+    assert_eq!(none, json!({ "events": [], "total_count": 0 }));
 }

@@ -41,11 +41,14 @@ impl<'a> RunStep<'a> {
     // Most steps have neither conditions nor variants, and need no object of the subscriber.
     pub(super) fn filter_facts(&self) -> FilterFacts<'_> {
         let subscriber = self.about.get_or_init(|| about(self.subscriber));
-        FilterFacts { subscriber, payload: &self.run.payload }
+        FilterFacts::new(subscriber, &self.run.payload)
     }
 
     /// Refuses a step whose conditions do not hold.
     pub(super) fn check_conditions(&self) -> Result<(), Refusal> {
+        if !self.step.definition.runs_with(|| self.known().data()) {
+            return Err(skip(Detail::FilteredByStepConditions).because("runIf".into()));
+        }
         let filters = &self.step.definition.filters;
         if filters.is_empty() {
             return Ok(());

@@ -233,6 +233,11 @@ fn the_first_obstacle_is_named() {
     check(&world, Skip, Detail::FilteredByStepConditions);
 
     world.step().filters = filters("payload", "total", "42");
+    let run_if = |rule: Value| Some(serde_json::from_value(rule).unwrap());
+    world.step().run_if = run_if(json!({ ">": [{ "var": "payload.total" }, 42] }));
+    check(&world, Skip, Detail::FilteredByStepConditions);
+
+    world.step().run_if = run_if(json!({ "var": "workflow.name" }));
     check(&world, Skip, Detail::FilteredBySubscriberWorkflowPreference);
 
     world.specific = None;

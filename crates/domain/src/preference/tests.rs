@@ -425,7 +425,7 @@ fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
 
 mod record {
     use super::*;
-    use crate::schedule::Schedule;
+    use crate::schedule::{Outside, Schedule};
 
     fn word(scope: PreferenceScope) -> SubscriberPreference {
         let contexts = ContextSet::default();
@@ -475,7 +475,7 @@ mod record {
     /// One row per update for every workflow: the stored preference after it.
     #[test]
     fn an_update_for_every_workflow_keeps_absent_channels() {
-        let hours = Schedule::open();
+        let hours = Schedule::open().with_outside(Channel::Sms, Outside::Drop);
         let before = SubscriberPreference {
             preference: Preference::default().with_all(false).only_if(tier("a")).unwrap(),
             ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })
@@ -504,6 +504,7 @@ mod record {
                 given.clone().with(Channel::Push, true),
                 Some(&hours),
             ),
+            (json!({ "schedule": { "isEnabled": true } }), given.clone(), Some(&hours)),
             (json!({ "schedule": null }), given.clone(), None),
         ] {
             let update: GlobalPreferenceUpdate = serde_json::from_value(json).unwrap();

@@ -30,7 +30,7 @@ impl StepDefinition {
         self.kind.check()?;
         check_name("name", self.name.as_deref())?;
         check_name("uuid", self.uuid.as_deref())?;
-        filter::check(&self.filters)?;
+        filter::check_step(&self.filters)?;
         run_if::check(self.run_if.as_ref())?;
         at_most_items("variants", &self.variants, Self::MAX_VARIANTS)?;
         let mut variants = self.variants.iter().enumerate();
@@ -71,7 +71,7 @@ impl Variant {
     fn check(&self, of: &StepKind) -> Result<(), Invalid> {
         check_name("name", self.name.as_deref())?;
         self.kind.check()?;
-        filter::check(&self.filters)?;
+        filter::check_step(&self.filters)?;
         if self.kind.job_type() != of.job_type() {
             let expected = "the type of its step";
             return Err(Invalid::new("type", Reason::malformed(expected)));

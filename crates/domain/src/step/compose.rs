@@ -269,7 +269,7 @@ impl WorkflowStep {
     /// Returns the step of a saved workflow with this `definition`.
     #[doc(hidden)]
     pub fn new(id: StepId, template_id: TemplateId, definition: StepDefinition) -> Self {
-        Self { id, template_id, parent_id: None, definition }
+        Self { id, template_id, parent_id: None, awaits: Vec::new(), definition }
     }
 }
 

@@ -47,7 +47,7 @@ impl StepKind {
         })
     }
 
-    fn templates(&self) -> Vec<Named<'_>> {
+    pub(super) fn templates(&self) -> Vec<Named<'_>> {
         match self {
             StepKind::InApp { template } => template.templates(),
             StepKind::Email { template } => {

@@ -17,6 +17,7 @@ pub(super) fn saved(
     for ((index, Step { id, definition }), kept) in steps.into_iter().enumerate().zip(matched) {
         let at = |invalid: Invalid| invalid.within(format!("steps[{index}]"));
         definition.check().map_err(at)?;
+        let awaits = definition.awaited(&saved).map_err(at)?;
         let (id, template_id) = match (id, kept) {
             (Some(id), _) if saved.iter().any(|step| step.id == id) => {
                 return Err(at(Invalid::new("_id", Reason::Repeated)));
@@ -34,7 +35,7 @@ pub(super) fn saved(
             (None, None) => new_step(),
         };
         let parent_id = saved.last().map(|step| step.id);
-        saved.push(WorkflowStep { id, template_id, parent_id, definition });
+        saved.push(WorkflowStep { id, template_id, parent_id, awaits, definition });
     }
     Ok(saved)
 }

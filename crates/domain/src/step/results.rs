@@ -1,0 +1,107 @@
+//! Results of the steps of a run, for the conditions and templates of later steps.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{StepDefinition, StepKind, WorkflowStep};
+use crate::ids::TransactionId;
+use crate::json::Object;
+use crate::time::Timestamp;
+
+/// Results of the steps of a run so far. A result is found by the id of its step, and by the `uuid`
+/// and the `name` if the step has them. If several steps have the same name, the last one counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepResults(Object);
+
+/// Result of a step.
+#[derive(Clone, Copy, Debug)]
+pub enum StepOutput<'a> {
+    /// Nothing yet, or the step has no result.
+    Nothing,
+    /// State of a message.
+    Message {
+        /// `true` if the subscriber has seen it.
+        seen: bool,
+        /// `true` if the subscriber has read it.
+        read: bool,
+    },
+    /// Value that the handler of a custom step has returned.
+    Value(&'a Value),
+    /// Events of a digest.
+    Digest(Digested<'a>),
+}
+
+/// Event that a digest has collected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DigestEvent {
+    /// Transaction id of its trigger.
+    pub id: TransactionId,
+    /// Time of its trigger.
+    pub time: Timestamp,
+    /// Payload of its trigger.
+    pub payload: Object,
+}
+
+/// Events that a digest has collected, for templates and conditions: `events`, `first`, `last` and
+/// `total_count`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Digested<'a> {
+    events: &'a [DigestEvent],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<&'a DigestEvent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<&'a DigestEvent>,
+    total_count: u64,
+}
+
+impl<'a> Digested<'a> {
+    /// Returns a digest of `total_count` events. `events` are the first ones, in the order of their
+    /// arrival, and `last` is the latest one of all.
+    pub fn new(events: &'a [DigestEvent], last: Option<&'a DigestEvent>, total_count: u64) -> Self {
+        Self { events, first: events.first(), last: last.or(events.last()), total_count }
+    }
+}
+
+impl StepResults {
+    /// Adds the result of `step`. `status` is the word of its job's status.
+    pub fn insert(&mut self, step: &WorkflowStep, status: &str, output: StepOutput<'_>) {
+        let mut result = Map::new();
+        result.insert("status".into(), status.into());
+        match output {
+            StepOutput::Nothing => {}
+            StepOutput::Message { seen, read } => {
+                result.insert("seen".into(), seen.into());
+                result.insert("read".into(), read.into());
+            }
+            StepOutput::Value(value) => {
+                result.insert("result".into(), value.clone());
+            }
+            StepOutput::Digest(Digested { events, total_count, .. }) => {
+                let events = events.iter().map(|event| Object::of(event).into()).collect();
+                result.insert("events".into(), Value::Array(events));
+                result.insert("eventCount".into(), total_count.into());
+            }
+        }
+        for name in step.names() {
+            self.0.insert(name, result.clone().into());
+        }
+    }
+
+    /// Returns the results by the names of their steps.
+    pub(crate) const fn as_object(&self) -> &Object {
+        &self.0
+    }
+}
+
+impl WorkflowStep {
+    /// Returns the names by which conditions and templates may refer to the step. The id comes last.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let StepDefinition { name, uuid, .. } = &self.definition;
+        let given = [name, uuid].into_iter().flatten().cloned();
+        given.chain([self.id.to_string()])
+    }
+
+    pub(super) const fn is_digest(&self) -> bool {
+        matches!(self.definition.kind, StepKind::Digest { .. })
+    }
+}
