@@ -1,5 +1,7 @@
 //! Leases: what is claimed is sent by one, and again by another if nobody knows what became of it.
 
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -227,6 +229,41 @@ fn a_provider_that_panics_is_tried_again_and_harms_nobody_else() {
 
         assert_eq!(run_due(&engine), Counts { sent: 1, retried: 1, ..NOTHING });
 
+        assert_eq!(
+            log(&world.notification(id), 0).last().unwrap(),
+            "provider_retry: the provider panicked"
+        );
+    });
+}
+
+/// A value whose destructor panics, with a value of the same kind.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_panic_whose_payload_panics_when_it_is_dropped_harms_nobody_else() {
+    on_both(|world| {
+        let engine = world.engine_with(|builder| {
+            builder.default_provider(Told(|delivery: &Delivery| {
+                if delivery.subscriber.subscriber_id.as_str() == "ada" {
+                    panic_any(Bomb);
+                }
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        let id = queued_email(&world);
+        let bob = json!({ "subscriberId": "bob", "email": "bob@example.org" });
+        world.trigger(json!({ "name": "mail", "to": bob }));
+
+        // A payload that gets out must not be dropped here, so that the test fails in order.
+        let counts = catch_unwind(AssertUnwindSafe(|| run_due(&engine))).map_err(forget);
+
+        assert_eq!(counts, Ok(Counts { sent: 1, retried: 1, ..NOTHING }));
         assert_eq!(
             log(&world.notification(id), 0).last().unwrap(),
             "provider_retry: the provider panicked"

@@ -1,5 +1,7 @@
 //! Sends: a message is made for an attempt and handed to its provider. No transaction is open.
 
+use std::any::Any;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domain::ids::{JobId, NotificationId};
@@ -95,10 +97,19 @@ pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
         return SendResult::NoProvider;
     };
     catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
-        |_| {
+        |payload| {
+            discard(payload);
             let reason = "the provider panicked".into();
             SendResult::Refused(SendError::Retryable { after: None, reason })
         },
         SendResult::from,
     )
+}
+
+/// Drops the payload of a panic if it is a text. Any other type is the host's, and its destructor
+/// may panic as well, so that it is leaked.
+fn discard(payload: Box<dyn Any + Send>) {
+    if !payload.is::<&str>() && !payload.is::<String>() {
+        mem::forget(payload);
+    }
 }
