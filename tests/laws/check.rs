@@ -99,6 +99,24 @@ fn a_lane_that_is_misplaced_is_found() {
     }
 }
 
+/// The index of addresses: a part that is gone, that is not readable, or that misses an address.
+#[test]
+fn an_index_of_addresses_that_is_damaged_is_found() {
+    for (table, key, value) in entries().iter().filter(|(table, ..)| *table == Table::Addresses) {
+        let none = vec![0; 2];
+        for ruin in [None, Some(&value[..value.len() - 1]), Some(b"?"), Some(&none)] {
+            let world = copy();
+            put(&world.store, *table, key, ruin);
+            let findings = world.engine.check().unwrap().findings;
+            let is_of_addresses = |finding: &Finding| matches!(finding, Finding::Table(finding) if finding.table == table.name());
+            assert!(!findings.is_empty() && findings.iter().all(is_of_addresses), "{findings:?}");
+
+            world.env.notifications().rebuild_index().unwrap();
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        }
+    }
+}
+
 #[test]
 fn an_activity_index_that_is_damaged_is_found() {
     for table in [Table::ActivityHeads, Table::ActivitySegments, Table::ActivityDeleted] {
@@ -168,5 +186,5 @@ fn is_index(table: Table) -> bool {
 
 // The tables whose rows are made from those of others, and that lead to no record.
 fn is_derived(table: Table) -> bool {
-    matches!(table, Table::MessageCounters | Table::Lanes | Table::LaneHeads)
+    matches!(table, Table::Addresses | Table::MessageCounters | Table::Lanes | Table::LaneHeads)
 }

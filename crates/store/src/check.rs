@@ -24,7 +24,7 @@ use domain::workflow::Workflow;
 
 use crate::{
     Codec, Entries, Error, KeyRange, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table,
-    counters, lanes, layout,
+    addresses, counters, lanes, layout,
 };
 
 /// The result of comparing the indexes of a store with its records.
@@ -80,6 +80,7 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
     }
     checking.counters()?;
     checking.lanes()?;
+    checking.addresses()?;
     Ok(checking.check)
 }
 
@@ -100,8 +101,9 @@ fn indexes() -> impl Iterator<Item = Table> {
     let is_activity =
         |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
     let is_record = move |table: &Table| KINDS.iter().any(|kind| kind.table == *table);
-    let is_derived =
-        |table: &Table| matches!(table, Table::MessageCounters | Table::Lanes | Table::LaneHeads);
+    let is_derived = |table: &Table| {
+        matches!(table, Table::Addresses | Table::MessageCounters | Table::Lanes | Table::LaneHeads)
+    };
     let is_other = move |table: &Table| is_activity(table) || is_derived(table);
     Table::ALL.into_iter().filter(move |table| !is_record(table) && !is_other(table))
 }
@@ -273,6 +275,27 @@ impl<'s> Checking<'s> {
         }
         for (table, key, _) in &expected {
             self.found(*table, key, Problem::Misplaced);
+        }
+        Ok(())
+    }
+
+    // Looks for the address of each subscriber. A subscriber that cannot be read has no known
+    // address, so that no address is one too many then.
+    fn addresses(&mut self) -> Result<()> {
+        let snapshot = self.snapshot;
+        let subscribers = readable::<Subscriber>(snapshot)?;
+        let is_known = snapshot.count(&Prefix::<Subscriber>::of_all(), None)? == subscribers.len();
+        self.check.entries += snapshot.count(&Prefix::of_table(Table::Addresses), None)? as u64;
+        let expected = subscribers.iter().filter_map(Record::address).collect();
+        let missing = addresses::compare(snapshot, expected, &mut |key, problem| {
+            if is_known || problem != Problem::Extra {
+                self.found(Table::Addresses, key, problem);
+            }
+        })?;
+        for subscriber in &subscribers {
+            if subscriber.address().is_some_and(|address| missing.contains(&address)) {
+                self.found(Table::Addresses, subscriber.key().as_bytes(), Problem::Missing);
+            }
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 //! [`FORMAT`], and add the old format to the tests.
 
 mod activity;
+mod addresses;
 mod entries;
 mod keys;
 mod tables;
@@ -41,6 +42,7 @@ use domain::workflow::Workflow;
 use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
 
 pub use activity::*;
+pub use addresses::*;
 pub use keys::*;
 pub use tables::Table;
 
@@ -187,6 +189,10 @@ layout! {
         LANE_HEADS = LaneHeads [TaskClass, EnvironmentId, Option<WorkflowId>];
         /// Lanes of a class by the time at which their first task is due.
         LANES = Lanes [TaskClass, Timestamp, EnvironmentId, Option<WorkflowId>];
+    }
+    Bytes {
+        /// Parts of the index of addresses: the kind of the part, and two numbers.
+        ADDRESSES = Addresses [EnvironmentId, u8, u32, u32];
     }
     // The activity index. Its tables have a generation, except the first one.
     Bytes {

@@ -10,6 +10,8 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+#[doc(hidden)]
+pub mod addresses;
 mod change;
 #[doc(hidden)]
 pub mod check;

@@ -8,6 +8,7 @@ use domain::task::Lane;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::addresses::Address;
 use crate::key::{Bytes, Open, TableOf};
 use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table, range};
 
@@ -27,6 +28,11 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 
     /// Adds the index entries that lead to the record.
     fn index(&self, _entries: &mut Entries<Self>) {}
+
+    /// The address by whose parts the record is found. Most records have none.
+    fn address(&self) -> Option<Address> {
+        None
+    }
 
     /// The counters that count the record, and what they count. Most records are not counted.
     fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
@@ -49,6 +55,13 @@ pub trait Excerpt: DeserializeOwned {
 
     /// The key of the index entry by which the record is found.
     fn entry(&self, environment: EnvironmentId) -> Key<Self::Of>;
+}
+
+impl Prefix<Bytes> {
+    /// All keys of a table whose values are no records.
+    pub(crate) fn of_table(table: Table) -> Self {
+        TableOf::<Bytes, Open>::new(table).all()
+    }
 }
 
 impl<R: Record> Prefix<R> {

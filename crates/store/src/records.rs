@@ -10,7 +10,7 @@ use crate::pages::{self, List};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
-    Transaction, Visit,
+    Transaction, Visit, addresses,
 };
 
 /// Runs `body` on a snapshot of `store`, and returns its result.
@@ -184,6 +184,9 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.put_bytes(entry, key.as_bytes())?;
         }
+        if let Some(address) = record.address() {
+            addresses::add(self, &address)?;
+        }
         self.changed(Change::new(ChangeKind::Inserted, &key).of(None, Some(record)));
         Ok(())
     }
@@ -209,6 +212,11 @@ pub trait WriteRecords: Transaction {
         for entry in after.iter().filter(|entry| !before.contains(entry)) {
             self.put_bytes(entry, key.as_bytes())?;
         }
+        let (before, after) = (old.address(), new.address());
+        if before != after {
+            before.map_or(Ok(()), |address| addresses::remove(self, &address))?;
+            after.map_or(Ok(()), |address| addresses::add(self, &address))?;
+        }
         self.changed(Change::new(ChangeKind::Replaced, &key).of(Some(old), Some(new)));
         Ok(())
     }
@@ -217,6 +225,9 @@ pub trait WriteRecords: Transaction {
     fn remove<R: Record>(&mut self, record: &R) -> Result<()> {
         for entry in Entries::of(record).iter() {
             self.delete_key(entry)?;
+        }
+        if let Some(address) = record.address() {
+            addresses::remove(self, &address)?;
         }
         let key = record.key();
         self.delete_key(&key)?;

@@ -15,7 +15,7 @@ use domain::notification::{
 };
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Order, ReadRecords, layout};
+use store::{Order, ReadRecords, addresses, layout};
 
 use crate::idempotency::Step;
 use crate::pipeline::leases;
@@ -172,13 +172,15 @@ impl Notifications<'_> {
     }
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
-    /// meanwhile, and triggers continue.
+    /// meanwhile, and triggers continue. The index of addresses, for searches by a part of one, is
+    /// rebuilt in one transaction.
     ///
     /// # Errors
     ///
     /// [`Error::Store`], if a notification cannot be read.
     pub fn rebuild_index(&self) -> Result<()> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
+        store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
         engine.activity().rebuild(engine.store(), environment)?;
         Ok(engine.activity().tend_all(engine.store(), environment)?)
     }
@@ -257,12 +259,8 @@ fn named_subscribers(
         let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
         let called = called.map(|key| view.find(&key)).ok().transpose()?;
         found.extend(called.flatten().map(|subscriber| subscriber.id));
-        let (part, all) = (EmailPart::new(search), layout::emails(environment).range());
-        view.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
-            let entry = layout::subscriber_of_email(environment, key);
-            found.extend(entry.filter(|(email, _)| part.is_in(email)).map(|(_, id)| id));
-            ControlFlow::Continue(())
-        })?;
+        let part = EmailPart::new(search);
+        addresses::find(view, environment, &part, &mut |id| _ = found.insert(id))?;
     }
     Ok(found)
 }

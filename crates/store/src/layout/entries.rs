@@ -30,6 +30,7 @@ use super::{
     subscriber, subscriber_id, subscription, subscription_id, task, topic, translation,
     translation_group, workflow, workflow_identifier,
 };
+use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
 use crate::record::{Entries, Excerpt, Record};
 
@@ -61,6 +62,11 @@ impl Record for Subscriber {
             let emails = SUBSCRIBER_EMAILS.within(self.environment_id).then(email.as_str());
             entries.add(emails.then(self.id).end());
         }
+    }
+
+    fn address(&self) -> Option<Address> {
+        let email = self.profile.email.as_ref()?;
+        Some(Address::new(self.environment_id, email, self.id))
     }
 }
 

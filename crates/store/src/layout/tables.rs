@@ -31,6 +31,7 @@ tables! {
     Subscribers = "subscribers",
     SubscriberIds = "subscriber_ids",
     SubscriberEmails = "subscriber_emails",
+    Addresses = "addresses",
     Workflows = "workflows",
     WorkflowIdentifiers = "workflow_identifiers",
     Integrations = "integrations",

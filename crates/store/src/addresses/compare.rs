@@ -1,0 +1,84 @@
+//! Comparing the index of addresses with the subscribers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use domain::ids::EnvironmentId;
+
+use super::row::{Row, View};
+use super::trigrams::{ROWS, Trigrams};
+use super::{Address, Head, damaged_row, page_key, row_key};
+use crate::check::Problem;
+use crate::layout::{self, AddressPart};
+use crate::{Order, Prefix, ReadRecords, Result, Snapshot, Table};
+
+/// Compares the index with `expected`, the addresses of all subscribers, and calls `visit` with each
+/// contradiction. Returns the addresses that are missing.
+pub(crate) fn compare(
+    snapshot: &dyn Snapshot,
+    mut expected: BTreeSet<Address>,
+    visit: &mut dyn FnMut(&[u8], Problem),
+) -> Result<BTreeSet<Address>> {
+    let mut groups: BTreeMap<(EnvironmentId, u32), BTreeMap<u32, Row>> = BTreeMap::new();
+    let all = Prefix::of_table(Table::Addresses).range();
+    let unreadable = |error: crate::Error| Problem::Unreadable { reason: error.to_string() };
+    snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
+        let part = layout::read_address_part(key);
+        if let Some((environment, AddressPart::Row { group, row: number })) = part
+            && let Some(row) = View::read(value)
+        {
+            let known = row.entries().map(|(address, subscriber)| {
+                let folded = String::from_utf8_lossy(address).into_owned();
+                expected.remove(&Address { environment, folded, subscriber })
+            });
+            if known.filter(|is_known| !is_known).count() > 0 {
+                visit(key, Problem::Extra);
+            }
+            groups.entry((environment, group)).or_default().insert(number, Row::from(row));
+        } else if let None | Some((_, AddressPart::Row { .. })) = part {
+            visit(key, unreadable(damaged_row()));
+        }
+        ControlFlow::Continue(())
+    })?;
+    for ((environment, group), rows) in groups {
+        match Head::find(snapshot, environment) {
+            Ok(Some(head)) if group < head.group => {
+                compare_trigrams(snapshot, environment, group, &rows, visit)?;
+            }
+            Ok(Some(head)) if group == head.group && rows.len() == usize::from(head.rows) => {}
+            Ok(_) => {
+                let key = row_key(environment, (group, 0));
+                visit(key.as_bytes(), Problem::Extra);
+            }
+            Err(error) => {
+                let key = layout::address_part(environment, AddressPart::Head);
+                visit(key.as_bytes(), unreadable(error));
+            }
+        }
+    }
+    Ok(expected)
+}
+
+// Calls `visit` with the pages of a group that miss a trigram of its rows.
+fn compare_trigrams(
+    snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
+    group: u32,
+    rows: &BTreeMap<u32, Row>,
+    visit: &mut dyn FnMut(&[u8], Problem),
+) -> Result<()> {
+    let texts =
+        (0..u32::from(ROWS)).map(|row| rows.get(&row).map_or(&[][..], |it| it.view().text()));
+    for (page, words) in Trigrams::of(texts).pages() {
+        let key = page_key(environment, page, group);
+        let mut has_all = false;
+        snapshot.get_bytes(&key, &mut |bytes| {
+            let is_in = |(word, all): (&u8, &u8)| word & all == *word;
+            has_all = bytes.len() == words.len() && words.iter().zip(bytes).all(is_in);
+        })?;
+        if !has_all {
+            visit(key.as_bytes(), Problem::Missing);
+        }
+    }
+    Ok(())
+}

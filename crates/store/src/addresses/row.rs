@@ -1,0 +1,113 @@
+//! Rows of folded addresses.
+//!
+//! A row is the number of its addresses in two bytes, the lowest first; the ids of the subscribers;
+//! and the addresses in the same order, each of which ends in NUL.
+
+use domain::contact::EmailPart;
+use domain::ids::InternalSubscriberId;
+use memchr::{memchr, memchr_iter};
+use uuid::Uuid;
+
+/// Maximum length of a row with several addresses, in bytes. With its key it fills a page of the
+/// file. In tests a group has few addresses.
+pub(super) const ROOM: usize = if cfg!(test) { 100 } else { 3_900 };
+
+/// A row that can change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    ids: Vec<[u8; 16]>,
+    text: Vec<u8>,
+}
+
+/// A row in borrowed bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    ids: &'a [[u8; 16]],
+    text: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Returns the row in `bytes`. Returns `None` if they are no row.
+    pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (count, rest) = bytes.split_first_chunk()?;
+        let count = usize::from(u16::from_le_bytes(*count));
+        let (ids, text) = rest.split_at_checked(count * size_of::<Uuid>())?;
+        let is_whole = text.last().is_none_or(|last| *last == 0);
+        let ids = ids.as_chunks().0;
+        (is_whole && memchr_iter(0, text).count() == count).then_some(Self { ids, text })
+    }
+
+    /// The addresses, each of which ends in NUL.
+    pub(super) fn text(self) -> &'a [u8] {
+        self.text
+    }
+
+    /// Length of the row in bytes.
+    pub(super) fn len(self) -> usize {
+        size_of::<u16>() + size_of_val(self.ids) + self.text.len()
+    }
+
+    /// The addresses with their subscribers.
+    pub(super) fn entries(self) -> impl Iterator<Item = (&'a [u8], InternalSubscriberId)> {
+        let addresses = self.text.split(|byte| *byte == 0);
+        addresses.zip(self.ids).map(|(address, id)| (address, Uuid::from_bytes(*id).into()))
+    }
+
+    /// Calls `visit` with the subscribers whose addresses have `part`, which has no NUL.
+    pub(super) fn find(self, part: &EmailPart, visit: &mut dyn FnMut(InternalSubscriberId)) {
+        let (mut ids, mut text) = (self.ids, self.text);
+        while let Some((before, found)) =
+            part.find_in(text).and_then(|at| text.split_at_checked(at))
+        {
+            let Some((_, from)) = ids.split_at_checked(memchr_iter(0, before).count()) else {
+                break;
+            };
+            let Some((id, rest)) = from.split_first() else { break };
+            visit(Uuid::from_bytes(*id).into());
+            ids = rest;
+            text = memchr(0, found).and_then(|end| found.get(end + 1..)).unwrap_or_default();
+        }
+    }
+}
+
+impl From<View<'_>> for Row {
+    fn from(view: View<'_>) -> Self {
+        Self { ids: view.ids.to_vec(), text: view.text.to_vec() }
+    }
+}
+
+impl Row {
+    pub(super) fn view(&self) -> View<'_> {
+        View { ids: &self.ids, text: &self.text }
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let count = u16::try_from(self.ids.len()).unwrap_or(u16::MAX);
+        [count.to_le_bytes().as_slice(), self.ids.as_flattened(), &self.text].concat()
+    }
+
+    /// Adds an address. Returns `false` if there is no room for it.
+    pub(super) fn push(&mut self, address: &[u8], subscriber: InternalSubscriberId) -> bool {
+        let len = self.view().len() + size_of::<Uuid>() + address.len() + 1;
+        if len > ROOM && !self.ids.is_empty() {
+            return false;
+        }
+        self.ids.push(Uuid::from(subscriber).into_bytes());
+        self.text.extend_from_slice(address);
+        self.text.push(0);
+        true
+    }
+
+    /// Removes an address. Returns `false` if it is not there.
+    pub(super) fn remove(&mut self, address: &[u8], subscriber: InternalSubscriberId) -> bool {
+        let count = self.ids.len();
+        let mut rest = Self::default();
+        for (other, id) in self.view().entries() {
+            if (other, id) != (address, subscriber) {
+                rest.push(other, id);
+            }
+        }
+        *self = rest;
+        self.ids.len() < count
+    }
+}

@@ -1,0 +1,154 @@
+//! Finding the rows of addresses that may have a part.
+
+use std::ops::ControlFlow;
+
+use domain::contact::EmailPart;
+use domain::ids::EnvironmentId;
+
+use super::row::View;
+use super::trigrams::{self, ROWS, places, word};
+use super::{Head, Place, damaged_row, row_key};
+use crate::layout::{self, AddressPart};
+use crate::record::{corrupt, misplaced};
+use crate::{Bytes, Key, Order, ReadRecords, Result, Snapshot, Table};
+
+/// Calls `visit` with the rows of an environment that may have `part`.
+pub(super) fn visit_rows(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    part: &EmailPart,
+    visit: &mut dyn FnMut(Place, View<'_>),
+) -> Result<()> {
+    let Some(head) = Head::find(snapshot, environment)? else { return Ok(()) };
+    let Some(candidates) = candidates(snapshot, environment, part, &head)? else {
+        return scan_rows(snapshot, environment, None, head, visit);
+    };
+    let places: Vec<Place> = candidates
+        .iter()
+        .flat_map(|(group, rows)| {
+            (0..ROWS).filter(move |row| rows >> row & 1 == 1).map(move |row| (*group, row))
+        })
+        .collect();
+    let keys: Vec<Key<Bytes>> = places.iter().map(|at| row_key(environment, *at)).collect();
+    let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+    let (mut rest, mut is_intact) = (places.into_iter(), true);
+    snapshot.get_many(Table::Addresses, &bytes, &mut |value| match rest
+        .next()
+        .zip(value.and_then(View::read))
+    {
+        Some((place, row)) => visit(place, row),
+        None => is_intact = false,
+    })?;
+    if !is_intact {
+        return Err(damaged_row());
+    }
+    scan_rows(snapshot, environment, Some(head.group), head, visit)
+}
+
+// The rows of full groups that may have `part`, as bits. Returns `None` if that may be all of them.
+fn candidates(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    part: &EmailPart,
+    head: &Head,
+) -> Result<Option<Vec<(u32, u64)>>> {
+    // Maximum number of trigrams that are looked up.
+    const MOST: usize = 32;
+    let mut asked: Vec<trigrams::Place> = places(part.folded()).take(MOST).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let Some((first, others)) = asked.split_first() else { return Ok(None) };
+    let mut groups = Vec::new();
+    scan_words(snapshot, environment, *first, &mut |group, word| groups.push((group, word)))?;
+    for place in others {
+        let rows: u32 = groups.iter().map(|(_, word)| word.count_ones()).sum();
+        // Reading the rows takes less time than another look-up.
+        if rows <= 2 + head.group / 8 {
+            break;
+        }
+        let mut rest = groups.iter_mut().peekable();
+        scan_words(snapshot, environment, *place, &mut |group, word| {
+            while let Some((_, rows)) = rest.next_if(|(other, _)| *other < group) {
+                *rows = 0;
+            }
+            if let Some((_, rows)) = rest.next_if(|(other, _)| *other == group) {
+                *rows &= word;
+            }
+        })?;
+        rest.for_each(|(_, rows)| *rows = 0);
+        groups.retain(|(_, rows)| *rows != 0);
+    }
+    groups.retain(|(group, _)| *group < head.group);
+    Ok(Some(groups))
+}
+
+// Calls `visit` with the groups that have a word in the page of `place`, and that word.
+fn scan_words(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    place: trigrams::Place,
+    visit: &mut dyn FnMut(u32, u64),
+) -> Result<()> {
+    let wanted = u32::from(place.page);
+    let range = layout::address_page(environment, wanted).range();
+    let (mut last, mut problem) = (None, None);
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, bytes| {
+        let found = match layout::read_address_part(key) {
+            Some((within, AddressPart::Trigrams { page, group }))
+                if (within, page) == (environment, wanted) && last < Some(group) =>
+            {
+                let damaged = || corrupt(Table::Addresses, "it is not a page of trigrams");
+                word(bytes, place).map(|word| (group, word)).ok_or_else(damaged)
+            }
+            _ => Err(misplaced(Table::Addresses)),
+        };
+        match found {
+            Ok((group, word)) => {
+                last = Some(group);
+                visit(group, word);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                problem = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    problem.map_or(Ok(()), Err)
+}
+
+// Calls `visit` with the rows of a group, or of all groups, which end where `head` says.
+fn scan_rows(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    group: Option<u32>,
+    head: Head,
+    visit: &mut dyn FnMut(Place, View<'_>),
+) -> Result<()> {
+    let prefix = match group {
+        Some(group) => layout::address_group(environment, group),
+        None => layout::address_rows(environment),
+    };
+    let (mut last, mut problem) = (None, None);
+    snapshot.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, bytes| {
+        let place = match layout::read_address_part(key) {
+            Some((within, AddressPart::Row { group, row })) if within == environment => {
+                u8::try_from(row).ok().map(|row| (group, row)).filter(|at| last < Some(*at))
+            }
+            _ => None,
+        };
+        match (place, View::read(bytes)) {
+            (Some(place), Some(row)) => {
+                last = Some(place);
+                visit(place, row);
+                ControlFlow::Continue(())
+            }
+            (place, _) => {
+                problem = Some(place.map_or(misplaced(Table::Addresses), |_| damaged_row()));
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    let is_whole = last == Some((head.group, head.rows - 1));
+    problem.map_or_else(|| if is_whole { Ok(()) } else { Err(damaged_row()) }, Err)
+}
