@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn other_steps_have_no_results_and_the_payload_is_the_only_event() {
         let mail = json!({ "type": "sms", "name": "mail", "template": { "body": "" } });
-        let seen = "{% if steps.mail.seen %}seen{% else %}not seen{% endif %}";
+        let seen = "{{ steps.mail.status }}{% if steps.mail.seen %} and seen{% endif %}";
         let inbox = json!({ "type": "in_app", "name": "inbox", "template": { "body": seen } });
         let workflow = sample::workflow(json!([mail, inbox]));
         let subscriber = sample::subscriber(json!({}));
@@ -178,7 +178,7 @@ mod tests {
             let preview = preview.payload(json!({ "a": "x" })).unwrap();
             preview.render(workflow, &subscriber, &[]).unwrap().content
         };
-        assert_eq!(render(&workflow), MessageContent::Text("not seen".into()));
+        assert_eq!(render(&workflow), MessageContent::Text("pending".into()));
 
         let mut digested = workflow;
         let body = "{{ total_count }} {{ events[0].payload.a }} {{ last.payload.a }}";
