@@ -131,9 +131,16 @@ fn any_metadata() -> impl Strategy<Value = Value> {
     let fields = proptest::collection::btree_map(names.clone(), value.clone(), 0..6);
     let inner = proptest::collection::btree_map(names, value, 0..6);
     let kind = select(&["regular", "backoff", "timed", "scheduled", "dynamic"]);
-    (kind, fields, inner).prop_map(|(kind, fields, inner)| {
+    let on_past = select(&["immediate", "skip", "fail", "never"]);
+    (kind, fields, inner, on_past).prop_map(|(kind, fields, inner, on_past)| {
         let mut json = json!(fields);
         json["type"] = kind.into();
+        // Otherwise most delays would lack a required field.
+        for (name, value) in [("delayPath", "at"), ("dynamicKey", "a.b"), ("onPast", on_past)] {
+            if json[name].is_null() {
+                json[name] = value.into();
+            }
+        }
         json["timed"] = json!(inner);
         json
     })
@@ -147,6 +154,10 @@ proptest! {
         if let Ok(end) = window.window_end(opened_at, zone) {
             prop_assert!(end > opened_at);
             prop_assert!(end.since(opened_at) <= Duration::from_secs(3_720 * 24 * 60 * 60));
+            // At its end, the next window may open.
+            if let Ok(next) = window.window_end(end, zone) {
+                prop_assert!(next > end);
+            }
             // No time of the calendar lies in between.
             if let DigestMetadata::Timed(_) = window {
                 let between = opened_at.as_millis().midpoint(end.as_millis());
