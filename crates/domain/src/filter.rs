@@ -21,6 +21,7 @@
 //! # Ok::<(), tidings::error::Invalid>(())
 //! ```
 
+mod check;
 mod compare;
 mod compose;
 mod pattern;
@@ -31,13 +32,13 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Invalid, Reason};
 use crate::json::{Object, Shape, Shaped, shape};
-use crate::known::{Roots, check_path};
-use crate::limits;
 use crate::step::StepResults;
 use crate::vocabulary::wire_enum;
 
+#[doc(hidden)]
+pub use check::check;
+pub(crate) use check::{check_step, step_names};
 pub use compose::FilterField;
 
 /// Group of comparisons and of further groups.
@@ -236,93 +237,6 @@ impl FieldFilterPart {
 
     /// Longest pattern of `LIKE`, in characters.
     pub const MAX_PATTERN: usize = 127;
-}
-
-/// Refuses filters that are nested too deeply, have too many parts, hold a value that no fact can
-/// match, or refer to steps.
-#[doc(hidden)]
-pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
-    check_parts(filters, |part| match part.on {
-        FilterSource::Subscriber | FilterSource::Payload => part.check(),
-        FilterSource::Steps => {
-            let words = [FilterSource::Subscriber, FilterSource::Payload].map(FilterSource::as_str);
-            let words = words.map(str::to_owned).to_vec();
-            Err(Invalid::new("on", Reason::NotOneOf { words }))
-        }
-    })
-}
-
-/// Refuses the same filters, except those that refer to steps.
-pub(crate) fn check_step(filters: &[Filter]) -> Result<(), Invalid> {
-    check_parts(filters, FieldFilterPart::check)
-}
-
-/// Returns the names of the steps that filters refer to, and the places of the comparisons. Parts
-/// beyond the limits of [`check`] are left out.
-pub(crate) fn step_names(filters: &[Filter]) -> Vec<(String, &str)> {
-    let mut names = Vec::new();
-    let _ = walk(filters, &mut |place, part| {
-        if part.on == FilterSource::Steps {
-            names.push((place, part.field.split('.').next().unwrap_or_default()));
-        }
-        Ok(())
-    });
-    names
-}
-
-fn check_parts(
-    filters: &[Filter],
-    check: impl Fn(&FieldFilterPart) -> Result<(), Invalid>,
-) -> Result<(), Invalid> {
-    walk(filters, &mut |place, part| check(part).map_err(|invalid| invalid.within(place)))
-}
-
-// Calls `visit` with the place of each comparison, until it refuses one. Refuses filters beyond the
-// limits.
-fn walk<'f>(
-    filters: &'f [Filter],
-    visit: &mut dyn FnMut(String, &'f FieldFilterPart) -> Result<(), Invalid>,
-) -> Result<(), Invalid> {
-    // A list instead of recursion: the filters may be nested deeper than the stack allows.
-    let place = |(index, group)| (format!("filters[{index}]"), group, 1);
-    let mut open: Vec<_> = filters.iter().enumerate().map(place).collect();
-    let mut parts = 0;
-    while let Some((place, group, depth)) = open.pop() {
-        if depth > Filter::MAX_DEPTH {
-            return Err(Invalid::new("filters", Reason::TooDeep { max: Filter::MAX_DEPTH }));
-        }
-        parts += usize::from(group.children.is_empty());
-        for (index, child) in group.children.iter().enumerate() {
-            let place = format!("{place}.children[{index}]");
-            match child {
-                FilterChild::Group(group) => open.push((place, group, depth + 1)),
-                FilterChild::Part(part) => {
-                    parts += 1;
-                    visit(place, part)?;
-                }
-            }
-        }
-        if parts > Filter::MAX_PARTS {
-            return Err(Invalid::new("filters", Reason::TooMany { max: Filter::MAX_PARTS }));
-        }
-    }
-    Ok(())
-}
-
-impl FieldFilterPart {
-    fn check(&self) -> Result<(), Invalid> {
-        let Self { field, value, operator, on } = self;
-        if field.is_empty() {
-            return Err(Invalid::new("field", Reason::Empty));
-        }
-        limits::text("field", field, Self::MAX_FIELD)?;
-        limits::text("value", value, Self::MAX_VALUE)?;
-        if *on == FilterSource::Subscriber {
-            check_path(&format!("{on}.{field}"), Roots::Step)
-                .map_err(|reason| Invalid::new("field", reason))?;
-        }
-        operator.check(value)
-    }
 }
 
 /// Evaluates `filters` over `facts`. The result holds if one filter does, or if there are none.

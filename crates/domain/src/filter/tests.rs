@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::compare::tests::value;
 use super::*;
+use crate::error::Reason;
 
 fn object(value: Value) -> Object {
     value.try_into().unwrap()
