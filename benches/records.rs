@@ -35,7 +35,7 @@ fn main() {
     for row in table.iter().unwrap() {
         let (_, value) = row.unwrap();
         stored += value.value().len() as u64;
-        json += encoding::decode(value.value()).unwrap().len() as u64;
+        json += encoding::json(value.value()).unwrap().len() as u64;
     }
     assert_eq!(table.len().unwrap(), NOTIFICATIONS);
     let stats = table.stats().unwrap();

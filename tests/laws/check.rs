@@ -177,7 +177,7 @@ fn is_record(table: Table) -> bool {
         return false;
     }
     let (_, _, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
-    !is_activity(table) && store::encoding::decode(value).is_ok_and(|json| json.starts_with(b"{"))
+    !is_activity(table) && store::encoding::json(value).is_ok_and(|json| json.starts_with(b"{"))
 }
 
 fn is_index(table: Table) -> bool {

@@ -300,11 +300,11 @@ fn field(way: &str) -> String {
 }
 
 fn decoded(value: &[u8]) -> Option<Value> {
-    encoding::decode(value).ok().and_then(|json| serde_json::from_slice(&json).ok())
+    encoding::json(value).ok().and_then(|json| serde_json::from_slice(&json).ok())
 }
 
 fn encoded(json: &Value) -> Vec<u8> {
-    encoding::encode(&serde_json::to_vec(json).unwrap())
+    encoding::encode(json, 0).unwrap()
 }
 
 /// What makes nothing of a value.

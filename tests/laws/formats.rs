@@ -142,7 +142,7 @@ fn folder() -> PathBuf {
 
 fn line((table, key, value): &Entry) -> String {
     let (table, key, bytes) = (table.name(), hex(key), hex(value));
-    let json = encoding::decode(value).ok().and_then(|json| String::from_utf8(json.into()).ok());
+    let json = encoding::json(value).ok().and_then(|json| String::from_utf8(json.into()).ok());
     match json.filter(|json| json.starts_with('{')) {
         // The bytes are the text, or are not to be read by a person.
         Some(json) if value[1..] == *json.as_bytes() => {

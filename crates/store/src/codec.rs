@@ -31,12 +31,12 @@ impl Codec {
 
     /// The entry of `record` in its table: key and value.
     pub fn encode<R: Record>(self, record: &R) -> Result<(Key<R>, Vec<u8>)> {
-        let json = serde_json::to_vec(record).map_err(|source| corrupt(R::TABLE, source))?;
         let value = match self.form {
-            Form::Json => encoding::plain(&json),
-            Form::Compact => encoding::encode_padded(&json, record.reserved_len()),
+            Form::Json => encoding::plain(record).map_err(|source| corrupt(R::TABLE, source)),
+            Form::Compact => encoding::encode(record, record.reserved_len())
+                .map_err(|source| corrupt(R::TABLE, source)),
         };
-        Ok((record.key(), value))
+        Ok((record.key(), value?))
     }
 
     /// The record of an entry in its table. Both forms are read.
@@ -72,9 +72,6 @@ impl Codec {
     }
 }
 
-// One check of the whole text is faster than a check of each string in it.
 fn fields<T: DeserializeOwned>(table: Table, value: &[u8]) -> Result<T> {
-    let json = encoding::decode(value).map_err(|source| corrupt(table, source))?;
-    let json = str::from_utf8(&json).map_err(|source| corrupt(table, source))?;
-    serde_json::from_str(json).map_err(|source| corrupt(table, source))
+    encoding::decode(value).map_err(|source| corrupt(table, source))
 }

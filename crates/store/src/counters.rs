@@ -83,8 +83,7 @@ pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()
 /// [`Error::Corrupt`](crate::Error::Corrupt) if the value is not readable, or if it belongs under
 /// another key.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<MessageCounters> {
-    let json = encoding::decode(value).map_err(unreadable)?;
-    let row: Row<MessageCounters> = serde_json::from_slice(&json).map_err(unreadable)?;
+    let row: Row<MessageCounters> = encoding::decode(value).map_err(unreadable)?;
     if row.subscriber != owner(key)? {
         return Err(corrupt(Table::MessageCounters, "it belongs under another key"));
     }
@@ -93,7 +92,7 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<MessageCounters> {
 
 fn written(key: &[u8], counters: &MessageCounters) -> Result<Vec<u8>> {
     let row = Row { subscriber: owner(key)?, counters };
-    Ok(encoding::plain(&serde_json::to_vec(&row).map_err(unreadable)?))
+    encoding::encode(&row, 0).map_err(unreadable)
 }
 
 fn owner(key: &[u8]) -> Result<InternalSubscriberId> {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 
 use crate::record::{Entries, dangling};
-use crate::{Change, ChangeKind, Codec, Key, Order, Prefix, Record, Result, Snapshot, encoding};
+use crate::{Change, ChangeKind, Codec, Key, Order, Prefix, Record, Result, Snapshot};
 
 /// Records, each with the bytes that it was decoded from. If a snapshot has other bytes for a
 /// record, they are decoded anew. So the records are always those of the snapshot.
@@ -142,7 +142,7 @@ impl<R: Record> Decoded<R> {
         if self.once.as_ref().is_some_and(|once| !once.has_read(key)) {
             return Ok(record);
         }
-        let json = encoding::decode(bytes).map_or(0, |json| json.len());
+        let json = serde_json::to_vec(&*record).map_or(0, |json| json.len());
         let weight = key.len() + bytes.len() + json + (self.weigh)(&record);
         let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record), weight };
         self.kept.write().keep(key, known, self.most);

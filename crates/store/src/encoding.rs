@@ -1,45 +1,51 @@
-//! Encoding of the JSON of a record: as it is, or in fewer bytes.
+//! Encoding of the values of records.
 //!
 //! A value is a byte that names its encoding, and the content in that encoding:
 //!
 //! | byte | then |
 //! |---|---|
 //! | 1 | JSON |
-//! | 2 | number of bytes in the block, as four bytes, the lowest first; an LZ4 block |
-//! | 3 | number of bytes of padding at the end, as two bytes; as 2; the padding |
+//! | 2 | packed content |
+//! | 3 | number of bytes of padding at the end, as two bytes, the lowest first; packed content; the padding |
+//! | 4 | number of bytes of the packed content, as four bytes, the lowest first; an LZ4 block of it |
 //!
-//! The content of the block is JSON in which ids and times are short. A text that is a UUID is byte
-//! 1 and the 16 bytes of the UUID. A text that is a time is byte 2 and a number of seven bytes, the
-//! highest first. The number is made of the 17 digits of the time. JSON has no such bytes of its
-//! own.
-//!
-//! Matches in the block may reach back into `encoding/dictionary.txt`, as if it stood before the
-//! content of the block. A change of that file is a change of the format.
+//! Packed content is a tree as JSON has it, in [tokens](token). Names and other frequent texts are
+//! [words], which take a byte or two. UUIDs and times take fewer bytes than their text. What a record
+//! serializes to is the same in all encodings.
+
+mod reader;
+mod texts;
+mod token;
+mod words;
+mod writer;
 
 use std::borrow::Cow;
 
-use lz4_flex::block::{compress_prepend_size_with_dict, decompress_with_dict, uncompressed_size};
-use memchr::{memchr, memchr2};
+use lz4_flex::block::{compress_prepend_size, decompress, uncompressed_size};
+use serde::Serialize;
+use serde::de::{self, DeserializeOwned};
 use thiserror::Error;
-use uuid::Uuid;
 
-const DICTIONARY: &[u8] = include_bytes!("encoding/dictionary.txt");
+use self::reader::Reader;
+pub use self::writer::Unwritable;
+use self::writer::Writer;
 
 const JSON: u8 = 1;
-const BLOCK: u8 = 2;
+const PACKED: u8 = 2;
 const PADDED: u8 = 3;
+const BLOCK: u8 = 4;
 
-// Bytes that stand for a quoted text in a block.
-const ID: u8 = 1;
-const TIME: u8 = 2;
+/// Length of packed content from which a block is tried, in bytes. Smaller content has few
+/// repetitions.
+const LARGE: usize = 1024;
 
-// Smaller values are not worth the time.
-const LEAST: usize = 128;
+/// Room for most records, in bytes.
+const USUAL: usize = 512;
 
-// Maximum number of bytes that one byte of a block can expand to.
+/// Maximum number of bytes that one byte of a block can expand to.
 const MOST_OF_ONE: usize = 255;
 
-/// Reason why a value is not JSON.
+/// Reason why a value is not readable.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// The value is empty, without even an encoding.
@@ -48,66 +54,112 @@ pub enum Unreadable {
     /// The encoding is one of a later version, or none.
     #[error("its encoding {0} is not known")]
     Encoding(u8),
+    /// The JSON is not well-formed, or has another record.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
     /// The block states a length that no block of its size can expand to.
     #[error("its block says that it is longer than it can be")]
     TooLong,
     /// The block has fewer bytes in it than it states.
     #[error("its block is shorter than it says")]
     TooShort,
-    /// The content of the block is cut off.
-    #[error("an id or a time in its block is not whole")]
-    Cut,
-    /// The block is not an LZ4 block.
+    /// The block is not an LZ4 block, or the padding is longer than the value.
     #[error("its block is not readable")]
     Block,
+    /// The content is cut off.
+    #[error("its content is not whole")]
+    Cut,
+    /// More bytes follow the content.
+    #[error("something follows its content")]
+    Rest,
+    /// The token is one of a later version, or has no place here.
+    #[error("its token {0} is not known")]
+    Token(u8),
+    /// The word is one of a later version.
+    #[error("its word {0} is not known")]
+    Word(u16),
+    /// There is no earlier UUID or time of that number.
+    #[error("it has no earlier id or time {0}")]
+    Earlier(u8),
+    /// A number has more than 64 bits.
+    #[error("a number in it is too large")]
+    Number,
+    /// A text is not UTF-8.
+    #[error("a text in it is not UTF-8")]
+    Text,
+    /// Lists and objects lie too deep in each other.
+    #[error("its content is too deep")]
+    TooDeep,
+    /// The content is that of another record.
+    #[error("{0}")]
+    Record(String),
 }
 
-/// The value that has `json` as it is.
-pub(crate) fn plain(json: &[u8]) -> Vec<u8> {
-    [&[JSON], json].concat()
-}
-
-/// The value that stands for `json`.
-pub fn encode(json: &[u8]) -> Vec<u8> {
-    if json.len() >= LEAST {
-        let block = compress_prepend_size_with_dict(&shortened(json), DICTIONARY);
-        if block.len() < json.len() {
-            return [&[BLOCK], block.as_slice()].concat();
-        }
+impl de::Error for Unreadable {
+    fn custom<T: std::fmt::Display>(reason: T) -> Self {
+        Self::Record(reason.to_string())
     }
-    plain(json)
 }
 
-/// Encodes `json`, padded to `reserved_len` bytes. A record that grows up to that length stays on
-/// its page of the file.
-pub fn encode_padded(json: &[u8], reserved_len: usize) -> Vec<u8> {
-    let value = encode(json);
-    let padding =
-        reserved_len.checked_sub(value.len() + 2).and_then(|padding| u16::try_from(padding).ok());
-    match (value.split_first(), padding) {
-        (Some((&BLOCK, block)), Some(padding)) => {
-            let mut value = [&[PADDED], padding.to_le_bytes().as_slice(), block].concat();
-            value.resize(reserved_len, 0);
-            value
-        }
-        _ => value,
+/// The value that has `record` as JSON.
+pub(crate) fn plain(record: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut value = vec![JSON];
+    serde_json::to_writer(&mut value, record)?;
+    Ok(value)
+}
+
+/// The value that has `record` in few bytes, padded to `reserved_len` bytes. A record that grows up
+/// to that length stays on its page of the file.
+pub fn encode(record: &impl Serialize, reserved_len: usize) -> Result<Vec<u8>, Unwritable> {
+    let head: &[u8] = if reserved_len > 0 { &[PADDED, 0, 0] } else { &[PACKED] };
+    let mut value = Vec::with_capacity(USUAL.max(reserved_len));
+    value.extend_from_slice(head);
+    let mut writer = Writer::behind(value);
+    record.serialize(&mut writer)?;
+    let value = writer.into_bytes();
+    let content = value.get(head.len()..).unwrap_or_default();
+    Ok(block(content).unwrap_or_else(|| padded(value, reserved_len)))
+}
+
+/// The value that has `content` in a block, if that is shorter.
+fn block(content: &[u8]) -> Option<Vec<u8>> {
+    if content.len() < LARGE {
+        return None;
     }
+    let block = compress_prepend_size(content);
+    (block.len() < content.len()).then(|| [&[BLOCK], block.as_slice()].concat())
 }
 
-/// The JSON that `value` stands for.
-pub fn decode(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
+fn padded(mut value: Vec<u8>, reserved_len: usize) -> Vec<u8> {
+    let padding = u16::try_from(reserved_len.saturating_sub(value.len())).unwrap_or_default();
+    if let [PADDED, low, high, ..] = value.as_mut_slice() {
+        [*low, *high] = padding.to_le_bytes();
+    }
+    value.resize(value.len() + usize::from(padding), 0);
+    value
+}
+
+/// The record that `value` has.
+pub fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
     match value.split_first() {
-        Some((&JSON, json)) => Ok(json.into()),
-        Some((&BLOCK, block)) => Ok(written_out(&inflated(block)?)?.into()),
+        Some((&JSON, json)) => Ok(serde_json::from_slice(json)?),
+        Some((&PACKED, content)) => unpacked(content),
         Some((&PADDED, rest)) => {
             let (padding, rest) = rest.split_first_chunk().ok_or(Unreadable::Block)?;
-            let block = rest.len().checked_sub(usize::from(u16::from_le_bytes(*padding)));
-            let block = block.and_then(|len| rest.get(..len)).ok_or(Unreadable::Block)?;
-            Ok(written_out(&inflated(block)?)?.into())
+            let content = rest.len().checked_sub(usize::from(u16::from_le_bytes(*padding)));
+            unpacked(content.and_then(|len| rest.get(..len)).ok_or(Unreadable::Block)?)
         }
+        Some((&BLOCK, block)) => unpacked(&inflated(block)?),
         Some((&other, _)) => Err(Unreadable::Encoding(other)),
         None => Err(Unreadable::Empty),
     }
+}
+
+fn unpacked<T: DeserializeOwned>(content: &[u8]) -> Result<T, Unreadable> {
+    let mut reader = Reader::of(content);
+    let record = T::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(record)
 }
 
 fn inflated(block: &[u8]) -> Result<Vec<u8>, Unreadable> {
@@ -116,106 +168,26 @@ fn inflated(block: &[u8]) -> Result<Vec<u8>, Unreadable> {
     if len > block.len().saturating_mul(MOST_OF_ONE) {
         return Err(Unreadable::TooLong);
     }
-    let bytes = decompress_with_dict(block, len, DICTIONARY).map_err(|_| Unreadable::Block)?;
+    let bytes = decompress(block, len).map_err(|_| Unreadable::Block)?;
     if bytes.len() == len { Ok(bytes) } else { Err(Unreadable::TooShort) }
 }
 
-fn shortened(json: &[u8]) -> Vec<u8> {
-    let mut short = Vec::with_capacity(json.len());
-    let mut rest = json;
-    while let Some((before, text)) = memchr(b'"', rest).and_then(|at| rest.split_at_checked(at)) {
-        short.extend_from_slice(before);
-        rest = if let Some((id, rest)) = id(text) {
-            short.push(ID);
-            short.extend_from_slice(id.as_bytes());
-            rest
-        } else if let Some((digits, rest)) = time(text) {
-            short.push(TIME);
-            short.extend_from_slice(&digits);
-            rest
-        } else {
-            short.push(b'"');
-            text.get(1..).unwrap_or_default()
-        };
-    }
-    short.extend_from_slice(rest);
-    short
+/// The value that stands for a JSON text.
+///
+/// # Errors
+///
+/// [`Unreadable::Json`] if the text is no JSON.
+pub fn of_json(json: &[u8]) -> Result<Vec<u8>, Unreadable> {
+    let tree: serde_json::Value = serde_json::from_slice(json)?;
+    encode(&tree, 0).map_err(de::Error::custom)
 }
 
-fn written_out(short: &[u8]) -> Result<Vec<u8>, Unreadable> {
-    let mut json = Vec::with_capacity(short.len().saturating_mul(2));
-    let mut rest = short;
-    while let Some((before, mark)) =
-        memchr2(ID, TIME, rest).and_then(|at| rest.split_at_checked(at))
-    {
-        json.extend_from_slice(before);
-        rest = if let Some((&ID, bytes)) = mark.split_first() {
-            let (id, rest) = bytes.split_first_chunk().ok_or(Unreadable::Cut)?;
-            json.extend_from_slice(&id_text(*id));
-            rest
-        } else {
-            let (digits, rest) =
-                mark.get(1..).and_then(<[u8]>::split_first_chunk).ok_or(Unreadable::Cut)?;
-            json.extend_from_slice(&time_text(*digits));
-            rest
-        };
+/// The JSON text of `value`.
+pub fn json(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
+    match value.split_first() {
+        Some((&JSON, json)) => Ok(json.into()),
+        _ => Ok(serde_json::to_vec(&decode::<serde_json::Value>(value)?)?.into()),
     }
-    json.extend_from_slice(rest);
-    Ok(json)
-}
-
-type IdText = [u8; 38];
-
-// The id that `json` starts with, and the rest. One that is written otherwise than `id_text` does
-// is not taken for one.
-fn id(json: &[u8]) -> Option<(Uuid, &[u8])> {
-    let (text, rest) = json.split_first_chunk::<{ size_of::<IdText>() }>()?;
-    let [_, digits @ .., b'"'] = text else { return None };
-    let id = Uuid::try_parse_ascii(digits).ok()?;
-    (id_text(id.into_bytes()) == *text).then_some((id, rest))
-}
-
-fn id_text(id: [u8; 16]) -> IdText {
-    let mut text = [b'"'; size_of::<IdText>()];
-    let [_, digits @ .., _] = &mut text;
-    Uuid::from_bytes(id).hyphenated().encode_lower(digits);
-    text
-}
-
-// A time whose digits are all zero.
-const MIDNIGHT: TimeText = *br#""0000-00-00T00:00:00.000Z""#;
-
-type TimeText = [u8; 26];
-type Digits = [u8; 7];
-
-// The digits of the time that `json` starts with, and the rest.
-fn time(json: &[u8]) -> Option<(Digits, &[u8])> {
-    let (text, rest) = json.split_first_chunk::<{ size_of::<TimeText>() }>()?;
-    // Most texts are told from a time by their end alone.
-    let [.., b'Z', b'"'] = text else { return None };
-    let mut number = 0_u64;
-    for (byte, form) in text.iter().zip(MIDNIGHT) {
-        match form {
-            b'0' if byte.is_ascii_digit() => number = number * 10 + u64::from(byte - b'0'),
-            other if other == *byte && other != b'0' => {}
-            _ => return None,
-        }
-    }
-    match number.to_be_bytes() {
-        [0, digits @ ..] => Some((digits, rest)),
-        _ => None,
-    }
-}
-
-fn time_text(digits: Digits) -> TimeText {
-    let number = digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    let mut left = number;
-    let mut text = MIDNIGHT;
-    for byte in text.iter_mut().rev().filter(|byte| **byte == b'0') {
-        *byte += u8::try_from(left % 10).unwrap_or_default();
-        left /= 10;
-    }
-    text
 }
 
 #[cfg(test)]

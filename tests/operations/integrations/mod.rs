@@ -258,7 +258,7 @@ fn what_is_deleted_stays_for_the_record_only() {
         assert_eq!(left, [kept]);
         let standing = Standing::Deleted { at, by: UserId::host() };
         let stored = world.dump().into_iter().find_map(|((table, _), value)| {
-            let json = || encoding::decode(&value).unwrap();
+            let json = || encoding::json(&value).unwrap();
             let integration = || serde_json::from_slice::<Integration>(&json()).unwrap();
             (table == "integrations").then(integration).filter(|one| one.id == before.id)
         });

@@ -274,7 +274,7 @@ fn what_was_said_about_a_workflow_goes_with_it() {
         let about = |workflow: WorkflowId| {
             let id = workflow.to_string();
             let is_about = |value: &[u8]| {
-                let json = encoding::decode(value).unwrap_or_default();
+                let json = encoding::json(value).unwrap_or_default();
                 String::from_utf8_lossy(&json).contains(&id)
             };
             world.dump().values().filter(|value| is_about(value)).count()
