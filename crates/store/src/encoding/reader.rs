@@ -9,8 +9,8 @@ use serde::forward_to_deserialize_any;
 use super::Unreadable;
 use super::texts::{self, Likeness, Seen};
 use super::token::{
-    AGAIN, COMMON_WORD, COMMON_WORDS, END, FALSE, FLOAT, ID, INTEGER, LIKE_ID, LIST, NEGATIVE, NULL,
-    OBJECT, SHORT_TEXT, SHORT_TEXTS, SMALL_INTEGER, SMALL_INTEGERS, TEXT, TIME, TRUE, WORD,
+    AGAIN, COMMON_WORD, COMMON_WORDS, END, FALSE, FLOAT, ID, INTEGER, LIKE_ID, LIST, NEGATIVE,
+    NULL, OBJECT, SHORT_TEXT, SHORT_TEXTS, SMALL_INTEGER, SMALL_INTEGERS, TEXT, TIME, TRUE, WORD,
 };
 use super::words;
 

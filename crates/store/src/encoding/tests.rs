@@ -49,8 +49,9 @@ fn numbers(tree: &Value) -> usize {
 
 #[test]
 fn what_is_written_is_as_it_was() {
-    let hex = packed(&every_token()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!(hex, GOLDEN);
+    let digits = |at| u8::from_str_radix(&GOLDEN[at..at + 2], 16).unwrap();
+    let golden: Vec<u8> = (0..GOLDEN.len()).step_by(2).map(digits).collect();
+    assert_eq!(packed(&every_token()), golden);
     assert_eq!(decode::<Value>(&packed(&every_token())).unwrap(), every_token());
 }
 
@@ -96,7 +97,8 @@ fn what_would_be_written_otherwise_stays_as_it_is() {
 fn many_ids_and_times_come_back() {
     let id = |number: u128| Uuid::from_u128(0x01a4_4803_689f_7000 << 64 | number << 70 | 7 << 40);
     let ids: Vec<_> = (0..40).chain(10..30).map(|n| id(n % 37).to_string()).collect();
-    let times: Vec<_> = (10..50).chain(10..50).map(|n| format!("2027-03-15T07:07:{n}.263Z")).collect();
+    let times: Vec<_> =
+        (10..50).chain(10..50).map(|n| format!("2027-03-15T07:07:{n}.263Z")).collect();
     check_comes_back(&json!([ids, times]));
 }
 
@@ -106,7 +108,7 @@ fn many_ids_and_times_come_back() {
 struct Everything {
     unit: (),
     none: Option<u8>,
-    some: Option<Option<i8>>,
+    some: Option<i8>,
     letter: char,
     bytes: Vec<u8>,
     pair: (i64, f32),
@@ -149,7 +151,7 @@ fn everything() -> Everything {
     Everything {
         unit: (),
         none: None,
-        some: Some(Some(-7)),
+        some: Some(-7),
         letter: 'ü',
         bytes: vec![0, 255],
         pair: (i64::MIN, 0.25),
@@ -191,7 +193,8 @@ struct Last {
 #[test]
 fn fields_that_are_not_asked_for_are_skipped() {
     let last = serde_json::json!([
-        "01a44803-689f-7000-8005-7b0308c3b35e", "01a44803-689f-7000-8005-8be6eb92f98d",
+        "01a44803-689f-7000-8005-7b0308c3b35e",
+        "01a44803-689f-7000-8005-8be6eb92f98d",
         "2027-03-15T07:07:27.264Z",
     ]);
     let tree = json!({ "first": every_token(), "last": last });
@@ -238,7 +241,7 @@ fn what_lies_too_deep_is_refused() {
     let nested = |depth: usize| [&[PACKED][..], &vec![4; depth], &vec![0; depth]].concat();
     assert!(decode::<Value>(&nested(127)).is_ok());
     assert!(matches!(decode::<Value>(&nested(128)), Err(Unreadable::TooDeep)));
-    assert!(matches!(decode::<Value>(&[&[PACKED][..], &vec![4; 1 << 20]].concat()), Err(_)));
+    assert!(decode::<Value>(&[&[PACKED][..], &vec![4; 1 << 20]].concat()).is_err());
     let wide: Vec<Value> = (0..1_000).map(|_| json!([])).collect();
     check_comes_back(&json!(wide));
 }
@@ -289,9 +292,8 @@ fn what_is_cut_off_or_goes_on_is_refused() {
 /// One row per content that no writer writes.
 #[test]
 fn malformed_content_is_refused() {
-    let refused = |content: &[u8]| {
-        decode::<Value>(&[&[PACKED], content].concat()).unwrap_err().to_string()
-    };
+    let refused =
+        |content: &[u8]| decode::<Value>(&[&[PACKED], content].concat()).unwrap_err().to_string();
     assert_eq!(refused(&[0]), "its token 0 is not known");
     assert_eq!(refused(&[15]), "its token 15 is not known");
     assert_eq!(refused(&[5, 96, 0]), "its token 0 is not known");

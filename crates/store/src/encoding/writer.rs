@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::texts::{self, Seen};
 use super::token::{
-    AGAIN, COMMON_WORD, COMMON_WORDS, END, FALSE, FLOAT, ID, INTEGER, LIKE_ID, LIST, NEGATIVE, NULL,
-    OBJECT, SHORT_TEXT, SHORT_TEXTS, SMALL_INTEGER, SMALL_INTEGERS, TEXT, TIME, TRUE, WORD,
+    AGAIN, COMMON_WORD, COMMON_WORDS, END, FALSE, FLOAT, ID, INTEGER, LIKE_ID, LIST, NEGATIVE,
+    NULL, OBJECT, SHORT_TEXT, SHORT_TEXTS, SMALL_INTEGER, SMALL_INTEGERS, TEXT, TIME, TRUE, WORD,
 };
 use super::words;
 
@@ -161,12 +161,11 @@ impl<'w> Serializer for &'w mut Writer {
     }
 
     fn serialize_i64(self, value: i64) -> Done {
-        match u64::try_from(value) {
-            Ok(positive) => self.integer(positive),
-            Err(_) => {
-                self.bytes.push(NEGATIVE);
-                self.number((!value).cast_unsigned());
-            }
+        if let Ok(positive) = u64::try_from(value) {
+            self.integer(positive);
+        } else {
+            self.bytes.push(NEGATIVE);
+            self.number((!value).cast_unsigned());
         }
         Ok(())
     }
@@ -298,9 +297,8 @@ impl Open<'_> {
         value.serialize(&mut *self.writer)
     }
 
-    fn close(self) -> Done {
+    fn close(self) {
         self.writer.bytes.extend(std::iter::repeat_n(END, self.ends));
-        Ok(())
     }
 }
 
@@ -315,7 +313,8 @@ macro_rules! lists {
             }
 
             fn end(self) -> Done {
-                self.close()
+                self.close();
+                Ok(())
             }
         })+
     };
@@ -344,7 +343,8 @@ macro_rules! structs {
             }
 
             fn end(self) -> Done {
-                self.close()
+                self.close();
+                Ok(())
             }
         })+
     };
@@ -368,6 +368,7 @@ impl SerializeMap for Open<'_> {
     }
 
     fn end(self) -> Done {
-        self.close()
+        self.close();
+        Ok(())
     }
 }
