@@ -18,6 +18,7 @@
 //! | `head`      | the extent of the list, and of the index |
 //! | `set`       | sets of places |
 //! | `block`     | the sets of several terms in one value of the store |
+//! | `blocks`    | blocks that are read again and again, in memory |
 //! | `presence`  | the terms that a segment may have |
 //! | `merged`    | the rare terms of several segments together |
 //! | `times`     | times of creation of the notifications of a segment |
@@ -41,6 +42,7 @@
 
 mod append;
 mod block;
+mod blocks;
 mod cache;
 mod check;
 mod delete;
@@ -76,6 +78,7 @@ pub use delete::Old;
 pub use facets::{Facets, Term};
 pub use filter::Filter;
 
+use blocks::Blocks;
 use cache::Cache;
 use head::Head;
 use search::Search;
@@ -86,6 +89,7 @@ use upkeep::Upkeep;
 pub struct ActivityIndex {
     segment_size: u32,
     environments: RwLock<HashMap<EnvironmentId, Arc<Environment>>>,
+    blocks: Blocks,
 }
 
 /// State of an environment in memory.
@@ -106,7 +110,8 @@ impl ActivityIndex {
     /// yet: 16 to 61,440, in steps of 16.
     pub fn with_segments_of(notifications: u32) -> Self {
         let rows = notifications.clamp(1, set::CAPACITY).div_ceil(facets::FACETS_IN_ROW);
-        Self { segment_size: rows * facets::FACETS_IN_ROW, environments: RwLock::default() }
+        let segment_size = rows * facets::FACETS_IN_ROW;
+        Self { segment_size, environments: RwLock::default(), blocks: Blocks::default() }
     }
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but
@@ -157,12 +162,13 @@ impl ActivityIndex {
         known.catch_up(snapshot, environment, &head)?;
         let cache = known.cache.read();
         if cache.shows(&head) {
-            return search(Search::new(snapshot, environment, head, cache)).map(Some);
+            let blocks = &self.blocks;
+            return search(Search::new(snapshot, environment, head, cache, blocks)).map(Some);
         }
         // The cache is ahead of the snapshot, by a later transaction.
         drop(cache);
         let own = RwLock::new(Cache::load(snapshot, environment, &head)?);
-        let search = search(Search::new(snapshot, environment, head, own.read()));
+        let search = search(Search::new(snapshot, environment, head, own.read(), &self.blocks));
         search.map(Some)
     }
 

@@ -13,6 +13,7 @@ use store::layout::{self, MergedPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
 use crate::block::{self, Block, Directory};
+use crate::blocks::Reader;
 use crate::corrupt;
 use crate::facets::Term;
 use crate::head::Head;
@@ -92,12 +93,12 @@ impl Span {
         first: Term,
         visit: &mut dyn FnMut(Block<'_>),
     ) -> Result<()> {
+        block::read(snapshot, &self.block_key(environment, head, first), visit)
+    }
+
+    fn block_key(self, environment: EnvironmentId, head: &Head, first: Term) -> Key<Bytes> {
         let (dimension, value) = first.parts();
-        block::read(
-            snapshot,
-            &self.key(environment, head, MergedPart::Block { dimension, value }),
-            visit,
-        )
+        self.key(environment, head, MergedPart::Block { dimension, value })
     }
 }
 
@@ -122,20 +123,19 @@ impl Merged {
     /// The places within `range` that have one of `terms`, which are in order.
     pub(crate) fn places(
         &self,
-        snapshot: &dyn Snapshot,
-        environment: EnvironmentId,
-        head: &Head,
+        reader: &Reader<'_>,
         terms: &[Term],
         range: &Range<u32>,
     ) -> Result<Known> {
         if terms.iter().any(|term| self.frequent.contains(*term)) {
             return Ok(Known::Nothing);
         }
-        let short = usize::try_from((head.segment_size / SHORT).max(2)).unwrap_or(usize::MAX);
+        let short =
+            usize::try_from((reader.head.segment_size / SHORT).max(2)).unwrap_or(usize::MAX);
         // The more terms there are, the more look-ups a list saves.
         let short = short + SHORT_FOR_EACH * (terms.len() - terms.len().min(1));
         let (mut all, mut is_short) = (Vec::new(), true);
-        self.each(snapshot, environment, head, terms, &mut |places| {
+        self.each(reader, terms, &mut |places| {
             let places = within(places, range);
             is_short &= all.len() + places.len() <= short;
             if is_short {
@@ -156,14 +156,12 @@ impl Merged {
     /// Those of `places` that have one of `terms`, which are in order and rare.
     pub(crate) fn keep(
         &self,
-        snapshot: &dyn Snapshot,
-        environment: EnvironmentId,
-        head: &Head,
+        reader: &Reader<'_>,
         terms: &[Term],
         places: &[u32],
     ) -> Result<Vec<u32>> {
         let mut kept = vec![false; places.len()];
-        self.each(snapshot, environment, head, terms, &mut |others| {
+        self.each(reader, terms, &mut |others| {
             for (place, is_kept) in places.iter().zip(&mut kept) {
                 *is_kept |= others.binary_search_by_key(place, |other| number(*other)).is_ok();
             }
@@ -176,9 +174,7 @@ impl Merged {
     // Shows `visit` the places of those of `terms` that the span has, until it returns `false`.
     fn each(
         &self,
-        snapshot: &dyn Snapshot,
-        environment: EnvironmentId,
-        head: &Head,
+        reader: &Reader<'_>,
         terms: &[Term],
         visit: &mut dyn FnMut(&[[u8; 3]]) -> bool,
     ) -> Result<()> {
@@ -187,7 +183,8 @@ impl Merged {
         let mut goes_on = true;
         for of_one in asked.chunk_by(|(block, _), (next, _)| block == next) {
             let Some((first, _)) = of_one.first().filter(|_| goes_on) else { break };
-            self.span.block(snapshot, environment, head, *first, &mut |block| {
+            let key = self.span.block_key(reader.environment, reader.head, *first);
+            reader.block(&key, &mut |block| {
                 let mut found =
                     of_one.iter().filter_map(|(_, term)| block.bytes_of(term.parts().1));
                 goes_on = found.all(|bytes| visit(read_places(bytes)));

@@ -12,7 +12,8 @@ use store::layout::{self, SegmentPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
 use crate::append::Runs;
-use crate::block::{self, Block};
+use crate::block::Block;
+use crate::blocks::{Blocks, Reader};
 use crate::cache::{Cache, Sealed, SealedSegments};
 use crate::facets::Term;
 use crate::filter::Filter;
@@ -30,6 +31,7 @@ pub(crate) struct Search<'s> {
     snapshot: &'s dyn Snapshot,
     environment: EnvironmentId,
     head: Head,
+    blocks: &'s Blocks,
     sealed: Arc<SealedSegments>,
     /// Notifications that are not sealed, as long as they are needed. A thread that adds to the
     /// cache waits until then.
@@ -67,8 +69,9 @@ impl<'s> Search<'s> {
         environment: EnvironmentId,
         head: Head,
         cache: RwLockReadGuard<'s, Cache>,
+        blocks: &'s Blocks,
     ) -> Self {
-        Self { snapshot, environment, head, sealed: cache.sealed(), open: Some(cache) }
+        Self { snapshot, environment, head, blocks, sealed: cache.sealed(), open: Some(cache) }
     }
 
     /// The ordinals that match, newest first, but for the first `skip`.
@@ -127,10 +130,10 @@ impl<'s> Search<'s> {
         let place = |ordinal: u64| u32::try_from(ordinal - start).unwrap_or(u32::MAX);
         let places = place(range.start)..place(range.end);
         let (mut few, mut long, mut others) = (None, Vec::new(), Vec::new());
-        let (snapshot, environment, head) = (self.snapshot, self.environment, &self.head);
+        let reader = self.reader();
         for group in asked.groups {
             let known = self.sealed.may_have(merged.span, group);
-            match merged.places(snapshot, environment, head, &known, &places)? {
+            match merged.places(&reader, &known, &places)? {
                 Known::Places(these) => few = Some(common(few, these)),
                 Known::Many => long.push(*group),
                 Known::Nothing => others.push(*group),
@@ -141,7 +144,7 @@ impl<'s> Search<'s> {
         }
         let Some(mut few) = few else { return self.fill_from_segments(range, asked, page) };
         for group in long {
-            few = merged.keep(snapshot, environment, head, group, &few)?;
+            few = merged.keep(&reader, group, &few)?;
         }
         self.fill_from_places(merged.span, &few, &Asked { groups: &others, ..*asked }, page)
     }
@@ -428,7 +431,13 @@ impl<'s> Search<'s> {
 
     // Shows `visit` the block that starts with `first`.
     fn block(&self, segment: u32, first: Term, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
-        block::find(self.snapshot, self.environment, &self.head, segment, first, visit)
+        let (dimension, value) = first.parts();
+        self.reader().block(&self.key(segment, SegmentPart::Block { dimension, value }), visit)
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        let Self { snapshot, environment, head, blocks, .. } = self;
+        Reader { snapshot: *snapshot, environment: *environment, head, blocks }
     }
 
     fn deleted(&self, segment: u32) -> Result<Option<Set>> {

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::once::Once;
 use crate::record::{Entries, dangling};
 use crate::{Change, ChangeKind, Codec, Key, Order, Prefix, Record, Result, Snapshot};
 
@@ -21,9 +20,6 @@ pub struct Decoded<R> {
     /// `None` if records are kept from the first time on.
     once: Option<Once>,
 }
-
-/// Keys that were read. A later key may take the place of an earlier one.
-struct Once(Box<[AtomicU64]>);
 
 struct Kept<R> {
     records: HashMap<Vec<u8>, Known<R>>,
@@ -39,9 +35,6 @@ struct Known<R> {
 
 /// Weight of the records that are kept by default, in bytes of keys, values and JSON text.
 const MOST: usize = 8 << 20;
-
-/// Number of keys that are known to have been read once.
-const ONCE: usize = 4_096;
 
 impl<R: Record> Decoded<R> {
     /// Keeps records up to a total weight of `most` bytes. A record weighs as much as its entry, its
@@ -147,23 +140,6 @@ impl<R: Record> Decoded<R> {
         let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record), weight };
         self.kept.write().keep(key, known, self.most);
         Ok(record)
-    }
-}
-
-impl Once {
-    // Returns `true` if the key was read before, as far as is known.
-    fn has_read(&self, key: &[u8]) -> bool {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let hash = hasher.finish();
-        let at = usize::try_from(hash % ONCE as u64).unwrap_or_default();
-        self.0.get(at).is_some_and(|slot| slot.swap(hash, Ordering::Relaxed) == hash)
-    }
-}
-
-impl Default for Once {
-    fn default() -> Self {
-        Self((0..ONCE).map(|_| AtomicU64::new(0)).collect())
     }
 }
 

@@ -34,6 +34,7 @@ pub mod layout;
 pub mod memory;
 #[cfg(feature = "redb")]
 mod memtable;
+mod once;
 #[cfg(feature = "redb")]
 mod overlay;
 mod pages;
@@ -52,6 +53,7 @@ pub use self::{
     codec::Codec,
     decoded::Decoded,
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
+    once::Once,
     pages::List,
     record::{Entries, Excerpt, Record},
     records::{ReadRecords, WriteRecords, read, write},
