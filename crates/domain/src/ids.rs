@@ -208,6 +208,10 @@ made_id! {
     ConnectionId, "connectionId"
 }
 made_id! {
+    /// Id of a window of a digest.
+    DigestWindowId, "windowId"
+}
+made_id! {
     /// Id of a context, made by the engine.
     ContextId, "contextId"
 }

@@ -50,6 +50,9 @@ pub struct Job {
     /// Time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
+    /// Result of a function of the host application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Object>,
     /// Number of delays to fit the subscriber's schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_extensions_count: Option<u32>,
@@ -211,12 +214,34 @@ wire_enum! {
     ProviderError = "provider_error",
     LeaseExpired = "lease_expired",
     PrecedingStepFailed = "preceding_step_failed",
+    PrecedingStepSkipped = "preceding_step_skipped",
+    StepDelayed = "step_delayed",
+    DelayFinished = "delay_finished",
+    DelayTimePassed = "delay_time_passed",
+    DelayNotPossible = "delay_not_possible",
+    DigestOpened = "digest_opened",
+    DigestMerged = "digest_merged",
+    DigestPassed = "digest_passed",
+    DigestClosed = "digest_closed",
+    DigestNotPossible = "digest_not_possible",
+    ThrottlePassed = "throttle_passed",
+    ThrottleLimitExceeded = "throttle_limit_exceeded",
+    ThrottleNotPossible = "throttle_not_possible",
+    DeferredToSchedule = "deferred_to_schedule",
+    OutsideSchedule = "outside_schedule",
+    ScheduleNeverOpens = "schedule_never_opens",
+    ExtendedToSchedule = "extended_to_schedule",
+    MaxExtensionsReached = "max_extensions_reached",
+    HandlerCompleted = "handler_completed",
+    HandlerMissing = "handler_missing",
+    HandlerRetry = "handler_retry",
+    HandlerError = "handler_error",
 }
 
 impl Detail {
     // Returns `true` if the event ends an attempt.
     const fn is_attempt(self) -> bool {
-        matches!(self, Detail::ProviderRetry | Detail::LeaseExpired)
+        matches!(self, Detail::ProviderRetry | Detail::HandlerRetry | Detail::LeaseExpired)
     }
 
     // Returns `true` if the provider of the job took part in the event.
@@ -243,7 +268,15 @@ impl Detail {
             | Detail::FilteredByStepConditions
             | Detail::FilteredByWorkflowPreference
             | Detail::FilteredBySubscriberGlobalPreference
-            | Detail::FilteredBySubscriberWorkflowPreference => ExecutionStatus::Success,
+            | Detail::FilteredBySubscriberWorkflowPreference
+            | Detail::DelayFinished
+            | Detail::DigestMerged
+            | Detail::DigestPassed
+            | Detail::DigestClosed
+            | Detail::ThrottlePassed
+            | Detail::ThrottleLimitExceeded
+            | Detail::OutsideSchedule
+            | Detail::HandlerCompleted => ExecutionStatus::Success,
             Detail::SubscriberDeleted
             | Detail::WorkflowDeleted
             | Detail::StepDeleted
@@ -253,12 +286,26 @@ impl Detail {
             | Detail::MissingPushTokens
             | Detail::MissingChatWebhook
             | Detail::LeaseExpired
-            | Detail::PrecedingStepFailed => ExecutionStatus::Warning,
-            Detail::ProviderRetry => ExecutionStatus::Pending,
+            | Detail::PrecedingStepFailed
+            | Detail::PrecedingStepSkipped
+            | Detail::DelayTimePassed
+            | Detail::ScheduleNeverOpens
+            | Detail::MaxExtensionsReached => ExecutionStatus::Warning,
+            Detail::ProviderRetry
+            | Detail::HandlerRetry
+            | Detail::StepDelayed
+            | Detail::DigestOpened
+            | Detail::DeferredToSchedule
+            | Detail::ExtendedToSchedule => ExecutionStatus::Pending,
             Detail::ContentNotGenerated
             | Detail::NoActiveIntegration
             | Detail::ProviderMissing
-            | Detail::ProviderError => ExecutionStatus::Failed,
+            | Detail::ProviderError
+            | Detail::DelayNotPossible
+            | Detail::DigestNotPossible
+            | Detail::ThrottleNotPossible
+            | Detail::HandlerMissing
+            | Detail::HandlerError => ExecutionStatus::Failed,
         }
     }
 }
@@ -298,6 +345,7 @@ impl Job {
             status: JobStatus::Pending,
             message_id: None,
             updated_at: Some(now),
+            result: None,
             schedule_extensions_count: None,
         }
     }

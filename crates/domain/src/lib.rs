@@ -19,6 +19,8 @@ pub mod content;
 pub mod context;
 pub mod convert;
 pub mod credentials;
+#[doc(hidden)]
+pub mod digest;
 pub mod endpoint;
 pub mod environment;
 pub mod error;

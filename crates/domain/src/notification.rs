@@ -11,10 +11,10 @@ use crate::context::ContextSet;
 use crate::environment::Home;
 use crate::event::Event;
 use crate::ids::{
-    EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, SubscriberId,
-    SubscriptionIdentifier, TopicId, TopicKey, TransactionId, WorkflowId,
+    EnvironmentId, InternalSubscriberId, JobId, NotificationId, OrganizationId, StepId,
+    SubscriberId, SubscriptionIdentifier, TopicId, TopicKey, TransactionId, WorkflowId,
 };
-use crate::job::Job;
+use crate::job::{Job, JobDigest, JobStatus};
 use crate::json::Object;
 use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
@@ -254,6 +254,26 @@ impl Notification {
     /// Returns the job with this id.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.iter().find(|job| job.id == id)
+    }
+
+    /// Gives the events of a window that has closed to the job of its digest step. If another
+    /// notification had opened the window and is gone, the jobs from there on are taken over: they
+    /// are due at `now`.
+    #[doc(hidden)]
+    pub fn take_over(&mut self, step: StepId, digest: JobDigest, now: Timestamp) {
+        let Some(first) = self.jobs.iter().position(|job| job.step.id == step) else { return };
+        for job in self.jobs.iter_mut().skip(first) {
+            if job.status == JobStatus::Merged {
+                job.move_to(JobStatus::Pending, now);
+                self.digested_notification_id = None;
+            }
+        }
+        if let Some(job) = self.jobs.get_mut(first) {
+            job.digest = Some(digest);
+            if job.status == JobStatus::Pending {
+                job.move_to(JobStatus::Delayed { until: now }, now);
+            }
+        }
     }
 
     /// Returns the job with this id.

@@ -12,20 +12,31 @@ mod turn;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::contact::TimeZone;
 use crate::context::Context;
 use crate::event::Event;
-use crate::ids::StepId;
+use crate::ids::{MessageId, StepId};
 use crate::integration::Integration;
-use crate::job::{Detail, JobStatus};
+use crate::job::{Detail, Job, JobStatus};
 use crate::json::Object;
+use crate::message::Stage;
 use crate::notification::Notification;
 use crate::preference::Preference;
-use crate::step::Rendered;
+use crate::schedule::Schedule;
+use crate::step::{
+    DigestEvent, DigestMetadata, Digested, EventKey, Rendered, StepOutput, StepResults,
+    ThrottleMetadata, WorkflowStep,
+};
 use crate::subscriber::Subscriber;
+use crate::time::Timestamp;
+use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
-pub use attempt::{Address, Content, Dispatch, attempt};
-pub use turn::{stop, stops_on_failure, turn};
+pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call};
+pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +53,10 @@ pub struct Facts<'a> {
     pub specific: Option<&'a Preference>,
     /// Integrations of the environment. A turn needs none.
     pub integrations: &'a [Arc<Integration>],
+    /// Hours in which the subscriber accepts disturbing messages.
+    pub schedule: Option<&'a Schedule>,
+    /// Time of the plan.
+    pub now: Timestamp,
 }
 
 /// Part of a notification that a plan depends on. It exists before the notification does.
@@ -51,8 +66,25 @@ pub struct Run<'a> {
     pub payload: Cow<'a, Object>,
     /// Overrides of the trigger.
     pub overrides: Option<&'a Object>,
+    /// `true` if neither preferences nor schedules hold the messages back.
+    pub critical: bool,
     /// Jobs, in the order of the steps.
     pub jobs: Vec<RunJob>,
+    /// Results of the jobs, if a step refers to some.
+    pub results: StepResults,
+    /// Events of the latest digest that has closed.
+    pub digested: Option<DigestedEvents>,
+}
+
+/// Events of a digest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DigestedEvents {
+    /// First events, in the order of their arrival.
+    pub events: Vec<DigestEvent>,
+    /// Last event of all.
+    pub last: Option<DigestEvent>,
+    /// Number of all events.
+    pub count: u32,
 }
 
 /// Job of a run.
@@ -60,8 +92,12 @@ pub struct Run<'a> {
 pub struct RunJob {
     /// Step.
     pub step: StepId,
+    /// Type of the step.
+    pub kind: JobType,
     /// Status.
     pub status: JobStatus,
+    /// Number of extensions to the schedule of the subscriber.
+    pub extensions: u32,
 }
 
 /// Decision about a job, which its number names.
@@ -72,7 +108,58 @@ pub enum Action {
     /// The message of the job is put into the inbox.
     Keep(usize, Box<Rendered>),
     /// The message of the job is sent by a task of its own.
-    Send(usize),
+    Send {
+        /// Number of the job.
+        job: usize,
+        /// Time of the first attempt.
+        due_at: Timestamp,
+    },
+    /// The job is done.
+    Pass(usize, Detail),
+    /// The jobs behind this one go on at a later time.
+    Delay {
+        /// Number of the job.
+        job: usize,
+        /// Time.
+        until: Timestamp,
+    },
+    /// A job whose delay is over waits for the next opening of the schedule.
+    Extend {
+        /// Number of the job.
+        job: usize,
+        /// Time.
+        until: Timestamp,
+    },
+    /// The event joins a window of the digest, opens one, or passes. The actions behind this one
+    /// count only if it passes.
+    Gather(usize, Box<Gather>),
+    /// The event takes a place in a window of the throttle, if one is free. The actions behind this
+    /// one count only in that case.
+    Limit(usize, Box<Limit>),
+    /// A function of the host application is called by a task of its own.
+    Call(usize),
+}
+
+/// Digest of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gather {
+    /// Settings of the step.
+    pub metadata: DigestMetadata,
+    /// Value in the payload.
+    pub key: EventKey,
+    /// Time zone of the subscriber.
+    pub zone: TimeZone,
+}
+
+/// Throttle of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Settings of the step.
+    pub metadata: ThrottleMetadata,
+    /// Value in the payload.
+    pub key: EventKey,
+    /// Time zone of the subscriber.
+    pub zone: TimeZone,
 }
 
 /// Reason for not running a job.
@@ -98,12 +185,74 @@ pub enum RefusalKind {
 }
 
 impl Refusal {
-    pub(crate) const fn new(kind: RefusalKind, detail: Detail) -> Self {
+    /// Returns a refusal without details.
+    pub const fn new(kind: RefusalKind, detail: Detail) -> Self {
         Self { kind, detail, raw: None }
     }
 
-    fn because(self, raw: String) -> Self {
+    /// Returns the refusal with details.
+    #[must_use]
+    pub fn because(self, raw: String) -> Self {
         Self { raw: Some(raw), ..self }
+    }
+}
+
+impl Run<'_> {
+    /// Adds the results of the jobs of `notification`, if a step of the workflow refers to some.
+    /// `stage` returns how far the reader of a message is.
+    #[must_use]
+    pub fn with_results(
+        mut self,
+        notification: &Notification,
+        workflow: Option<&Workflow>,
+        stage: impl Fn(MessageId) -> Option<Stage>,
+    ) -> Self {
+        let Some(workflow) = workflow.filter(|workflow| workflow.refers_to_results()) else {
+            return self;
+        };
+        for job in &notification.jobs {
+            let Some(step) = workflow.step(job.step.id) else { continue };
+            let stage = job.message_id.and_then(&stage);
+            let events = DigestedEvents::of(job);
+            let value = job.result.clone().map(Value::from);
+            let output = match (&stage, &events, &value) {
+                (Some(stage), ..) => {
+                    StepOutput::Message { seen: stage.is_seen(), read: stage.is_read() }
+                }
+                (None, Some(events), _) => StepOutput::Digest(events.as_known()),
+                (None, None, Some(value)) => StepOutput::Value(value),
+                (None, None, None) => StepOutput::Nothing,
+            };
+            self.results.insert(step, job.status.as_str(), output);
+        }
+        self
+    }
+}
+
+impl DigestedEvents {
+    /// Returns the events of a digest job. Returns `None` if the job has none.
+    fn of(job: &Job) -> Option<Self> {
+        let digest = job.digest.as_ref()?;
+        let count = digest.event_count?;
+        let read = |event: &Object| DigestEvent::deserialize(Value::from(event.clone())).ok();
+        let events = digest.events.iter().filter_map(read).collect();
+        let last = digest.last_event.as_ref().and_then(read);
+        Some(Self { events, last, count })
+    }
+
+    fn as_known(&self) -> Digested<'_> {
+        Digested::new(&self.events, self.last.as_ref(), self.count.into())
+    }
+}
+
+impl RunJob {
+    fn of(job: &Job) -> Self {
+        Self {
+            step: job.step.id,
+            kind: job.kind,
+            status: job.status,
+            extensions: job.schedule_extensions_count.unwrap_or_default(),
+        }
     }
 }
 
@@ -129,7 +278,7 @@ const fn skip(detail: Detail) -> Refusal {
     Refusal::new(RefusalKind::Skip, detail)
 }
 
-const fn fail(detail: Detail) -> Refusal {
+pub(crate) const fn fail(detail: Detail) -> Refusal {
     Refusal::new(RefusalKind::Fail, detail)
 }
 
@@ -140,11 +289,18 @@ const fn cancel(detail: Detail) -> Refusal {
 impl<'a> Run<'a> {
     /// Returns the run of a notification that `event` is about to create.
     pub fn new(event: &Event<'a>) -> Self {
-        let job =
-            |step: &crate::step::WorkflowStep| RunJob { step: step.id, status: JobStatus::Pending };
+        let job = |step: &WorkflowStep| RunJob {
+            step: step.id,
+            kind: step.definition.kind.job_type(),
+            status: JobStatus::Pending,
+            extensions: 0,
+        };
         Self {
             payload: Cow::Borrowed(&event.trigger.payload),
             overrides: event.trigger.overrides.as_ref(),
+            critical: event.workflow.critical,
+            results: StepResults::default(),
+            digested: None,
             jobs: event.workflow.active_steps().map(job).collect(),
         }
     }
@@ -155,7 +311,10 @@ impl<'a> Run<'a> {
         Self {
             payload: notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default(),
             overrides: notification.overrides.as_ref(),
-            jobs: jobs.map(|job| RunJob { step: job.step.id, status: job.status }).collect(),
+            critical: notification.critical.unwrap_or_default(),
+            results: StepResults::default(),
+            digested: jobs.clone().rev().find_map(DigestedEvents::of),
+            jobs: jobs.map(RunJob::of).collect(),
         }
     }
 }

@@ -5,9 +5,13 @@ mod attempt;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Home;
-use crate::ids::{EnvironmentId, JobId, NotificationId, OrganizationId, TaskId, WorkflowId};
+use crate::ids::{
+    DigestWindowId, EnvironmentId, JobId, NotificationId, OrganizationId, StepId, TaskId,
+    WorkflowId,
+};
 use crate::message::Message;
 use crate::notification::Notification;
+use crate::step::EventKey;
 use crate::time::Timestamp;
 use crate::vocabulary::Severity;
 
@@ -105,6 +109,29 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Box<Message>>,
     },
+    /// The window of a digest closes.
+    Close {
+        /// Notification of the first event.
+        #[serde(rename = "_notificationId")]
+        notification_id: NotificationId,
+        /// Digest step.
+        #[serde(rename = "_stepId")]
+        step_id: StepId,
+        /// Window.
+        #[serde(rename = "_windowId")]
+        window_id: DigestWindowId,
+        /// Value in the payloads.
+        key: EventKey,
+    },
+    /// A function of the host application is called.
+    Call {
+        /// Notification.
+        #[serde(rename = "_notificationId")]
+        notification_id: NotificationId,
+        /// Job.
+        #[serde(rename = "_jobId")]
+        job_id: JobId,
+    },
 }
 
 impl Task {
@@ -148,6 +175,18 @@ impl Task {
     #[must_use]
     pub fn with(&self, state: TaskState) -> Self {
         Self { state, ..self.clone() }
+    }
+}
+
+impl Work {
+    /// Returns the notification of the work.
+    pub const fn notification_id(&self) -> NotificationId {
+        match self {
+            Work::Turn { notification_id }
+            | Work::Send { notification_id, .. }
+            | Work::Close { notification_id, .. }
+            | Work::Call { notification_id, .. } => *notification_id,
+        }
     }
 }
 

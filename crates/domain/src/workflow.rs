@@ -390,6 +390,12 @@ impl Workflow {
         self.steps.iter().filter(|step| step.definition.active)
     }
 
+    /// Returns `true` if a condition or a template of a step refers to the result of another one.
+    #[doc(hidden)]
+    pub fn refers_to_results(&self) -> bool {
+        self.steps.iter().any(|step| !step.awaits.is_empty())
+    }
+
     /// Returns the types of the active steps, each once.
     #[doc(hidden)]
     pub fn job_types(&self) -> Vec<JobType> {

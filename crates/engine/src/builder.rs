@@ -15,7 +15,7 @@ use store::{Decoded, Store};
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, Seeds};
-use crate::pipeline::delivery::Provider;
+use crate::pipeline::delivery::{Handler, Provider};
 
 // A shorter lease would be over before a message is handed to its provider.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
@@ -29,6 +29,7 @@ pub struct Builder {
     clock: Box<dyn Clock>,
     seeds: Seeds,
     providers: Providers,
+    handlers: Handlers,
     retry: RetryPolicy,
     lease: Duration,
     limits: Limits,
@@ -50,10 +51,14 @@ pub(crate) struct Parts {
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) seeds: Seeds,
     pub(crate) providers: Providers,
+    pub(crate) handlers: Handlers,
     pub(crate) retry: RetryPolicy,
     pub(crate) lease: Duration,
     pub(crate) limits: Limits,
 }
+
+/// Functions of custom steps by name.
+pub(crate) type Handlers = HashMap<String, Box<dyn Handler>>;
 
 /// Providers by the id of the provider.
 #[derive(Debug, Default)]
@@ -70,6 +75,7 @@ impl Default for Builder {
             clock: Box::new(SystemClock),
             seeds: Seeds::new(OsEntropy),
             providers: Providers::default(),
+            handlers: Handlers::default(),
             retry: RetryPolicy::default(),
             lease: Duration::from_secs(300),
             limits: Limits::default(),
@@ -102,6 +108,13 @@ impl Builder {
     #[must_use]
     pub fn default_provider(mut self, provider: impl Provider) -> Self {
         self.providers.default = Some(Box::new(provider));
+        self
+    }
+
+    /// Registers the function that custom steps call under the name `handler`.
+    #[must_use]
+    pub fn handler(mut self, handler: impl Into<String>, function: impl Handler) -> Self {
+        self.handlers.insert(handler.into(), Box::new(function));
         self
     }
 
@@ -146,7 +159,7 @@ impl Builder {
 
     /// Returns an engine with these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
-        let Self { clock, seeds, providers, retry, lease, limits, activity } = self;
+        let Self { clock, seeds, providers, handlers, retry, lease, limits, activity } = self;
         let store = Box::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
         let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
@@ -160,6 +173,7 @@ impl Builder {
             clock,
             seeds,
             providers,
+            handlers,
             retry,
             lease,
             limits,

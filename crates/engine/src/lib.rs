@@ -48,8 +48,8 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
-    Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Outbox, Provider,
-    ProviderReceipt, SendError,
+    Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler, Outbox,
+    Provider, ProviderReceipt, SendError,
 };
 pub use pipeline::trigger::Events;
 pub use resources::connections::ChannelConnections;

@@ -6,6 +6,7 @@ use std::ops::{Bound, ControlFlow};
 
 use domain::connection::ChannelConnection;
 use domain::context::Context;
+use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
@@ -117,7 +118,7 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 21] = [
     Kind::of::<Environment>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),
@@ -134,6 +135,9 @@ const KINDS: [Kind; 18] = [
     Kind::of::<AcceptedTrigger>(),
     Kind::of::<Notification>(),
     Kind::of::<Task>(),
+    Kind::of::<DigestBucket>(),
+    Kind::of::<WindowEvent>(),
+    Kind::of::<ThrottleSlot>(),
     Kind::of::<Message>(),
     Kind::of::<StoredAnswer>(),
 ];

@@ -16,20 +16,23 @@ mod tables;
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
+use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
-    ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
-    IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId,
-    TopicId, TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
+    ConnectionId, ConnectionIdentifier, ContextId, DigestWindowId, EndpointId, EndpointIdentifier,
+    EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId,
+    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, StepId, SubscriberId,
+    SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
+    TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, Ordinal};
 use domain::preference::SubscriberPreference;
+use domain::step::EventKey;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::task::{Task, TaskClass};
@@ -169,6 +172,21 @@ layout! {
         TASKS = Tasks [EnvironmentId, TaskId];
         /// Tasks of a lane by the time at which they are due.
         DUE = Due [TaskClass, EnvironmentId, Option<WorkflowId>, Timestamp, TaskId];
+    }
+    DigestBucket {
+        /// Digests of the events with one key.
+        DIGEST_BUCKETS = DigestBuckets
+            [EnvironmentId, WorkflowId, StepId, InternalSubscriberId, ContextSet, EventKey];
+    }
+    WindowEvent {
+        /// Events of a window, oldest first.
+        DIGEST_EVENTS = DigestEvents [EnvironmentId, DigestWindowId, u32];
+    }
+    ThrottleSlot {
+        /// Places that events have taken, by the time at which they are free again.
+        THROTTLE_SLOTS = ThrottleSlots
+            [EnvironmentId, WorkflowId, StepId, InternalSubscriberId, EventKey, Timestamp,
+             NotificationId];
     }
     Message {
         /// Messages.

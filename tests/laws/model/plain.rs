@@ -79,10 +79,16 @@ impl Model {
                 }
             }
             Step::Deliver => {
-                for at in 0..self.events.len() {
-                    if mem::take(&mut self.events[at].waits) {
-                        self.send(&self.events[at].clone());
+                let mut waiting: Vec<Event> = Vec::new();
+                for event in &mut self.events {
+                    if mem::take(&mut event.waits) {
+                        waiting.push(event.clone());
                     }
+                }
+                // The order of lanes whose tasks are claimed one by one.
+                waiting.sort_by_key(|event| (!event.is_urgent(), event.at, event.workflow));
+                for event in &waiting {
+                    self.send(event);
                 }
             }
             Step::Wait(millis) => self.now += millis,
@@ -134,18 +140,21 @@ impl Model {
 
     fn trigger(&mut self, happening: &Happening) {
         let transaction = self.next_transaction();
-        let waits = WORKFLOWS[happening.workflow].channel == Channel::Email;
+        let is_email = WORKFLOWS[happening.workflow].channel == Channel::Email;
         for name in &happening.to {
+            let person = self.welcome(name);
+            // What is not welcome at the trigger is skipped at once.
+            let waits = is_email && person.welcomes(happening.workflow, happening.tenant);
             let event = Event {
                 transaction: transaction.clone(),
-                person: self.welcome(name).number,
+                person: person.number,
                 workflow: happening.workflow,
                 tenant: happening.tenant,
                 urgent: happening.urgent,
                 at: self.now,
                 waits,
             };
-            if !waits {
+            if !is_email {
                 self.send(&event);
             }
             self.events.push(event);
@@ -165,10 +174,7 @@ impl Model {
     fn send(&mut self, event: &Event) {
         let channel = WORKFLOWS[event.workflow].channel;
         let person = self.people.iter_mut().find(|person| person.number == event.person);
-        // A word for no context says nothing about one.
-        let is_welcome = |person: &&mut Person| {
-            event.tenant.is_some() || person.words[event.workflow] != Some(false)
-        };
+        let is_welcome = |person: &&mut Person| person.welcomes(event.workflow, event.tenant);
         let is_reached = |person: &&mut Person| channel != Channel::Email || person.email.is_some();
         if let Some(person) = person.filter(is_welcome).filter(is_reached) {
             for _ in 0..WORKFLOWS[event.workflow].steps {
@@ -212,7 +218,19 @@ impl Model {
     }
 }
 
+impl Event {
+    fn is_urgent(&self) -> bool {
+        let workflow = &WORKFLOWS[self.workflow];
+        self.urgent || workflow.critical || workflow.severity == Severity::High
+    }
+}
+
 impl Person {
+    // A word for no context says nothing about one.
+    fn welcomes(&self, workflow: usize, tenant: Option<&str>) -> bool {
+        tenant.is_some() || self.words[workflow] != Some(false)
+    }
+
     pub fn counts(&self) -> InboxCounts {
         let inbox = self.letters.iter().filter(|letter| letter.channel == Channel::InApp);
         let unseen = inbox.clone().filter(|letter| letter.seen.is_none()).count();

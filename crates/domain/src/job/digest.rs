@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::json::Object;
-use crate::step::{MonthlyType, Ordinal, OrdinalValue};
+use crate::plan::DigestedEvents;
+use crate::step::{DigestMetadata, MonthlyType, Ordinal, OrdinalValue, TimedConfig, Window};
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
 /// Events that a digest has collected, and its settings.
@@ -22,6 +23,12 @@ pub struct JobDigest {
     pub unit: Option<TimeUnit>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Object>,
+    /// Last event, if `events` does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event: Option<Object>,
+    /// Number of all events. `events` has the first hundred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_count: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +42,46 @@ pub struct JobDigest {
 }
 
 impl JobDigest {
+    /// Returns the settings of a digest, without events.
+    #[doc(hidden)]
+    pub fn of(metadata: &DigestMetadata) -> Self {
+        match metadata {
+            DigestMetadata::Regular(window) => Self::of_window(DigestType::Regular, window),
+            DigestMetadata::Backoff(window) => Self::of_window(DigestType::Backoff, window),
+            DigestMetadata::Timed(window) => Self {
+                digest_key: window.digest_key.clone(),
+                amount: window.amount,
+                unit: window.unit,
+                timed: window.timed.as_ref().map(JobTimed::of),
+                ..Self::new(DigestType::Timed)
+            },
+        }
+    }
+
+    fn of_window(kind: DigestType, window: &Window) -> Self {
+        Self {
+            digest_key: window.digest_key.clone(),
+            amount: window.amount,
+            unit: window.unit,
+            backoff: window.backoff,
+            backoff_amount: window.backoff_amount,
+            backoff_unit: window.backoff_unit,
+            update_mode: window.update_mode,
+            ..Self::new(kind)
+        }
+    }
+
+    /// Largest number of events in a job.
+    pub const MAX_EVENTS: usize = 100;
+
+    /// Adds the events of the window that has closed.
+    #[doc(hidden)]
+    pub fn collect(&mut self, digested: &DigestedEvents) {
+        self.events = digested.events.iter().map(Object::of).collect();
+        self.last_event = digested.last.as_ref().map(Object::of);
+        self.event_count = Some(digested.count);
+    }
+
     /// Returns the empty digest of that kind.
     #[doc(hidden)]
     pub const fn new(kind: DigestType) -> Self {
@@ -44,6 +91,8 @@ impl JobDigest {
             amount: None,
             unit: None,
             events: Vec::new(),
+            last_event: None,
+            event_count: None,
             backoff: None,
             backoff_amount: None,
             backoff_unit: None,
@@ -83,4 +132,20 @@ pub struct JobTimed {
     pub cron_expression: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_date: Option<String>,
+}
+
+impl JobTimed {
+    // Days that are no numbers were refused when the workflow was saved.
+    fn of(timed: &TimedConfig) -> Self {
+        Self {
+            at_time: timed.at_time.clone(),
+            week_days: timed.week_days.clone(),
+            month_days: timed.month_days.iter().filter_map(|day| day.parse().ok()).collect(),
+            ordinal: timed.ordinal,
+            ordinal_value: timed.ordinal_value,
+            monthly_type: timed.monthly_type,
+            cron_expression: timed.cron_expression.clone(),
+            until_date: None,
+        }
+    }
 }

@@ -7,9 +7,11 @@ use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::contact::Email;
 use crate::integration::{self, Integration};
 use crate::job::Detail;
+use crate::schedule::Timing;
 use crate::secret::Secret;
-use crate::step::Rendered;
+use crate::step::{Rendered, StepKind};
 use crate::subscriber::Profile;
+use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
 /// Message for a provider.
@@ -21,6 +23,18 @@ pub struct Dispatch {
     pub address: Address,
     /// Content. `None` if an earlier attempt has rendered it.
     pub rendered: Option<Rendered>,
+}
+
+/// Decision about an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// The message is handed to a provider.
+    Send(Box<Dispatch>),
+    /// The message waits for the next opening of the subscriber's schedule.
+    Defer {
+        /// Time of the opening.
+        due_at: Timestamp,
+    },
 }
 
 /// Content of the message of an attempt.
@@ -52,18 +66,34 @@ pub fn attempt(
     job: RunJob,
     facts: Facts<'_>,
     content: Content,
-) -> Result<Dispatch, Refusal> {
-    let step = RunStep::new(run, job, facts)?;
+) -> Result<Attempt, Refusal> {
+    let step = RunStep::new(run, job, facts, &run.results)?;
     let channel = step.step.definition.kind.channel();
     let channel = channel.ok_or(fail(Detail::ContentNotGenerated))?;
     step.check_preferences(channel)?;
+    match step.timing(channel) {
+        Timing::Now => {}
+        Timing::At(due_at) => return Ok(Attempt::Defer { due_at }),
+        Timing::Drop => return Err(skip(Detail::OutsideSchedule)),
+        Timing::Never => return Err(skip(Detail::ScheduleNeverOpens)),
+    }
     let rendered = match content {
         Content::New => Some(step.render()?),
         Content::Kept => None,
     };
     let integration = step.integration(channel)?;
     let address = address(&step.subscriber.profile, integration)?;
-    Ok(Dispatch { integration: integration.clone(), address, rendered })
+    let integration = integration.clone();
+    Ok(Attempt::Send(Box::new(Dispatch { integration, address, rendered })))
+}
+
+/// Decides the call of a custom step. Returns the name of the function.
+pub fn call<'a>(run: &'a Run<'a>, job: RunJob, facts: Facts<'a>) -> Result<&'a str, Refusal> {
+    let step = RunStep::new(run, job, facts, &run.results)?;
+    match &step.step.definition.kind {
+        StepKind::Custom { metadata } => Ok(&metadata.handler),
+        _ => Err(fail(Detail::HandlerMissing)),
+    }
 }
 
 impl<'a> RunStep<'a> {

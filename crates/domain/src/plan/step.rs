@@ -1,14 +1,17 @@
 //! The step of a job, with all that decides whether it runs.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use super::{Facts, Refusal, Run, RunJob, cancel, fail, skip};
+use crate::contact::TimeZone;
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
 use crate::known::{Known, about};
 use crate::preference::{ConditionData, Layer, Layers, resolve};
-use crate::step::{Rendered, WorkflowStep};
+use crate::schedule::{Schedule, Timing};
+use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
@@ -20,28 +23,64 @@ pub(super) struct RunStep<'a> {
     pub(super) subscriber: &'a Subscriber,
     pub(super) workflow: &'a Workflow,
     pub(super) step: &'a WorkflowStep,
+    results: &'a StepResults,
     about: OnceCell<Object>,
 }
 
 impl<'a> RunStep<'a> {
-    pub(super) fn new(run: &'a Run<'a>, job: RunJob, facts: Facts<'a>) -> Result<Self, Refusal> {
+    /// `results` are those of the steps before.
+    pub(super) fn new(
+        run: &'a Run<'a>,
+        job: RunJob,
+        facts: Facts<'a>,
+        results: &'a StepResults,
+    ) -> Result<Self, Refusal> {
         let subscriber = facts.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
         let workflow = facts.workflow.ok_or(cancel(Detail::WorkflowDeleted))?;
         let step = workflow.step(job.step).ok_or(skip(Detail::StepDeleted))?;
         if !step.definition.active {
             return Err(skip(Detail::StepInactive));
         }
-        Ok(Self { run, facts, subscriber, workflow, step, about: OnceCell::new() })
+        Ok(Self { run, facts, subscriber, workflow, step, results, about: OnceCell::new() })
     }
 
     pub(super) fn known(&self) -> Known<'_> {
-        Known::new(self.subscriber, &self.run.payload, self.facts.contexts, self.workflow)
+        let Run { payload, digested, .. } = self.run;
+        let known = Known::new(self.subscriber, payload, self.facts.contexts, self.workflow);
+        let known = known.with_steps(self.results);
+        match digested {
+            Some(digested) => known.with_digest(digested.as_known()),
+            None => known,
+        }
     }
 
     // Most steps have neither conditions nor variants, and need no object of the subscriber.
     pub(super) fn filter_facts(&self) -> FilterFacts<'_> {
         let subscriber = self.about.get_or_init(|| about(self.subscriber));
-        FilterFacts::new(subscriber, &self.run.payload)
+        FilterFacts::new(subscriber, &self.run.payload).with_steps(self.results)
+    }
+
+    /// Returns the action of the step, with the length in the overrides of the trigger.
+    pub(super) fn kind(&self) -> Result<Cow<'a, StepKind>, Refusal> {
+        let kind = &self.step.definition.kind;
+        let Some(overrides) = self.run.overrides else { return Ok(Cow::Borrowed(kind)) };
+        let detail = match kind {
+            StepKind::Digest { .. } => Detail::DigestNotPossible,
+            _ => Detail::DelayNotPossible,
+        };
+        kind.overridden(overrides).map_err(|invalid| fail(detail).because(invalid.to_string()))
+    }
+
+    /// Returns the time zone of the subscriber.
+    pub(super) fn zone(&self) -> TimeZone {
+        self.subscriber.profile.timezone.unwrap_or(TimeZone::UTC)
+    }
+
+    /// Returns when a message that is ready now is sent.
+    pub(super) fn timing(&self, channel: Channel) -> Timing {
+        let (critical, now, zone) = (self.run.critical, self.facts.now, self.zone());
+        let timing = |schedule: &Schedule| schedule.timing(channel, critical, now, zone);
+        self.facts.schedule.map_or(Timing::Now, timing)
     }
 
     /// Refuses a step whose conditions do not hold.

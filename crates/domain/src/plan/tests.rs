@@ -77,6 +77,8 @@ impl World {
             global: self.global.as_ref(),
             specific: self.specific.as_ref(),
             integrations: &self.integrations,
+            schedule: None,
+            now: sample::at(0),
         }
     }
 
@@ -89,7 +91,7 @@ impl World {
     fn refusal(&self) -> Option<Refusal> {
         match self.turn() {
             Action::Refuse(0, refusal) => Some(refusal),
-            Action::Keep(0, _) | Action::Send(0) => None,
+            Action::Keep(0, _) | Action::Send { job: 0, .. } => None,
             other => panic!("{other:?}"),
         }
     }
@@ -101,7 +103,10 @@ impl World {
 
     fn attempt(&self, content: Content) -> Result<Dispatch, Refusal> {
         let run = Run::of(&self.notification);
-        attempt(&run, run.jobs[0], self.facts(), content)
+        match attempt(&run, run.jobs[0], self.facts(), content)? {
+            Attempt::Send(dispatch) => Ok(*dispatch),
+            Attempt::Defer { due_at } => panic!("deferred to {due_at}"),
+        }
     }
 
     fn text(&self) -> String {
@@ -326,12 +331,14 @@ fn a_condition_is_evaluated_when_the_step_runs() {
 }
 
 #[test]
-fn what_sends_nothing_has_no_content() {
+fn a_custom_step_calls_its_handler() {
     let mut world = World::on(Channel::Email);
     let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
     world.step().kind = serde_json::from_value(custom).unwrap();
     assert_eq!(world.step().kind.job_type(), JobType::Custom);
-    check(&world, RefusalKind::Fail, Detail::ContentNotGenerated);
+    assert_eq!(world.turn(), Action::Call(0));
+    let run = Run::of(&world.notification);
+    assert_eq!(call(&run, run.jobs[0], world.facts()), Ok("charge"));
 }
 
 #[test]

@@ -1,40 +1,54 @@
 //! Turns: the jobs of a notification that do not wait for another one.
 
 use super::step::RunStep;
-use super::{Action, Facts, Refusal, RefusalKind, Run, RunJob, cancel, fail};
+use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
 use crate::job::{Detail, JobStatus};
-use crate::vocabulary::Channel;
+use crate::schedule::Timing;
+use crate::step::{DelayEnd, DelayMetadata, StepKind, StepOutput, StepResults};
+use crate::vocabulary::{Channel, JobType};
 use crate::workflow::Workflow;
+
+/// Largest number of times that a delay or a digest is extended to the schedule of the subscriber.
+const MAX_EXTENSIONS: u32 = 3;
 
 /// Decides the jobs whose turn has come, in their order. The turn ends at a job that holds up those
 /// behind it.
 pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
+    // A step sees the results of those that were decided before it in the same turn.
+    let mut results = run.results.clone();
+    let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
     for (number, job) in run.jobs.iter().enumerate() {
-        match job.status {
+        let action = match job.status {
             JobStatus::Completed
             | JobStatus::Failed
             | JobStatus::Canceled
             | JobStatus::Skipped
-            | JobStatus::Merged => {}
-            JobStatus::Delayed { .. } => break,
+            | JobStatus::Merged => continue,
             JobStatus::Queued { .. } | JobStatus::Running { .. } => {
                 if holds_up(facts.workflow, *job) {
                     break;
                 }
+                continue;
             }
-            JobStatus::Pending => {
-                let action = decide(run, number, *job, facts);
-                let effect = Effect::of(&action, facts.workflow, *job);
-                actions.push(action);
-                match effect {
-                    Effect::GoOn => {}
-                    Effect::Wait => break,
-                    Effect::Stop => {
-                        actions.extend(stop(run, number + 1));
-                        break;
-                    }
-                }
+            JobStatus::Delayed { until } if facts.now < until => break,
+            JobStatus::Delayed { .. } => resume(run, number, *job, facts, &results),
+            JobStatus::Pending => decide(run, number, *job, facts, &results),
+        };
+        let effect = Effect::of(&action, facts.workflow, *job);
+        if let Some(step) = facts.workflow.and_then(|workflow| workflow.step(job.step))
+            && refers
+        {
+            let (status, output) = action.result();
+            results.insert(step, status, output);
+        }
+        actions.push(action);
+        match effect {
+            Effect::GoOn => {}
+            Effect::Wait => break,
+            Effect::Stop(behind) => {
+                actions.extend(stop(run, number + 1, &behind));
+                break;
             }
         }
     }
@@ -45,56 +59,171 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
 enum Effect {
     GoOn,
     Wait,
-    Stop,
+    // They end with this refusal.
+    Stop(Refusal),
 }
 
 impl Effect {
     fn of(action: &Action, workflow: Option<&Workflow>, job: RunJob) -> Self {
         match action {
-            Action::Refuse(_, Refusal { kind: RefusalKind::Fail, .. })
-                if stops_on_failure(workflow, job) =>
-            {
-                Effect::Stop
-            }
-            Action::Send(_) if holds_up(workflow, job) => Effect::Wait,
-            Action::Refuse(..) | Action::Keep(..) | Action::Send(_) => Effect::GoOn,
+            Action::Refuse(_, refusal) => match refusal.kind {
+                RefusalKind::Fail if stops_on_failure(workflow, job) => Effect::Stop(STOPPED),
+                RefusalKind::Skip if refusal.detail == Detail::DelayTimePassed => {
+                    Effect::Stop(PASSED_OVER)
+                }
+                RefusalKind::Fail | RefusalKind::Skip | RefusalKind::Cancel => Effect::GoOn,
+            },
+            Action::Send { .. } if holds_up(workflow, job) => Effect::Wait,
+            Action::Gather(_, gather) if !gather.metadata.has_backoff() => Effect::Wait,
+            Action::Delay { .. } | Action::Extend { .. } | Action::Call(_) => Effect::Wait,
+            Action::Keep(..)
+            | Action::Send { .. }
+            | Action::Pass(..)
+            | Action::Gather(..)
+            | Action::Limit(..) => Effect::GoOn,
         }
     }
 }
 
-fn decide(run: &Run<'_>, number: usize, job: RunJob, facts: Facts<'_>) -> Action {
-    let decided = RunStep::new(run, job, facts).and_then(|step| {
+impl Action {
+    // Returns the result for the steps behind, as it will be if the turn goes on.
+    fn result(&self) -> (&'static str, StepOutput<'static>) {
+        let unread = StepOutput::Message { seen: false, read: false };
+        let (status, output) = match self {
+            Action::Refuse(_, refusal) => (refusal.kind.status(), StepOutput::Nothing),
+            Action::Keep(..) => (JobStatus::Completed, unread),
+            Action::Pass(..) | Action::Limit(..) => (JobStatus::Completed, StepOutput::Nothing),
+            Action::Gather(..) => (JobStatus::Skipped, StepOutput::Nothing),
+            Action::Send { due_at, .. } => {
+                (JobStatus::Queued { due_at: *due_at, attempts: 0 }, StepOutput::Nothing)
+            }
+            Action::Delay { until, .. } | Action::Extend { until, .. } => {
+                (JobStatus::Delayed { until: *until }, StepOutput::Nothing)
+            }
+            Action::Call(_) => (JobStatus::Pending, StepOutput::Nothing),
+        };
+        (status.as_str(), output)
+    }
+}
+
+/// Refusal of the jobs behind one that has failed.
+pub const STOPPED: Refusal = cancel(Detail::PrecedingStepFailed);
+/// Refusal of the jobs behind one that has ended the run.
+pub const PASSED_OVER: Refusal = skip(Detail::PrecedingStepSkipped);
+
+fn decide(
+    run: &Run<'_>,
+    number: usize,
+    job: RunJob,
+    facts: Facts<'_>,
+    results: &StepResults,
+) -> Action {
+    let decided = RunStep::new(run, job, facts, results).and_then(|step| {
         step.check_conditions()?;
-        match step.step.definition.kind.channel() {
-            Some(Channel::InApp) => {
+        let kind = step.kind()?;
+        match &*kind {
+            StepKind::InApp { .. } => {
                 step.check_preferences(Channel::InApp)?;
                 Ok(Action::Keep(number, Box::new(step.render()?)))
             }
-            Some(channel) => {
-                step.check_preferences(channel)?;
-                Ok(Action::Send(number))
+            StepKind::Email { .. } => send(&step, number, Channel::Email),
+            StepKind::Sms { .. } => send(&step, number, Channel::Sms),
+            StepKind::Chat { .. } => send(&step, number, Channel::Chat),
+            StepKind::Push { .. } => send(&step, number, Channel::Push),
+            StepKind::Delay { metadata } => delay(&step, number, metadata),
+            StepKind::Digest { metadata } => {
+                let (metadata, zone) = (metadata.clone(), step.zone());
+                let key = metadata.event_key(&run.payload);
+                Ok(Action::Gather(number, Box::new(Gather { metadata, key, zone })))
             }
-            None => Err(fail(Detail::ContentNotGenerated)),
+            StepKind::Throttle { metadata } => {
+                let (metadata, zone) = (metadata.clone(), step.zone());
+                let key = metadata.event_key(&run.payload);
+                Ok(Action::Limit(number, Box::new(Limit { metadata, key, zone })))
+            }
+            StepKind::Custom { .. } => Ok(Action::Call(number)),
         }
     });
     decided.unwrap_or_else(|refusal| Action::Refuse(number, refusal))
 }
 
-/// Cancels the pending jobs from number `from` on, since a job before them has failed.
-pub fn stop(run: &Run<'_>, from: usize) -> impl Iterator<Item = Action> {
+fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refusal> {
+    step.check_preferences(channel)?;
+    let now = step.facts.now;
+    match step.timing(channel) {
+        Timing::Now => Ok(Action::Send { job, due_at: now }),
+        Timing::At(due_at) => Ok(Action::Send { job, due_at }),
+        Timing::Drop => Err(skip(Detail::OutsideSchedule)),
+        Timing::Never => Err(skip(Detail::ScheduleNeverOpens)),
+    }
+}
+
+fn delay(step: &RunStep<'_>, job: usize, metadata: &DelayMetadata) -> Result<Action, Refusal> {
+    match metadata.end(step.facts.now, &step.run.payload, step.zone()) {
+        Ok(DelayEnd::Now) => Ok(Action::Pass(job, Detail::DelayFinished)),
+        Ok(DelayEnd::At(until)) => Ok(Action::Delay { job, until }),
+        Ok(DelayEnd::Skip) => Err(skip(Detail::DelayTimePassed)),
+        Err(no_end) => Err(fail(Detail::DelayNotPossible).because(no_end.to_string())),
+    }
+}
+
+// Decides a job whose delay is over.
+fn resume(
+    run: &Run<'_>,
+    number: usize,
+    job: RunJob,
+    facts: Facts<'_>,
+    results: &StepResults,
+) -> Action {
+    let detail = match job.kind {
+        JobType::Digest => Detail::DigestClosed,
+        _ => Detail::DelayFinished,
+    };
+    let step = match RunStep::new(run, job, facts, results) {
+        Ok(step) => step,
+        // A window that has closed is over, whatever became of its step.
+        Err(Refusal { kind: RefusalKind::Skip, detail: Detail::StepDeleted, .. }) => {
+            return Action::Pass(number, detail);
+        }
+        Err(refusal) => return Action::Refuse(number, refusal),
+    };
+    let extends = match &step.step.definition.kind {
+        StepKind::Delay { metadata } => metadata.extends_to_schedule(),
+        StepKind::Digest { metadata } => metadata.extends_to_schedule(),
+        _ => false,
+    };
+    if !extends || run.critical {
+        return Action::Pass(number, detail);
+    }
+    let opening = facts.schedule.and_then(|one| one.extended(facts.now, step.zone()));
+    match opening {
+        Some(until) if until > facts.now && job.extensions < MAX_EXTENSIONS => {
+            Action::Extend { job: number, until }
+        }
+        Some(until) if until > facts.now => Action::Pass(number, Detail::MaxExtensionsReached),
+        Some(_) | None => Action::Pass(number, detail),
+    }
+}
+
+/// Ends the pending jobs from number `from` on with `refusal`.
+pub fn stop(run: &Run<'_>, from: usize, refusal: &Refusal) -> impl Iterator<Item = Action> + use<> {
     let behind = run.jobs.iter().enumerate().skip(from);
-    behind
-        .filter(|(_, job)| job.status == JobStatus::Pending)
-        .map(|(number, _)| Action::Refuse(number, cancel(Detail::PrecedingStepFailed)))
+    let pending = behind.filter(|(_, job)| job.status == JobStatus::Pending);
+    let numbers: Vec<_> = pending.map(|(number, _)| number).collect();
+    let refusal = refusal.clone();
+    numbers.into_iter().map(move |number| Action::Refuse(number, refusal.clone()))
 }
 
 // Returns `true` if the jobs behind this one wait for its message.
 fn holds_up(workflow: Option<&Workflow>, job: RunJob) -> bool {
-    stops_on_failure(workflow, job)
+    let is_awaited =
+        |workflow: &Workflow| workflow.steps.iter().any(|step| step.awaits.contains(&job.step));
+    stops_on_failure(workflow, job) || workflow.is_some_and(is_awaited)
 }
 
-/// Returns `true` if a failure of the job cancels those behind it.
+/// Returns `true` if a failure of the job ends those behind it. Steps that send nothing always do
+/// that.
 pub fn stops_on_failure(workflow: Option<&Workflow>, job: RunJob) -> bool {
     let step = workflow.and_then(|workflow| workflow.step(job.step));
-    step.is_some_and(|step| step.definition.should_stop_on_fail)
+    job.kind.channel().is_none() || step.is_some_and(|step| step.definition.should_stop_on_fail)
 }

@@ -69,6 +69,16 @@ impl SubscriberPreference {
         after.dated(self, now)
     }
 
+    /// Returns the hours for disturbing messages, if the preference is about every workflow and has
+    /// some.
+    #[doc(hidden)]
+    pub const fn schedule(&self) -> Option<&Schedule> {
+        match &self.scope {
+            PreferenceScope::Global { schedule } => schedule.as_ref(),
+            PreferenceScope::Workflow { .. } => None,
+        }
+    }
+
     fn dated(self, before: &Self, now: Timestamp) -> Self {
         if self == *before { self } else { Self { updated_at: now, ..self } }
     }

@@ -21,12 +21,6 @@ impl StepDefinition {
     /// templates.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
-        self.kind.check_supported()?;
-        self.check_parts()
-    }
-
-    /// Checks the step as if the engine ran steps of its kind.
-    pub(super) fn check_parts(&self) -> Result<(), Invalid> {
         self.kind.check()?;
         check_name("name", self.name.as_deref())?;
         check_name("uuid", self.uuid.as_deref())?;
@@ -42,14 +36,6 @@ impl StepDefinition {
 }
 
 impl StepKind {
-    // The only place that refuses steps which the pipeline does not run. Nothing else depends on it.
-    fn check_supported(&self) -> Result<(), Invalid> {
-        if self.channel().is_none() {
-            return Err(Invalid::new("type", Reason::Unsupported));
-        }
-        Ok(())
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.check_templates()?;
         let checked = match self {

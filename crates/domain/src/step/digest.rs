@@ -211,6 +211,16 @@ impl DigestMetadata {
         }
     }
 
+    /// Returns `true` if the first event after a quiet time passes at once.
+    #[doc(hidden)]
+    pub fn has_backoff(&self) -> bool {
+        match self {
+            Self::Backoff(_) => true,
+            Self::Regular(window) => window.backoff == Some(true),
+            Self::Timed(_) => false,
+        }
+    }
+
     /// Returns the key of an event with this `payload`: events with equal keys are collected
     /// together.
     #[doc(hidden)]

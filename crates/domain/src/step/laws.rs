@@ -215,7 +215,7 @@ proptest! {
             let _ = digest.event_key(&payload);
             let step = Step::digest(digest).definition;
             // What may be saved has an end, unless it is too far away.
-            if step.check_parts().is_ok() {
+            if step.check().is_ok() {
                 prop_assert!(matches!(end, Ok(_) | Err(NoEnd::TooFar { .. })), "{end:?}");
             }
         }
@@ -225,7 +225,7 @@ proptest! {
             if let Ok(DelayEnd::At(end)) = delay.end(now, &payload, zone) {
                 prop_assert!(end > now);
             }
-            let _ = Step::delay(delay).definition.check_parts();
+            let _ = Step::delay(delay).definition.check();
         }
         if let Ok(throttle) = serde_json::from_value::<ThrottleMetadata>(json) {
             let written = serde_json::to_value(&throttle).unwrap();
@@ -233,7 +233,7 @@ proptest! {
             if let Ok(Admission::Admitted(slot)) = throttle.admit(&[], now, &payload, zone) {
                 prop_assert!(slot.until > now);
             }
-            let _ = Step::throttle(throttle).definition.check_parts();
+            let _ = Step::throttle(throttle).definition.check();
         }
     }
 

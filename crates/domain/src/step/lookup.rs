@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::StepDefinition;
 use crate::error::{Invalid, Reason};
@@ -41,7 +43,8 @@ pub(super) fn rooted(path: &str) -> String {
 /// Value by which a digest collects events, or a throttle counts them: the first half of a SHA-256.
 /// Equal values have equal keys. An absent value, `null`, and an empty text differ.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Uuid", into = "Uuid")]
 pub struct EventKey([u8; 16]);
 
 impl EventKey {
@@ -65,6 +68,18 @@ impl EventKey {
     /// Returns the bytes, for a key of a store.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
+    }
+}
+
+impl From<Uuid> for EventKey {
+    fn from(key: Uuid) -> Self {
+        Self(key.into_bytes())
+    }
+}
+
+impl From<EventKey> for Uuid {
+    fn from(key: EventKey) -> Uuid {
+        Uuid::from_bytes(key.0)
     }
 }
 

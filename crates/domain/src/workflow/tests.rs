@@ -64,8 +64,8 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
         ),
         (json!({ "steps": vec![in_app(""); 21] }), "`steps` must have at most 20 items"),
         (
-            json!({ "steps": [in_app(""), { "type": "custom", "metadata": { "handler": "h" } }] }),
-            "`steps[1].type` is not supported by this version",
+            json!({ "steps": [in_app(""), { "type": "custom", "metadata": { "handler": "" } }] }),
+            "`steps[1].metadata.handler` must not be empty",
         ),
         (with("filters", between("1")), &format!("`steps[1].filters[0].children[0].value` {two}")),
         (
@@ -135,19 +135,6 @@ fn a_template_that_does_not_compile_is_refused_with_its_place() {
             let error = created(json!({ "steps": [fine] })).unwrap_err();
             assert_eq!(error.field, format!("steps[0].variants[0].template.{place}"));
         }
-    }
-}
-
-#[test]
-fn what_waits_or_collects_is_not_supported_yet() {
-    for step in [
-        json!({ "type": "digest", "metadata": { "type": "regular" } }),
-        json!({ "type": "delay", "metadata": { "type": "regular" } }),
-        json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } }),
-        json!({ "type": "custom", "metadata": { "handler": "charge" } }),
-    ] {
-        let error = created(json!({ "steps": [step] })).unwrap_err();
-        assert_eq!(error, Invalid::new("steps[0].type", Reason::Unsupported));
     }
 }
 

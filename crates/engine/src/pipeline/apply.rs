@@ -1,11 +1,15 @@
 //! Applying a plan: the jobs of a notification change in a transaction.
 
+use std::ops::ControlFlow;
+
+use domain::ids::{JobId, TaskId};
 use domain::job::{Detail, ExecutionDetail, JobStatus};
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{Action, Refusal};
+use domain::plan::{self, Action, Refusal, Run};
 use domain::step::Rendered;
 use domain::task::{Task, Work};
+use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{ReadRecords, WriteRecords, counters, layout};
@@ -22,16 +26,31 @@ pub(crate) struct Course<'r, 't> {
 }
 
 impl Course<'_, '_> {
-    /// Applies the actions of a turn.
+    /// Applies the actions of a turn. Those behind a job that holds up the others, or ends them, are
+    /// dropped.
     pub(crate) fn perform(&mut self, actions: &[Action]) -> Result<()> {
-        actions.iter().try_for_each(|action| match action {
-            Action::Refuse(job, refusal) => {
-                self.refuse(*job, refusal.clone());
-                Ok(())
+        for action in actions {
+            if self.perform_one(action)?.is_break() {
+                break;
             }
-            Action::Keep(job, rendered) => self.keep(*job, rendered),
-            Action::Send(job) => self.send(*job),
-        })
+        }
+        Ok(())
+    }
+
+    fn perform_one(&mut self, action: &Action) -> Result<ControlFlow<()>> {
+        match action {
+            Action::Refuse(job, refusal) => self.refuse(*job, refusal.clone()),
+            Action::Keep(job, rendered) => self.keep(*job, rendered)?,
+            Action::Send { job, due_at } => self.send(*job, *due_at)?,
+            Action::Pass(job, detail) => self.complete(*job, *detail, None),
+            Action::Delay { job, until } => self.delay(*job, *until)?,
+            // Only a turn of its own extends a delay.
+            Action::Extend { .. } => {}
+            Action::Gather(job, gather) => return self.gather(*job, gather),
+            Action::Limit(job, limit) => return self.limit(*job, limit),
+            Action::Call(job) => self.call(*job)?,
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     // Puts the message of an in-app job into the inbox.
@@ -52,18 +71,54 @@ impl Course<'_, '_> {
     }
 
     // Queues the message of a job for a provider.
-    fn send(&mut self, job: usize) -> Result<()> {
+    fn send(&mut self, job: usize, due_at: Timestamp) -> Result<()> {
+        self.log(job, Detail::StepQueued, None);
+        if due_at > self.tx.now() {
+            self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
+        }
+        self.move_job(job, JobStatus::Queued { due_at, attempts: 0 });
+        let notification_id = self.notification.id;
+        self.queue_job(job, due_at, |job_id| Work::Send { notification_id, job_id, message: None })
+    }
+
+    // Queues the call of a function of the host application.
+    fn call(&mut self, job: usize) -> Result<()> {
         let due_at = self.tx.now();
         self.log(job, Detail::StepQueued, None);
         self.move_job(job, JobStatus::Queued { due_at, attempts: 0 });
-        let Some(job_id) = self.notification.jobs.get(job).map(|job| job.id) else {
-            return Ok(());
-        };
         let notification_id = self.notification.id;
-        let work = Work::Send { notification_id, job_id, message: None };
-        let id = Uuid::from(job_id).into();
+        self.queue_job(job, due_at, |job_id| Work::Call { notification_id, job_id })
+    }
+
+    // Lets the jobs behind this one go on later.
+    fn delay(&mut self, job: usize, until: Timestamp) -> Result<()> {
+        self.log(job, Detail::StepDelayed, Some(until.to_string()));
+        self.move_job(job, JobStatus::Delayed { until });
+        let work = Work::Turn { notification_id: self.notification.id };
+        self.queue(self.tx.id(), until, work)
+    }
+
+    // Queues the task of a job, which has the id of the job.
+    fn queue_job(
+        &mut self,
+        job: usize,
+        due_at: Timestamp,
+        work: impl FnOnce(JobId) -> Work,
+    ) -> Result<()> {
+        let Some(id) = self.notification.jobs.get(job).map(|job| job.id) else { return Ok(()) };
+        self.queue(Uuid::from(id).into(), due_at, work(id))
+    }
+
+    /// Queues a task of the notification.
+    pub(crate) fn queue(&mut self, id: TaskId, due_at: Timestamp, work: Work) -> Result<()> {
         let task = Task::of(&self.notification, id, due_at, work);
         Ok(self.tx.insert(&task)?)
+    }
+
+    /// Ends the jobs behind `job` that are pending.
+    pub(crate) fn stop(&mut self, job: usize, refusal: &Refusal) -> Result<()> {
+        let stopped: Vec<_> = plan::stop(&Run::of(&self.notification), job + 1, refusal).collect();
+        self.perform(&stopped)
     }
 
     /// Ends a job that is not done.
@@ -104,8 +159,7 @@ impl Course<'_, '_> {
             return Ok(());
         }
         let work = Work::Turn { notification_id: self.notification.id };
-        let task = Task::of(&self.notification, self.tx.id(), self.tx.now(), work);
-        Ok(self.tx.insert(&task)?)
+        self.queue(self.tx.id(), self.tx.now(), work)
     }
 
     /// Writes into the log of a job.

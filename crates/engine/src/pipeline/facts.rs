@@ -1,14 +1,18 @@
 //! Records that the plans of a notification depend on.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::context::{Context, ContextSet};
-use domain::ids::{InternalSubscriberId, WorkflowId};
+use domain::ids::{InternalSubscriberId, MessageId, WorkflowId};
 use domain::integration::Integration;
+use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::Facts;
+use domain::plan::{Facts, Run};
 use domain::preference::{Preference, SubscriberPreference};
+use domain::schedule::Schedule;
 use domain::subscriber::Subscriber;
+use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use store::{ReadRecords, layout};
 
@@ -31,6 +35,7 @@ pub(crate) struct RunFacts {
 pub(crate) struct Preferences {
     global: Option<Preference>,
     specific: Option<Preference>,
+    schedule: Option<Schedule>,
 }
 
 impl RunFacts {
@@ -47,15 +52,37 @@ impl RunFacts {
         })
     }
 
-    pub(crate) fn facts(&self) -> Facts<'_> {
+    pub(crate) fn facts(&self, now: Timestamp) -> Facts<'_> {
         Facts {
             integrations: &self.integrations,
             ..self.preferences.facts(
                 self.subscriber.as_ref(),
                 self.workflow.as_deref(),
                 &self.contexts,
+                now,
             )
         }
+    }
+}
+
+impl RunFacts {
+    /// Returns the run of a notification, with the results that its steps refer to.
+    pub(crate) fn run<'n>(
+        &self,
+        view: &dyn View,
+        notification: &'n Notification,
+    ) -> Result<Run<'n>> {
+        let workflow = self.workflow.as_deref();
+        let run = Run::of(notification);
+        if !workflow.is_some_and(Workflow::refers_to_results) {
+            return Ok(run);
+        }
+        let ids: Vec<_> = notification.jobs.iter().filter_map(|job| job.message_id).collect();
+        let key = |id: &MessageId| layout::message(view.environment_id(), id.place());
+        let keys: Vec<_> = ids.iter().map(key).collect();
+        let found = view.find_many::<Message>(&keys)?.into_iter().flatten();
+        let stages: HashMap<_, _> = found.map(|message| (message.id, message.stage)).collect();
+        Ok(run.with_results(notification, workflow, |id| stages.get(&id).copied()))
     }
 }
 
@@ -67,17 +94,24 @@ impl Preferences {
         contexts: &ContextSet,
         workflow: Option<WorkflowId>,
     ) -> Result<Self> {
-        let find = |workflow: Option<WorkflowId>| {
+        let find = |contexts: &ContextSet, workflow: Option<WorkflowId>| {
             let environment = view.environment_id();
             let key = layout::preference(environment, subscriber, contexts, workflow);
-            let said = view.find::<SubscriberPreference>(&key)?;
-            Ok::<_, store::Error>(said.map(|said| said.preference))
+            view.find::<SubscriberPreference>(&key)
         };
         let specific = match workflow {
-            Some(id) => find(Some(id))?,
+            Some(id) => find(contexts, Some(id))?,
             None => None,
         };
-        Ok(Self { global: find(None)?, specific })
+        let global = find(contexts, None)?;
+        let mut schedule = global.as_ref().and_then(|global| global.schedule().cloned());
+        // Quiet hours are a person's: those without a context hold in every context.
+        if schedule.is_none() && !contexts.is_empty() {
+            let everywhere = find(&ContextSet::default(), None)?;
+            schedule = everywhere.and_then(|global| global.schedule().cloned());
+        }
+        let preference = |said: Option<SubscriberPreference>| said.map(|said| said.preference);
+        Ok(Self { global: preference(global), specific: preference(specific), schedule })
     }
 
     /// Returns the facts of a turn with these preferences.
@@ -86,6 +120,7 @@ impl Preferences {
         subscriber: Option<&'a Subscriber>,
         workflow: Option<&'a Workflow>,
         contexts: &'a [Context],
+        now: Timestamp,
     ) -> Facts<'a> {
         Facts {
             subscriber,
@@ -94,6 +129,8 @@ impl Preferences {
             global: self.global.as_ref(),
             specific: self.specific.as_ref(),
             integrations: &[],
+            schedule: self.schedule.as_ref(),
+            now,
         }
     }
 }

@@ -7,3 +7,4 @@ pub(crate) mod fan_out;
 pub(crate) mod leases;
 mod prepare;
 pub(crate) mod trigger;
+mod windows;

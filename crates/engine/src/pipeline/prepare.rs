@@ -170,7 +170,7 @@ impl Preparation<'_> {
         let workflow = event.workflow;
         let preferences =
             Preferences::of(self.view, subscriber.id, event.context_keys, Some(workflow.id))?;
-        let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts);
+        let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, self.now);
         Ok(PlannedRecipient { recipient, topics, actions: plan::turn(run, facts) })
     }
 

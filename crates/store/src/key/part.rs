@@ -5,14 +5,16 @@ use std::marker::PhantomData;
 use domain::contact::Locale;
 use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
-    ConnectionId, ConnectionIdentifier, ContextId, EndpointId, EndpointIdentifier, EnvironmentId,
-    IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId,
-    TopicId, TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
+    ConnectionId, ConnectionIdentifier, ContextId, DigestWindowId, EndpointId, EndpointIdentifier,
+    EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId,
+    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, StepId, SubscriberId,
+    SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
+    TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::message::{ListPlace, MessagePlace, Shelf};
 use domain::notification::Ordinal;
 use domain::page::OrderBy;
+use domain::step::EventKey;
 use domain::task::TaskClass;
 use domain::time::Timestamp;
 use domain::translation::{Resource, ResourceType};
@@ -110,7 +112,7 @@ macro_rules! names {
 
 ids! {
     ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
-    SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
+    DigestWindowId, NotificationId, StepId, SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
 }
 
 names! {
@@ -139,6 +141,9 @@ values! {
     Shelf: |shelf| [shelf.number()], |key| {
         let [number] = take(key)?;
         Shelf::ALL.into_iter().find(|shelf| shelf.number() == *number)
+    };
+    EventKey: |key| Uuid::from(key).into_bytes(), |key| {
+        Some(Uuid::from_bytes(*take(key)?).into())
     };
     TaskClass: |class| [class.number()], |key| {
         let [number] = take(key)?;

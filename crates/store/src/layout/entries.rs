@@ -2,6 +2,7 @@
 
 use domain::connection::ChannelConnection;
 use domain::context::{Context, ContextSet};
+use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
@@ -22,13 +23,13 @@ use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
 use super::{
-    CONNECTION_LISTS, CONTEXT_LISTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
+    CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
     TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner,
-    context, endpoint, environment_id, integration, integration_identifier, lane, layout,
-    layout_id, message, message_counters, message_list, notification, preference, stored_answer,
-    subscriber, subscriber_id, subscription, subscription_id, task, topic, translation,
-    translation_group, workflow, workflow_identifier,
+    context, digest_bucket, endpoint, environment_id, integration, integration_identifier, lane,
+    layout, layout_id, message, message_counters, message_list, notification, preference,
+    stored_answer, subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots,
+    topic, translation, translation_group, workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -333,6 +334,31 @@ impl Record for Task {
 
     fn lane(&self) -> Option<Lane> {
         Some(self.lane())
+    }
+}
+
+impl Record for DigestBucket {
+    const TABLE: Table = Table::DigestBuckets;
+
+    fn key(&self) -> Key<Self> {
+        digest_bucket(&self.id)
+    }
+}
+
+impl Record for WindowEvent {
+    const TABLE: Table = Table::DigestEvents;
+
+    fn key(&self) -> Key<Self> {
+        let window = DIGEST_EVENTS.within(self.environment_id).then(self.window_id);
+        window.then(self.number).end()
+    }
+}
+
+impl Record for ThrottleSlot {
+    const TABLE: Table = Table::ThrottleSlots;
+
+    fn key(&self) -> Key<Self> {
+        throttle_slots(&self.id).then(self.until).then(self.notification_id).end()
     }
 }
 

@@ -5,14 +5,15 @@ use std::ops;
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
+use domain::digest::{BucketId, DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
-    ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
-    IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, OrganizationId,
-    SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
-    WorkflowId, WorkflowIdentifier,
+    ConnectionIdentifier, DigestWindowId, EndpointIdentifier, EnvironmentId, IdempotencyKey,
+    IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier,
+    NotificationId, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId,
+    TopicId, TopicKey, TransactionId, WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -31,12 +32,13 @@ use domain::workflow::Workflow;
 
 use super::{
     API_KEYS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS, CONNECTION_OWNERS,
-    CONTEXT_LISTS, CONTEXTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS,
-    MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, STORED_ANSWERS,
-    SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS,
-    SUBSCRIPTIONS, TASKS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS,
-    TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    CONTEXT_LISTS, CONTEXTS, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS,
+    ENVIRONMENTS, EXPIRING_ANSWERS, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES,
+    LAYOUT_IDS, LAYOUTS, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES,
+    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
+    SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS,
+    TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS,
+    WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Prefix, Range, Sorted, TableOf, parts};
 
@@ -191,6 +193,10 @@ keys! {
 
     /// The notifications of an environment, oldest first.
     notifications: Prefix<Notification> = NOTIFICATIONS(environment: EnvironmentId) open;
+    /// The events of a window, oldest first.
+    digest_events: Prefix<WindowEvent>
+        = DIGEST_EVENTS(environment: EnvironmentId, window: DigestWindowId) open;
+
     /// A task, by its id.
     task: Key<Task> = TASKS(environment: EnvironmentId, id: TaskId) end;
 
@@ -314,6 +320,24 @@ pub fn notifications_between(
 /// The notifications of an environment from an ordinal on, oldest first.
 pub fn notifications_from(environment: EnvironmentId, from: Ordinal) -> Range<Notification> {
     notifications(environment).range().starting_at(notification(environment, from))
+}
+
+/// What a digest has of the events of a bucket.
+pub fn digest_bucket(id: &BucketId) -> Key<DigestBucket> {
+    let step = DIGEST_BUCKETS.within(id.environment_id).then(id.workflow_id).then(id.step_id);
+    step.then(id.subscriber_id).then(&id.context_keys).then(id.key).end()
+}
+
+/// The places that events of a bucket have taken, the first that is free again first.
+pub fn throttle_slots(id: &BucketId) -> Prefix<ThrottleSlot, parts![Timestamp, NotificationId]> {
+    let step = THROTTLE_SLOTS.within(id.environment_id).then(id.workflow_id).then(id.step_id);
+    step.then(id.subscriber_id).then(id.key)
+}
+
+/// The places of a bucket that are free again at `now`.
+pub fn free_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot> {
+    let slots = throttle_slots(id);
+    slots.range().through(slots.then(now).range())
 }
 
 /// The tasks of a lane, in the order of the times at which they are due.

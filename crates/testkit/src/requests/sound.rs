@@ -234,6 +234,7 @@ fn activity() -> Vec<Value> {
     vec![
         json!(["events.trigger", event("both", json!(["ada", "new"]))]),
         json!(["events.trigger", event("both", json!([topic("news"), topic("prices")]))]),
+        json!(["events.trigger", event("wait", json!("ada"))]),
         json!(["events.trigger", about]),
         json!(["events.trigger_bulk", [again, event("nobody.knows", json!("ada")), last, about]]),
         json!(["notifications.get", "$notification 0"]),

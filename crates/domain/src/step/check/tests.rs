@@ -8,7 +8,7 @@ const CRON: &str = "`metadata.timed.cronExpression` must be a cron expression wi
 
 fn refusal(step: Value) -> Option<String> {
     let step: StepDefinition = serde_json::from_value(step).unwrap();
-    step.check_parts().err().map(|invalid| invalid.to_string())
+    step.check().err().map(|invalid| invalid.to_string())
 }
 
 #[track_caller]
@@ -202,15 +202,4 @@ fn a_condition_names_what_there_is() {
     let unknown = json!({ "type": "sms", "template": { "body": "" }, "runIf": { "equals": [] } });
     let error = read::<StepDefinition>(unknown.to_string().as_bytes()).unwrap_err().to_string();
     assert_eq!(error, "`runIf` has no operator `equals`");
-}
-
-/// The engine does not run these yet.
-#[test]
-fn what_waits_or_collects_is_not_supported_yet() {
-    let digest = json!({
-        "type": "digest", "metadata": { "type": "regular", "amount": 1, "unit": "days" },
-    });
-    let digest: StepDefinition = serde_json::from_value(digest).unwrap();
-    assert_eq!(digest.check(), Err(Invalid::new("type", Reason::Unsupported)));
-    assert_eq!(digest.check_parts(), Ok(()));
 }

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use super::claim::{LeaseKind, Leased};
 use super::send::{self, Attempt};
 use super::settle::{self, Done};
-use super::{DeliveryQueue, DeliveryReport, turn};
+use super::{DeliveryQueue, DeliveryReport, call, turn};
 use crate::Result;
 
 // Time of the engine's clock after which results are settled, checked after each task. If the
@@ -50,7 +50,7 @@ impl DeliveryQueue<'_> {
         match &leased.task.work {
             Work::Turn { notification_id } => {
                 let turn = turn::plan(self.engine, leased, *notification_id)?;
-                Ok(turn.map_or(Done::Dropped, Done::Turned))
+                Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))
             }
             Work::Send { notification_id, job_id, message } => {
                 let job = (*notification_id, *job_id);
@@ -60,7 +60,22 @@ impl DeliveryQueue<'_> {
                         Done::Asked(delivery, result)
                     }
                     Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),
+                    Attempt::Defer(due_at) => Done::Deferred(*job_id, due_at),
                     Attempt::Drop => Done::Dropped,
+                })
+            }
+            Work::Close { .. } => {
+                let turn = turn::close(self.engine, leased)?;
+                Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))
+            }
+            Work::Call { notification_id, job_id } => {
+                let job = (*notification_id, *job_id);
+                Ok(match call::prepare(self.engine, leased, job)? {
+                    call::Prepared::Call(call) => {
+                        Done::Called(*job_id, call::call(self.engine, &call))
+                    }
+                    call::Prepared::Refuse(refusal) => Done::Refused(*job_id, refusal),
+                    call::Prepared::Drop => Done::Dropped,
                 })
             }
         }

@@ -2,6 +2,7 @@
 //! and none while a plan is made.
 
 mod batch;
+mod call;
 mod claim;
 mod outbox;
 mod provider;
@@ -15,6 +16,7 @@ use domain::time::Timestamp;
 
 use crate::{Engine, Result};
 
+pub use call::{Call, Handler};
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};

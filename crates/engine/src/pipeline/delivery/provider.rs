@@ -167,20 +167,40 @@ impl Delivery {
     }
 }
 
+impl SendError {
+    /// Returns the outcome of the attempt.
+    pub(super) fn outcome(&self) -> Outcome {
+        match self {
+            SendError::Retryable { after, .. } => Outcome::Later(after.unwrap_or_default()),
+            SendError::Permanent { .. }
+            | SendError::RecipientGone { .. }
+            | SendError::Misconfigured { .. } => Outcome::Never,
+        }
+    }
+
+    /// Returns the text of the error, shortened for the log.
+    pub(super) fn said(&self) -> String {
+        match self {
+            SendError::Retryable { reason, .. } => shortened(reason),
+            SendError::Permanent { .. }
+            | SendError::RecipientGone { .. }
+            | SendError::Misconfigured { .. } => shortened(&self.to_string()),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 1_000;
+    text.chars().take(LONGEST).collect()
+}
+
 impl SendResult {
     /// Returns the outcome of the attempt.
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             SendResult::Sent(_) => Outcome::Done,
-            SendResult::Refused(SendError::Retryable { after, .. }) => {
-                Outcome::Later(after.unwrap_or_default())
-            }
-            SendResult::Refused(
-                SendError::Permanent { .. }
-                | SendError::RecipientGone { .. }
-                | SendError::Misconfigured { .. },
-            )
-            | SendResult::NoProvider => Outcome::Never,
+            SendResult::Refused(error) => error.outcome(),
+            SendResult::NoProvider => Outcome::Never,
         }
     }
 
@@ -194,16 +214,14 @@ impl SendResult {
 
     /// Returns the text of the provider, shortened for the log.
     pub(super) fn said(&self, delivery: &Delivery) -> Option<String> {
-        let said = match self {
-            SendResult::Sent(receipt) => receipt.provider_message_id.clone()?,
-            SendResult::Refused(SendError::Retryable { reason, .. }) => reason.clone(),
-            SendResult::Refused(error) => error.to_string(),
+        Some(match self {
+            SendResult::Sent(receipt) => shortened(receipt.provider_message_id.as_deref()?),
+            SendResult::Refused(error) => error.said(),
             SendResult::NoProvider => {
                 let provider = &delivery.integration.provider_id;
-                format!("no provider is registered for `{provider}`")
+                shortened(&format!("no provider is registered for `{provider}`"))
             }
-        };
-        Some(said.chars().take(1_000).collect())
+        })
     }
 }
 

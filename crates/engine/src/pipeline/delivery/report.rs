@@ -63,6 +63,9 @@ pub enum FailureReason {
     /// No provider is registered for the integration.
     #[error("no provider is registered")]
     NoProvider,
+    /// No function is registered for the custom step.
+    #[error("no handler is registered")]
+    NoHandler,
     /// The lease of the last attempt is over, and the outcome of the attempt is unknown.
     #[error("the last attempt has not been answered")]
     Unanswered,

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use domain::ids::{JobId, NotificationId};
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{self, Content, Dispatch, Refusal, Run};
+use domain::plan::{self, Content, Dispatch, Refusal};
+use domain::time::Timestamp;
 
 use super::claim::Leased;
 use super::provider::{Delivery, SendError, SendResult};
@@ -24,6 +25,8 @@ pub(super) enum Attempt {
     Send(Box<Delivery>),
     /// The message is not sent.
     Refuse(Refusal),
+    /// The message is sent at a later time.
+    Defer(Timestamp),
     /// The notification is gone, or the job has ended.
     Drop,
 }
@@ -47,7 +50,7 @@ pub(super) fn prepare(
             return Ok(Attempt::Drop);
         };
         let facts = RunFacts::of(&view, &notification)?;
-        Ok(decide(&view, leased, (&notification, number), &facts, (kept, random)))
+        decide(&view, leased, (&notification, number), &facts, (kept, random))
     })
 }
 
@@ -57,28 +60,30 @@ fn decide(
     (notification, number): (&Notification, usize),
     facts: &RunFacts,
     (kept, random): (Option<&Message>, u64),
-) -> Attempt {
-    let run = Run::of(notification);
+) -> Result<Attempt> {
+    let run = facts.run(view, notification)?;
     let content = if kept.is_some() { Content::Kept } else { Content::New };
     let jobs = run.jobs.get(number).zip(notification.jobs.get(number));
     let Some((job, job_id)) = jobs.map(|(job, stored)| (job, stored.id)) else {
-        return Attempt::Drop;
+        return Ok(Attempt::Drop);
     };
-    let dispatch = match plan::attempt(&run, *job, facts.facts(), content) {
-        Ok(dispatch) => dispatch,
-        Err(refusal) => return Attempt::Refuse(refusal),
+    let now = view.engine().now();
+    let dispatch = match plan::attempt(&run, *job, facts.facts(now), content) {
+        Ok(plan::Attempt::Send(dispatch)) => dispatch,
+        Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
+        Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
-    let Dispatch { integration, address, rendered } = dispatch;
+    let Dispatch { integration, address, rendered } = *dispatch;
     let (Some(workflow), Some(subscriber)) = (facts.workflow.as_deref(), &facts.subscriber) else {
-        return Attempt::Drop;
+        return Ok(Attempt::Drop);
     };
     let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
     let made = rendered.and_then(|rendered| {
         let content = (workflow, integration.channel);
-        Message::of_job(notification, number, content, rendered, (view.engine().now(), random))
+        Message::of_job(notification, number, content, rendered, (now, random))
     });
-    let Some(message) = made.or_else(|| kept.cloned()) else { return Attempt::Drop };
-    Attempt::Send(Box::new(Delivery {
+    let Some(message) = made.or_else(|| kept.cloned()) else { return Ok(Attempt::Drop) };
+    Ok(Attempt::Send(Box::new(Delivery {
         message: message.addressed(&integration.provider_id, &address),
         integration,
         address,
@@ -87,7 +92,7 @@ fn decide(
         variant,
         job: job_id,
         attempts: leased.attempt,
-    }))
+    })))
 }
 
 /// Hands a message to its provider. The panic of a provider affects its own message only.

@@ -3,15 +3,16 @@
 use domain::ids::JobId;
 use domain::job::{Detail, JobStatus};
 use domain::message::MessageStatus;
-use domain::plan::{self, Refusal, RefusalKind, Run};
+use domain::plan::{self, Action, Refusal, RefusalKind, Run};
 use domain::task::{Settlement, Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::{ReadRecords, WriteRecords, layout};
 
+use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
 use super::provider::{Delivery, SendResult};
-use super::turn::Turn;
+use super::turn::{Closed, Turn};
 use super::{DeliveryFailure, DeliveryReport, FailureReason};
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
@@ -26,8 +27,12 @@ pub(super) enum Done {
     Asked(Box<Delivery>, SendResult),
     /// The message of a job is not sent.
     Refused(JobId, Refusal),
+    /// The message of a job is sent at a later time.
+    Deferred(JobId, Timestamp),
+    /// A function of the host application was called.
+    Called(JobId, CallResult),
     /// The jobs of a notification go on.
-    Turned(Turn),
+    Turned(Box<Turn>),
     /// The outcome of the last attempt is unknown.
     GaveUp,
     /// The notification is gone, or the job has ended.
@@ -109,13 +114,18 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Task>> {
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
     let is_current = task.state.is_attempt(leased.attempt);
-    // A message that a provider has accepted is not sent again, whoever has the task now.
-    let accepted = matches!(done, Done::Asked(_, SendResult::Sent(_)));
+    // What is done is not done again, also if another worker has the task now.
+    let accepted =
+        matches!(done, Done::Asked(_, SendResult::Sent(_)) | Done::Called(_, CallResult::Done(_)));
     if !is_current && !accepted {
         return Ok(Settled::Superseded);
     }
-    let (Work::Turn { notification_id } | Work::Send { notification_id, .. }) = &task.work;
-    let before = notifications::find(tx, *notification_id)?;
+    let notification_id = match done {
+        // Another notification goes on if the one that opened the window is gone.
+        Done::Turned(turn) => turn.notification_id,
+        _ => task.work.notification_id(),
+    };
+    let before = notifications::find(tx, notification_id)?;
     let (Some(before), false) = (before, matches!(done, Done::Dropped)) else {
         tx.remove(&task)?;
         return Ok(Settled::Superseded);
@@ -145,12 +155,26 @@ impl Course<'_, '_> {
                 self.tx.remove(task)?;
                 self.refused(job, refusal)
             }
+            Done::Deferred(job, due_at) => {
+                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
+                self.defer(job, leased, task, *due_at)
+            }
+            Done::Called(job, result) => {
+                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
+                self.note_repeat(job, leased);
+                self.returned(job, leased, task, result)
+            }
             Done::GaveUp => {
-                let waits = |work: &Work| match work {
-                    Work::Send { job_id, .. } => self.waiting_job(*job_id),
+                let job = match &task.work {
+                    Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
+                        self.waiting_job(*job_id)
+                    }
+                    Work::Close { step_id, .. } => {
+                        self.notification.jobs.iter().position(|job| job.step.id == *step_id)
+                    }
                     Work::Turn { .. } => self.next_job(),
                 };
-                let Some(job) = waits(&task.work) else { return self.drop_task(task) };
+                let Some(job) = job else { return self.drop_task(task) };
                 self.tx.remove(task)?;
                 let failure = self.failure(job, FailureReason::Unanswered);
                 self.log(job, Detail::LeaseExpired, None);
@@ -167,7 +191,14 @@ impl Course<'_, '_> {
             make_due(self.tx, leased, task)?;
             return Ok(Settled::Again);
         }
+        if let [Action::Extend { job, until }] = turn.actions[..] {
+            self.extend(job, task, until)?;
+            return Ok(Settled::Again);
+        }
         self.tx.remove(task)?;
+        if let Some(Closed { step_id, digest }) = &turn.closed {
+            self.notification.take_over(*step_id, digest.clone(), self.tx.now());
+        }
         self.perform(&turn.actions)?;
         let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
         Ok(Settled::Turned { skipped })
@@ -261,11 +292,85 @@ impl Course<'_, '_> {
         let run = Run::of(&self.notification);
         let stops =
             run.jobs.get(job).is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
-        if !stops {
-            return self.go_on();
+        if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
+    }
+
+    // The end of a delay or of a window moves to the next opening of the schedule. Events join the
+    // window meanwhile.
+    fn extend(&mut self, job: usize, task: &Task, until: Timestamp) -> Result<()> {
+        self.log(job, Detail::ExtendedToSchedule, Some(until.to_string()));
+        self.move_job(job, JobStatus::Delayed { until });
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            let extensions = job.schedule_extensions_count.unwrap_or_default();
+            job.schedule_extensions_count = Some(extensions.saturating_add(1));
         }
-        let stopped: Vec<_> = plan::stop(&run, job + 1).collect();
-        self.perform(&stopped)
+        self.tx.replace(task, &task.with(TaskState::Waiting { due_at: until, attempts: 0 }))?;
+        match &task.work {
+            Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
+            Work::Turn { .. } | Work::Send { .. } | Work::Call { .. } => Ok(()),
+        }
+    }
+
+    // The message waits for the next opening of the schedule.
+    fn defer(
+        &mut self,
+        job: usize,
+        leased: &Leased,
+        task: &Task,
+        due_at: Timestamp,
+    ) -> Result<Settled> {
+        let attempts = leased.attempt.saturating_sub(1);
+        self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
+        self.move_job(job, JobStatus::Queued { due_at, attempts });
+        self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
+        Ok(Settled::Again)
+    }
+
+    // Stores what a function of the host application has returned.
+    fn returned(
+        &mut self,
+        job: usize,
+        leased: &Leased,
+        task: &Task,
+        result: &CallResult,
+    ) -> Result<Settled> {
+        let now = self.tx.now();
+        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let settlement = task.state.settle(leased.attempt, result.outcome(), retry, now);
+        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
+        let said = result.said();
+        match settlement {
+            Settlement::Done => {
+                if let (CallResult::Done(result), Some(job)) =
+                    (result, self.notification.jobs.get_mut(job))
+                {
+                    job.result.clone_from(result);
+                }
+                self.complete(job, Detail::HandlerCompleted, None);
+                self.tx.remove(task)?;
+                self.go_on()?;
+                Ok(Settled::Turned { skipped: 0 })
+            }
+            Settlement::Retry { due_at, attempts } => {
+                self.log(job, Detail::HandlerRetry, said);
+                self.move_job(job, JobStatus::Queued { due_at, attempts });
+                self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
+                Ok(self.failed(job, result.reason(), Some(due_at)))
+            }
+            Settlement::Failed => {
+                self.log(job, result.failure(), said);
+                self.tx.remove(task)?;
+                self.fail(job)?;
+                Ok(self.failed(job, result.reason(), None))
+            }
+        }
+    }
+
+    fn failed(&self, job: usize, reason: FailureReason, retry_at: Option<Timestamp>) -> Settled {
+        match self.failure(job, reason) {
+            Some(failure) => Settled::Failed(DeliveryFailure { retry_at, ..failure }),
+            None => Settled::Superseded,
+        }
     }
 
     fn asked_in_vain(

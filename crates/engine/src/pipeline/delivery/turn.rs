@@ -1,22 +1,40 @@
 //! Turns: the jobs of a notification go on, planned on a snapshot.
 
-use domain::ids::NotificationId;
-use domain::job::JobStatus;
-use domain::plan::{self, Action, Run};
+use std::ops::ControlFlow;
+
+use domain::digest::WindowEvent;
+use domain::ids::{DigestWindowId, NotificationId, StepId};
+use domain::job::{DigestType, JobDigest, JobStatus};
+use domain::notification::Notification;
+use domain::plan::{self, Action, DigestedEvents};
+use domain::step::{DigestEvent, StepKind};
+use domain::task::Work;
+use store::{Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
 use crate::resources::notifications;
-use crate::tx::Reading;
+use crate::tx::{Reading, View};
 
 /// A planned turn of a notification.
 #[derive(Debug)]
 pub(super) struct Turn {
+    /// Notification whose jobs go on.
+    pub(super) notification_id: NotificationId,
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,
+    pub(super) closed: Option<Closed>,
     pub(super) actions: Vec<Action>,
+}
+
+/// A window that has closed.
+#[derive(Debug)]
+pub(super) struct Closed {
+    pub(super) step_id: StepId,
+    /// Settings of the digest, and its events.
+    pub(super) digest: JobDigest,
 }
 
 /// Plans the turn of a notification. Returns `None` if it is gone.
@@ -32,8 +50,104 @@ pub(super) fn plan(
             return Ok(None);
         };
         let facts = RunFacts::of(&view, &notification)?;
-        let statuses = notification.jobs.iter().map(|job| job.status).collect();
-        let actions = plan::turn(&Run::of(&notification), facts.facts());
-        Ok(Some(Turn { statuses, actions }))
+        Ok(Some(of(&view, notification, facts, None)?))
     })
+}
+
+/// Plans the turn after the window of a digest has closed. Returns `None` if no event is left.
+pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Option<Turn>> {
+    let Work::Close { notification_id, step_id, window_id, .. } = leased.task.work else {
+        return Ok(None);
+    };
+    let home = leased.task.home();
+    engine.read(|snapshot| {
+        let view = Reading { engine, home: &home, snapshot };
+        let Some((notification, events)) = events(&view, window_id)? else { return Ok(None) };
+        let facts = RunFacts::of(&view, &notification)?;
+        let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
+        digest.collect(&events);
+        Ok(Some(of(&view, notification, facts, Some(Closed { step_id, digest }))?))
+    })
+}
+
+fn of(
+    view: &dyn View,
+    mut notification: Notification,
+    facts: RunFacts,
+    closed: Option<Closed>,
+) -> Result<Turn> {
+    let statuses = notification.jobs.iter().map(|job| job.status).collect();
+    if let Some(Closed { step_id, digest }) = &closed {
+        notification.take_over(*step_id, digest.clone(), view.engine().now());
+    }
+    let run = facts.run(view, &notification)?;
+    let actions = plan::turn(&run, facts.facts(view.engine().now()));
+    Ok(Turn { notification_id: notification.id, statuses, closed, actions })
+}
+
+// Returns the settings of a digest: those of the job that opened the window, or those of the step as
+// it is now.
+fn digest_of(
+    view: &dyn View,
+    facts: &RunFacts,
+    (opener, step_id): (NotificationId, StepId),
+) -> Result<JobDigest> {
+    let opener = notifications::find(view, opener)?;
+    let mut jobs = opener.iter().flat_map(|opener| &opener.jobs);
+    let of_job = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
+    let step = facts.workflow.as_ref().and_then(|workflow| workflow.step(step_id));
+    let of_step = || match &step?.definition.kind {
+        StepKind::Digest { metadata } => Some(JobDigest::of(metadata)),
+        _ => None,
+    };
+    Ok(of_job.or_else(of_step).unwrap_or(JobDigest::new(DigestType::Regular)))
+}
+
+// Returns the events of a window, and the notification of the first one. Returns `None` if no
+// notification is left.
+fn events(
+    view: &dyn View,
+    window: DigestWindowId,
+) -> Result<Option<(Notification, DigestedEvents)>> {
+    let environment = view.environment_id();
+    let range = layout::digest_events(environment, window).range();
+    let mut left = Ok(Vec::new());
+    view.each::<WindowEvent>(&range, Order::Ascending, |event| {
+        let key = layout::notification(environment, event.notification_id.ordinal());
+        match (view.contains(&key), &mut left) {
+            (Ok(true), Ok(left)) => left.push(event),
+            (Ok(_), _) => {}
+            (Err(error), _) => left = Err(error),
+        }
+        if left.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    let left = left?;
+    let count = u32::try_from(left.len()).unwrap_or(u32::MAX);
+    let first = left.get(..JobDigest::MAX_EVENTS).unwrap_or(&left);
+    let last = left.last().filter(|_| left.len() > first.len());
+    let mut opener = None;
+    let mut events = Vec::with_capacity(first.len());
+    for event in first {
+        let Some(notification) = notifications::find(view, event.notification_id)? else {
+            continue;
+        };
+        events.push(known(event, &notification));
+        opener.get_or_insert(notification);
+    }
+    let last = match last {
+        Some(event) => {
+            let notification = notifications::find(view, event.notification_id)?;
+            notification.map(|notification| known(event, &notification))
+        }
+        None => None,
+    };
+    Ok(opener.map(|opener| (opener, DigestedEvents { events, last, count })))
+}
+
+fn known(event: &WindowEvent, notification: &Notification) -> DigestEvent {
+    DigestEvent {
+        id: event.transaction_id.clone(),
+        time: event.created_at,
+        payload: notification.payload.clone().unwrap_or_default(),
+    }
 }

@@ -1,0 +1,128 @@
+//! Records of digests and throttles: the events that a window collects, and the places of a limit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::ContextSet;
+use crate::ids::{
+    DigestWindowId, EnvironmentId, InternalSubscriberId, NotificationId, StepId, TransactionId,
+    WorkflowId,
+};
+use crate::notification::Notification;
+use crate::step::{DigestState, EventKey};
+use crate::time::Timestamp;
+
+/// What a digest step has of the events with one key, for a subscriber and a set of contexts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DigestBucket {
+    /// Events that are collected together.
+    #[serde(flatten)]
+    pub id: BucketId,
+    /// Latest window. `None` if all events have passed at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<DigestWindow>,
+    /// Time of the latest event, whatever came of it.
+    pub last_event: Timestamp,
+}
+
+/// Events that a digest step collects together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BucketId {
+    /// Environment of the events.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// Workflow of the step.
+    #[serde(rename = "_templateId")]
+    pub workflow_id: WorkflowId,
+    /// Step.
+    #[serde(rename = "_stepId")]
+    pub step_id: StepId,
+    /// Subscriber of the events.
+    #[serde(rename = "_subscriberId")]
+    pub subscriber_id: InternalSubscriberId,
+    /// Contexts of the events.
+    pub context_keys: ContextSet,
+    /// Value in the payloads.
+    pub key: EventKey,
+}
+
+/// Window of a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DigestWindow {
+    /// Id given by the engine.
+    #[serde(rename = "_id")]
+    pub id: DigestWindowId,
+    /// Notification of the first event.
+    #[serde(rename = "_notificationId")]
+    pub notification_id: NotificationId,
+    /// End.
+    pub until: Timestamp,
+    /// Number of events.
+    pub events: u32,
+}
+
+/// Event in a window of a digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowEvent {
+    /// Environment of the event.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// Window.
+    #[serde(rename = "_windowId")]
+    pub window_id: DigestWindowId,
+    /// Number of events before it in the window.
+    pub number: u32,
+    /// Notification of the event.
+    #[serde(rename = "_notificationId")]
+    pub notification_id: NotificationId,
+    /// Id of the triggered event.
+    pub transaction_id: TransactionId,
+    /// Time of the event.
+    pub created_at: Timestamp,
+}
+
+/// Place in a window of a throttle, taken by an event that has passed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThrottleSlot {
+    /// Events that are counted together.
+    #[serde(flatten)]
+    pub id: BucketId,
+    /// Time from which on the place is free again.
+    pub until: Timestamp,
+    /// Notification that has taken the place.
+    #[serde(rename = "_notificationId")]
+    pub notification_id: NotificationId,
+}
+
+impl DigestBucket {
+    /// Returns what the digest has, for the decision about another event.
+    pub fn state(&self) -> DigestState {
+        let window_end = self.window.map(|window| window.until);
+        DigestState { window_end, last_event: Some(self.last_event) }
+    }
+}
+
+impl BucketId {
+    /// Returns the bucket of an event of `notification` at the step of a job. Contexts do not
+    /// separate the events of a throttle. Returns `None` if the notification has no workflow.
+    pub fn of(notification: &Notification, step_id: StepId, key: EventKey) -> Option<Self> {
+        Some(Self {
+            environment_id: notification.environment_id,
+            workflow_id: notification.workflow_id?,
+            step_id,
+            subscriber_id: notification.subscriber_id,
+            context_keys: notification.context_keys.clone(),
+            key,
+        })
+    }
+
+    /// Returns the bucket for events with any contexts.
+    #[must_use]
+    pub fn of_any_context(self) -> Self {
+        Self { context_keys: ContextSet::default(), ..self }
+    }
+}

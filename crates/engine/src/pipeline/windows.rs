@@ -1,0 +1,157 @@
+//! Digests and throttles: what many events contend for is decided in the transaction, in time that
+//! does not grow with the number of events in a window.
+
+use std::ops::ControlFlow;
+
+use domain::digest::{BucketId, DigestBucket, DigestWindow, ThrottleSlot, WindowEvent};
+use domain::ids::DigestWindowId;
+use domain::job::{Detail, JobDigest, JobStatus};
+use domain::plan::{self, Gather, Limit, Refusal, RefusalKind};
+use domain::step::{Admission, Arrival, EventKey, Slot};
+use domain::task::Work;
+use domain::time::Timestamp;
+use store::{Order, ReadRecords, WriteRecords, layout};
+
+use super::apply::Course;
+use crate::Result;
+
+impl Course<'_, '_> {
+    /// Lets the event join the window of a digest, open one, or pass.
+    pub(super) fn gather(&mut self, job: usize, gather: &Gather) -> Result<ControlFlow<()>> {
+        let step = self.notification.jobs.get(job).map(|job| job.step.id);
+        let id = step.and_then(|step| BucketId::of(&self.notification, step, gather.key));
+        let Some(id) = id else { return Ok(ControlFlow::Break(())) };
+        let before = self.tx.find::<DigestBucket>(&layout::digest_bucket(&id))?;
+        let state = before.as_ref().map(DigestBucket::state).unwrap_or_default();
+        let now = self.tx.now();
+        let window = before.as_ref().and_then(|bucket| bucket.window);
+        let window = match (gather.metadata.arrival(state, now, gather.zone), window) {
+            (Ok(Arrival::Joins), Some(window)) => Some(self.join(job, window)?),
+            (Ok(Arrival::Opens(until)), _) => Some(self.open(job, until, gather)?),
+            (Ok(Arrival::Passes | Arrival::Joins), _) => None,
+            (Err(no_end), _) => {
+                let refusal = Refusal::new(RefusalKind::Fail, Detail::DigestNotPossible);
+                self.refuse(job, refusal.because(no_end.to_string()));
+                self.stop(job, &plan::STOPPED)?;
+                return Ok(ControlFlow::Break(()));
+            }
+        };
+        let after = DigestBucket { id, window, last_event: now };
+        match &before {
+            Some(before) => self.tx.replace(before, &after)?,
+            None => self.tx.insert(&after)?,
+        }
+        if window.is_some() {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.refuse(job, Refusal::new(RefusalKind::Skip, Detail::DigestPassed));
+        Ok(ControlFlow::Continue(()))
+    }
+
+    // The event joins a window. The notification of the first event does the rest.
+    fn join(&mut self, job: usize, window: DigestWindow) -> Result<DigestWindow> {
+        self.add_event(window)?;
+        self.log(job, Detail::DigestMerged, Some(window.notification_id.to_string()));
+        for job in job..self.notification.jobs.len() {
+            self.move_job(job, JobStatus::Merged);
+        }
+        self.notification.digested_notification_id = Some(window.notification_id);
+        Ok(DigestWindow { events: window.events.saturating_add(1), ..window })
+    }
+
+    fn open(&mut self, job: usize, until: Timestamp, gather: &Gather) -> Result<DigestWindow> {
+        let notification_id = self.notification.id;
+        let window = DigestWindow { id: self.tx.id(), notification_id, until, events: 0 };
+        self.add_event(window)?;
+        self.log(job, Detail::DigestOpened, Some(until.to_string()));
+        self.move_job(job, JobStatus::Delayed { until });
+        let Some(job) = self.notification.jobs.get_mut(job) else { return Ok(window) };
+        job.digest = Some(JobDigest::of(&gather.metadata));
+        let (step_id, window_id, key) = (job.step.id, window.id, gather.key);
+        let work = Work::Close { notification_id, step_id, window_id, key };
+        self.queue(self.tx.id(), until, work)?;
+        Ok(DigestWindow { events: 1, ..window })
+    }
+
+    fn add_event(&mut self, window: DigestWindow) -> Result<()> {
+        Ok(self.tx.insert(&WindowEvent {
+            environment_id: self.notification.environment_id,
+            window_id: window.id,
+            number: window.events,
+            notification_id: self.notification.id,
+            transaction_id: self.notification.transaction_id.clone(),
+            created_at: self.notification.created_at,
+        })?)
+    }
+
+    /// Moves the end of a window, unless a later event has opened another one.
+    pub(crate) fn prolong(
+        &mut self,
+        job: usize,
+        (window_id, key): (DigestWindowId, EventKey),
+        until: Timestamp,
+    ) -> Result<()> {
+        let step = self.notification.jobs.get(job).map(|job| job.step.id);
+        let id = step.and_then(|step| BucketId::of(&self.notification, step, key));
+        let Some(id) = id else { return Ok(()) };
+        let Some(before) = self.tx.find::<DigestBucket>(&layout::digest_bucket(&id))? else {
+            return Ok(());
+        };
+        let Some(window) = before.window.filter(|window| window.id == window_id) else {
+            return Ok(());
+        };
+        let window = Some(DigestWindow { until, ..window });
+        Ok(self.tx.replace(&before, &DigestBucket { window, ..before.clone() })?)
+    }
+
+    /// Takes a place in a window of a throttle, or ends the run.
+    pub(super) fn limit(&mut self, job: usize, limit: &Limit) -> Result<ControlFlow<()>> {
+        let step = self.notification.jobs.get(job).map(|job| job.step.id);
+        let id = step.and_then(|step| BucketId::of(&self.notification, step, limit.key));
+        let Some(id) = id.map(BucketId::of_any_context) else { return Ok(ControlFlow::Break(())) };
+        let taken = self.taken(&id)?;
+        let payload = self.notification.payload.clone().unwrap_or_default();
+        let now = self.tx.now();
+        match limit.metadata.admit(&taken, now, &payload, limit.zone) {
+            Ok(Admission::Admitted(Slot { until })) => {
+                let notification_id = self.notification.id;
+                self.tx.insert(&ThrottleSlot { id, until, notification_id })?;
+                self.complete(job, Detail::ThrottlePassed, None);
+                Ok(ControlFlow::Continue(()))
+            }
+            Ok(Admission::Refused { until }) => {
+                let refusal = Refusal::new(RefusalKind::Skip, Detail::ThrottleLimitExceeded);
+                self.refuse(job, refusal.because(until.to_string()));
+                self.stop(job, &plan::PASSED_OVER)?;
+                Ok(ControlFlow::Break(()))
+            }
+            Err(no_end) => {
+                let refusal = Refusal::new(RefusalKind::Fail, Detail::ThrottleNotPossible);
+                self.refuse(job, refusal.because(no_end.to_string()));
+                self.stop(job, &plan::STOPPED)?;
+                Ok(ControlFlow::Break(()))
+            }
+        }
+    }
+
+    // The places that are taken. Some of those that are free again are removed.
+    fn taken(&mut self, id: &BucketId) -> Result<Vec<Slot>> {
+        // Each event takes one place, so the number of free ones falls.
+        const AT_A_TIME: usize = 4;
+        let now = self.tx.now();
+        let slots = layout::throttle_slots(id).range();
+        let free = layout::free_throttle_slots(id, now);
+        for slot in self.tx.first::<ThrottleSlot>(&free, Order::Ascending, AT_A_TIME)? {
+            self.tx.remove(&slot)?;
+        }
+        let mut taken = Vec::new();
+        self.tx.each::<ThrottleSlot>(&slots, Order::Descending, |slot| {
+            if slot.until <= now {
+                return ControlFlow::Break(());
+            }
+            taken.push(Slot { until: slot.until });
+            ControlFlow::Continue(())
+        })?;
+        Ok(taken)
+    }
+}

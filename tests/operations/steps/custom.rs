@@ -1,0 +1,98 @@
+//! Custom steps: functions of the host application.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tidings::json::Object;
+use tidings::{Call, SendError};
+
+use super::{event_at, log, run_at, say, statuses, texts};
+use crate::world::{on_both, on_both_with};
+
+fn custom(handler: &str) -> Value {
+    json!({ "type": "custom", "name": "charge", "metadata": { "handler": handler } })
+}
+
+#[test]
+fn a_custom_step_calls_its_handler_and_later_steps_know_the_result() {
+    on_both_with(
+        |builder| {
+            builder.handler("charge", |call: &Call| {
+                let payload = call.notification.payload.clone().unwrap_or_default();
+                let total = payload.get("total").cloned().unwrap_or_default();
+                assert_eq!(call.subscriber.subscriber_id.as_str(), "ada");
+                assert_eq!(call.attempt(), 1);
+                Ok(Object::try_from(json!({ "charged": total })).ok())
+            })
+        },
+        |world| {
+            world.workflow_of("pay", &[custom("charge"), say("{{ steps.charge.result.charged }}")]);
+            let id = event_at(&world, 0, "pay", json!({ "total": 12 }));
+            assert_eq!(statuses(&world, id), ["queued", "pending"]);
+            world.run_due();
+            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+            assert_eq!(texts(&world), ["12"]);
+            let notification = world.notification(id);
+            assert_eq!(log(&notification, 0), ["step_queued", "handler_completed"]);
+        },
+    );
+}
+
+#[test]
+fn a_handler_is_called_again_as_a_provider_is() {
+    on_both_with(
+        |builder| {
+            let calls = AtomicU32::new(0);
+            builder.handler("charge", move |call: &Call| {
+                match calls.fetch_add(1, Ordering::Relaxed) {
+                    0 => Err(SendError::retryable("busy")),
+                    1 => panic!("a handler may panic"),
+                    _ => {
+                        assert_eq!(call.attempt(), 3);
+                        Ok(None)
+                    }
+                }
+            })
+        },
+        |world| {
+            world.workflow_of("pay", &[custom("charge"), say("paid")]);
+            let id = event_at(&world, 0, "pay", json!({}));
+            for at in [0, 3_600, 7_200] {
+                run_at(&world, at);
+            }
+            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+            let expected = ["step_queued", "handler_retry", "handler_retry", "handler_completed"];
+            assert_eq!(log(&world.notification(id), 0), expected);
+        },
+    );
+}
+
+/// A custom step that fails ends the run.
+#[test]
+fn a_handler_that_refuses_or_is_missing_ends_the_run() {
+    on_both_with(
+        |builder| builder.handler("refuses", |_: &Call| Err(SendError::permanent("no"))),
+        |world| {
+            for (handler, entry) in [("refuses", "handler_error"), ("missing", "handler_missing")] {
+                world.workflow_of(handler, &[custom(handler), say("paid")]);
+                let id = event_at(&world, 0, handler, json!({}));
+                assert_eq!(world.run_due().failed, 1);
+                assert_eq!(statuses(&world, id), ["failed", "canceled"]);
+                assert_eq!(log(&world.notification(id), 0), ["step_queued", entry]);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_custom_step_may_have_a_condition() {
+    on_both(|world| {
+        let step = json!({
+            "type": "custom", "metadata": { "handler": "missing" },
+            "runIf": { "==": [{ "var": "payload.pay" }, true] },
+        });
+        world.workflow_of("pay", &[step, say("free")]);
+        let id = event_at(&world, 0, "pay", json!({ "pay": false }));
+        assert_eq!(statuses(&world, id), ["skipped", "completed"]);
+    });
+}

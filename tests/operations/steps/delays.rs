@@ -1,0 +1,118 @@
+//! Delays.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::job::JobStatus;
+
+use super::{delay, event_at, log, run_at, say, statuses, texts};
+use crate::world::{START, email, id, on_both, parsed, time};
+
+#[test]
+fn the_steps_behind_a_delay_go_on_when_it_is_over() {
+    on_both(|world| {
+        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        world.workflow_of("wait", &[say("first"), minute, say("second {{ payload.n }}")]);
+        let id = event_at(&world, 0, "wait", json!({ "n": 7 }));
+        assert_eq!(statuses(&world, id), ["completed", "delayed", "pending"]);
+        let until = time(START).after(Duration::from_secs(60));
+        assert_eq!(world.notification(id).jobs[1].status, JobStatus::Delayed { until });
+        assert_eq!(world.engine.delivery().next_due().unwrap(), Some(until));
+
+        run_at(&world, 59);
+        assert_eq!(texts(&world), ["first"]);
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["first", "second 7"]);
+        assert_eq!(statuses(&world, id), ["completed"; 3]);
+        assert_eq!(log(&world.notification(id), 1), ["step_delayed", "delay_finished"]);
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+    });
+}
+
+/// One row per payload of a delay until a time in it.
+#[test]
+fn a_delay_may_end_at_a_time_in_the_payload() {
+    on_both(|world| {
+        let until = delay(json!({ "type": "scheduled", "delayPath": "order.due" }));
+        world.workflow_of("due", &[until, say("due")]);
+        for (due, expected) in [
+            (json!({ "order": { "due": "2026-11-20T13:00:00Z" } }), ["delayed", "pending"]),
+            (json!({ "order": { "due": "2026-11-20T11:00:00Z" } }), ["completed", "completed"]),
+            (json!({ "order": { "due": "soon" } }), ["failed", "canceled"]),
+            (json!({}), ["failed", "canceled"]),
+        ] {
+            let id = event_at(&world, 0, "due", due.clone());
+            assert_eq!(statuses(&world, id), expected, "{due}");
+        }
+        run_at(&world, 3_600);
+        assert_eq!(texts(&world), ["due", "due"]);
+    });
+}
+
+#[test]
+fn a_delay_whose_time_has_passed_may_skip_the_rest() {
+    on_both(|world| {
+        let until = delay(json!({ "type": "scheduled", "delayPath": "at", "onPast": "skip" }));
+        world.workflow_of("late", &[until, say("late")]);
+        let id = event_at(&world, 0, "late", json!({ "at": "2026-11-20T11:59:59Z" }));
+        assert_eq!(statuses(&world, id), ["skipped", "skipped"]);
+        let notification = world.notification(id);
+        assert_eq!(log(&notification, 0), ["delay_time_passed"]);
+        assert_eq!(log(&notification, 1), ["preceding_step_skipped"]);
+    });
+}
+
+#[test]
+fn a_delay_without_a_length_is_over_at_once() {
+    on_both(|world| {
+        world.workflow_of("now", &[delay(json!({ "type": "regular" })), say("now")]);
+        let id = event_at(&world, 0, "now", json!({}));
+        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+    });
+}
+
+/// P17: the preference at the time of the send decides.
+#[test]
+fn p17_a_preference_that_changes_during_a_delay_counts() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        world.workflow_of("mail", &[minute, email()]);
+        let say = |on: bool| {
+            let update = json!({ "channels": { "email": on } });
+            world.env.preferences(id("ada")).unwrap().update_global(&parsed(update)).unwrap();
+        };
+        let off = event_at(&world, 0, "mail", json!({}));
+        say(false);
+        run_at(&world, 60);
+        assert_eq!(statuses(&world, off), ["completed", "skipped"]);
+        let on = event_at(&world, 61, "mail", json!({}));
+        say(true);
+        run_at(&world, 121);
+        assert_eq!(statuses(&world, on), ["completed", "completed"]);
+    });
+}
+
+#[test]
+fn a_step_that_was_removed_during_a_delay_is_skipped_and_a_deleted_workflow_cancels() {
+    on_both(|world| {
+        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        let workflow = world.workflow_of("wait", &[minute, say("one"), say("two")]);
+        let id = event_at(&world, 0, "wait", json!({}));
+        let steps = json!({ "steps": [
+            { "_id": workflow.steps[0].id, "type": "delay",
+              "metadata": { "type": "regular", "amount": 9, "unit": "days" } },
+            { "_id": workflow.steps[2].id, "type": "in_app", "template": { "body": "changed" } },
+        ] });
+        world.env.workflows().update("wait", &parsed(steps)).unwrap();
+        let gone = event_at(&world, 30, "wait", json!({}));
+        run_at(&world, 60);
+        assert_eq!(statuses(&world, id), ["completed", "skipped", "completed"]);
+        assert_eq!(texts(&world), ["changed"]);
+
+        world.env.workflows().delete("wait").unwrap();
+        run_at(&world, 10 * 24 * 3_600);
+        assert_eq!(statuses(&world, gone), ["canceled", "canceled"]);
+    });
+}

@@ -1,0 +1,245 @@
+//! Digests.
+
+use serde_json::{Value, json};
+
+use super::{digest, event_at, log, run_at, say, set, statuses, texts};
+use crate::world::{on_both, only};
+
+fn minute() -> Value {
+    digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))
+}
+
+fn said() -> Value {
+    say("{{ total_count }}: {% for event in events %}{{ event.payload.n }} {% endfor %}")
+}
+
+/// D1: three events within the window are one message at its end, in the order of their arrival.
+#[test]
+fn d1_events_of_a_window_are_one_message() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        let first = event_at(&world, 0, "news", json!({ "n": 1 }));
+        let others = [10, 20].map(|at| event_at(&world, at, "news", json!({ "n": at })));
+        run_at(&world, 59);
+        assert_eq!(texts(&world), [""; 0]);
+        assert_eq!(statuses(&world, first), ["delayed", "pending"]);
+
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["3: 1 10 20 "]);
+        let notification = world.notification(first);
+        assert_eq!(log(&notification, 0), ["digest_opened", "digest_closed"]);
+        let gathered = notification.jobs[0].digest.clone().unwrap();
+        assert_eq!(gathered.event_count, Some(3));
+        let numbers =
+            gathered.events.iter().map(|event| event.get("payload").unwrap()["n"].clone());
+        assert_eq!(numbers.collect::<Vec<_>>(), [json!(1), json!(10), json!(20)]);
+        for other in others {
+            let merged = world.notification(other);
+            assert_eq!(statuses(&world, other), ["merged", "merged"]);
+            assert_eq!(log(&merged, 0), ["digest_merged"]);
+            assert_eq!(merged.digested_notification_id, Some(first));
+        }
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// D2: events of one millisecond are one message.
+#[test]
+fn d2_events_of_one_millisecond_are_one_message() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        for n in [1, 2] {
+            event_at(&world, 0, "news", json!({ "n": n }));
+        }
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["2: 1 2 "]);
+    });
+}
+
+/// D3: events with different values of the key are collected separately.
+#[test]
+fn d3_keys_are_collected_separately() {
+    on_both(|world| {
+        let metadata =
+            json!({ "type": "regular", "amount": 1, "unit": "minutes", "digestKey": "key" });
+        world.workflow_of("news", &[digest(metadata), said()]);
+        for (n, key) in [(1, "a"), (2, "b"), (3, "a"), (4, "b")] {
+            event_at(&world, n, "news", json!({ "n": n, "key": key }));
+        }
+        run_at(&world, 70);
+        assert_eq!(texts(&world), ["2: 1 3 ", "2: 2 4 "]);
+    });
+}
+
+/// D4: an event at the end of a window opens another one, whether the window was closed or not.
+#[test]
+fn d4_an_event_at_the_end_opens_another_window() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        event_at(&world, 0, "news", json!({ "n": 1 }));
+        set(&world, 60);
+        world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": 2 } }));
+        world.run_due();
+        assert_eq!(texts(&world), ["1: 1 "]);
+        run_at(&world, 120);
+        assert_eq!(texts(&world), ["1: 1 ", "1: 2 "]);
+    });
+}
+
+/// D5: the first event after a quiet time passes; an open window takes the others.
+#[test]
+fn d5_an_open_window_wins_over_the_look_back() {
+    on_both(|world| {
+        let metadata = json!({
+            "type": "backoff", "amount": 60, "unit": "minutes",
+            "backoffAmount": 5, "backoffUnit": "minutes",
+        });
+        world.workflow_of("news", &[digest(metadata), said()]);
+        let first = event_at(&world, 0, "news", json!({ "n": 0 }));
+        assert_eq!(statuses(&world, first), ["skipped", "completed"]);
+        assert_eq!(log(&world.notification(first), 0), ["digest_passed"]);
+        let second = event_at(&world, 60, "news", json!({ "n": 1 }));
+        let third = event_at(&world, 30 * 60, "news", json!({ "n": 30 }));
+        assert_eq!(statuses(&world, second), ["delayed", "pending"]);
+        assert_eq!(statuses(&world, third), ["merged", "merged"]);
+        run_at(&world, 61 * 60);
+        assert_eq!(texts(&world).last().unwrap(), "2: 1 30 ");
+    });
+}
+
+/// D6: events that were delayed before are one message.
+#[test]
+fn d6_a_delay_before_a_digest_changes_nothing() {
+    on_both(|world| {
+        let delay = json!({
+            "type": "delay", "metadata": { "type": "regular", "amount": 5, "unit": "seconds" },
+        });
+        world.workflow_of("news", &[delay, minute(), said()]);
+        for n in [1, 2] {
+            event_at(&world, n, "news", json!({ "n": n }));
+        }
+        for at in [6, 7, 66] {
+            run_at(&world, at);
+        }
+        assert_eq!(texts(&world), ["2: 1 2 "]);
+    });
+}
+
+/// D7: a condition that holds changes nothing, and one that does not lets the event pass unmerged.
+#[test]
+fn d7_a_condition_decides_about_the_digest() {
+    on_both(|world| {
+        let only = json!([{ "type": "GROUP", "value": "AND", "children": [
+            { "field": "quiet", "operator": "EQUAL", "value": "true", "on": "payload" },
+        ] }]);
+        let mut step = minute();
+        step["filters"] = only;
+        world.workflow_of("news", &[step, say("{{ payload.n }} {{ total_count }}")]);
+        for n in [1, 2] {
+            event_at(&world, n, "news", json!({ "n": n, "quiet": true }));
+        }
+        let loud = event_at(&world, 3, "news", json!({ "n": 3, "quiet": false }));
+        assert_eq!(statuses(&world, loud), ["skipped", "completed"]);
+        run_at(&world, 61);
+        assert_eq!(texts(&world), ["3 ", "1 2"]);
+    });
+}
+
+/// D8: the deletion of the first notification leaves the others, which are one message.
+#[test]
+fn d8_the_oldest_event_that_is_left_goes_on() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        let first = event_at(&world, 0, "news", json!({ "n": 1 }));
+        let second = event_at(&world, 10, "news", json!({ "n": 2 }));
+        event_at(&world, 20, "news", json!({ "n": 3 }));
+        set(&world, 30);
+        world.env.notifications().delete(first).unwrap();
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["2: 2 3 "]);
+        assert_eq!(statuses(&world, second), ["completed", "completed"]);
+        assert_eq!(world.notification(second).digested_notification_id, None);
+    });
+}
+
+/// D9: a window that is closed again after a crash is not merged with itself.
+#[test]
+fn d9_a_window_closes_once_after_a_crash() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        event_at(&world, 0, "news", json!({ "n": 1 }));
+        event_at(&world, 1, "news", json!({ "n": 2 }));
+        set(&world, 60);
+        for write in 0..30 {
+            world.interrupted(write, || world.engine.delivery().run_due(usize::MAX).ok());
+        }
+        run_at(&world, 3_600);
+        assert_eq!(texts(&world), ["2: 1 2 "]);
+    });
+}
+
+/// D10: two digests in one workflow have windows of their own.
+#[test]
+fn d10_digests_of_one_workflow_are_independent() {
+    on_both(|world| {
+        let hour = digest(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
+        let hour = json!({ "name": "hourly", "type": hour["type"], "metadata": hour["metadata"] });
+        world.workflow_of("news", &[minute(), hour, said()]);
+        for at in [0, 10, 100, 110] {
+            event_at(&world, at, "news", json!({ "n": at }));
+            run_at(&world, at / 100 * 100 + 60);
+        }
+        for at in [160, 3_660] {
+            run_at(&world, at);
+        }
+        assert_eq!(texts(&world), ["2: 0 100 "]);
+    });
+}
+
+#[test]
+fn contexts_and_subscribers_have_windows_of_their_own() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        run_at(&world, 0);
+        for tenant in ["acme", "globex"] {
+            let context = json!({ "tenant": tenant });
+            for to in ["ada", "bob"] {
+                world.trigger(json!({
+                    "name": "news", "to": to, "payload": { "n": tenant }, "context": context,
+                }));
+            }
+        }
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["1: acme ", "1: globex "]);
+        assert_eq!(world.inbox("bob").len(), 2);
+    });
+}
+
+/// A job has the first hundred events, the last one and the number of all.
+#[test]
+fn a_job_has_the_first_hundred_events() {
+    on_both(|world| {
+        world.workflow_of(
+            "news",
+            &[minute(), say("{{ total_count }} {{ first.payload.n }} {{ last.payload.n }}")],
+        );
+        for n in 0..250 {
+            world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": n } }));
+        }
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["250 0 249"]);
+        let notifications = world.notifications(json!({ "limit": 50, "page": 4 }));
+        let gathered = only(notifications.last()).jobs[0].digest.clone().unwrap();
+        assert_eq!((gathered.events.len(), gathered.event_count), (100, Some(250)));
+    });
+}
+
+#[test]
+fn a_workflow_without_steps_behind_a_digest_ends_with_it() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute()]);
+        let id = event_at(&world, 0, "news", json!({}));
+        run_at(&world, 60);
+        assert_eq!(statuses(&world, id), ["completed"]);
+    });
+}

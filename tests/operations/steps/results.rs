@@ -1,0 +1,60 @@
+//! Results of earlier steps in the conditions and templates of later ones.
+
+use serde_json::{Value, json};
+use tidings::message::MarkAs;
+
+use super::{delay, event_at, run_at, say, statuses};
+use crate::world::{World, email, id, on_both, only, with};
+
+fn unread() -> Value {
+    json!({ "==": [{ "var": "steps.bell.read" }, false] })
+}
+
+fn escalating(world: &World) {
+    world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+    world.active_integration("email", "sendgrid");
+    let bell = with(say("read me"), json!({ "name": "bell" }));
+    let hour = delay(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
+    world.workflow_of("bell", &[bell, hour, with(email(), json!({ "runIf": unread() }))]);
+}
+
+/// An e-mail follows if the message in the inbox is still unread after an hour.
+#[test]
+fn an_email_follows_an_unread_message() {
+    on_both(|world| {
+        escalating(&world);
+        let unread = event_at(&world, 0, "bell", json!({}));
+        let read = event_at(&world, 0, "bell", json!({}));
+        let message = world.notification(read).jobs[0].message_id.unwrap();
+        world.env.inbox(id("ada")).unwrap().mark_as([message], MarkAs::Read).unwrap();
+        run_at(&world, 3_600);
+        assert_eq!(statuses(&world, unread), ["completed"; 3]);
+        assert_eq!(statuses(&world, read), ["completed", "completed", "skipped"]);
+        assert_eq!(world.outbox.sent().len(), 1);
+    });
+}
+
+/// A step that refers to the outcome of a message waits for it.
+#[test]
+fn a_step_waits_for_the_message_that_it_refers_to() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        let mail = with(email(), json!({ "name": "mail" }));
+        let failed = json!({ "==": [{ "var": "steps.mail.status" }, "failed"] });
+        let instead = with(say("could not write to you"), json!({ "runIf": failed }));
+        world.workflow_of("mail", &[mail, instead]);
+        for (refused, expected) in
+            [(true, ["failed", "completed"]), (false, ["completed", "skipped"])]
+        {
+            let id = event_at(&world, 0, "mail", json!({}));
+            assert_eq!(statuses(&world, id), ["queued", "pending"]);
+            if refused {
+                world.outbox.refuse_next(tidings::SendError::permanent("no"));
+            }
+            world.run_due();
+            assert_eq!(statuses(&world, id), expected);
+        }
+        assert_eq!(only(world.inbox("ada")).text(), Some("could not write to you"));
+    });
+}

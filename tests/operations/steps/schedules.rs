@@ -1,0 +1,142 @@
+//! Schedules of subscribers.
+
+use serde_json::{Value, json};
+
+use super::{delay, digest, event_at, log, run_at, say, statuses, texts};
+use crate::world::{World, email, id, on_both, parsed, with, workflow_of};
+
+// Ada, who accepts messages on Saturdays from nine to five in Berlin. The start is a Friday at noon.
+fn ada(world: &World, outside: Value) {
+    world.subscriber(json!({
+        "subscriberId": "ada", "email": "ada@example.org", "timezone": "Europe/Berlin",
+    }));
+    world.active_integration("email", "sendgrid");
+    let hours = json!([{ "start": "09:00 AM", "end": "05:00 PM" }]);
+    let mut schedule = json!({
+        "isEnabled": true, "weeklySchedule": { "saturday": { "isEnabled": true, "hours": hours } },
+    });
+    if !outside.is_null() {
+        schedule["outside"] = outside;
+    }
+    let update = json!({ "schedule": schedule });
+    world.env.preferences(id("ada")).unwrap().update_global(&parsed(update)).unwrap();
+}
+
+// Seconds from the start to Saturday at nine in Berlin.
+const OPENING: u64 = 20 * 3_600;
+
+#[test]
+fn a_message_outside_the_hours_waits_for_the_next_opening() {
+    on_both(|world| {
+        ada(&world, Value::Null);
+        world.workflow_of("mail", &[email(), say("at once")]);
+        let id = event_at(&world, 0, "mail", json!({}));
+        assert_eq!(texts(&world), ["at once"]);
+        assert_eq!(statuses(&world, id), ["queued", "completed"]);
+        assert_eq!(log(&world.notification(id), 0), ["step_queued", "deferred_to_schedule"]);
+        run_at(&world, OPENING - 1);
+        assert_eq!(world.outbox.sent().len(), 0);
+        run_at(&world, OPENING);
+        assert_eq!(world.outbox.sent().len(), 1);
+    });
+}
+
+/// A schedule that a context does not have is that of the default context.
+#[test]
+fn quiet_hours_hold_in_every_context() {
+    on_both(|world| {
+        ada(&world, Value::Null);
+        world.workflow_of("mail", &[email()]);
+        let event = json!({ "name": "mail", "to": "ada", "context": { "tenant": "acme" } });
+        world.trigger(event);
+        run_at(&world, OPENING - 1);
+        assert_eq!(world.outbox.sent().len(), 0);
+        run_at(&world, OPENING);
+        assert_eq!(world.outbox.sent().len(), 1);
+    });
+}
+
+/// One row per setting outside the hours: the status of the job and its log.
+#[test]
+fn a_channel_may_drop_or_deliver_outside_the_hours() {
+    for (outside, status, entry) in [
+        (json!({ "email": "drop" }), "skipped", "outside_schedule"),
+        (json!({ "email": "deliver" }), "completed", "message_sent"),
+        (json!({ "sms": "drop" }), "queued", "deferred_to_schedule"),
+    ] {
+        on_both(|world| {
+            ada(&world, outside.clone());
+            world.workflow_of("mail", &[email()]);
+            let id = event_at(&world, 0, "mail", json!({}));
+            world.run_due();
+            assert_eq!(statuses(&world, id), [status], "{outside}");
+            assert_eq!(log(&world.notification(id), 0).last().unwrap(), entry);
+        });
+    }
+}
+
+#[test]
+fn a_critical_message_is_not_held_back() {
+    on_both(|world| {
+        ada(&world, Value::Null);
+        world.workflow(with(workflow_of("code", &[email()]), json!({ "critical": true })));
+        event_at(&world, 0, "code", json!({}));
+        world.run_due();
+        assert_eq!(world.outbox.sent().len(), 1);
+    });
+}
+
+/// A message that is tried again outside the hours waits as well.
+#[test]
+fn a_retry_waits_for_the_next_opening() {
+    on_both(|world| {
+        ada(&world, Value::Null);
+        world.workflow_of("mail", &[email()]);
+        event_at(&world, OPENING + 8 * 3_600 - 1, "mail", json!({}));
+        world.outbox.refuse_next(tidings::SendError::retryable("busy"));
+        world.run_due();
+        run_at(&world, OPENING + 9 * 3_600);
+        assert_eq!(world.outbox.sent().len(), 0);
+        run_at(&world, OPENING + 7 * 24 * 3_600);
+        assert_eq!(world.outbox.sent().len(), 1);
+    });
+}
+
+/// D13: a window whose end is outside the hours moves to the next opening, and takes events until
+/// then.
+#[test]
+fn d13_a_window_extends_to_the_schedule() {
+    on_both(|world| {
+        ada(&world, Value::Null);
+        let metadata = json!({
+            "type": "regular", "amount": 1, "unit": "minutes", "extendToSchedule": true,
+        });
+        world.workflow_of("news", &[digest(metadata), say("{{ total_count }}")]);
+        let first = event_at(&world, 0, "news", json!({}));
+        run_at(&world, 60);
+        let notification = world.notification(first);
+        assert_eq!(statuses(&world, first), ["delayed", "pending"]);
+        assert_eq!(notification.jobs[0].schedule_extensions_count, Some(1));
+        let second = event_at(&world, 3_600, "news", json!({}));
+        assert_eq!(statuses(&world, second), ["merged", "merged"]);
+        run_at(&world, OPENING);
+        assert_eq!(texts(&world), ["2"]);
+    });
+}
+
+#[test]
+fn a_delay_may_extend_to_the_schedule() {
+    on_both(|world| {
+        ada(&world, Value::Null);
+        let minute = json!({
+            "type": "regular", "amount": 1, "unit": "minutes", "extendToSchedule": true,
+        });
+        world.workflow_of("wait", &[delay(minute), say("later")]);
+        event_at(&world, 0, "wait", json!({}));
+        run_at(&world, 60);
+        run_at(&world, OPENING - 1);
+        assert_eq!(texts(&world), [""; 0]);
+        run_at(&world, OPENING);
+        assert_eq!(texts(&world), ["later"]);
+    });
+}

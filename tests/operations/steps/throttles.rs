@@ -1,0 +1,78 @@
+//! Throttles.
+
+use serde_json::{Value, json};
+
+use super::{event_at, log, say, statuses};
+use crate::world::{World, on_both};
+
+fn throttled(world: &World, metadata: Value) {
+    let throttle = json!({ "type": "throttle", "metadata": metadata });
+    world.workflow_of("news", &[throttle, say("{{ payload.n }}")]);
+}
+
+fn passes(world: &World, seconds: u64, payload: Value) -> bool {
+    let id = event_at(world, seconds, "news", payload);
+    match statuses(world, id)[..] {
+        [ref first, ref second] if first == "completed" && second == "completed" => true,
+        _ => {
+            let notification = world.notification(id);
+            assert_eq!(log(&notification, 0), ["throttle_limit_exceeded"]);
+            assert_eq!(log(&notification, 1), ["preceding_step_skipped"]);
+            false
+        }
+    }
+}
+
+/// T1: one event in ten minutes.
+#[test]
+fn t1_a_window_is_exact() {
+    on_both(|world| {
+        throttled(&world, json!({ "amount": 10, "unit": "minutes" }));
+        let passed = [0, 599, 600].map(|at| passes(&world, at, json!({})));
+        assert_eq!(passed, [true, false, true]);
+    });
+}
+
+/// T2: an event takes one place, also if the call is repeated.
+#[test]
+fn t2_a_run_takes_one_place() {
+    on_both(|world| {
+        throttled(&world, json!({ "amount": 10, "unit": "minutes", "threshold": 2 }));
+        let event = json!({ "name": "news", "to": "ada", "transactionId": "once" });
+        for _ in 0..3 {
+            world.trigger(event.clone());
+        }
+        let passed = [1, 2].map(|at| passes(&world, at, json!({})));
+        assert_eq!(passed, [true, false]);
+    });
+}
+
+/// T3: events with different values of the key are counted separately.
+#[test]
+fn t3_keys_are_counted_separately() {
+    on_both(|world| {
+        throttled(&world, json!({ "amount": 1, "unit": "hours", "throttleKey": "order.id" }));
+        let order = |id: Value| json!({ "order": { "id": id } });
+        let orders = [order(json!(1)), order(json!(2)), order(json!(1)), json!({}), json!({})];
+        let passed = orders.map(|payload| passes(&world, 0, payload));
+        assert_eq!(passed, [true, true, false, true, false]);
+    });
+}
+
+/// One row per type of window: which of the events at these minutes pass, two in ten minutes.
+#[test]
+fn a_window_is_fixed_or_slides() {
+    for (kind, expected) in
+        [("fixed", [true, true, false, true, true]), ("sliding", [true, true, false, true, false])]
+    {
+        on_both(|world| {
+            throttled(
+                &world,
+                json!({ "amount": 10, "unit": "minutes", "threshold": 2, "windowType": kind }),
+            );
+            let passed = [0, 9, 9, 10, 11].map(|at| passes(&world, at * 60, json!({})));
+            assert_eq!(passed, expected, "{kind}");
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
