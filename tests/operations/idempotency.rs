@@ -49,6 +49,29 @@ fn a_day_later_the_call_is_made_again() {
     });
 }
 
+/// A clock that was wrong for a while does not take a key until the time that it showed.
+#[test]
+fn an_answer_from_more_than_a_day_ahead_means_nothing() {
+    on_both(|world| {
+        let once = once(&world, "k");
+        let upsert = |name: &str| -> tidings::Result<Topic> {
+            once.topics().upsert(&parsed(json!({ "key": "news", "name": name })))
+        };
+        let right = world.now();
+        world.clock.set("2099-01-01T00:00:00Z".parse().unwrap());
+        upsert("first").unwrap();
+        world.clock.set(right);
+
+        assert_eq!(upsert("second").unwrap().name.as_deref(), Some("second"));
+        assert_eq!(stored(&world), (1, 1));
+        // A clock that goes back by less is one that was adjusted.
+        world.pass(ALMOST_A_DAY);
+        world.refuses("409 idempotency key `k` was used for another call", || upsert("third"));
+        world.clock.set(right);
+        world.refuses("409 idempotency key `k` was used for another call", || upsert("third"));
+    });
+}
+
 #[test]
 fn answers_that_mean_nothing_any_more_are_removed() {
     on_both(|world| {

@@ -42,7 +42,7 @@ pub enum CallOutcome {
 /// Meaning of a stored answer for another call with its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay<'a> {
-    /// The answer has expired, and the call is made.
+    /// The answer has expired, or is from more than a lifetime ahead, and the call is made.
     Expired,
     /// The call is the same, and has this outcome.
     Same(&'a CallOutcome),
@@ -56,7 +56,9 @@ impl StoredAnswer {
 
     /// Returns the meaning of the answer for a call at `now`.
     pub fn replay(&self, call: &str, now: Timestamp) -> Replay<'_> {
-        if self.expires_at() <= now {
+        // The clock may have been wrong at the time of the call. An answer from further ahead than a
+        // lifetime would keep its key for as long as the clock was wrong.
+        if self.expires_at() <= now || now.after(Self::LIFETIME) < self.created_at {
             Replay::Expired
         } else if self.call == call {
             Replay::Same(&self.outcome)

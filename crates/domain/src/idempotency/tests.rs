@@ -29,6 +29,10 @@ fn an_answer_means_something_for_a_day() {
         ("abc", DAY + 1, Replay::Expired),
         // A clock that went back makes no answer older.
         ("abc", -MADE, Replay::Same(&done)),
+        ("abc", -DAY, Replay::Same(&done)),
+        ("abc", -DAY - 1, Replay::Expired),
+        ("abd", -DAY, Replay::Other),
+        ("abd", -DAY - 1, Replay::Expired),
         ("abd", 0, Replay::Other),
         ("abd", DAY - 1, Replay::Other),
         ("abd", DAY, Replay::Expired),
