@@ -2,7 +2,10 @@
 
 mod words;
 
+use std::thread;
+
 use serde_json::{Value, json};
+use tidings::condition::{Rule, var};
 use tidings::ids::NotificationId;
 use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate, UpdatedPreference};
 
@@ -267,4 +270,15 @@ fn in_app_refusal(world: &World, id: NotificationId) -> String {
     let last = names(&details, |entry| entry.detail).pop().unwrap();
     assert_eq!(written, last == "message_created", "{last}");
     if written { String::new() } else { last }
+}
+
+/// A condition may be composed of as many parts as a caller has, on a thread with a small stack.
+#[test]
+fn a_condition_that_is_composed_too_deep_is_refused() {
+    let compose = || {
+        let nested = (0..20_000).fold(var("payload.x").equals(1), |inner, _| inner.negated());
+        Rule::try_from(nested).unwrap_err().to_string()
+    };
+    let thread = thread::Builder::new().stack_size(512 << 10).spawn(compose).unwrap();
+    assert_eq!(thread.join().unwrap(), "`condition` must be nested at most 64 levels deep");
 }

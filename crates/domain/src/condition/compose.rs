@@ -1,6 +1,6 @@
 //! Constructors of rules.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Rule;
 use crate::error::Invalid;
@@ -84,11 +84,16 @@ impl Expression {
 
     /// Evaluates to `true` if the condition does not.
     pub fn negated(self) -> Self {
-        Self(json!({ "!": [self.0] }))
+        Self::operation("!", vec![self.0])
     }
 
     fn compared(self, operator: &str, other: impl Into<Expression>) -> Self {
-        Self(json!({ operator: [self.0, other.into().0] }))
+        Self::operation(operator, vec![self.0, other.into().0])
+    }
+
+    // Moves the arguments. `json!` would copy them, level by level on the stack.
+    fn operation(operator: &str, arguments: Vec<Value>) -> Self {
+        Self(Value::Object(Map::from_iter([(operator.to_owned(), arguments.into())])))
     }
 
     // Appends to the arguments of the same operator, which keeps long chains flat.
