@@ -72,6 +72,9 @@ impl fmt::Debug for PayloadSchema {
 }
 
 #[cfg(feature = "payload-schema")]
+mod references;
+
+#[cfg(feature = "payload-schema")]
 mod validation {
     use std::sync::{Arc, OnceLock};
 
@@ -80,8 +83,9 @@ mod validation {
     use jsonschema::{PatternOptions, ValidationError, Validator};
     use serde_json::Value;
 
+    use super::references;
     use crate::error::{Invalid, Reason};
-    use crate::json::Object;
+    use crate::json::{Object, is_shallow};
 
     /// Longest description of a violated schema, in characters.
     const MAX_PROBLEM: usize = 500;
@@ -106,7 +110,7 @@ mod validation {
                 let validator = Arc::new(compiled(schema)?);
                 self.0.get_or_init(|| validator)
             };
-            validate(validator, payload)
+            validate(validator, schema, payload)
         }
 
         #[cfg(test)]
@@ -115,8 +119,16 @@ mod validation {
         }
     }
 
-    fn validate(validator: &Validator, payload: &Object) -> Result<(), Invalid> {
+    fn validate(validator: &Validator, schema: &Object, payload: &Object) -> Result<(), Invalid> {
+        let size = payload.size();
         let payload = Value::from(payload.clone());
+        if validator.is_valid(&payload) {
+            return Ok(());
+        }
+        if !is_shallow(&payload, max_explained_depth(schema, size)) {
+            let problem = "the value is nested too deep for the field to be found".into();
+            return Err(Invalid::new("payload", Reason::Schema { problem }));
+        }
         validator.validate(&payload).map_err(|error| {
             let path: String = error.instance_path().into_iter().map(step).collect();
             let path = format!("payload{path}");
@@ -127,6 +139,20 @@ mod validation {
                 _ => Invalid::new(path, reason(&error)),
             }
         })
+    }
+
+    /// Returns the deepest nesting of an invalid payload of `size` bytes whose field is looked for.
+    ///
+    /// To tell whether a payload is valid takes time in proportion to its size, because results are
+    /// kept for each of its values. To find the field, the library follows each alternative of the
+    /// schema again. Their number grows by a factor with each level, if the schema refers to itself
+    /// at several places.
+    fn max_explained_depth(schema: &Object, size: usize) -> usize {
+        const MAX_FOLLOWED: usize = 1 << 20;
+        match references::recursive(&Value::from(schema.clone())) {
+            0 | 1 => Object::MAX_DEPTH,
+            factor => (MAX_FOLLOWED / size).max(1).ilog(factor) as usize,
+        }
     }
 
     fn step(segment: LocationSegment<'_>) -> String {

@@ -57,3 +57,33 @@ fn triggers_and_templates_are_checked_against_the_schema() {
         assert_eq!(workflow.payload_schema, None);
     });
 }
+
+/// The time of a check is bounded, however often the alternatives of a schema refer to the whole. A
+/// search along all of them would take 2^61 steps.
+#[test]
+fn a_nested_payload_is_checked_along_each_alternative_once() {
+    let kind = |kind: &str| {
+        let inner = json!({ "$ref": "#/$defs/node" });
+        json!({ "properties": { "child": inner, "kind": { "const": kind } } })
+    };
+    let node = json!({ "anyOf": [kind("list"), kind("quote")] });
+    let schema = json!({ "$ref": "#/$defs/node", "$defs": { "node": node } });
+    let workflow = with(workflow_of("tree", &[in_app()]), json!({ "payloadSchema": schema }));
+    let nested = |depth: usize, leaf: &str| {
+        let node = |child: Value, _| json!({ "kind": "quote", "child": child });
+        (0..depth).fold(json!({ "kind": leaf }), node)
+    };
+    let event = |payload: Value| parsed(json!({ "name": "tree", "to": "ada", "payload": payload }));
+    on_both(|world| {
+        world.workflow(workflow.clone());
+        world.env.events().trigger(&event(nested(61, "list"))).unwrap();
+        world.refuses(
+            "422 `payload` does not match the schema: the value is nested too deep for the field \
+             to be found",
+            || world.env.events().trigger(&event(nested(61, "other"))),
+        );
+        let shallow = world.env.events().trigger(&event(nested(3, "other"))).unwrap_err();
+        let text = "`payload` does not match the schema: value is not valid under any of";
+        assert!(shallow.to_string().starts_with(text), "{shallow}");
+    });
+}
