@@ -331,7 +331,8 @@ fn a_missing_log_is_refused() {
         let disk = Disk::with_log(disk.bytes(), log);
         let error = refused(&disk, &large_log());
         assert!(matches!(error, Error::LogMissing { .. }), "{error:?}");
-        let text = "`simulated disk` cannot be opened without its log `simulated disk-log`, which is missing";
+        let text = "`simulated disk` cannot be opened without its log `simulated disk-log`, which is \
+                    missing: put it back, or set `discard_damaged_log` to do without its changes";
         assert_eq!(error.to_string(), text);
 
         let store = disk.open_with(&discarding()).unwrap();
@@ -363,6 +364,22 @@ fn a_foreign_log_is_refused_and_left_alone() {
 }
 
 /// The removal of a log may be lost in a power cut. The file knows better.
+#[test]
+fn a_log_without_its_file_is_refused_and_left_alone() {
+    let (_folder, path) = place();
+    let store = RedbStore::open(&path).unwrap();
+    write_five(&store, "ada").unwrap();
+    let log = fs::read(log_of(&path)).unwrap();
+    drop(store);
+    fs::remove_file(&path).unwrap();
+    fs::write(log_of(&path), &log).unwrap();
+
+    let error = RedbStore::open(&path).unwrap_err();
+    assert!(matches!(error, Error::ForeignLog { .. }), "{error:?}");
+    assert!(!path.exists(), "no file was there");
+    assert_eq!(fs::read(log_of(&path)).unwrap(), log);
+}
+
 #[test]
 fn a_log_of_a_closed_file_does_no_harm() {
     let disk = crashed(&["ada"]);

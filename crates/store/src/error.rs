@@ -92,7 +92,10 @@ pub enum Error {
 
     /// The file was in use when its process or the power failed, and its log is not beside it. The
     /// log has changes that the file does not have.
-    #[error("`{path}` cannot be opened without its log `{log}`, which is missing")]
+    #[error(
+        "`{path}` cannot be opened without its log `{log}`, which is missing: put it back, or set \
+         `discard_damaged_log` to do without its changes"
+    )]
     LogMissing {
         /// The file.
         path: PathBuf,
@@ -118,10 +121,11 @@ pub enum Error {
         source: Box<Error>,
     },
 
-    /// The file contradicts itself.
+    /// The file or its log contradicts itself. With `discard_damaged_log` a damaged log is used as far
+    /// as it is sound.
     #[error("`{path}` is damaged")]
     Damaged {
-        /// The file.
+        /// The file or the log.
         path: PathBuf,
         /// The contradiction.
         source: Box<dyn error::Error + Send + Sync>,

@@ -119,6 +119,10 @@ impl RedbStore {
     /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
+        let log = log::name(path);
+        if !path.exists() && log.exists() {
+            return Err(Error::ForeignLog { path: path.to_owned(), log });
+        }
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|source| Error::of_opening(path, source))?;
         // The log is made and removed by its path while the store is open. It stays beside the file
