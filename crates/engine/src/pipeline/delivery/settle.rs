@@ -126,9 +126,12 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         _ => task.work.notification_id(),
     };
     let before = notifications::find(tx, notification_id)?;
-    let (Some(before), false) = (before, matches!(done, Done::Dropped)) else {
-        tx.remove(&task)?;
-        return Ok(Settled::Superseded);
+    let Some(before) = before.filter(|_| !matches!(done, Done::Dropped)) else {
+        return match done {
+            // It was deleted since the turn was planned. Other events of the window may be left.
+            Done::Turned(_) => make_due(tx, leased, &task).map(|_| Settled::Again),
+            _ => tx.remove(&task).map(|()| Settled::Superseded).map_err(Into::into),
+        };
     };
     let workflow = workflow_of(tx, &before)?;
     let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
