@@ -1,9 +1,12 @@
 //! Delays.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use tidings::job::JobStatus;
+use tidings::time::Timestamp;
+use tidings::{Clock, ManualClock};
 
 use super::{delay, event_at, log, run_at, say, statuses, texts};
 use crate::world::{START, email, id, on_both, parsed, time};
@@ -115,4 +118,37 @@ fn a_step_that_was_removed_during_a_delay_is_skipped_and_a_deleted_workflow_canc
         run_at(&world, 10 * 24 * 3_600);
         assert_eq!(statuses(&world, gone), ["canceled", "canceled"]);
     });
+}
+
+/// A clock that goes back between the claim and the plan leaves no job behind.
+#[test]
+fn a_clock_that_goes_back_leaves_no_delay_behind() {
+    on_both(|world| {
+        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        world.workflow_of("wait", &[minute, say("over")]);
+        let id = event_at(&world, 0, "wait", json!({}));
+        let back = Back { clock: world.clock.clone(), calls: AtomicU32::new(0) };
+        let engine = tidings::Engine::builder().clock(back).build(world.store.clone());
+        world.clock.set(time(START).after(Duration::from_secs(60)));
+        engine.delivery().run_due(1).unwrap();
+        run_at(&world, 3_600);
+        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+    });
+}
+
+// A clock that goes back by an hour after its first time.
+#[derive(Debug)]
+struct Back {
+    clock: ManualClock,
+    calls: AtomicU32,
+}
+
+impl Clock for Back {
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        match self.calls.fetch_add(1, Ordering::Relaxed) {
+            0 => now,
+            _ => Timestamp::from_millis(now.as_millis() - 3_600_000),
+        }
+    }
 }

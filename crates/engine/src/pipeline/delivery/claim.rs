@@ -15,6 +15,8 @@ pub(super) struct Leased {
     pub(super) task: Task,
     /// Number of the attempt, from 1.
     pub(super) attempt: u32,
+    /// Time of the claim.
+    pub(super) since: Timestamp,
     pub(super) until: Timestamp,
     pub(super) kind: LeaseKind,
 }
@@ -124,8 +126,9 @@ fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
         Claim::Repeat(attempt) => (attempt, LeaseKind::Repeat),
         Claim::GiveUp(attempt) => (attempt, LeaseKind::GiveUp),
     };
-    let until = draft.now.after(parts.lease);
+    let since = draft.now;
+    let until = since.after(parts.lease);
     let task = before.with(TaskState::Leased { until, attempts: attempt });
     draft.writer.replace(before, &task)?;
-    Ok(Leased { task, attempt, until, kind })
+    Ok(Leased { task, attempt, since, until, kind })
 }

@@ -50,7 +50,7 @@ pub(super) fn plan(
             return Ok(None);
         };
         let facts = RunFacts::of(&view, &notification)?;
-        Ok(Some(of(&view, notification, facts, None)?))
+        Ok(Some(of(&view, notification, facts, leased, None)?))
     })
 }
 
@@ -66,7 +66,8 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Option<Turn>> {
         let facts = RunFacts::of(&view, &notification)?;
         let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
         digest.collect(&events);
-        Ok(Some(of(&view, notification, facts, Some(Closed { step_id, digest }))?))
+        let closed = Some(Closed { step_id, digest });
+        Ok(Some(of(&view, notification, facts, leased, closed)?))
     })
 }
 
@@ -74,14 +75,17 @@ fn of(
     view: &dyn View,
     mut notification: Notification,
     facts: RunFacts,
+    leased: &Leased,
     closed: Option<Closed>,
 ) -> Result<Turn> {
+    // The clock may have gone back since the claim, and a delay that was over would not be.
+    let now = view.engine().now().max(leased.since);
     let statuses = notification.jobs.iter().map(|job| job.status).collect();
     if let Some(Closed { step_id, digest }) = &closed {
-        notification.take_over(*step_id, digest.clone(), view.engine().now());
+        notification.take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
-    let actions = plan::turn(&run, facts.facts(view.engine().now()));
+    let actions = plan::turn(&run, facts.facts(now));
     Ok(Turn { notification_id: notification.id, statuses, closed, actions })
 }
 
