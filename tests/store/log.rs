@@ -381,6 +381,21 @@ fn a_log_without_its_file_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_log_that_cannot_be_made_is_named() {
+    let (_folder, path) = place();
+    let store = RedbStore::open(&path).unwrap();
+    fs::create_dir(log_of(&path)).unwrap();
+    let error = write_five(&store, "ada").unwrap_err().to_string();
+    let log = fs::canonicalize(log_of(&path)).unwrap();
+    let place = format!("redb could not create the log: I/O error: `{}`: ", log.display());
+    assert!(error.starts_with(&place), "{error}");
+
+    fs::remove_dir(log).unwrap();
+    write_five(&store, "ada").unwrap();
+    assert_eq!(check_whole(&store), ["ada"]);
+}
+
+#[test]
 fn a_log_of_a_closed_file_does_no_harm() {
     let disk = crashed(&["ada"]);
     let log = disk.log_bytes();

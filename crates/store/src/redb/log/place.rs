@@ -31,6 +31,11 @@ impl LogFile {
     pub(in crate::redb) fn beside(path: &Path) -> Self {
         Self(name(path))
     }
+
+    /// Returns the error with the path of the log, which the operating system leaves out.
+    fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("`{}`: {error}", self.0.display()))
+    }
 }
 
 /// The name of the log that belongs to the file at `path`.
@@ -45,20 +50,21 @@ impl LogPlace for LogFile {
         match File::options().read(true).write(true).open(&self.0) {
             Ok(file) => storage(file).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(self.named(&error)),
         }
     }
 
     fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
         let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&self.0)?;
+        let file = options.read(true).write(true).create(true).truncate(true).open(&self.0);
+        let file = file.map_err(|error| self.named(&error))?;
         sync_folder(&self.0)?;
         storage(file)
     }
 
     fn remove(&self) -> io::Result<()> {
         match fs::remove_file(&self.0) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.named(&error)),
             _ => Ok(()),
         }
     }
