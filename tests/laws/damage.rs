@@ -54,8 +54,12 @@ fn a_ruined_value_is_not_read_as_something_else() {
                 world.put(table, key, Some(value));
                 complaints
             });
-            // All that an operation reads of a lane's entry is its key.
-            let is_found_out = complaints.sum::<usize>() > 0 || table == Table::Lanes;
+            // Only the keys of these entries are used, and what is in them is mended.
+            let is_mended = matches!(
+                table,
+                Table::Due | Table::Lanes | Table::LaneHeads | Table::ExpiringAnswers
+            );
+            let is_found_out = complaints.sum::<usize>() > 0 || is_mended;
             let name = table.name();
             assert!(is_found_out, "nobody sees what is in {name}");
         }
@@ -162,11 +166,19 @@ fn check_seen_or_refused(world: &Ruins, table: Table, expected: &[String]) -> us
     let complaint = complaint(table);
     let answers = answers(world);
     for ((request, answer), expected) in REQUESTS.iter().zip(&answers).zip(expected) {
-        let is_fine = answer == expected || *answer == complaint;
+        let is_fine = answer == expected || *answer == complaint || is_report(answer);
         let name = table.name();
         assert!(is_fine, "{request} with {name} damaged\n{expected}\nbecomes\n{answer}");
     }
-    answers.iter().filter(|answer| **answer == complaint).count()
+    let seen = answers.iter().zip(expected).filter(|(answer, expected)| {
+        **answer == complaint || answer != expected && is_report(answer)
+    });
+    seen.count()
+}
+
+/// Delivery goes on, and leaves out what it cannot read.
+fn is_report(answer: &str) -> bool {
+    answer.starts_with("\"DeliveryReport")
 }
 
 fn complaint(table: Table) -> String {

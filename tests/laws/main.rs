@@ -22,6 +22,7 @@ mod kill;
 mod lies;
 mod model;
 mod pages;
+mod quarantine;
 mod realistic;
 
 /// Any call of the facade with any of the inputs that there are.

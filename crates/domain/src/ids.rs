@@ -269,6 +269,10 @@ made_id! {
     TaskId, "taskId"
 }
 made_id! {
+    /// Id of an entry of the quarantine.
+    QuarantineId, "quarantineId"
+}
+made_id! {
     /// Id of the content of a step.
     TemplateId, "templateId"
 }

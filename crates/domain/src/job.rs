@@ -236,6 +236,7 @@ wire_enum! {
     HandlerMissing = "handler_missing",
     HandlerRetry = "handler_retry",
     HandlerError = "handler_error",
+    RecordUnreadable = "record_unreadable",
 }
 
 impl Detail {
@@ -301,6 +302,7 @@ impl Detail {
             | Detail::NoActiveIntegration
             | Detail::ProviderMissing
             | Detail::ProviderError
+            | Detail::RecordUnreadable
             | Detail::DelayNotPossible
             | Detail::DigestNotPossible
             | Detail::ThrottleNotPossible

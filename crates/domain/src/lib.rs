@@ -46,6 +46,7 @@ mod payload;
 pub mod plan;
 pub mod preference;
 pub mod preview;
+pub mod quarantine;
 pub mod query;
 #[cfg(test)]
 mod sample;

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::{Order, ReadRecords, Record, WriteRecords, layout};
+use store::{Lead, ReadRecords, Record, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
 use crate::resources::environments::hash;
@@ -151,9 +151,16 @@ impl Call<'_> {
         const AT_A_TIME: usize = 4;
         let environment_id = tx.environment_id();
         let range = layout::expired_answers(environment_id, self.now);
-        let mut expired = tx.first(&range, Order::Ascending, AT_A_TIME)?;
-        expired.extend(self.find(tx)?);
-        for answer in expired {
+        for entry in store::leads(tx, &range, AT_A_TIME, layout::answer_of)? {
+            match &entry.lead {
+                Lead::Record(answer) => tx.remove(answer)?,
+                // What has expired needs no quarantine.
+                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+                    entry.take_out(tx, &range)?;
+                }
+            }
+        }
+        if let Some(answer) = self.find(tx)? {
             tx.remove(&answer)?;
         }
         let (key, call) = (self.key.clone(), self.hash.clone());

@@ -37,8 +37,8 @@ use ::store::{Change, ReadRecords, Snapshot, Store};
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
     environment, filter, ids, integration, job, json, layout, limits, message, notification, page,
-    patch, preference, preview, query, schedule, secret, step, subscriber, subscription, template,
-    time, topic, translation, trigger, vocabulary, workflow,
+    patch, preference, preview, quarantine, query, schedule, secret, step, subscriber,
+    subscription, template, time, topic, translation, trigger, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 

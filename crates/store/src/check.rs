@@ -15,6 +15,7 @@ use domain::layout::Layout;
 use domain::message::{Message, MessageCounters};
 use domain::notification::Notification;
 use domain::preference::SubscriberPreference;
+use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::task::Task;
@@ -118,7 +119,7 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 21] = [
+const KINDS: [Kind; 22] = [
     Kind::of::<Environment>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),
@@ -138,6 +139,7 @@ const KINDS: [Kind; 21] = [
     Kind::of::<DigestBucket>(),
     Kind::of::<WindowEvent>(),
     Kind::of::<ThrottleSlot>(),
+    Kind::of::<Quarantined>(),
     Kind::of::<Message>(),
     Kind::of::<StoredAnswer>(),
 ];
@@ -150,6 +152,13 @@ impl Kind {
         };
         Self { table: R::TABLE, entries }
     }
+}
+
+/// Returns whether the entry under `key` of a table is a record that can be read. Returns `None` if
+/// the table has no records.
+pub(crate) fn is_readable(codec: Codec, table: Table, key: &[u8], value: &[u8]) -> Option<bool> {
+    let kind = KINDS.iter().find(|kind| kind.table == table)?;
+    Some((kind.entries)(codec, key, value).is_ok())
 }
 
 struct Checking<'s> {

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use domain::task::{Lane, Task};
 use domain::time::Timestamp;
 
-use crate::record::corrupt;
 use crate::{
     Change, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
 };
@@ -18,17 +17,13 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
     lanes.into_iter().try_for_each(|lane| move_lane(transaction, &lane))
 }
 
-/// Moves a lane to the time of its first task.
-///
-/// # Errors
-///
-/// [`Error::Corrupt`](crate::Error::Corrupt) if its row belongs to another lane.
+/// Moves a lane to the time of its first task. A row that cannot be read is written anew.
 pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
     let (before, after) = (head(transaction, lane)?, first_due(transaction, lane)?);
-    if before == after {
+    if before == Head::of(after) {
         return Ok(());
     }
-    if let Some(due_at) = before {
+    if let Head::At(due_at) = before {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
     }
     let key = layout::lane_head(lane);
@@ -43,6 +38,14 @@ pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
     }
 }
 
+/// Moves a lane that an entry sorts by `due_at` to the time of its first task.
+pub fn mend(transaction: &mut dyn Transaction, lane: &Lane, due_at: Timestamp) -> Result<()> {
+    if first_due(transaction, lane)? != Some(due_at) {
+        transaction.delete_key(&layout::lane_entry(lane, due_at))?;
+    }
+    move_lane(transaction, lane)
+}
+
 /// The time at which the first task of a lane is due, from the tasks.
 fn first_due(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Option<Timestamp>> {
     let mut first = None;
@@ -54,19 +57,30 @@ fn first_due(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Option<
     Ok(first)
 }
 
-/// The time at which the first task of a lane is due, from the row of the lane.
-fn head(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Option<Timestamp>> {
-    let mut head = Ok(None);
-    snapshot
-        .get_bytes(&layout::lane_head(lane), &mut |entry| head = read(lane, entry).map(Some))?;
-    head
+// The row of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    // There is none.
+    Absent,
+    // Time at which the first task is due.
+    At(Timestamp),
+    // It belongs to another lane, or to none.
+    Unreadable,
 }
 
-fn read(lane: &Lane, entry: &[u8]) -> Result<Timestamp> {
-    let named = layout::lane_of(entry).filter(|(named, _)| named == lane);
-    let (_, due_at) =
-        named.ok_or_else(|| corrupt(Table::LaneHeads, "it belongs to another lane"))?;
-    Ok(due_at)
+impl Head {
+    fn of(first: Option<Timestamp>) -> Self {
+        first.map_or(Head::Absent, Head::At)
+    }
+}
+
+fn head(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Head> {
+    let mut head = Head::Absent;
+    snapshot.get_bytes(&layout::lane_head(lane), &mut |entry| {
+        let named = layout::lane_of(entry).filter(|(named, _)| named == lane);
+        head = named.map_or(Head::Unreadable, |(_, due_at)| Head::At(due_at));
+    })?;
+    Ok(head)
 }
 
 /// The rows of the lanes of `tasks`.

@@ -1,7 +1,7 @@
 //! The layout on disk: every table, and the parts of its keys.
 //!
 //! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
-//! are the tables that lead to an environment, and those of tasks that are due. Ids are in order of
+//! are the tables that lead to an environment, those of tasks that are due, and the quarantine. Ids are in order of
 //! creation, so that lists by id are lists by time. Messages lie where their notifications do.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
@@ -23,7 +23,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, DigestWindowId, EndpointId, EndpointIdentifier,
     EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId,
-    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, StepId, SubscriberId,
+    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, StepId, SubscriberId,
     SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
     TranslationId, WorkflowId, WorkflowIdentifier,
 };
@@ -32,6 +32,7 @@ use domain::layout::Layout;
 use domain::message::{ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, Ordinal};
 use domain::preference::SubscriberPreference;
+use domain::quarantine::Quarantined;
 use domain::step::EventKey;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
@@ -187,6 +188,10 @@ layout! {
         THROTTLE_SLOTS = ThrottleSlots
             [EnvironmentId, WorkflowId, StepId, InternalSubscriberId, EventKey, Timestamp,
              NotificationId];
+    }
+    Quarantined {
+        /// Entries of the quarantine, oldest first.
+        QUARANTINE = Quarantine [QuarantineId];
     }
     Message {
         /// Messages.

@@ -31,6 +31,7 @@ mod key;
 pub mod lanes;
 #[doc(hidden)]
 pub mod layout;
+mod leads;
 pub mod memory;
 #[cfg(feature = "redb")]
 mod memtable;
@@ -43,6 +44,7 @@ mod record;
 mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
+mod witness;
 
 pub use error::{Error, Result};
 pub use layout::Table;
@@ -53,10 +55,12 @@ pub use self::{
     codec::Codec,
     decoded::Decoded,
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
+    leads::{Entry, Lead, leads},
     once::Once,
     pages::List,
     record::{Entries, Excerpt, Record},
     records::{ReadRecords, WriteRecords, read, write},
+    witness::Witness,
 };
 
 /// An ordered, transactional set of tables of byte keys and byte values.

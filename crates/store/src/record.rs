@@ -98,7 +98,7 @@ impl<R: Record> Entries<R> {
         self.0.contains(key)
     }
 
-    fn has(&self, index: Table, key: &[u8]) -> bool {
+    pub(crate) fn has(&self, index: Table, key: &[u8]) -> bool {
         self.iter().any(|entry| entry.table() == index && entry.as_bytes() == key)
     }
 }

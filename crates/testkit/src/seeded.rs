@@ -7,9 +7,11 @@ use domain::context::RichContext;
 use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
+use domain::quarantine::{Quarantined, Unreadable};
 use domain::trigger::Trigger;
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
+use store::{Table, WriteRecords};
 use tidings::{Entity, Error, Result, Scope, SendError};
 
 use crate::facade::restarted;
@@ -60,6 +62,7 @@ pub fn made_in(store: Interposed) -> World {
     add_translations(&world);
     fill_a_segment(&world);
     trigger_and_deliver(&world);
+    add_quarantine(&world);
     world
         .organization
         .environments()
@@ -335,6 +338,26 @@ fn add_waiting(world: &World) {
         let trigger = trigger("wait", json!("ada")).transaction_id(transaction).unwrap();
         world.env.events().trigger(&trigger).unwrap();
     }
+}
+
+// Leaves behind two tasks in quarantine.
+fn add_quarantine(world: &World) {
+    let environment = world.env.environment_id();
+    let unreadable = Unreadable {
+        table: Table::Tasks.name(),
+        key: b"key".to_vec(),
+        value: b"damaged".to_vec(),
+        reason: "it is damaged".into(),
+    };
+    let added = store::write(&world.store, |transaction| {
+        for (n, task) in [(1, None), (2, Some(json!({ "type": "send" })))] {
+            let id = parsed(json!(format!("00000000-0000-7000-8000-00000000000{n}")));
+            let made = (id, world.now());
+            transaction.insert(&Quarantined::new(made, environment, &unreadable, task))?;
+        }
+        Ok::<_, store::Error>(())
+    });
+    added.expect("the store can be written to");
 }
 
 /// A trigger of `workflow` for `to`.

@@ -7,7 +7,7 @@ use domain::context::{ContextKey, ContextSet};
 use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, DigestWindowId, EndpointId, EndpointIdentifier,
     EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId,
-    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, StepId, SubscriberId,
+    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, StepId, SubscriberId,
     SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
     TranslationId, WorkflowId, WorkflowIdentifier,
 };
@@ -112,7 +112,7 @@ macro_rules! names {
 
 ids! {
     ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
-    DigestWindowId, NotificationId, StepId, SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
+    DigestWindowId, NotificationId, QuarantineId, StepId, SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
 }
 
 names! {

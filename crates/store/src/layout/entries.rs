@@ -12,6 +12,7 @@ use domain::layout::Layout;
 use domain::message::{CountedMessage, Message};
 use domain::notification::{Notification, NotificationSubscriber, Ordinal};
 use domain::preference::{PreferenceScope, SubscriberPreference};
+use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::task::{Lane, Task};
@@ -28,8 +29,8 @@ use super::{
     TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner,
     context, digest_bucket, endpoint, environment_id, integration, integration_identifier, lane,
     layout, layout_id, message, message_counters, message_list, notification, preference,
-    stored_answer, subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots,
-    topic, translation, translation_group, workflow, workflow_identifier,
+    quarantined, stored_answer, subscriber, subscriber_id, subscription, subscription_id, task,
+    throttle_slots, topic, translation, translation_group, workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -359,6 +360,14 @@ impl Record for ThrottleSlot {
 
     fn key(&self) -> Key<Self> {
         throttle_slots(&self.id).then(self.until).then(self.notification_id).end()
+    }
+}
+
+impl Record for Quarantined {
+    const TABLE: Table = Table::Quarantine;
+
+    fn key(&self) -> Key<Self> {
+        quarantined(self.id)
     }
 }
 

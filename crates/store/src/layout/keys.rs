@@ -12,8 +12,9 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ConnectionIdentifier, DigestWindowId, EndpointIdentifier, EnvironmentId, IdempotencyKey,
     IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier,
-    NotificationId, OrganizationId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId,
-    TopicId, TopicKey, TransactionId, WorkflowId, WorkflowIdentifier,
+    NotificationId, OrganizationId, QuarantineId, SubscriberId, SubscriptionId,
+    SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId, WorkflowId,
+    WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -21,6 +22,7 @@ use domain::message::{ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
 use domain::preference::SubscriberPreference;
+use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::task::{Lane, Task, TaskClass};
@@ -35,10 +37,10 @@ use super::{
     CONTEXT_LISTS, CONTEXTS, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS,
     ENVIRONMENTS, EXPIRING_ANSWERS, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES,
     LAYOUT_IDS, LAYOUTS, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES,
-    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
-    SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS,
-    TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS,
-    WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    QUARANTINE, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS,
+    SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS,
+    TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
+    TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Prefix, Range, Sorted, TableOf, parts};
 
@@ -200,6 +202,9 @@ keys! {
     /// A task, by its id.
     task: Key<Task> = TASKS(environment: EnvironmentId, id: TaskId) end;
 
+    /// An entry of the quarantine.
+    quarantined: Key<Quarantined> = QUARANTINE(id: QuarantineId) end;
+
     /// The notification of an ordinal. Two ids may have the same ordinal: compare the id of the
     /// record.
     notification: Key<Notification>
@@ -357,6 +362,12 @@ pub fn due_at(entry: &[u8]) -> Option<Timestamp> {
     Some(due_at)
 }
 
+/// The task of an entry in [`DUE`].
+pub fn task_of(entry: &[u8]) -> Option<Key<Task>> {
+    let (_, (environment, (_, (_, (id, ()))))) = DUE.read(entry)?;
+    Some(task(environment, id))
+}
+
 /// The time at which the first task of a lane is due.
 pub fn lane_head(lane: &Lane) -> Key<Bytes> {
     LANE_HEADS.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id).end()
@@ -378,6 +389,12 @@ pub fn lanes_until(class: TaskClass, now: Timestamp) -> Range<Bytes> {
 pub fn lane_of(entry: &[u8]) -> Option<(Lane, Timestamp)> {
     let (class, (due_at, (environment_id, (workflow_id, ())))) = LANES.read(entry)?;
     Some((Lane { class, environment_id, workflow_id }, due_at))
+}
+
+/// The stored answer of an entry in [`EXPIRING_ANSWERS`].
+pub fn answer_of(entry: &[u8]) -> Option<Key<StoredAnswer>> {
+    let (environment, (_, (key, ()))) = EXPIRING_ANSWERS.read(entry)?;
+    Some(stored_answer(environment, &key))
 }
 
 /// The messages of `list` behind the first and up to the second of these places, oldest first.

@@ -71,6 +71,7 @@ tables! {
     DigestBuckets = "digest_buckets",
     DigestEvents = "digest_events",
     ThrottleSlots = "throttle_slots",
+    Quarantine = "quarantine",
     Messages = "messages",
     MessageLists = "message_lists",
     MessageCounters = "message_counters",

@@ -160,6 +160,9 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
                 said(report.map(|report| format!("{report:?}")))
             }
             "next_due" => said(engine.delivery().next_due()),
+            "quarantined" => {
+                said(engine.delivery().quarantined(usize::from(arguments.get::<u8>(0)?)))
+            }
             _ => unknown(),
         },
         "engine" => match operation {

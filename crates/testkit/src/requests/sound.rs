@@ -264,5 +264,6 @@ fn activity() -> Vec<Value> {
         json!(["inbox.mark_matching", "ada", { "read": "true" }, "unread"]),
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
+        json!(["delivery.quarantined", 8]),
     ]
 }

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use super::claim::{LeaseKind, Leased};
 use super::send::{self, Attempt};
 use super::settle::{self, Done};
-use super::{DeliveryQueue, DeliveryReport, call, turn};
+use super::{DeliveryQueue, DeliveryReport, call, quarantine, turn};
 use crate::Result;
 
 // Time of the engine's clock after which results are settled, checked after each task. If the
@@ -30,7 +30,13 @@ impl DeliveryQueue<'_> {
                 let unused: Vec<_> = std::iter::once(leased).chain(waiting).collect();
                 return settle::give_back(self.engine, &unused, report);
             }
-            let done = self.work_on(&leased)?;
+            let done = match self.work_on(&leased) {
+                Ok(done) => done,
+                Err(error) => {
+                    settle::settle(self.engine, &unsettled, report)?;
+                    return Err(error);
+                }
+            };
             let end = self.engine.now();
             slowest = slowest.max(end.since(start));
             unsettled.push((leased, done));
@@ -47,6 +53,13 @@ impl DeliveryQueue<'_> {
         if leased.kind == LeaseKind::GiveUp {
             return Ok(Done::GaveUp);
         }
+        self.attempt(leased).or_else(|error| {
+            let unreadable = quarantine::cause(self.engine, leased, &error)?;
+            unreadable.map(Done::Unreadable).ok_or(error)
+        })
+    }
+
+    fn attempt(&self, leased: &Leased) -> Result<Done> {
         match &leased.task.work {
             Work::Turn { notification_id } => {
                 let turn = turn::plan(self.engine, leased, *notification_id)?;

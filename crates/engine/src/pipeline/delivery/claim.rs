@@ -1,11 +1,13 @@
 //! Claims: due tasks are leased, from all lanes in turn.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use domain::task::{Claim, Lane, Task, TaskClass, TaskState};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout};
+use store::{Lead, Order, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout};
 
+use super::quarantine;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
 
@@ -32,17 +34,29 @@ pub(super) enum LeaseKind {
     GiveUp,
 }
 
+/// Tasks that were claimed together.
+#[derive(Debug, Default)]
+pub(super) struct Claimed {
+    /// The tasks, leased.
+    pub(super) leased: Vec<Leased>,
+    /// Number of tasks and of entries that were taken out of the queue, because they cannot be read.
+    pub(super) quarantined: usize,
+    /// First entry of the queue that the claim has read.
+    pub(super) first: Option<Vec<u8>>,
+}
+
 /// Leases at most `limit` of the tasks that are due. A task whose last attempt has no outcome is
-/// leased alone: it may end the process, and the attempts of others would count.
-pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Vec<Leased>> {
+/// leased alone: it may end the process, and the attempts of others would count. What cannot be
+/// read is taken out of the queue.
+pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     engine.write(engine.now(), |draft| {
-        let mut claimed: Vec<Leased> = Vec::new();
-        for task in due(draft, limit)? {
+        let mut claimed = Claimed::default();
+        for task in due(draft, limit, &mut claimed)? {
             let alone = task.state.is_leased();
-            if alone && !claimed.is_empty() {
+            if alone && !claimed.leased.is_empty() {
                 break;
             }
-            claimed.push(lease(draft, &task)?);
+            claimed.leased.push(lease(draft, &task)?);
             if alone {
                 break;
             }
@@ -56,8 +70,8 @@ pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
     engine.read(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {
-            let first = lanes_of(snapshot, class, Timestamp::MAX, 1)?;
-            let due_at = first.first().map(|(_, due_at)| *due_at);
+            let found = lanes_of(snapshot, class, Timestamp::MAX, 1)?;
+            let due_at = found.lanes.first().map(|(_, due_at)| *due_at);
             next = next.into_iter().chain(due_at).min();
         }
         Ok(next)
@@ -76,21 +90,24 @@ fn corrupt(what: &'static str) -> Error {
 
 // The due tasks: those of a class before those of the next one, and as many of each lane of a class
 // as of the others.
-fn due(draft: &mut Draft<'_>, limit: usize) -> Result<Vec<Task>> {
-    let now = draft.now;
+fn due(draft: &mut Draft<'_>, limit: usize, claimed: &mut Claimed) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
     for class in TaskClass::ALL {
-        let lanes = lanes_of(draft.writer, class, now, limit - tasks.len())?;
-        let mut rest = lanes.len();
-        for (lane, _) in lanes {
-            let share = (limit - tasks.len()).div_ceil(rest);
+        let found = lanes_of(draft.writer, class, draft.now, limit.saturating_sub(tasks.len()))?;
+        for entry in &found.unreadable {
+            draft.writer.delete(Table::Lanes, entry)?;
+            claimed.took_out(entry);
+        }
+        let mut rest = found.lanes.len();
+        let mut seen = BTreeSet::new();
+        for (lane, due_at) in found.lanes {
+            let share = limit.saturating_sub(tasks.len()).div_ceil(rest);
             rest -= 1;
-            let of_lane =
-                draft.writer.first(&layout::due_until(&lane, now), Order::Ascending, share)?;
-            if of_lane.is_empty() {
-                lanes::move_lane(draft.writer, &lane)?;
+            // After damage, a lane may have two entries.
+            if seen.insert(lane) {
+                tasks.extend(due_of(draft, &lane, share, claimed)?);
             }
-            tasks.extend(of_lane);
+            lanes::mend(draft.writer, &lane, due_at)?;
         }
         if tasks.len() >= limit {
             break;
@@ -99,23 +116,65 @@ fn due(draft: &mut Draft<'_>, limit: usize) -> Result<Vec<Task>> {
     Ok(tasks)
 }
 
+// The first `limit` due tasks of a lane, without those that cannot be read.
+fn due_of(
+    draft: &mut Draft<'_>,
+    lane: &Lane,
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let range = layout::due_until(lane, draft.now);
+    let mut tasks = Vec::new();
+    for entry in store::leads(draft.writer, &range, limit, layout::task_of)? {
+        claimed.first.get_or_insert_with(|| entry.key.clone());
+        if !matches!(entry.lead, Lead::Record(_)) {
+            entry.take_out(draft.writer, &range)?;
+            claimed.took_out(&entry.key);
+        }
+        match entry.lead {
+            Lead::Record(task) => tasks.push(task),
+            Lead::Other(task) => lanes::move_lane(draft.writer, &task.lane())?,
+            Lead::Unreadable(unreadable) => {
+                quarantine::put(draft, lane.environment_id, &unreadable, None)?;
+            }
+            Lead::Nowhere => {}
+        }
+    }
+    Ok(tasks)
+}
+
+// Lanes of a class with a task that is due, and entries that lead to no lane.
+#[derive(Default)]
+struct Lanes {
+    lanes: Vec<(Lane, Timestamp)>,
+    unreadable: Vec<Vec<u8>>,
+}
+
 // The first `limit` lanes of a class with a task that is due at `now`.
 fn lanes_of(
     snapshot: &(impl Snapshot + ?Sized),
     class: TaskClass,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<(Lane, Timestamp)>> {
-    let mut lanes = Some(Vec::new());
+) -> Result<Lanes> {
+    let mut found = Lanes::default();
     let range = layout::lanes_until(class, now);
-    snapshot.scan_bytes(&range, Order::Ascending, Some(limit), &mut |entry, _| {
-        lanes = lanes.take().zip(layout::lane_of(entry)).map(|(mut lanes, lane)| {
-            lanes.push(lane);
-            lanes
-        });
-        if lanes.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |entry, _| {
+        match layout::lane_of(entry) {
+            Some(lane) => found.lanes.push(lane),
+            None => found.unreadable.push(entry.to_vec()),
+        }
+        let is_enough = found.lanes.len().max(found.unreadable.len()) >= limit;
+        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    lanes.ok_or_else(|| corrupt("an entry leads to no lane"))
+    Ok(found)
+}
+
+impl Claimed {
+    fn took_out(&mut self, entry: &[u8]) {
+        self.quarantined += 1;
+        self.first.get_or_insert_with(|| entry.to_vec());
+    }
 }
 
 fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {

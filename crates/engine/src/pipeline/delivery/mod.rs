@@ -6,6 +6,7 @@ mod call;
 mod claim;
 mod outbox;
 mod provider;
+mod quarantine;
 mod report;
 mod sample;
 mod send;
@@ -13,6 +14,8 @@ mod settle;
 mod turn;
 
 use domain::time::Timestamp;
+
+use self::claim::Claimed;
 
 use crate::{Engine, Result};
 
@@ -74,15 +77,23 @@ impl<'e> DeliveryQueue<'e> {
         let (mut left, mut batch) = (limit, BATCH);
         let mut before = None;
         while left > 0 {
-            let claimed = claim::claim(self.engine, left.min(batch))?;
-            let Some(first) = claimed.first() else { break };
-            let (first, count) = (Some((first.task.id, first.attempt)), claimed.len());
+            let Claimed { leased, quarantined, first } =
+                claim::claim(self.engine, left.min(batch))?;
+            if first.is_none() {
+                break;
+            }
             // Every claim changes its tasks, unless they are given back.
             if first == before {
                 return Err(claim::not_claimed());
             }
             before = first;
-            let given_back = self.work(claimed, &mut report)?;
+            report.quarantined += quarantined;
+            left = left.saturating_sub(quarantined);
+            let count = leased.len();
+            if count == 0 {
+                continue;
+            }
+            let given_back = self.work(leased, &mut report)?;
             if given_back > 0 {
                 before = None;
             }
@@ -90,7 +101,7 @@ impl<'e> DeliveryQueue<'e> {
             if done == 0 && batch == 1 {
                 break;
             }
-            left -= done;
+            left = left.saturating_sub(done);
             batch = if given_back > 0 { done.max(1) } else { (batch * 2).min(BATCH) };
         }
         Ok(report)

@@ -25,6 +25,9 @@ pub struct DeliveryReport {
     pub skipped: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
+    /// Number of tasks taken out of the queue, because a stored record cannot be read. See
+    /// [`quarantined`](crate::DeliveryQueue::quarantined).
+    pub quarantined: usize,
     /// The first [`MAX_FAILURES`](Self::MAX_FAILURES) jobs that failed or will be tried again.
     pub failures: Vec<DeliveryFailure>,
 }

@@ -4,6 +4,7 @@ use domain::ids::JobId;
 use domain::job::{Detail, JobStatus};
 use domain::message::MessageStatus;
 use domain::plan::{self, Action, Refusal, RefusalKind, Run};
+use domain::quarantine::Unreadable;
 use domain::task::{Settlement, Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
@@ -13,12 +14,12 @@ use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
 use super::provider::{Delivery, SendResult};
 use super::turn::{Closed, Turn};
-use super::{DeliveryFailure, DeliveryReport, FailureReason};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
-use crate::{Engine, Result};
+use crate::{Engine, Error, Result};
 
 /// Result of a leased task.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(super) enum Done {
     GaveUp,
     /// The notification is gone, or the job has ended.
     Dropped,
+    /// A record cannot be read.
+    Unreadable(Unreadable),
 }
 
 // Effect of a result on the report.
@@ -49,9 +52,11 @@ enum Settled {
     // The task is due again.
     Again,
     Superseded,
+    Quarantined,
 }
 
-/// Stores results. Results of superseded attempts are dropped.
+/// Stores results. Results of superseded attempts are dropped. A result that cannot be stored,
+/// because a record cannot be read, puts its task into quarantine.
 pub(super) fn settle(
     engine: &Engine,
     results: &[(Leased, Done)],
@@ -60,13 +65,13 @@ pub(super) fn settle(
     if results.is_empty() {
         return Ok(());
     }
-    let settled = engine.write(engine.now(), |draft| {
-        let settled = results.iter().map(|(leased, done)| {
-            let home = leased.task.home();
-            settle_one(&mut draft.within(&home), leased, done)
-        });
-        settled.collect::<Result<Vec<_>>>()
-    })?;
+    let settled = match settle_all(engine, results) {
+        Err(error) if is_damage(&error) => {
+            let one_by_one = results.iter().map(|result| settle_alone(engine, result));
+            one_by_one.collect::<Result<Vec<_>>>()?
+        }
+        settled => settled?,
+    };
     for settled in settled {
         match settled {
             Settled::Sent => report.sent += 1,
@@ -75,9 +80,43 @@ pub(super) fn settle(
             Settled::Failed(failure) => report.add(failure),
             Settled::Again => {}
             Settled::Superseded => report.superseded += 1,
+            Settled::Quarantined => report.quarantined += 1,
         }
     }
     Ok(())
+}
+
+// Stores results in one transaction.
+fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled>> {
+    engine.write(engine.now(), |draft| {
+        let settled = results.iter().map(|(leased, done)| {
+            let home = leased.task.home();
+            settle_one(&mut draft.within(&home), leased, done)
+        });
+        settled.collect()
+    })
+}
+
+// Stores one result, or puts its task into quarantine.
+fn settle_alone(engine: &Engine, (leased, done): &(Leased, Done)) -> Result<Settled> {
+    let home = leased.task.home();
+    let settled =
+        engine.write(engine.now(), |draft| settle_one(&mut draft.within(&home), leased, done));
+    let Err(error) = settled else { return settled };
+    let Some(unreadable) = quarantine::cause(engine, leased, &error)? else { return Err(error) };
+    engine.write(engine.now(), |draft| {
+        let mut tx = draft.within(&home);
+        let Some(task) = current(&tx, leased)? else { return Ok(Settled::Superseded) };
+        if !may_settle(&task, leased, done) {
+            return Ok(Settled::Superseded);
+        }
+        quarantine::move_task(&mut tx, &task, &unreadable)?;
+        Ok(Settled::Quarantined)
+    })
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Store(store::Error::Corrupt { .. }))
 }
 
 /// Makes tasks due again that were not attempted. The attempts do not count.
@@ -111,14 +150,20 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Task>> {
     Ok(view.find(&layout::task(leased.task.environment_id, leased.task.id))?)
 }
 
-fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
-    let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
-    let is_current = task.state.is_attempt(leased.attempt);
-    // What is done is not done again, also if another worker has the task now.
+// What is done is not done again, also if another worker has the task now.
+fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
     let accepted =
         matches!(done, Done::Asked(_, SendResult::Sent(_)) | Done::Called(_, CallResult::Done(_)));
-    if !is_current && !accepted {
+    accepted || task.state.is_attempt(leased.attempt)
+}
+
+fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
+    let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
+    if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
+    }
+    if let Done::Unreadable(unreadable) = done {
+        return set_aside(tx, &task, unreadable);
     }
     let notification_id = match done {
         // Another notification goes on if the one that opened the window is gone.
@@ -139,6 +184,22 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     let after = course.notification;
     tx.replace(&before, &after)?;
     Ok(settled)
+}
+
+// Puts a task into quarantine. Its job fails, if the notification can be read.
+fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Settled> {
+    quarantine::move_task(tx, task, unreadable)?;
+    let found = quarantine::if_readable(notifications::find(tx, task.work.notification_id()))?;
+    let Some(before) = found else { return Ok(Settled::Quarantined) };
+    let workflow = quarantine::if_readable(workflow_of(tx, &before))?;
+    let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
+    if let Some(job) = course.job_of(task) {
+        course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
+        course.fail(job)?;
+    }
+    let after = course.notification;
+    tx.replace(&before, &after)?;
+    Ok(Settled::Quarantined)
 }
 
 impl Course<'_, '_> {
@@ -168,23 +229,14 @@ impl Course<'_, '_> {
                 self.returned(job, leased, task, result)
             }
             Done::GaveUp => {
-                let job = match &task.work {
-                    Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
-                        self.waiting_job(*job_id)
-                    }
-                    Work::Close { step_id, .. } => {
-                        self.notification.jobs.iter().position(|job| job.step.id == *step_id)
-                    }
-                    Work::Turn { .. } => self.next_job(),
-                };
-                let Some(job) = job else { return self.drop_task(task) };
+                let Some(job) = self.job_of(task) else { return self.drop_task(task) };
                 self.tx.remove(task)?;
                 let failure = self.failure(job, FailureReason::Unanswered);
                 self.log(job, Detail::LeaseExpired, None);
                 self.fail(job)?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
-            Done::Dropped => self.drop_task(task),
+            Done::Dropped | Done::Unreadable(_) => self.drop_task(task),
         }
     }
 
@@ -404,6 +456,17 @@ impl Course<'_, '_> {
     fn waiting_job(&self, id: JobId) -> Option<usize> {
         let mut jobs = self.notification.jobs.iter();
         jobs.position(|job| job.id == id && !job.status.has_ended())
+    }
+
+    // The number of the job that waits for a task.
+    fn job_of(&self, task: &Task) -> Option<usize> {
+        match &task.work {
+            Work::Send { job_id, .. } | Work::Call { job_id, .. } => self.waiting_job(*job_id),
+            Work::Close { step_id, .. } => {
+                self.notification.jobs.iter().position(|job| job.step.id == *step_id)
+            }
+            Work::Turn { .. } => self.next_job(),
+        }
     }
 
     fn next_job(&self) -> Option<usize> {

@@ -1,0 +1,90 @@
+//! Quarantine: tasks of the delivery queue that cannot be done, because a stored record cannot be
+//! read.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{EnvironmentId, QuarantineId};
+use crate::time::Timestamp;
+
+/// A task that was taken out of the delivery queue, because a stored record cannot be read: the
+/// record of the task itself, or one that its work needs, such as its notification or the
+/// subscriber. The record of the task is moved here. Any other record stays where it is, and a copy
+/// of it is here.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Quarantined {
+    /// Id given by the engine.
+    #[serde(rename = "_id")]
+    pub id: QuarantineId,
+    /// Environment of the task.
+    #[serde(rename = "_environmentId")]
+    pub environment_id: EnvironmentId,
+    /// Table of the record that cannot be read.
+    pub table: String,
+    /// Key of the record in its table, with escapes for bytes that are not printable ASCII.
+    pub key: String,
+    /// Bytes of the record, with the same escapes. They may hold secrets.
+    pub value: String,
+    /// Reason for which the record cannot be read.
+    pub reason: String,
+    /// Time at which the task was taken out of the queue.
+    pub quarantined_at: Timestamp,
+    /// The task, as JSON. `None` if the record that cannot be read is the task itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Value>,
+}
+
+/// An entry of a table that cannot be read.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Key of the entry.
+    pub key: Vec<u8>,
+    /// Value of the entry.
+    pub value: Vec<u8>,
+    /// Reason.
+    pub reason: String,
+}
+
+impl Quarantined {
+    /// Returns the entry of a task that `unreadable` keeps from being done.
+    #[doc(hidden)]
+    pub fn new(
+        (id, quarantined_at): (QuarantineId, Timestamp),
+        environment_id: EnvironmentId,
+        unreadable: &Unreadable,
+        task: Option<Value>,
+    ) -> Self {
+        Self {
+            id,
+            environment_id,
+            table: unreadable.table.into(),
+            key: unreadable.key.escape_ascii().to_string(),
+            value: unreadable.value.escape_ascii().to_string(),
+            reason: unreadable.reason.clone(),
+            quarantined_at,
+            task,
+        }
+    }
+}
+
+// The bytes of a record, and the message in a task, may hold secrets.
+impl fmt::Debug for Quarantined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, environment_id, table, key, reason, quarantined_at, .. } = self;
+        f.debug_struct("Quarantined")
+            .field("id", id)
+            .field("environment_id", environment_id)
+            .field("table", table)
+            .field("key", key)
+            .field("reason", reason)
+            .field("quarantined_at", quarantined_at)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! Following index entries one by one, so that one that is damaged does not hide the others.
+
+use domain::quarantine::Unreadable;
+
+use crate::record::{Batches, Entries};
+use crate::{Error, Key, Order, Range, Record, Result, Snapshot, Transaction};
+
+/// An index entry, and what it leads to.
+#[derive(Debug)]
+pub struct Entry<R> {
+    /// Key of the entry.
+    pub key: Vec<u8>,
+    /// What it leads to.
+    pub lead: Lead<R>,
+}
+
+/// What an index entry leads to.
+#[derive(Debug)]
+pub enum Lead<R> {
+    /// A record that has the entry.
+    Record(R),
+    /// A record that does not have the entry.
+    Other(R),
+    /// A record that cannot be read.
+    Unreadable(Unreadable),
+    /// No record.
+    Nowhere,
+}
+
+/// Returns the first `limit` entries of an index within `range`. `target` makes the key of the
+/// record from that of the entry: the value of the entry is not used.
+///
+/// # Errors
+///
+/// The backend's, and [`Error::Corrupt`] if the index is out of order. A damaged record is a
+/// [`Lead`].
+pub fn leads<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &Range<R>,
+    limit: usize,
+    target: fn(&[u8]) -> Option<Key<R>>,
+) -> Result<Vec<Entry<R>>> {
+    let (table, bytes) = (range.table(), range.bytes().clone());
+    let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(limit)?;
+    let rows = rows.unwrap_or_default().into_iter().take(limit);
+    let keys: Vec<_> = rows.map(|row| (target(&row.key), row.key)).collect();
+    let targets: Vec<&[u8]> =
+        keys.iter().filter_map(|(target, _)| target.as_ref()).map(Key::as_bytes).collect();
+    let mut values = Vec::with_capacity(targets.len());
+    snapshot.get_many(R::TABLE, &targets, &mut |value| values.push(value.map(<[u8]>::to_vec)))?;
+    let mut values = values.into_iter();
+    let entries = keys.into_iter().map(|(target, key)| {
+        let value = target.as_ref().and_then(|_| values.next().flatten());
+        let lead = match target.zip(value) {
+            Some((target, value)) => lead(snapshot, range, &key, (&target, value))?,
+            None => Lead::Nowhere,
+        };
+        Ok(Entry { key, lead })
+    });
+    entries.collect()
+}
+
+fn lead<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &Range<R>,
+    entry: &[u8],
+    (target, value): (&Key<R>, Vec<u8>),
+) -> Result<Lead<R>> {
+    match snapshot.codec().decode::<R>(target.as_bytes(), &value) {
+        Ok(record) => {
+            let has_entry = Entries::of(&record).has(range.table(), entry);
+            Ok(if has_entry { Lead::Record(record) } else { Lead::Other(record) })
+        }
+        Err(Error::Corrupt { table, source }) => {
+            let (key, reason) = (target.as_bytes().to_vec(), source.to_string());
+            Ok(Lead::Unreadable(Unreadable { table, key, value, reason }))
+        }
+        Err(other) => Err(other),
+    }
+}
+
+impl<R: Record> Entry<R> {
+    /// Removes the entry, and the record if it cannot be read. A record that can be read and does
+    /// not have the entry gets the entries that it has.
+    pub fn take_out(&self, transaction: &mut dyn Transaction, index: &Range<R>) -> Result<()> {
+        transaction.delete(index.table(), &self.key)?;
+        match &self.lead {
+            Lead::Unreadable(unreadable) => transaction.delete(R::TABLE, &unreadable.key),
+            Lead::Record(record) | Lead::Other(record) => {
+                let key = record.key();
+                Entries::of(record).iter().try_for_each(|entry| {
+                    transaction.put(entry.table(), entry.as_bytes(), key.as_bytes())
+                })
+            }
+            Lead::Nowhere => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A record that cannot be read holds up nothing but what needs it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+use store::Table;
+use testkit::tables::{Entry, check_indexes, dump, put, records};
+use testkit::world::{World, email, id, on_both, only, sms};
+use tidings::job::JobStatus;
+use tidings::notification::Notification;
+use tidings::{Delivery, DeliveryReport};
+
+/// Workflow, subscriber and channel of a message.
+type Sent = [String; 3];
+
+/// A way to damage a value. It leaves none that can be read.
+type Ruin = fn(&[u8]) -> Option<Vec<u8>>;
+
+const RUINS: [Ruin; 3] =
+    [|_| None, |value| Some(value[..value.len() / 2].to_vec()), |_| Some(b"\x01{}".to_vec())];
+
+/// What a damaged entry may cost: the messages that need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cost {
+    Nothing,
+    /// The message of the task.
+    One,
+    /// The messages of a subscriber.
+    OfSubscriber,
+    /// The messages of a workflow.
+    OfWorkflow,
+}
+
+const TABLES: [(Table, Cost); 9] = [
+    (Table::Tasks, Cost::One),
+    (Table::Due, Cost::Nothing),
+    (Table::Notifications, Cost::OfSubscriber),
+    (Table::Subscribers, Cost::OfSubscriber),
+    (Table::SubscriberIds, Cost::OfSubscriber),
+    (Table::MessageCounters, Cost::OfSubscriber),
+    (Table::Workflows, Cost::OfWorkflow),
+    (Table::Lanes, Cost::Nothing),
+    (Table::LaneHeads, Cost::Nothing),
+];
+
+/// Two workflows with an e-mail and a text, and two subscribers for each. One of the subscribers
+/// has messages already.
+fn set_up(world: &World) {
+    world.active_integration("email", "sendgrid");
+    world.active_integration("sms", "twilio");
+    for (workflow, severity) in [("one", "none"), ("two", "high")] {
+        world.workflow(json!({
+            "workflowId": workflow, "name": workflow, "active": true, "severity": severity,
+            "steps": [email(), sms()],
+        }));
+    }
+    let to = |who| json!({ "subscriberId": who, "email": "a@example.org", "phone": "+4912345" });
+    world.in_app_workflow("inbox");
+    world.trigger(json!({ "name": "inbox", "to": to("ada") }));
+    for (who, workflow) in [("ada", "one"), ("bob", "two"), ("cyd", "one"), ("dan", "two")] {
+        world.trigger(json!({ "name": workflow, "to": to(who) }));
+    }
+    world.tick();
+}
+
+fn entries(world: &World, table: Table) -> Vec<Entry> {
+    dump(&world.store).into_iter().filter(|(of, ..)| *of == table).collect()
+}
+
+/// Runs `scenario` in a world of its own for each entry of `table` and each way to damage it.
+fn with_each(table: Table, scenario: impl Fn(World, &Entry, Option<Vec<u8>>)) {
+    let world = World::in_memory();
+    set_up(&world);
+    for at in 0..entries(&world, table).len() {
+        for ruin in RUINS {
+            // Nobody looks for a task without an entry in the queue.
+            if matches!(table, Table::Due | Table::Lanes) && ruin(b"value").is_none() {
+                continue;
+            }
+            let damaged = |world: World| {
+                set_up(&world);
+                let entry = entries(&world, table).swap_remove(at);
+                let value = ruin(&entry.2);
+                put(&world.store, table, &entry.1, value.as_deref());
+                scenario(world, &entry, value);
+            };
+            // A file takes longer, and its first entry tells what the others would.
+            if at == 0 { on_both(damaged) } else { damaged(World::in_memory()) }
+        }
+    }
+}
+
+/// Every message that was sent, each once.
+fn sent(world: &World) -> BTreeSet<Sent> {
+    let sent = world.outbox.sent();
+    let name = |delivery: &Delivery| {
+        let workflow = delivery.message.template_identifier.clone();
+        let subscriber = delivery.subscriber.subscriber_id.to_string();
+        [format!("{workflow:?}"), subscriber, delivery.message.channel.to_string()]
+    };
+    let names: BTreeSet<_> = sent.iter().map(name).collect();
+    assert_eq!(names.len(), sent.len(), "a message is sent twice");
+    names
+}
+
+/// Does everything, also what is due later.
+fn deliver(world: &World) -> DeliveryReport {
+    let engine = world.another_engine();
+    let report = engine.delivery().run_due(usize::MAX).unwrap();
+    world.pass(Duration::from_secs(3_600));
+    let again = engine.delivery().run_due(usize::MAX).unwrap();
+    assert_eq!(again, DeliveryReport::default(), "something was left");
+    assert_eq!(engine.delivery().next_due().unwrap(), None);
+    report
+}
+
+#[test]
+fn everything_else_is_delivered() {
+    let world = World::in_memory();
+    set_up(&world);
+    deliver(&world);
+    let everything = sent(&world);
+    assert_eq!(everything.len(), 8);
+    for (table, cost) in TABLES {
+        with_each(table, |world, entry, value| {
+            let report = deliver(&world);
+            let missing: Vec<_> = everything.difference(&sent(&world)).cloned().collect();
+            let is_one = |field: fn(&Sent) -> &str| {
+                missing.iter().map(field).collect::<BTreeSet<_>>().len() <= 1
+            };
+            let is_fine = match cost {
+                Cost::Nothing => missing.is_empty(),
+                Cost::One => missing.len() == 1,
+                Cost::OfSubscriber => is_one(|sent| &sent[1]),
+                Cost::OfWorkflow => is_one(|sent| &sent[0]),
+            };
+            let (name, key) = (table.name(), entry.1.escape_ascii());
+            assert!(is_fine, "{missing:?} are missing with {name} {key} as {value:?}");
+            let quarantined = world.engine.delivery().quarantined(100).unwrap();
+            // A message that was sent, and cannot be stored, is not missing.
+            if value.is_some() && table != Table::MessageCounters {
+                assert_eq!(quarantined.len(), missing.len(), "{name} {key}: {report:?}");
+                assert_eq!(report.quarantined, missing.len(), "{name} {key}");
+            }
+        });
+    }
+}
+
+/// The task leaves the queue with all of its entries, and its bytes are kept.
+#[test]
+fn an_unreadable_task_is_moved() {
+    with_each(Table::Tasks, |world, (_, key, _), value| {
+        let Some(value) = value else { return };
+        let report = deliver(&world);
+
+        assert_eq!((report.sent, report.quarantined), (7, 1));
+        check_indexes(&world.store);
+        let delivery = world.engine.delivery();
+        let entry = only(delivery.quarantined(10).unwrap());
+        assert_eq!(entry.environment_id, world.env.environment_id());
+        assert_eq!((entry.table.as_str(), entry.task), ("tasks", None));
+        assert_eq!(entry.key, key.escape_ascii().to_string());
+        assert_eq!(entry.value, value.escape_ascii().to_string());
+        assert!(!entry.reason.is_empty());
+
+        assert!(delivery.discard(entry.id).unwrap());
+        assert_eq!(delivery.quarantined(10).unwrap(), []);
+        assert!(!delivery.discard(entry.id).unwrap());
+    });
+}
+
+/// An entry of the queue that leads nowhere, or to a task that is elsewhere, is removed.
+#[test]
+fn an_entry_without_a_task_is_removed() {
+    with_each(Table::Tasks, |world, _, value| {
+        if value.is_none() {
+            assert_eq!(deliver(&world).quarantined, 1);
+            assert_eq!(world.engine.delivery().quarantined(10).unwrap(), []);
+            check_indexes(&world.store);
+        }
+    });
+}
+
+/// What a task needs stays where it is. The quarantine has a copy of it, and the task.
+#[test]
+fn an_unreadable_subscriber_costs_his_messages() {
+    with_each(Table::Subscribers, |world, (_, key, _), value| {
+        let Some(value) = value else { return };
+        let report = deliver(&world);
+
+        assert_eq!((report.sent, report.quarantined), (6, 2));
+        let [one, two] = world.engine.delivery().quarantined(10).unwrap().try_into().unwrap();
+        for entry in [&one, &two] {
+            assert_eq!(entry.table, "subscribers");
+            assert_eq!(entry.key, key.escape_ascii().to_string());
+            assert_eq!(entry.value, value.escape_ascii().to_string());
+            assert!(!format!("{entry:?}").contains("value"), "it may hold secrets");
+            assert_eq!(entry.task.as_ref().unwrap()["work"]["type"], "send");
+        }
+        let findings = world.engine.check().unwrap().findings;
+        assert!(findings.iter().all(|found| found.to_string().starts_with("subscriber")));
+        // The jobs say so.
+        let list = records::<Notification>(&world.store);
+        let jobs = list.iter().flat_map(|found| &found.jobs);
+        let failed = jobs.filter(|job| job.status == JobStatus::Failed).count();
+        assert_eq!(failed, 2);
+    });
+}
+
+/// The answer of an idempotent call that cannot be read fails no other call once it has expired.
+#[test]
+fn an_expired_answer_fails_no_call() {
+    for ruin in RUINS {
+        for table in [Table::StoredAnswers, Table::ExpiringAnswers] {
+            on_both(|world| {
+                let create = |key: &str| {
+                    let env = world.env.idempotent(key).unwrap();
+                    env.topics().create(&testkit::parsed(json!({ "key": key })))
+                };
+                create("old").unwrap();
+                create("older").unwrap();
+                let (_, key, value) = entries(&world, table).swap_remove(0);
+                put(&world.store, table, &key, ruin(&value).as_deref());
+                world.pass(Duration::from_secs(24 * 60 * 60));
+
+                create("new").unwrap();
+
+                let left = entries(&world, Table::ExpiringAnswers).len();
+                assert_eq!(left, 1, "expired answers are swept away");
+                assert!(world.env.subscribers().find(id("nobody")).unwrap().is_none());
+            });
+        }
+    }
+}
