@@ -17,7 +17,7 @@ use std::sync::Arc;
 use self::payload::decode;
 pub(crate) use self::payload::{Malformed, encode};
 use self::payloads::Payloads;
-use self::rows::{Entry, Rows};
+use self::rows::Rows;
 use crate::overlay::{Changed, Layer, Run};
 use crate::range::KeySpan;
 use crate::{Order, Table};
@@ -43,7 +43,7 @@ impl Memtable {
         let number = self.payloads.push(Arc::clone(&payload));
         decode(&payload, |(table, key, value)| {
             let rows = Arc::make_mut(self.tables.entry(table).or_default());
-            rows.set(&self.payloads, Entry { payload: number, key, value });
+            rows.set(&self.payloads, number, key, value);
         })
     }
 

@@ -26,12 +26,18 @@ proptest! {
         for batch in batches {
             let mut changes = Changes::default();
             for (table, key, value) in batch {
+                let key = long(table, key);
                 changes.set(table, &key, value.clone());
                 model.insert((table, key), value);
             }
             memtable.add(encode(&changes).into()).unwrap();
             clones.push((memtable.clone(), model.clone()));
         }
+        let long = |table: Table, bound: Edge| bound.map(|key| long(table, key));
+        let ranges: Vec<_> = ranges
+            .into_iter()
+            .map(|(table, start, end)| (table, long(table, start), long(table, end)))
+            .collect();
         for (memtable, model) in &clones {
             check(memtable, model, &ranges);
         }
@@ -71,6 +77,10 @@ fn check(memtable: &Memtable, model: &Model, ranges: &[(Table, Edge, Edge)]) {
     }
     for (table, start, end) in ranges {
         check_range(memtable, model, *table, &(start.clone(), end.clone()));
+        if let Bound::Included(key) | Bound::Excluded(key) = start {
+            let expected = model.get(&(*table, key.clone())).map(Option::as_deref);
+            assert_eq!(memtable.change(*table, key), expected);
+        }
     }
 }
 
@@ -98,6 +108,19 @@ fn table() -> impl Strategy<Value = Table> {
 
 fn key() -> impl Strategy<Value = Vec<u8>> {
     vec(0..6_u8, 0..5)
+}
+
+/// The keys of the second table have a long start in common, and those of the third table one of
+/// four, which differ behind it or sort around it.
+fn long(table: Table, key: Vec<u8>) -> Vec<u8> {
+    let start: &[u8] = match (table == Table::ALL[0], table == Table::ALL[1], key.first()) {
+        (true, ..) => &[],
+        (_, true, _) | (.., Some(0 | 1)) => &[3; 18],
+        (.., Some(2 | 3)) => &[3; 32],
+        (.., Some(4)) => &[3; 6],
+        _ => &[4; 7],
+    };
+    [start, &key].concat()
 }
 
 fn value() -> impl Strategy<Value = Option<Vec<u8>>> {
