@@ -43,7 +43,7 @@ fn a_log_applied_by_callers_survives_power_cuts() {
 fn every_operation_on_the_disk_may_be_the_last() {
     let history = |disk: &Disk| -> store::Result<Vec<String>> {
         let store = BY_CALLERS(disk)?;
-        let ids = (0..12).map(|round| format!("{round:02}"));
+        let ids = (0..16).map(|round| format!("{round:02}"));
         let written = ids.take_while(|id| write_five(&store, id).is_ok()).collect();
         drop(store);
         Ok(written)

@@ -3,23 +3,27 @@
 use super::super::failure::{Failure, caught};
 use super::Shared;
 
-/// A memtable is applied in so many steps, or a few more.
+/// A memtable is applied in so many steps, or a few more. Small steps leave the disk to the syncs of
+/// the log.
 const STEPS: usize = 32;
+
+/// The same while nobody can write before everything is applied. Each step costs a sync.
+const URGENT_STEPS: usize = 4;
 
 impl Shared {
     /// Applies whatever is frozen, until the database is closed. The body of the thread.
     pub(super) fn apply_all(&self) {
         while self.wait_for_work() {
-            drop(self.step());
+            drop(self.step(STEPS));
         }
     }
 
     /// Applies as much as a caller who has written so many bytes owes.
     pub(super) fn apply_for(&self, written: usize) {
-        let bytes = self.step_bytes();
+        let bytes = self.step_bytes(STEPS);
         for _ in 0..=written / bytes {
             // The caller's own changes are durable, whatever becomes of the step.
-            if !matches!(self.step(), Ok(true)) {
+            if !matches!(self.step(STEPS), Ok(true)) {
                 break;
             }
         }
@@ -29,15 +33,17 @@ impl Shared {
     pub(super) fn drain_frozen(&self) -> Result<(), Failure> {
         let mut state = self.state.lock();
         while state.has_thread && state.frozen.is_some() && state.stopped.is_none() {
+            state.is_waited_for = true;
             self.changed.wait(&mut state);
         }
+        state.is_waited_for = false;
         drop(state);
         self.drain()
     }
 
     /// Applies everything that is frozen.
     pub(super) fn drain(&self) -> Result<(), Failure> {
-        while self.step()? {}
+        while self.step(URGENT_STEPS)? {}
         Ok(())
     }
 
@@ -49,17 +55,21 @@ impl Shared {
         !state.is_closing
     }
 
-    /// Applies a part of what is frozen. Returns `true` if more is left.
-    fn step(&self) -> Result<bool, Failure> {
+    /// Applies one of so many parts of what is frozen, or a larger one if a caller waits. Returns
+    /// `true` if more is left.
+    fn step(&self, steps: usize) -> Result<bool, Failure> {
         self.check()?;
-        let step = caught(|| self.try_step()).and_then(|step| step);
+        let step = caught(|| self.try_step(steps)).and_then(|step| step);
         step.inspect_err(|failure| self.stop(failure))
     }
 
-    fn try_step(&self) -> Result<bool, Failure> {
+    fn try_step(&self, steps: usize) -> Result<bool, Failure> {
         let mut position = self.applying.lock();
-        let Some(frozen) = self.state.lock().frozen.clone() else { return Ok(false) };
-        *position = self.file.step(&frozen, position.as_ref(), self.step_bytes())?;
+        let state = self.state.lock();
+        let steps = if state.is_waited_for { URGENT_STEPS } else { steps };
+        let Some(frozen) = state.frozen.clone() else { return Ok(false) };
+        drop(state);
+        *position = self.file.step(&frozen, position.as_ref(), self.step_bytes(steps))?;
         if position.is_none() {
             self.state.lock().frozen = None;
             self.changed.notify_all();
@@ -67,8 +77,8 @@ impl Shared {
         Ok(position.is_some())
     }
 
-    fn step_bytes(&self) -> usize {
+    fn step_bytes(&self, steps: usize) -> usize {
         let bytes = self.logging.as_ref().map_or(0, |logging| logging.options.memtable_bytes);
-        (bytes / STEPS).max(1)
+        (bytes / steps).max(1)
     }
 }
