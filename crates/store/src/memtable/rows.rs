@@ -96,7 +96,8 @@ impl Rows {
         if self.leaves.is_empty() {
             self.prefix = key.to_vec();
         } else if !key.starts_with(&self.prefix) {
-            let common = self.prefix.iter().zip(key).take_while(|(one, other)| one == other).count();
+            let common =
+                self.prefix.iter().zip(key).take_while(|(one, other)| one == other).count();
             self.prefix.truncate(common);
             for (first, leaf) in &mut self.leaves {
                 for entry in Arc::make_mut(leaf) {
