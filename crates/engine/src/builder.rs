@@ -15,7 +15,10 @@ use store::{Decoded, Store};
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, Seeds};
+use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::{Handler, Provider};
+use crate::worker::bell::Bell;
+use crate::worker::upkeep::Upkeep;
 
 // A shorter lease would be over before a message is handed to its provider.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
@@ -34,6 +37,7 @@ pub struct Builder {
     lease: Duration,
     limits: Limits,
     activity: ActivityIndex,
+    quotas: Quotas,
 }
 
 /// The parts of an engine.
@@ -55,6 +59,10 @@ pub(crate) struct Parts {
     pub(crate) retry: RetryPolicy,
     pub(crate) lease: Duration,
     pub(crate) limits: Limits,
+    pub(crate) quotas: Quotas,
+    /// Signal of new tasks for workers.
+    pub(crate) bell: Bell,
+    pub(crate) upkeep: Upkeep,
 }
 
 /// Functions of custom steps by name.
@@ -80,6 +88,7 @@ impl Default for Builder {
             lease: Duration::from_secs(300),
             limits: Limits::default(),
             activity: ActivityIndex::default(),
+            quotas: Quotas::default(),
         }
     }
 }
@@ -134,6 +143,24 @@ impl Builder {
         Self { lease: lease.max(SHORTEST_LEASE), ..self }
     }
 
+    /// Sets how many calls of the provider with `provider_id` are under way at once in this engine:
+    /// 1 at least. The default is no limit. A thread waits a little for the end of another call, and
+    /// then leaves the message for the next second.
+    #[must_use]
+    pub fn max_concurrent(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
+        self.quotas.limit_concurrent(provider_id.into(), calls);
+        self
+    }
+
+    /// Sets how many calls of the provider with `provider_id` this engine makes within a second: 1
+    /// at least. The default is no limit. The messages that do not fit are spread over the seconds
+    /// that follow, and urgent ones go first.
+    #[must_use]
+    pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
+        self.quotas.limit_rate(provider_id.into(), calls);
+        self
+    }
+
     /// Sets the limits of the callers' input.
     ///
     /// ```
@@ -159,7 +186,8 @@ impl Builder {
 
     /// Returns an engine with these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
-        let Self { clock, seeds, providers, handlers, retry, lease, limits, activity } = self;
+        let Self { clock, seeds, providers, handlers, retry, lease, limits, activity, quotas } =
+            self;
         let store = Box::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
         let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
@@ -177,6 +205,9 @@ impl Builder {
             retry,
             lease,
             limits,
+            quotas,
+            bell: Bell::default(),
+            upkeep: Upkeep::default(),
         };
         Engine { parts: Arc::new(parts) }
     }

@@ -11,6 +11,12 @@ use domain::time::Timestamp;
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time at this moment.
     fn now(&self) -> Timestamp;
+
+    // Returns `true` if the clock does not go by itself, so that no thread can wait for a time.
+    #[doc(hidden)]
+    fn is_manual(&self) -> bool {
+        false
+    }
 }
 
 /// The operating system's clock.
@@ -31,6 +37,10 @@ impl Clock for SystemClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+
+    fn is_manual(&self) -> bool {
+        true
     }
 }
 

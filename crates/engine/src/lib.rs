@@ -24,6 +24,7 @@ mod resources;
 mod scope;
 pub mod store;
 mod tx;
+mod worker;
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ use ::domain::convert::IntoChecked;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{Change, ReadRecords, Snapshot, Store};
+use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
@@ -43,13 +44,14 @@ pub use ::domain::{
 use tx::{Draft, Recording};
 
 pub use ::domain::plan::Address;
+pub use ::domain::task::TaskClass;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
-    Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler, Outbox,
-    Provider, ProviderReceipt, SendError,
+    Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler,
+    LaneStats, Outbox, Provider, ProviderReceipt, QueueDepth, QueueStats, SendError,
 };
 pub use pipeline::trigger::Events;
 pub use resources::connections::ChannelConnections;
@@ -67,6 +69,7 @@ pub use resources::topics::Topics;
 pub use resources::translations::Translations;
 pub use resources::workflows::Workflows;
 pub use scope::{Organization, Scope};
+pub use worker::{Worker, WorkerBuilder, WorkerError, WorkerReport};
 
 /// A notification engine. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
@@ -187,6 +190,11 @@ impl Engine {
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
         self.parts.notifications.forget(changes);
+        let is_task =
+            |change: &Change| change.table == Table::Tasks && change.kind == ChangeKind::Inserted;
+        if changes.iter().any(is_task) {
+            self.parts.bell.ring();
+        }
     }
 
     fn activity(&self) -> &ActivityIndex {

@@ -1,11 +1,14 @@
 //! Delivery: what is sent, to whom, through what, and what is not.
 
 mod choosing;
+mod flood;
 mod leases;
 mod refusing;
 mod reports;
 mod retries;
 mod samples;
+mod stats;
+mod worker;
 
 use std::collections::BTreeSet;
 use std::fmt;

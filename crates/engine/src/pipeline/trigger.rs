@@ -59,7 +59,7 @@ impl Events<'_> {
         let receipt = self
             .scope
             .write_at(now, "events.trigger", trigger, |tx| accept(tx, trigger, &prepared))?;
-        self.tend_activity();
+        self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
     }
 
@@ -88,16 +88,8 @@ impl Events<'_> {
             }
             Ok(receipts)
         })?;
-        self.tend_activity();
+        self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
-    }
-
-    // The trigger is committed, and the next one tends the index again. A failure is ignored.
-    fn tend_activity(&self) {
-        let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
-        while let Ok(true) = engine.activity().tend(engine.store(), environment)
-            && engine.activity().is_behind(environment)
-        {}
     }
 }
 

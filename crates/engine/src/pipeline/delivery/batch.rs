@@ -6,6 +6,7 @@ use domain::task::Work;
 use domain::time::Timestamp;
 
 use super::claim::{LeaseKind, Leased};
+use super::quota::Admission;
 use super::send::{self, Attempt};
 use super::settle::{self, Done};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, turn};
@@ -25,7 +26,7 @@ impl DeliveryQueue<'_> {
         let mut waiting = batch.into_iter();
         while let Some(leased) = waiting.next() {
             let start = self.engine.now();
-            if !leased.fits(start, slowest) {
+            if self.is_stopping() || !leased.fits(start, slowest) {
                 settle::settle(self.engine, &unsettled, report)?;
                 let unused: Vec<_> = std::iter::once(leased).chain(waiting).collect();
                 return settle::give_back(self.engine, &unused, report);
@@ -69,7 +70,13 @@ impl DeliveryQueue<'_> {
                 let job = (*notification_id, *job_id);
                 Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
                     Attempt::Send(delivery) => {
+                        let (quotas, now) = (&self.engine.parts.quotas, self.engine.now());
+                        let permit = match quotas.admit(&delivery.integration.provider_id, now) {
+                            Admission::Now(permit) => permit,
+                            Admission::Later(until) => return Ok(Done::Held(until)),
+                        };
                         let result = send::send(self.engine, &delivery);
+                        drop(permit);
                         Done::Asked(delivery, result)
                     }
                     Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),

@@ -145,13 +145,13 @@ fn due_of(
 
 // Lanes of a class with a task that is due, and entries that lead to no lane.
 #[derive(Default)]
-struct Lanes {
-    lanes: Vec<(Lane, Timestamp)>,
+pub(super) struct Lanes {
+    pub(super) lanes: Vec<(Lane, Timestamp)>,
     unreadable: Vec<Vec<u8>>,
 }
 
 // The first `limit` lanes of a class with a task that is due at `now`.
-fn lanes_of(
+pub(super) fn lanes_of(
     snapshot: &(impl Snapshot + ?Sized),
     class: TaskClass,
     now: Timestamp,

@@ -7,15 +7,20 @@ mod claim;
 mod outbox;
 mod provider;
 mod quarantine;
+pub(crate) mod quota;
 mod report;
+mod round;
 mod sample;
 mod send;
 mod settle;
+mod stats;
 mod turn;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::time::Timestamp;
 
-use self::claim::Claimed;
+use self::round::Round;
 
 use crate::{Engine, Result};
 
@@ -23,6 +28,9 @@ pub use call::{Call, Handler};
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
+pub(crate) use round::Rounds;
+pub(crate) use send::discard;
+pub use stats::{LaneStats, QueueDepth, QueueStats};
 
 /// The delivery queue of all environments.
 ///
@@ -52,6 +60,8 @@ pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 #[derive(Debug)]
 pub struct DeliveryQueue<'e> {
     engine: &'e Engine,
+    // Set when the worker of this queue stops.
+    stopping: Option<&'e AtomicBool>,
 }
 
 // Tasks of one claim, which are done one after the other within one lease. After tasks that did not
@@ -60,13 +70,22 @@ const BATCH: usize = 32;
 
 impl<'e> DeliveryQueue<'e> {
     pub(crate) fn new(engine: &'e Engine) -> Self {
-        Self { engine }
+        Self { engine, stopping: None }
+    }
+
+    /// The queue of a worker, which gives tasks back when `stopping` is set.
+    pub(crate) fn of_worker(engine: &'e Engine, stopping: &'e AtomicBool) -> Self {
+        Self { engine, stopping: Some(stopping) }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.is_some_and(|stopping| stopping.load(Ordering::SeqCst))
     }
 
     /// Does at most `limit` due tasks of all environments: messages are sent, and delayed jobs go on.
     /// Critical notifications and those of high severity come first. Among the others, workflows
-    /// take turns. A host application calls
-    /// this function regularly, from one thread or several.
+    /// take turns. A host application with a loop of its own calls this function regularly, from one
+    /// thread or several. The others start a [`Worker`](crate::Worker).
     ///
     /// # Errors
     ///
@@ -75,29 +94,10 @@ impl<'e> DeliveryQueue<'e> {
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let mut report = DeliveryReport::default();
         let (mut left, mut batch) = (limit, BATCH);
-        let mut before = None;
+        let mut rounds = Rounds::default();
         while left > 0 {
-            let Claimed { leased, quarantined, first } =
-                claim::claim(self.engine, left.min(batch))?;
-            if first.is_none() {
-                break;
-            }
-            // Every claim changes its tasks, unless they are given back.
-            if first == before {
-                return Err(claim::not_claimed());
-            }
-            before = first;
-            report.quarantined += quarantined;
-            left = left.saturating_sub(quarantined);
-            let count = leased.len();
-            if count == 0 {
-                continue;
-            }
-            let given_back = self.work(leased, &mut report)?;
-            if given_back > 0 {
-                before = None;
-            }
-            let done = count - given_back;
+            let round = self.round(&mut rounds, left.min(batch), &mut report)?;
+            let Some(Round { done, given_back }) = round else { break };
             if done == 0 && batch == 1 {
                 break;
             }

@@ -25,6 +25,9 @@ pub struct DeliveryReport {
     pub skipped: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
+    /// Number of messages that wait, because their provider takes no more at the moment. See
+    /// [`Builder::per_second`](crate::Builder::per_second).
+    pub held: usize,
     /// Number of tasks taken out of the queue, because a stored record cannot be read. See
     /// [`quarantined`](crate::DeliveryQueue::quarantined).
     pub quarantined: usize,
@@ -85,6 +88,21 @@ pub enum FailureReason {
 impl DeliveryReport {
     /// Largest number of failures that a report names.
     pub const MAX_FAILURES: usize = 100;
+
+    /// Adds the results of another run.
+    pub(crate) fn add_all(&mut self, other: Self) {
+        let Self { sent, retried, failed, skipped, superseded, held, quarantined, failures } =
+            other;
+        self.sent += sent;
+        self.retried += retried;
+        self.failed += failed;
+        self.skipped += skipped;
+        self.superseded += superseded;
+        self.held += held;
+        self.quarantined += quarantined;
+        let room = Self::MAX_FAILURES.saturating_sub(self.failures.len());
+        self.failures.extend(failures.into_iter().take(room));
+    }
 
     /// Counts a failure, and names it if there is room.
     pub(super) fn add(&mut self, failure: DeliveryFailure) {

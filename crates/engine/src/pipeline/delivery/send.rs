@@ -113,7 +113,7 @@ pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
 
 /// Drops the payload of a panic if it is a text. Any other type is the host's, and its destructor
 /// may panic as well, so that it is leaked.
-fn discard(payload: Box<dyn Any + Send>) {
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if !payload.is::<&str>() && !payload.is::<String>() {
         mem::forget(payload);
     }

@@ -32,6 +32,8 @@ pub(super) enum Done {
     Deferred(JobId, Timestamp),
     /// A function of the host application was called.
     Called(JobId, CallResult),
+    /// The provider takes no more messages before this time.
+    Held(Timestamp),
     /// The jobs of a notification go on.
     Turned(Box<Turn>),
     /// The outcome of the last attempt is unknown.
@@ -53,6 +55,7 @@ enum Settled {
     Again,
     Superseded,
     Quarantined,
+    Held,
 }
 
 /// Stores results. Results of superseded attempts are dropped. A result that cannot be stored,
@@ -81,6 +84,7 @@ pub(super) fn settle(
             Settled::Again => {}
             Settled::Superseded => report.superseded += 1,
             Settled::Quarantined => report.quarantined += 1,
+            Settled::Held => report.held += 1,
         }
     }
     Ok(())
@@ -140,7 +144,13 @@ pub(super) fn give_back(
 }
 
 fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
-    let Some(state) = task.state.given_back(leased.attempt, tx.now()) else { return Ok(false) };
+    let now = tx.now();
+    put_back(tx, leased, task, now)
+}
+
+// Makes a task due at `due_at`. Its attempt does not count.
+fn put_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Result<bool> {
+    let Some(state) = task.state.given_back(leased.attempt, due_at) else { return Ok(false) };
     tx.replace(task, &task.with(state))?;
     Ok(true)
 }
@@ -161,6 +171,10 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
     if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
+    }
+    if let Done::Held(until) = done {
+        put_back(tx, leased, &task, *until)?;
+        return Ok(Settled::Held);
     }
     if let Done::Unreadable(unreadable) = done {
         return set_aside(tx, &task, unreadable);
@@ -236,7 +250,7 @@ impl Course<'_, '_> {
                 self.fail(job)?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
-            Done::Dropped | Done::Unreadable(_) => self.drop_task(task),
+            Done::Dropped | Done::Held(_) | Done::Unreadable(_) => self.drop_task(task),
         }
     }
 

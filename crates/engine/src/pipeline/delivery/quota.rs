@@ -1,0 +1,177 @@
+//! Limits of the calls of a provider.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use domain::time::Timestamp;
+use parking_lot::{Condvar, Mutex};
+
+// The span of a rate.
+const SECOND: Duration = Duration::from_secs(1);
+
+// Time that a thread waits for the end of another call.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Limits of the calls of providers, by the id of the provider, and the calls under way.
+#[derive(Debug, Default)]
+pub(crate) struct Quotas {
+    limits: HashMap<String, Limits>,
+    calls: Mutex<HashMap<String, Calls>>,
+    ended: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    concurrent: Option<usize>,
+    per_second: Option<usize>,
+}
+
+// Calls of a provider.
+#[derive(Debug, Default)]
+struct Calls {
+    running: usize,
+    // Times of the calls of the last second. Kept only if there is a limit.
+    recent: VecDeque<Timestamp>,
+    // Second to which messages are held back, and their number.
+    booked: Option<(Timestamp, usize)>,
+}
+
+/// Whether a provider may be called.
+#[derive(Debug)]
+pub(super) enum Admission<'q> {
+    /// Now, until the permit is dropped.
+    Now(Permit<'q>),
+    /// The message waits until this time.
+    Later(Timestamp),
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+pub(super) struct Permit<'q> {
+    quotas: &'q Quotas,
+    provider_id: &'q str,
+}
+
+impl Quotas {
+    pub(crate) fn limit_concurrent(&mut self, provider_id: String, calls: usize) {
+        self.limits.entry(provider_id).or_default().concurrent = Some(calls.max(1));
+    }
+
+    pub(crate) fn limit_rate(&mut self, provider_id: String, calls: usize) {
+        self.limits.entry(provider_id).or_default().per_second = Some(calls.max(1));
+    }
+
+    /// Returns the number of the calls under way, by the id of the provider.
+    pub(super) fn running(&self) -> BTreeMap<String, usize> {
+        let calls = self.calls.lock();
+        let running = calls.iter().filter(|(_, calls)| calls.running > 0);
+        running.map(|(id, calls)| (id.clone(), calls.running)).collect()
+    }
+
+    /// Admits a call of a provider at `now`. Waits a little if too many calls are under way.
+    pub(super) fn admit<'q>(&'q self, provider_id: &'q str, now: Timestamp) -> Admission<'q> {
+        let limits = self.limits.get(provider_id).copied().unwrap_or_default();
+        let mut all = self.calls.lock();
+        if let Some(limit) = limits.concurrent {
+            let is_full = |all: &mut HashMap<String, Calls>| {
+                all.get(provider_id).is_some_and(|calls| calls.running >= limit)
+            };
+            self.ended.wait_while_for(&mut all, is_full, PATIENCE);
+            if is_full(&mut all) {
+                return Admission::Later(now.after(SECOND));
+            }
+        }
+        let calls = all.entry(provider_id.to_owned()).or_default();
+        if let Some(limit) = limits.per_second
+            && let Err(later) = calls.count(limit, now)
+        {
+            return Admission::Later(later);
+        }
+        calls.running += 1;
+        Admission::Now(Permit { quotas: self, provider_id })
+    }
+}
+
+impl Calls {
+    // Counts a call at `now`, unless `limit` calls were made in the second before. Then the messages
+    // that are held back are spread over the seconds to come.
+    fn count(&mut self, limit: usize, now: Timestamp) -> Result<(), Timestamp> {
+        // The clock may have gone back.
+        self.recent.retain(|at| *at <= now && at.after(SECOND) > now);
+        let Some(oldest) = self.recent.front().filter(|_| self.recent.len() >= limit) else {
+            self.recent.push_back(now);
+            return Ok(());
+        };
+        let first = oldest.after(SECOND);
+        let (second, count) = match self.booked {
+            Some((second, count)) if second >= first && count < limit => (second, count + 1),
+            Some((second, _)) if second >= first => (second.after(SECOND), 1),
+            _ => (first, 1),
+        };
+        self.booked = Some((second, count));
+        Err(second)
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if let Some(calls) = self.quotas.calls.lock().get_mut(self.provider_id) {
+            calls.running -= 1;
+        }
+        self.quotas.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    // The time to which a call at `now` is held back.
+    fn later(quotas: &Quotas, now: i64) -> Option<i64> {
+        match quotas.admit("smtp", at(now)) {
+            Admission::Now(_) => None,
+            Admission::Later(time) => Some(time.as_millis()),
+        }
+    }
+
+    #[test]
+    fn a_rate_counts_the_second_before() {
+        let mut quotas = Quotas::default();
+        quotas.limit_rate("smtp".into(), 2);
+        let held: Vec<_> =
+            [0, 400, 500, 600, 700, 999].map(|now| later(&quotas, now)).into_iter().collect();
+        let spread = [1_000, 1_000, 2_000, 2_000].map(Some);
+        assert_eq!(held, [&[None, None], &spread[..]].concat());
+        assert_eq!(
+            [1_000, 1_399, 1_400].map(|now| later(&quotas, now).is_some()),
+            [false, true, false]
+        );
+        // The clock goes back.
+        assert_eq!(later(&quotas, 10), None);
+    }
+
+    #[test]
+    fn other_providers_have_no_limit() {
+        let mut quotas = Quotas::default();
+        quotas.limit_rate("smtp".into(), 1);
+        for _ in 0..3 {
+            assert!(matches!(quotas.admit("ses", at(0)), Admission::Now(_)));
+        }
+    }
+
+    #[test]
+    fn calls_under_way_are_limited() {
+        let mut quotas = Quotas::default();
+        quotas.limit_concurrent("smtp".into(), 2);
+        let permits = [quotas.admit("smtp", at(0)), quotas.admit("smtp", at(0))];
+        assert_eq!(quotas.running(), BTreeMap::from([("smtp".into(), 2)]));
+        assert_eq!(later(&quotas, 0), Some(1_000));
+        drop(permits);
+        assert_eq!(later(&quotas, 0), None);
+        assert_eq!(quotas.running(), BTreeMap::new());
+    }
+}

@@ -1,0 +1,142 @@
+//! Statistics of the delivery queue.
+
+use std::collections::BTreeMap;
+
+use domain::ids::{EnvironmentId, WorkflowId};
+use domain::task::{Lane, TaskClass};
+use domain::time::Timestamp;
+use store::{Lead, Snapshot, layout};
+
+use super::{DeliveryQueue, claim};
+use crate::Result;
+
+// Number of tasks that are counted.
+const TASKS: usize = 10_000;
+
+// Number of lanes of a class that are looked at.
+const LANES: usize = 1_000;
+
+/// Statistics of the delivery queue, as of one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueStats {
+    /// Depth of each lane, in the order in which the lanes are served.
+    pub lanes: Vec<LaneStats>,
+    /// `false` if there are more tasks or lanes than were counted.
+    pub is_complete: bool,
+    /// Number of the calls that are under way in this engine, by the id of the provider.
+    pub calls: BTreeMap<String, usize>,
+    /// Text of the error with which the last upkeep of the activity index has failed. `None` if it
+    /// has succeeded.
+    pub upkeep_error: Option<String>,
+}
+
+/// Depth of a lane: the tasks of one class, environment and workflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LaneStats {
+    /// Class of the tasks.
+    pub class: TaskClass,
+    /// Environment of the tasks.
+    pub environment_id: EnvironmentId,
+    /// Workflow of the tasks. `None` if they belong to no workflow.
+    pub workflow_id: Option<WorkflowId>,
+    /// Depth.
+    pub depth: QueueDepth,
+}
+
+/// Number of tasks in a part of the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueDepth {
+    /// Number of tasks that wait for an attempt, now or later.
+    pub waiting: usize,
+    /// Number of tasks that are leased for an attempt.
+    pub leased: usize,
+    /// Earliest time at which a waiting task is due.
+    pub oldest_due: Option<Timestamp>,
+}
+
+impl DeliveryQueue<'_> {
+    /// Returns statistics of the queue. At most 10,000 tasks are read, in the order in which they
+    /// would be claimed, of at most 1,000 lanes of each class.
+    ///
+    /// ```
+    /// # fn main() -> tidings::Result<()> {
+    /// let engine = tidings::Engine::in_memory();
+    /// let stats = engine.delivery().stats()?;
+    /// assert_eq!((stats.total().waiting, stats.total().oldest_due), (0, None));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store).
+    pub fn stats(&self) -> Result<QueueStats> {
+        let mut stats = self.engine.read(|snapshot| {
+            let mut stats = QueueStats { is_complete: true, ..QueueStats::default() };
+            let mut left = TASKS;
+            for class in TaskClass::ALL {
+                let lanes = claim::lanes_of(snapshot, class, Timestamp::MAX, LANES)?.lanes;
+                stats.is_complete &= lanes.len() < LANES;
+                for (lane, _) in lanes {
+                    let (lane, read) = LaneStats::read(snapshot, &lane, left)?;
+                    left -= read;
+                    stats.lanes.push(lane);
+                }
+            }
+            stats.is_complete &= left > 0;
+            Ok(stats)
+        })?;
+        stats.calls = self.engine.parts.quotas.running();
+        stats.upkeep_error = self.engine.parts.upkeep.error();
+        Ok(stats)
+    }
+}
+
+impl LaneStats {
+    // Reads at most `limit` tasks, and returns their number.
+    fn read(snapshot: &dyn Snapshot, lane: &Lane, limit: usize) -> Result<(Self, usize)> {
+        let Lane { class, environment_id, workflow_id } = *lane;
+        let mut depth = QueueDepth::default();
+        let tasks = store::leads(snapshot, &layout::lane(lane).range(), limit, layout::task_of)?;
+        for entry in &tasks {
+            let Lead::Record(task) = &entry.lead else { continue };
+            if task.state.is_leased() {
+                depth.leased += 1;
+            } else {
+                depth.waiting += 1;
+                let due_at = task.state.due_at();
+                depth.oldest_due = Some(depth.oldest_due.map_or(due_at, |old| old.min(due_at)));
+            }
+        }
+        Ok((Self { class, environment_id, workflow_id, depth }, tasks.len()))
+    }
+}
+
+impl QueueStats {
+    /// Returns the depth of the whole queue.
+    pub fn total(&self) -> QueueDepth {
+        self.sum(|_| true)
+    }
+
+    /// Returns the depth of a class.
+    pub fn class(&self, class: TaskClass) -> QueueDepth {
+        self.sum(|lane| lane.class == class)
+    }
+
+    /// Returns the depth of an environment.
+    pub fn environment(&self, id: EnvironmentId) -> QueueDepth {
+        self.sum(|lane| lane.environment_id == id)
+    }
+
+    fn sum(&self, has: impl Fn(&LaneStats) -> bool) -> QueueDepth {
+        let lanes = self.lanes.iter().filter(|lane| has(lane)).map(|lane| lane.depth);
+        lanes.fold(QueueDepth::default(), |sum, lane| QueueDepth {
+            waiting: sum.waiting + lane.waiting,
+            leased: sum.leased + lane.leased,
+            oldest_due: sum.oldest_due.into_iter().chain(lane.oldest_due).min(),
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! The report of a worker.
+
+use crate::DeliveryReport;
+
+/// What a worker has done since its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerReport {
+    /// Results of the tasks.
+    pub delivery: DeliveryReport,
+    /// Number of errors of the store, and of panics of the host's code outside of providers. The
+    /// worker goes on after a pause.
+    pub errors: usize,
+    /// Text of the last one.
+    pub last_error: Option<String>,
+    /// Number of threads that still work. After [`stop`](crate::Worker::stop), each of them is in a
+    /// call of a provider. It stores the result, and ends, when the call is over.
+    pub running: usize,
+}

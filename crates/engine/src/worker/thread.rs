@@ -1,0 +1,156 @@
+//! A thread of a worker.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::WorkerReport;
+use crate::pipeline::delivery::{DeliveryQueue, Rounds, discard};
+use crate::{DeliveryReport, Engine, Result};
+
+// A sleeping thread looks at the queue after this time at the latest: another process may have
+// added a task, and the clock may have jumped.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+// Pause after the first of several errors. It doubles with each.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+// Time that the tasks of one claim take, judging by those before.
+const CLAIM: Duration = Duration::from_millis(100);
+
+/// What the threads of a worker share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    engine: Engine,
+    stopping: AtomicBool,
+    report: Mutex<WorkerReport>,
+    ended: Condvar,
+}
+
+/// A thread of a worker. It counts as running until it is dropped.
+#[derive(Debug)]
+pub(super) struct Member {
+    shared: Arc<Shared>,
+}
+
+impl Shared {
+    pub(super) fn new(engine: Engine) -> Self {
+        let (report, ended) = (Mutex::default(), Condvar::new());
+        Self { engine, stopping: AtomicBool::new(false), report, ended }
+    }
+
+    pub(super) fn report(&self) -> WorkerReport {
+        self.report.lock().clone()
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.engine.parts.bell.ring();
+    }
+
+    /// Waits until no thread runs, or until `end`. `None` is never.
+    pub(super) fn wait_for_end(&self, end: Option<Instant>) {
+        let mut report = self.report.lock();
+        let runs = |report: &mut WorkerReport| report.running > 0;
+        match end {
+            Some(end) => drop(self.ended.wait_while_until(&mut report, runs, end)),
+            None => self.ended.wait_while(&mut report, runs),
+        }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn failed(&self, error: String) {
+        let mut report = self.report.lock();
+        report.errors += 1;
+        report.last_error = Some(error);
+    }
+}
+
+impl Member {
+    pub(super) fn join(shared: &Arc<Shared>) -> Self {
+        shared.report.lock().running += 1;
+        shared.engine.parts.upkeep.join();
+        Self { shared: Arc::clone(shared) }
+    }
+
+    /// Works until the worker is stopped.
+    pub(super) fn run(self) {
+        let bell = &self.shared.engine.parts.bell;
+        let mut rounds = Rounds::default();
+        let mut pause = SHORTEST_PAUSE;
+        while !self.shared.is_stopping() {
+            let heard = bell.heard();
+            let round = catch_unwind(AssertUnwindSafe(|| self.round(&mut rounds)));
+            let error = match round {
+                Ok(Ok(sleep)) => {
+                    pause = SHORTEST_PAUSE;
+                    if !sleep.is_zero() && !self.shared.is_stopping() {
+                        bell.wait(heard, sleep);
+                    }
+                    continue;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(payload) => {
+                    discard(payload);
+                    "the host's code panicked".into()
+                }
+            };
+            self.shared.failed(error);
+            rounds = Rounds::default();
+            self.pause(pause);
+            pause = (pause * 2).min(LONGEST_SLEEP);
+        }
+    }
+
+    // Waits, whatever is committed meanwhile, until the worker is stopped.
+    fn pause(&self, span: Duration) {
+        let end = Instant::now() + span;
+        let bell = &self.shared.engine.parts.bell;
+        loop {
+            let heard = bell.heard();
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.shared.is_stopping() {
+                return;
+            }
+            bell.wait(heard, left);
+        }
+    }
+
+    // Does what is due. Returns the time to sleep afterwards: none if something was done.
+    fn round(&self, rounds: &mut Rounds) -> Result<Duration> {
+        let engine = &self.shared.engine;
+        let tended = engine.tend_one()?;
+        let queue = DeliveryQueue::of_worker(engine, &self.shared.stopping);
+        let next = queue.next_due()?;
+        let sleep = next.map_or(LONGEST_SLEEP, |next| next.since(engine.now()).min(LONGEST_SLEEP));
+        if !sleep.is_zero() {
+            return Ok(if tended { Duration::ZERO } else { sleep });
+        }
+        let mut report = DeliveryReport::default();
+        let start = Instant::now();
+        let done = queue.round(rounds, rounds.size(), &mut report);
+        self.shared.report.lock().delivery.add_all(report);
+        match done? {
+            // Another thread was faster.
+            None => Ok(if tended { Duration::ZERO } else { SHORTEST_PAUSE }),
+            Some(round) => {
+                rounds.fit(round, start.elapsed(), CLAIM);
+                Ok(Duration::ZERO)
+            }
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.shared.engine.parts.upkeep.leave();
+        self.shared.report.lock().running -= 1;
+        self.shared.ended.notify_all();
+    }
+}

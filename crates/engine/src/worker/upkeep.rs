@@ -1,0 +1,85 @@
+//! Upkeep of the activity index: by a worker, or by the triggers where there is none.
+
+use std::collections::BTreeSet;
+
+use domain::ids::EnvironmentId;
+use parking_lot::Mutex;
+
+use crate::{Engine, Result};
+
+/// The upkeep of the activity index that is left to workers.
+#[derive(Debug, Default)]
+pub(crate) struct Upkeep {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    workers: usize,
+    // Environments that were triggered since their last upkeep.
+    left: BTreeSet<EnvironmentId>,
+    error: Option<String>,
+}
+
+impl Upkeep {
+    /// A worker starts.
+    pub(super) fn join(&self) {
+        self.state.lock().workers += 1;
+    }
+
+    /// A worker stops. The next trigger does the upkeep that is left.
+    pub(super) fn leave(&self) {
+        let mut state = self.state.lock();
+        state.workers = state.workers.saturating_sub(1);
+    }
+
+    fn take(&self) -> Option<EnvironmentId> {
+        self.state.lock().left.pop_first()
+    }
+
+    fn add(&self, environment: EnvironmentId) {
+        self.state.lock().left.insert(environment);
+    }
+
+    /// Returns the error of the last upkeep, if it failed.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.state.lock().error.clone()
+    }
+}
+
+impl Engine {
+    /// Does the upkeep of an environment after a trigger, or leaves it to a worker. The trigger is
+    /// committed. After a failure the next one does the same work.
+    pub(crate) fn tend_after_trigger(&self, environment: EnvironmentId) {
+        let mut state = self.parts.upkeep.state.lock();
+        let has_worker = state.workers > 0;
+        let is_new = has_worker && state.left.insert(environment);
+        drop(state);
+        if is_new {
+            self.parts.bell.ring();
+        }
+        // A trigger helps a worker that cannot keep up.
+        if !has_worker || self.activity().is_behind(environment) {
+            while self.tend(environment).is_ok_and(|more| more)
+                && self.activity().is_behind(environment)
+            {}
+        }
+    }
+
+    /// Does a step of the upkeep that is left. Returns `false` if there was none.
+    pub(super) fn tend_one(&self) -> Result<bool> {
+        let Some(environment) = self.parts.upkeep.take() else { return Ok(false) };
+        if self.tend(environment)? {
+            self.parts.upkeep.add(environment);
+        }
+        Ok(true)
+    }
+
+    // Does a step of the upkeep of an environment, and keeps its error.
+    fn tend(&self, environment: EnvironmentId) -> Result<bool> {
+        let tended = self.activity().tend(self.store(), environment);
+        let error = tended.as_ref().err().map(ToString::to_string);
+        self.parts.upkeep.state.lock().error = error;
+        Ok(tended?)
+    }
+}

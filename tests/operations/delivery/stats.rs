@@ -1,0 +1,122 @@
+//! Statistics of the delivery queue.
+
+use std::time::Duration;
+
+use serde_json::json;
+use store::Table;
+use testkit::tables::dump;
+use tidings::{QueueDepth, TaskClass};
+
+use super::{ada, queued_email, retryable};
+use crate::world::{Counts, email, on_both, on_both_with, sms, with, workflow_of};
+
+#[test]
+fn an_empty_queue_has_no_lanes() {
+    on_both(|world| {
+        let stats = world.engine.delivery().stats().unwrap();
+        assert_eq!(stats.lanes, []);
+        assert_eq!(stats.total(), QueueDepth::default());
+        assert!(stats.is_complete);
+    });
+}
+
+#[test]
+fn every_lane_has_a_depth() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.active_integration("sms", "twilio");
+        let both = world.workflow_of("both", &[email(), sms()]);
+        world.workflow(with(workflow_of("code", &[sms()]), json!({ "severity": "high" })));
+        let start = world.now();
+        world.notify("both", "ada");
+        world.tick();
+        world.notify("code", "ada");
+
+        let stats = world.engine.delivery().stats().unwrap();
+
+        let depth = |lane: &tidings::LaneStats| (lane.class, lane.depth.waiting, lane.depth.leased);
+        let lanes: Vec<_> = stats.lanes.iter().map(depth).collect();
+        assert_eq!(lanes, [(TaskClass::Urgent, 1, 0), (TaskClass::Normal, 2, 0)]);
+        assert_eq!(stats.lanes[1].workflow_id, Some(both.id));
+        assert_eq!(stats.total().oldest_due, Some(start));
+        assert_eq!(stats.class(TaskClass::Urgent).oldest_due, Some(world.now()));
+        assert_eq!(stats.class(TaskClass::Background), QueueDepth::default());
+        assert_eq!(stats.environment(world.env.environment_id()), stats.total());
+        let elsewhere = stats.environment(world.elsewhere().environment_id());
+        assert_eq!(elsewhere, QueueDepth::default());
+    });
+}
+
+#[test]
+fn a_leased_task_does_not_wait() {
+    on_both(|world| {
+        queued_email(&world);
+        world.mortal_engine(|builder| builder, |_| {}).delivery().run_due(1).unwrap_err();
+
+        let total = world.engine.delivery().stats().unwrap().total();
+
+        assert_eq!((total.waiting, total.leased, total.oldest_due), (0, 1, None));
+    });
+}
+
+#[test]
+fn a_message_that_is_tried_again_waits() {
+    on_both(|world| {
+        queued_email(&world);
+        world.outbox.refuse_next(retryable("not now"));
+        assert_eq!(world.run_due(), Counts { retried: 1, ..Counts::default() });
+
+        let total = world.engine.delivery().stats().unwrap().total();
+
+        assert_eq!((total.waiting, total.leased), (1, 0));
+        assert_eq!(total.oldest_due, world.engine.delivery().next_due().unwrap());
+    });
+}
+
+#[test]
+fn a_rate_spreads_messages_over_seconds() {
+    on_both_with(
+        |builder| builder.per_second("sendgrid", 3),
+        |world| {
+            queued_email(&world);
+            for _ in 0..7 {
+                world.notify("mail", "ada");
+            }
+            for (sent, held) in [(3, 5), (3, 0), (2, 0), (0, 0)] {
+                let report = world.engine.delivery().run_due(100).unwrap();
+                assert_eq!((report.sent, report.held), (sent, held));
+                world.pass(Duration::from_secs(1));
+            }
+            // What is held back is no attempt.
+            assert!(world.outbox.sent().iter().all(|delivery| delivery.attempt() == 1));
+        },
+    );
+}
+
+#[test]
+fn the_error_of_the_upkeep_is_seen() {
+    on_both_with(
+        |builder| builder.activity_segments(16),
+        |world| {
+            world.in_app_workflow("inbox");
+            for _ in 0..15 {
+                world.notify("inbox", "ada");
+            }
+            // The trigger is committed, and the upkeep is not.
+            world.interrupted(1, || world.notify("inbox", "ada"));
+            let error = world.engine.delivery().stats().unwrap().upkeep_error;
+            assert!(error.is_some());
+            assert_eq!(sealed(&world), 0);
+
+            world.notify("inbox", "ada");
+            assert_eq!(world.engine.delivery().stats().unwrap().upkeep_error, None);
+            assert!(sealed(&world) > 0);
+        },
+    );
+}
+
+// The number of the parts of sealed segments.
+fn sealed(world: &crate::world::World) -> usize {
+    dump(&world.store).iter().filter(|(table, ..)| *table == Table::ActivitySegments).count()
+}

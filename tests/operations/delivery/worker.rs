@@ -1,0 +1,200 @@
+//! Workers: threads that send what is due, until they are stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use store::Table;
+use testkit::interposed::Point;
+use testkit::tables::dump;
+use tidings::time::Timestamp;
+use tidings::{
+    Builder, Clock, Delivery, Engine, Provider, ProviderReceipt, SystemClock, WorkerError,
+};
+
+use super::{Told, crowd, queued_email};
+use crate::world::{World, email, on_both, parsed};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An engine on the store of `world` whose clock goes by itself.
+fn running(world: &World, configure: impl FnOnce(Builder) -> Builder) -> Engine {
+    world.engine_with(|builder| configure(builder.clock(SystemClock)))
+}
+
+#[track_caller]
+fn wait_until(is_done: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_done() {
+        assert!(Instant::now() < end, "it does not happen");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_worker_sends_what_is_due_and_what_comes() {
+    on_both(|world| {
+        queued_email(&world);
+        let engine = running(&world, |builder| builder);
+        let worker = engine.worker().threads(3).start().unwrap();
+        wait_until(|| world.outbox.sent().len() == 1);
+
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let trigger = parsed(json!({ "name": "mail", "to": crowd(50) }));
+        env.events().trigger(&trigger).unwrap();
+        wait_until(|| world.outbox.sent().len() == 51);
+        wait_until(|| worker.report().delivery.sent == 51);
+
+        let report = worker.stop(PATIENCE);
+        assert_eq!((report.errors, report.last_error, report.running), (0, None, 0));
+        assert_eq!(engine.delivery().next_due().unwrap(), None);
+    });
+}
+
+#[test]
+fn a_stopped_worker_sends_nothing() {
+    on_both(|world| {
+        let engine = running(&world, |builder| builder);
+        drop(engine.worker().threads(2).start().unwrap());
+        queued_email(&world);
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(engine.delivery().run_due(10).unwrap().sent, 1);
+    });
+}
+
+#[test]
+fn a_manual_clock_is_refused() {
+    let world = World::in_memory();
+    let refused = world.engine.worker().start().unwrap_err();
+    assert!(matches!(refused, WorkerError::ManualClock), "{refused}");
+}
+
+#[test]
+fn a_worker_survives_a_store_that_fails_for_a_time() {
+    on_both(|world| {
+        queued_email(&world);
+        let engine = running(&world, |builder| builder);
+        world.store.stop(Point::Write, 0);
+        let worker = engine.worker().start().unwrap();
+        wait_until(|| worker.report().errors > 2);
+        assert!(worker.report().last_error.is_some());
+
+        world.store.recover();
+        wait_until(|| world.outbox.sent().len() == 1);
+        assert_eq!(worker.stop(PATIENCE).running, 0);
+    });
+}
+
+/// A clock that panics when it is told to.
+#[derive(Clone, Debug, Default)]
+struct Fragile(Arc<AtomicBool>);
+
+impl Clock for Fragile {
+    fn now(&self) -> Timestamp {
+        assert!(!self.0.load(Ordering::SeqCst), "the clock is broken");
+        SystemClock.now()
+    }
+}
+
+#[test]
+fn a_worker_survives_panics_of_the_host() {
+    on_both(|world| {
+        queued_email(&world);
+        let clock = Fragile::default();
+        let engine = world.engine_with(|builder| builder.clock(clock.clone()));
+        clock.0.store(true, Ordering::SeqCst);
+        let worker = engine.worker().start().unwrap();
+        wait_until(|| worker.report().errors > 0);
+        assert_eq!(worker.report().last_error.unwrap(), "the host's code panicked");
+
+        clock.0.store(false, Ordering::SeqCst);
+        wait_until(|| world.outbox.sent().len() == 1);
+        assert_eq!(worker.stop(PATIENCE).running, 0);
+    });
+}
+
+#[test]
+fn what_was_claimed_and_not_begun_is_given_back() {
+    on_both(|world| {
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.trigger(json!({ "name": "mail", "to": crowd(100) }));
+        let (entered, entries) = channel();
+        let (leave, exit) = channel::<()>();
+        let exit = parking(exit);
+        let calls = AtomicUsize::new(0);
+        let provider = Told(move |_: &Delivery| {
+            // By then, a claim takes several.
+            if calls.fetch_add(1, Ordering::SeqCst) == 20 {
+                entered.send(()).unwrap();
+                exit.lock().unwrap().recv().unwrap();
+            }
+            Ok(ProviderReceipt::default())
+        });
+        let engine = running(&world, |builder| builder.default_provider(provider));
+        let worker = engine.worker().start().unwrap();
+        entries.recv_timeout(PATIENCE).unwrap();
+
+        let report = worker.stop(Duration::ZERO);
+        assert_eq!(report.running, 1);
+        leave.send(()).unwrap();
+        let depth = || engine.delivery().stats().unwrap().total();
+        wait_until(|| depth().leased == 0);
+
+        assert_eq!(depth().waiting, 79);
+        assert_eq!(engine.delivery().run_due(1_000).unwrap().sent, 79);
+    });
+}
+
+fn parking<T>(value: T) -> std::sync::Mutex<T> {
+    std::sync::Mutex::new(value)
+}
+
+#[test]
+fn calls_of_a_provider_at_once_are_limited() {
+    on_both(|world| {
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.trigger(json!({ "name": "mail", "to": crowd(30) }));
+        let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let (seen, outbox) = (Arc::clone(&most), world.outbox.clone());
+        let provider = Told(move |delivery: &Delivery| {
+            seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(3));
+            now.fetch_sub(1, Ordering::SeqCst);
+            outbox.send(delivery)
+        });
+        let engine = running(&world, |builder| {
+            builder.default_provider(provider).max_concurrent("sendgrid", 2)
+        });
+        let worker = engine.worker().threads(6).start().unwrap();
+        wait_until(|| world.outbox.sent().len() == 30);
+        assert_eq!(most.load(Ordering::SeqCst), 2);
+        assert_eq!(worker.stop(PATIENCE).errors, 0);
+    });
+}
+
+#[test]
+fn a_worker_does_the_upkeep_of_the_index() {
+    on_both(|world| {
+        world.in_app_workflow("inbox");
+        let engine = running(&world, |builder| builder.activity_segments(16));
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let worker = engine.worker().start().unwrap();
+        for _ in 0..17 {
+            env.events().trigger(&parsed(json!({ "name": "inbox", "to": "ada" }))).unwrap();
+        }
+        let sealed = || {
+            let entries = dump(&world.store);
+            entries.iter().any(|(table, ..)| *table == Table::ActivitySegments)
+        };
+        wait_until(sealed);
+        let report = worker.stop(PATIENCE);
+        assert_eq!((report.errors, report.running), (0, 0));
+        assert_eq!(engine.delivery().stats().unwrap().upkeep_error, None);
+    });
+}
