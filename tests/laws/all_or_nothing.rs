@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use store::Table;
 use testkit::interposed::{Interposed, Point};
 use testkit::requests::{self, Refusal};
 use testkit::tables::{Entry, check_indexes, dump};
@@ -15,8 +16,10 @@ use tidings::message::{MarkAs, MessageQuery};
 use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
 use tidings::preference::PreferencesQuery;
+use tidings::retention::Retention;
 use tidings::subscriber::SubscriberQuery;
 use tidings::trigger::Trigger;
+use tidings::vocabulary::Channel;
 use tidings::workflow::WorkflowQuery;
 use tidings::{Delivery, Error, Result};
 
@@ -358,6 +361,53 @@ fn deliveries() {
                 "{point:?} {after}: sent again before the lease is over"
             );
             assert_eq!(Outcome::of(&world), expected, "{point:?} {after} is not made up for");
+        }
+    }
+}
+
+/// Each step of a sweep is a transaction. Wherever one fails, the sweep goes on when the lease is
+/// over, and nothing that is old is left.
+#[test]
+fn sweeps() {
+    let channels = [Channel::InApp, Channel::Email, Channel::Sms, Channel::Push];
+    let ages = channels
+        .into_iter()
+        .fold(Retention::default().activity(1), |ages, channel| ages.messages(channel, 1));
+    let calm = seeded::copy();
+    for _ in 0..28 {
+        calm.clock.advance(Duration::from_secs(43_200));
+        calm.engine.delivery().run_due(usize::MAX).unwrap();
+    }
+    let (now, calm) = (calm.now(), dump(&calm.store));
+    for (point, stride) in [(Point::Call, 97), (Point::Commit, 1)] {
+        for after in (0..).step_by(stride) {
+            let mut world = copy_of(&calm);
+            world.clock.set(now.after(Duration::from_secs(172_800)));
+            world.restart_with(|builder| builder.retention(ages.clone()));
+            world.store.fail(point, after);
+            let result = world.engine.delivery().run_due(usize::MAX);
+            let has_failed = world.store.recover();
+            if has_failed {
+                assert_is_fault(&result);
+            }
+            check_indexes(&world.store);
+            world.clock.advance(Duration::from_secs(301));
+            world.engine.delivery().run_due(usize::MAX).unwrap();
+            check_indexes(&world.store);
+            for table in [
+                Table::Notifications,
+                Table::Messages,
+                Table::Triggers,
+                Table::DigestBuckets,
+                Table::DigestEvents,
+                Table::ThrottleSlots,
+            ] {
+                let left = dump(&world.store).iter().filter(|(of, ..)| *of == table).count();
+                assert_eq!(left, 0, "{point:?} {after} leaves {table:?}");
+            }
+            if !has_failed {
+                break;
+            }
         }
     }
 }

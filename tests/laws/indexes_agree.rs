@@ -106,7 +106,11 @@ fn check_tasks(world: &World) {
             Work::Send { notification_id, job_id, .. } if is_there(notification_id) => {
                 assert!(sends.insert(job_id), "{job_id} has two tasks");
             }
-            Work::Send { .. } | Work::Turn { .. } | Work::Close { .. } | Work::Call { .. } => {}
+            Work::Send { .. }
+            | Work::Turn { .. }
+            | Work::Close { .. }
+            | Work::Call { .. }
+            | Work::Sweep { .. } => {}
         }
     }
     assert_eq!(sends, waiting);

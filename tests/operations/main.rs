@@ -21,6 +21,7 @@ mod lookups;
 mod messages;
 mod notifications;
 mod preferences;
+mod retention;
 mod steps;
 mod subscribers;
 mod subscriptions;

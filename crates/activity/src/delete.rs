@@ -40,20 +40,31 @@ impl ActivityIndex {
         old: &Old,
         limit: usize,
     ) -> Result<(usize, Old)> {
-        let mut head = Head::get(&*txn, environment, self.segment_size)?;
         let (removed, rest) = old.first(&*txn, environment, time, limit)?;
-        for notification in &removed {
-            txn.remove(notification)?;
-        }
+        self.remove(txn, environment, &removed)?;
         for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
             if let Some(last) = of_one.last() {
                 forget_if_gone(txn, last)?;
             }
         }
+        Ok((removed.len(), rest))
+    }
+
+    /// Removes notifications, which are in the order of their ordinals, and takes them out of the
+    /// list. The records of their triggers stay.
+    pub fn remove(
+        &self,
+        txn: &mut dyn Transaction,
+        environment: EnvironmentId,
+        removed: &[Notification],
+    ) -> Result<()> {
+        let mut head = Head::get(&*txn, environment, self.segment_size)?;
+        for notification in removed {
+            txn.remove(notification)?;
+        }
         let ordinals = removed.iter().map(|notification| notification.id.ordinal().get());
         leave_out(txn, environment, &mut head, &ordinals.collect::<Vec<_>>())?;
-        head.put(txn, environment)?;
-        Ok((removed.len(), rest))
+        head.put(txn, environment)
     }
 }
 
@@ -65,6 +76,11 @@ impl Old {
     /// The ordinals of `ranges`, which are in order.
     pub(crate) fn new(ranges: Vec<Range<u64>>) -> Self {
         Self(ranges)
+    }
+
+    /// The ordinals as ranges, in order.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        self.0.iter().cloned()
     }
 
     /// Returns `true` if there are none.

@@ -8,7 +8,7 @@ use crate::ids::{
     WorkflowId,
 };
 use crate::notification::Notification;
-use crate::step::{DigestState, EventKey};
+use crate::step::{DigestEvent, DigestState, EventKey};
 use crate::time::Timestamp;
 
 /// What a digest step has of the events with one key, for a subscriber and a set of contexts.
@@ -96,6 +96,28 @@ pub struct ThrottleSlot {
     /// Notification that has taken the place.
     #[serde(rename = "_notificationId")]
     pub notification_id: NotificationId,
+}
+
+/// Page of the events of a digest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DigestEventPage {
+    /// Events, oldest first.
+    pub data: Vec<DigestEvent>,
+    /// Cursor of the next page. `None` if this is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u32>,
+}
+
+impl WindowEvent {
+    /// Returns the event with the payload of its notification.
+    pub fn with_payload(&self, notification: &Notification) -> DigestEvent {
+        DigestEvent {
+            id: self.transaction_id.clone(),
+            time: self.created_at,
+            payload: notification.payload.clone().unwrap_or_default(),
+        }
+    }
 }
 
 impl DigestBucket {

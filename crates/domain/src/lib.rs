@@ -48,6 +48,7 @@ pub mod preference;
 pub mod preview;
 pub mod quarantine;
 pub mod query;
+pub mod retention;
 #[cfg(test)]
 mod sample;
 pub mod schedule;

@@ -23,6 +23,7 @@ use crate::trigger::SubscriberRecipient;
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
+pub use crate::digest::DigestEventPage;
 pub use ordinal::Ordinal;
 pub use query::{NotificationPage, NotificationQuery};
 
@@ -254,6 +255,12 @@ impl Notification {
     /// Returns the job with this id.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.iter().find(|job| job.id == id)
+    }
+
+    /// Returns the end of the last job. Returns `None` if a job waits.
+    #[doc(hidden)]
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        self.jobs.iter().all(|job| job.status.has_ended()).then_some(self.updated_at)
     }
 
     /// Gives the events of a window that has closed to the job of its digest step. If another

@@ -3,6 +3,7 @@
 mod attempt;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::environment::Home;
 use crate::ids::{
@@ -11,6 +12,7 @@ use crate::ids::{
 };
 use crate::message::Message;
 use crate::notification::Notification;
+use crate::retention::SweepPart;
 use crate::step::EventKey;
 use crate::time::Timestamp;
 use crate::vocabulary::Severity;
@@ -132,6 +134,14 @@ pub enum Work {
         #[serde(rename = "_jobId")]
         job_id: JobId,
     },
+    /// Old records are removed.
+    Sweep {
+        /// Records that are looked at.
+        part: SweepPart,
+        /// Key of the last record that was looked at. Empty at the start of the part.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        after: Vec<u8>,
+    },
 }
 
 impl Task {
@@ -145,6 +155,20 @@ impl Task {
             class: TaskClass::of(notification),
             state: TaskState::Waiting { due_at, attempts: 0 },
             work,
+        }
+    }
+
+    /// Returns the task that sweeps an environment from `due_at` on. An environment has one, which
+    /// has the id of the environment.
+    pub fn sweep(home: &Home, due_at: Timestamp) -> Self {
+        Self {
+            id: Uuid::from(home.environment_id).into(),
+            environment_id: home.environment_id,
+            organization_id: home.organization_id.clone(),
+            workflow_id: None,
+            class: TaskClass::Background,
+            state: TaskState::Waiting { due_at, attempts: 0 },
+            work: Work::Sweep { part: SweepPart::default(), after: Vec::new() },
         }
     }
 
@@ -179,13 +203,14 @@ impl Task {
 }
 
 impl Work {
-    /// Returns the notification of the work.
-    pub const fn notification_id(&self) -> NotificationId {
+    /// Returns the notification of the work. Returns `None` if the work is about many.
+    pub const fn notification_id(&self) -> Option<NotificationId> {
         match self {
             Work::Turn { notification_id }
             | Work::Send { notification_id, .. }
             | Work::Close { notification_id, .. }
-            | Work::Call { notification_id, .. } => *notification_id,
+            | Work::Call { notification_id, .. } => Some(*notification_id),
+            Work::Sweep { .. } => None,
         }
     }
 }

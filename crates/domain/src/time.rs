@@ -50,6 +50,13 @@ impl Timestamp {
         Self::from_millis(self.0.saturating_add(millis))
     }
 
+    /// Returns the instant `span` earlier, at least [`Timestamp::MIN`].
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_sub(millis))
+    }
+
     /// Returns the span from `earlier` to `self`. It is zero if `self` comes first.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or_default())

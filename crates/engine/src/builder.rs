@@ -9,6 +9,7 @@ use domain::integration::Integration;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
 use domain::notification::Notification;
+use domain::retention::Retention;
 use domain::workflow::Workflow;
 use store::{Decoded, Store};
 
@@ -17,6 +18,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, Seeds};
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::{Handler, Provider};
+use crate::pipeline::sweep::Sweeps;
 use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
 
@@ -38,6 +40,7 @@ pub struct Builder {
     limits: Limits,
     activity: ActivityIndex,
     quotas: Quotas,
+    retention: Retention,
 }
 
 /// The parts of an engine.
@@ -63,6 +66,7 @@ pub(crate) struct Parts {
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     pub(crate) upkeep: Upkeep,
+    pub(crate) sweeps: Sweeps,
 }
 
 /// Functions of custom steps by name.
@@ -89,6 +93,7 @@ impl Default for Builder {
             limits: Limits::default(),
             activity: ActivityIndex::default(),
             quotas: Quotas::default(),
+            retention: Retention::default(),
         }
     }
 }
@@ -176,6 +181,25 @@ impl Builder {
         Self { limits, ..self }
     }
 
+    /// Sets the ages at which records are removed. By default everything is kept. Delivery removes
+    /// old records once a day, a few at a time.
+    ///
+    /// ```
+    /// use tidings::retention::Retention;
+    /// use tidings::vocabulary::Channel;
+    /// use tidings::{Builder, store::memory::MemoryStore};
+    ///
+    /// let retention = Retention::default().activity(30).messages(Channel::InApp, 365);
+    /// let engine = Builder::default().retention(retention).build(MemoryStore::default());
+    /// engine.organization("acme")?.development()?;
+    /// assert!(engine.delivery().next_due()?.is_some());
+    /// # Ok::<(), tidings::Error>(())
+    /// ```
+    #[must_use]
+    pub fn retention(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
     /// Sets the number of notifications in a segment of the activity index, 16 to 61,440. The
     /// default is 61,440. The number applies to environments without segments. Small segments are
     /// for tests.
@@ -186,8 +210,18 @@ impl Builder {
 
     /// Returns an engine with these parts that keeps its records in `store`.
     pub fn build(self, store: impl Store) -> Engine {
-        let Self { clock, seeds, providers, handlers, retry, lease, limits, activity, quotas } =
-            self;
+        let Self {
+            clock,
+            seeds,
+            providers,
+            handlers,
+            retry,
+            lease,
+            limits,
+            activity,
+            quotas,
+            retention,
+        } = self;
         let store = Box::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
         let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
@@ -208,6 +242,7 @@ impl Builder {
             quotas,
             bell: Bell::default(),
             upkeep: Upkeep::default(),
+            sweeps: Sweeps::new(retention),
         };
         Engine { parts: Arc::new(parts) }
     }

@@ -273,6 +273,19 @@ impl<R> Range<R> {
         Self::new(self.table, (Bound::Excluded(key.bytes), self.bytes.1))
     }
 
+    /// The keys of this range behind those bytes.
+    #[must_use]
+    pub fn resumed(self, bytes: &[u8]) -> Self {
+        let (start, end) = self.bytes;
+        let is_behind = match &start {
+            Bound::Included(start) => start.as_slice() > bytes,
+            Bound::Excluded(start) => start.as_slice() >= bytes,
+            Bound::Unbounded => false,
+        };
+        let start = if is_behind { start } else { Bound::Excluded(bytes.to_vec()) };
+        Self::new(self.table, (start, end))
+    }
+
     /// The keys from the start of this range to the end of `other`.
     pub(crate) fn through(self, other: Self) -> Self {
         Self::new(self.table, (self.bytes.0, other.bytes.1))

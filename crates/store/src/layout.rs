@@ -9,6 +9,7 @@
 
 mod activity;
 mod addresses;
+mod ages;
 mod entries;
 mod keys;
 mod tables;
@@ -47,6 +48,7 @@ use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
 
 pub use activity::*;
 pub use addresses::*;
+pub use ages::*;
 pub use keys::*;
 pub use tables::Table;
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::DigestWindowId;
 use crate::json::Object;
 use crate::plan::DigestedEvents;
 use crate::step::{DigestMetadata, MonthlyType, Ordinal, OrdinalValue, TimedConfig, Window};
@@ -39,6 +40,9 @@ pub struct JobDigest {
     pub update_mode: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<JobTimed>,
+    /// Window of the events.
+    #[serde(rename = "_windowId", default, skip_serializing_if = "Option::is_none")]
+    pub window_id: Option<DigestWindowId>,
 }
 
 impl JobDigest {
@@ -98,6 +102,7 @@ impl JobDigest {
             backoff_unit: None,
             update_mode: None,
             timed: None,
+            window_id: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Digests: steps that collect the events of a window.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::TimedConfig;
@@ -197,6 +199,19 @@ impl DigestMetadata {
         let Some(quiet) = self.quiet_time()? else { return Ok(false) };
         let Some(last_event) = last_event else { return Ok(true) };
         Ok(quiet.after(last_event, zone)? <= now)
+    }
+
+    /// Returns `true` if an event at `now` or later does not depend on one at `last_event`.
+    #[doc(hidden)]
+    pub fn forgets(&self, last_event: Timestamp, now: Timestamp) -> bool {
+        match self.quiet_time() {
+            Ok(Some(quiet)) => {
+                // Days of other time zones end less than a day later.
+                let day = Duration::from_secs(24 * 60 * 60);
+                quiet.after(last_event, TimeZone::UTC).is_ok_and(|end| end.after(day) <= now)
+            }
+            Ok(None) | Err(_) => true,
+        }
     }
 
     // Returns the look-back of a digest with backoff.

@@ -6,5 +6,6 @@ pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;
 mod prepare;
+pub(crate) mod sweep;
 pub(crate) mod trigger;
 mod windows;

@@ -11,6 +11,7 @@ use domain::step::{Admission, Arrival, EventKey, Slot};
 use domain::task::Work;
 use domain::time::Timestamp;
 use store::{Order, ReadRecords, WriteRecords, layout};
+use uuid::Uuid;
 
 use super::apply::Course;
 use crate::Result;
@@ -66,10 +67,13 @@ impl Course<'_, '_> {
         self.log(job, Detail::DigestOpened, Some(until.to_string()));
         self.move_job(job, JobStatus::Delayed { until });
         let Some(job) = self.notification.jobs.get_mut(job) else { return Ok(window) };
-        job.digest = Some(JobDigest::of(&gather.metadata));
+        let mut digest = JobDigest::of(&gather.metadata);
+        digest.window_id = Some(window.id);
+        job.digest = Some(digest);
         let (step_id, window_id, key) = (job.step.id, window.id, gather.key);
         let work = Work::Close { notification_id, step_id, window_id, key };
-        self.queue(self.tx.id(), until, work)?;
+        // The task has the id of the window, which is open while there is the task.
+        self.queue(Uuid::from(window.id).into(), until, work)?;
         Ok(DigestWindow { events: 1, ..window })
     }
 

@@ -10,6 +10,7 @@ use domain::ids::{EnvironmentId, OrganizationId, UserId};
 use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
+use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
@@ -80,6 +81,7 @@ impl<'e> Environments<'e> {
         })?;
         let environment = self.new_environment(draft, create.clone());
         draft.writer.insert(&environment)?;
+        sweep::add(draft, &environment)?;
         Ok(self.shown(environment))
     }
 
@@ -135,6 +137,7 @@ impl<'e> Environments<'e> {
             }
             let fresh = self.new_environment(draft, create.clone());
             draft.writer.insert(&fresh)?;
+            sweep::add(draft, &fresh)?;
             Ok(fresh)
         })?;
         Ok(self.shown(environment))

@@ -9,10 +9,14 @@ use activity::{Filter, IndexCheck, Term};
 use domain::contact::EmailPart;
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
+use domain::digest::WindowEvent;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
+use domain::job::JobDigest;
 use domain::notification::{
-    Notification, NotificationPage, NotificationQuery, NotificationSubscriber, Ordinal,
+    DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
+    Ordinal,
 };
+use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
 use store::{Order, ReadRecords, addresses, layout};
@@ -117,6 +121,60 @@ impl Notifications<'_> {
         })
     }
 
+    /// A page of the events that the digest of a notification has collected, oldest first: those
+    /// from the number `cursor` on, or the first ones. Events are kept as long as their
+    /// notifications. A notification without a digest has none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+    /// let receipt = env.events().trigger(&Trigger::new("greeting", "ada")?)?;
+    /// let id = receipt.notifications[0].notification_id;
+    /// let mut page = env.notifications().digest_events(id, None)?;
+    /// while let Some(next) = page.next {
+    ///     page = env.notifications().digest_events(id, Some(next))?;
+    /// }
+    /// assert_eq!(page.data, []); // the workflow has no digest
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such notification.
+    pub fn digest_events(
+        &self,
+        id: impl IntoChecked<NotificationId>,
+        cursor: Option<u32>,
+    ) -> Result<DigestEventPage> {
+        self.events_of(id.into_checked()?, cursor.unwrap_or_default())
+    }
+
+    fn events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
+        self.scope.read(|view| {
+            let notification = find(view, id)?.ok_or_else(|| missing(id))?;
+            let mut digests = notification.jobs.iter().filter_map(|job| job.digest.as_ref());
+            let Some(window) = digests.find_map(|digest| digest.window_id) else {
+                return Ok(DigestEventPage::default());
+            };
+            let range = layout::digest_events_from(view.environment_id(), window, from);
+            let limit = JobDigest::MAX_EVENTS;
+            let mut events = view.first::<WindowEvent>(&range, Order::Ascending, limit + 1)?;
+            let next = events.get(limit).map(|event| event.number);
+            events.truncate(limit);
+            let mut data = Vec::with_capacity(events.len());
+            for event in events {
+                let found = find(view, event.notification_id)?;
+                data.extend(found.map(|found| event.with_payload(&found)));
+            }
+            Ok(DigestEventPage { data, next })
+        })
+    }
+
     /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Waiting messages
     /// are not sent. The last notification of a trigger frees its transaction id.
     ///
@@ -191,6 +249,16 @@ pub(crate) fn find(view: &dyn View, id: NotificationId) -> Result<Option<Notific
     let key = layout::notification(view.environment_id(), id.ordinal());
     let found = view.find::<Notification>(&key)?;
     Ok(found.filter(|notification| notification.id == id))
+}
+
+/// The notification of a task. Returns `None` if the task is about many, or if it is gone.
+pub(crate) fn of_work(view: &dyn View, work: &Work) -> Result<Option<Notification>> {
+    work.notification_id().map_or(Ok(None), |id| find(view, id))
+}
+
+/// Returns `true` if there is a notification in the place of that id.
+pub(crate) fn exists(view: &dyn View, id: NotificationId) -> Result<bool> {
+    Ok(view.contains(&layout::notification(view.environment_id(), id.ordinal()))?)
 }
 
 // The notifications of `ordinals`, which the index has found.

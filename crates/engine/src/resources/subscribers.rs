@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::integrations;
+use crate::resources::{integrations, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -147,6 +147,7 @@ impl Subscribers<'_> {
             let environment = tx.environment_id();
             let subscriber = get(tx, id)?;
             let integrations = integrations::all(tx)?;
+            let waiting = workflows::waiting_steps(tx)?;
             let mut cascade = Cascade::new(tx, before);
             let messages = layout::message_lists(environment, subscriber.id);
             cascade.remove(&messages)?;
@@ -154,6 +155,10 @@ impl Subscribers<'_> {
             cascade.remove(&preferences)?;
             let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
             cascade.remove(&subscriptions)?;
+            for step in &waiting {
+                cascade.remove(&layout::subscriber_buckets(*step, subscriber.id))?;
+                cascade.remove(&layout::subscriber_slots(*step, subscriber.id))?;
+            }
             for integration in integrations {
                 integrations::remove_dependents(&mut cascade, &integration, Some(id))?;
             }

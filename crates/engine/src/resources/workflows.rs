@@ -4,10 +4,10 @@ mod declare;
 
 use std::sync::Arc;
 
-use domain::ids::{AnyWorkflowName, WorkflowId, WorkflowIdentifier};
+use domain::ids::{AnyWorkflowName, EnvironmentId, StepId, WorkflowId, WorkflowIdentifier};
 use domain::page::{ListKind, Page};
 use domain::preview::Preview;
-use domain::step::Rendered;
+use domain::step::{Rendered, StepKind};
 use domain::translation::Resource;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use store::{Key, List, ReadRecords, WriteRecords, layout};
@@ -219,11 +219,26 @@ fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> 
     Ok(view.engine().parts.prepared.find(view, key)?)
 }
 
+/// The digests and the throttles of all workflows.
+pub(crate) fn waiting_steps(view: &dyn View) -> Result<Vec<(EnvironmentId, WorkflowId, StepId)>> {
+    let environment = view.environment_id();
+    let mut steps = Vec::new();
+    for workflow in view.all::<Workflow>(&layout::workflows(environment))? {
+        let of_workflow = workflow.steps.iter().filter(|step| {
+            matches!(step.definition.kind, StepKind::Digest { .. } | StepKind::Throttle { .. })
+        });
+        steps.extend(of_workflow.map(|step| (environment, workflow.id, step.id)));
+    }
+    Ok(steps)
+}
+
 // Removes a workflow with its dependents, up to the limit of one transaction.
 fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step<Removed, ()>> {
     let mut cascade = Cascade::new(tx, before);
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
     cascade.remove(&preferences)?;
+    cascade.remove(&layout::workflow_buckets(workflow.environment_id, workflow.id))?;
+    cascade.remove(&layout::workflow_slots(workflow.environment_id, workflow.id))?;
     let resource = Resource::workflow(workflow.identifier());
     translation_groups::remove(&mut cascade, workflow.environment_id, &resource)?;
     cascade.then(|tx| Ok(tx.remove(workflow)?))

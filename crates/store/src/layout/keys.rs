@@ -199,6 +199,19 @@ keys! {
     digest_events: Prefix<WindowEvent>
         = DIGEST_EVENTS(environment: EnvironmentId, window: DigestWindowId) open;
 
+    /// The events of all windows.
+    all_digest_events: Prefix<WindowEvent> = DIGEST_EVENTS(environment: EnvironmentId) open;
+    /// The digests of an environment.
+    digest_buckets: Prefix<DigestBucket> = DIGEST_BUCKETS(environment: EnvironmentId) open;
+    /// The digests of a workflow.
+    workflow_buckets: Prefix<DigestBucket>
+        = DIGEST_BUCKETS(environment: EnvironmentId, workflow: WorkflowId) open;
+    /// The places in throttles of an environment.
+    all_throttle_slots: Prefix<ThrottleSlot> = THROTTLE_SLOTS(environment: EnvironmentId) open;
+    /// The places in throttles of a workflow.
+    workflow_slots: Prefix<ThrottleSlot>
+        = THROTTLE_SLOTS(environment: EnvironmentId, workflow: WorkflowId) open;
+
     /// A task, by its id.
     task: Key<Task> = TASKS(environment: EnvironmentId, id: TaskId) end;
 
@@ -212,6 +225,8 @@ keys! {
 
     /// The message in a place. Two ids may have the same place: compare the id of the record.
     message: Key<Message> = MESSAGES(environment: EnvironmentId, place: MessagePlace) end;
+    /// The messages of an environment, by the ordinals of their notifications.
+    messages: Prefix<Message> = MESSAGES(environment: EnvironmentId) open;
     /// All messages of a subscriber, one shelf after the other.
     message_lists: Prefix<Message>
         = MESSAGE_LISTS(environment: EnvironmentId, subscriber: InternalSubscriberId) open;

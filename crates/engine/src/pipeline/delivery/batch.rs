@@ -11,6 +11,7 @@ use super::send::{self, Attempt};
 use super::settle::{self, Done};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, turn};
 use crate::Result;
+use crate::pipeline::sweep;
 
 // Time of the engine's clock after which results are settled, checked after each task. If the
 // process crashes before the settlement, the messages are sent again.
@@ -51,7 +52,7 @@ impl DeliveryQueue<'_> {
     }
 
     fn work_on(&self, leased: &Leased) -> Result<Done> {
-        if leased.kind == LeaseKind::GiveUp {
+        if leased.kind == LeaseKind::GiveUp && leased.task.work.notification_id().is_some() {
             return Ok(Done::GaveUp);
         }
         self.attempt(leased).or_else(|error| {
@@ -84,6 +85,7 @@ impl DeliveryQueue<'_> {
                     Attempt::Drop => Done::Dropped,
                 })
             }
+            Work::Sweep { .. } => sweep::step(self.engine, &leased.task).map(Done::Swept),
             Work::Close { .. } => {
                 let turn = turn::close(self.engine, leased)?;
                 Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))

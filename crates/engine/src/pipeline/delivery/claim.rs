@@ -8,6 +8,7 @@ use domain::time::Timestamp;
 use store::{Lead, Order, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout};
 
 use super::quarantine;
+use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
 
@@ -49,6 +50,7 @@ pub(super) struct Claimed {
 /// leased alone: it may end the process, and the attempts of others would count. What cannot be
 /// read is taken out of the queue.
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
+    sweep::ensure(engine)?;
     engine.write(engine.now(), |draft| {
         let mut claimed = Claimed::default();
         for task in due(draft, limit, &mut claimed)? {
@@ -67,6 +69,7 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
 
 /// Returns the time at which the next task is due. Returns `None` if no task waits.
 pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
+    sweep::ensure(engine)?;
     engine.read(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {

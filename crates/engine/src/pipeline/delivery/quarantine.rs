@@ -91,7 +91,7 @@ pub(super) fn cause(engine: &Engine, leased: &Leased, error: &Error) -> Result<O
     let found = engine.read(|snapshot| {
         let witness = Witness::new(snapshot);
         let view = Reading { engine, home: &home, snapshot: &witness };
-        let found = notifications::find(&view, leased.task.work.notification_id());
+        let found = notifications::of_work(&view, &leased.task.work);
         let read = found
             .and_then(|found| found.map_or(Ok(()), |found| RunFacts::of(&view, &found).map(drop)));
         Ok(match read {

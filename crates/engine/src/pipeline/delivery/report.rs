@@ -23,6 +23,8 @@ pub struct DeliveryReport {
     pub failed: usize,
     /// Number of messages skipped for a preference, a condition or a missing address.
     pub skipped: usize,
+    /// Number of records that were removed for their [age](crate::Builder::retention).
+    pub swept: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
     /// Number of messages that wait, because their provider takes no more at the moment. See
@@ -91,13 +93,14 @@ impl DeliveryReport {
 
     /// Adds the results of another run.
     pub(crate) fn add_all(&mut self, other: Self) {
-        let Self { sent, retried, failed, skipped, superseded, held, quarantined, failures } =
+        let Self { sent, retried, failed, skipped, swept, superseded, held, quarantined, failures } =
             other;
         self.sent += sent;
         self.retried += retried;
         self.failed += failed;
         self.skipped += skipped;
         self.superseded += superseded;
+        self.swept += swept;
         self.held += held;
         self.quarantined += quarantined;
         let room = Self::MAX_FAILURES.saturating_sub(self.failures.len());

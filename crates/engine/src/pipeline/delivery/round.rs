@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use domain::task::Work;
+
 use super::claim::{self, Claimed};
 use super::{BATCH, DeliveryQueue, DeliveryReport};
 use crate::Result;
@@ -10,8 +12,9 @@ use crate::Result;
 #[derive(Debug)]
 pub(crate) struct Rounds {
     size: usize,
-    // First entry of the queue that the last claim has read.
-    before: Option<Vec<u8>>,
+    // First entry of the queue that the last claim has read, and the place of a sweep, which is due
+    // again at once.
+    before: Option<(Vec<u8>, Option<Work>)>,
 }
 
 /// Tasks of a round.
@@ -53,9 +56,10 @@ impl DeliveryQueue<'_> {
         report: &mut DeliveryReport,
     ) -> Result<Option<Round>> {
         let Claimed { leased, quarantined, first } = claim::claim(self.engine, limit)?;
-        if first.is_none() {
-            return Ok(None);
-        }
+        let Some(first) = first else { return Ok(None) };
+        let sweep = leased.first().map(|leased| &leased.task.work);
+        let sweep = sweep.filter(|work| matches!(work, Work::Sweep { .. })).cloned();
+        let first = Some((first, sweep));
         // Every claim changes its tasks, unless they are given back.
         if first == rounds.before {
             return Err(claim::not_claimed());

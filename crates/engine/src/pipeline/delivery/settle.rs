@@ -42,6 +42,8 @@ pub(super) enum Done {
     Dropped,
     /// A record cannot be read.
     Unreadable(Unreadable),
+    /// A sweep has settled itself, and removed so many records.
+    Swept(usize),
 }
 
 // Effect of a result on the report.
@@ -51,6 +53,8 @@ enum Settled {
     Skipped,
     // Failure for good, or until the next attempt.
     Failed(DeliveryFailure),
+    // A sweep has removed so many records.
+    Swept(usize),
     // The task is due again.
     Again,
     Superseded,
@@ -81,6 +85,7 @@ pub(super) fn settle(
             Settled::Turned { skipped } => report.skipped += skipped,
             Settled::Skipped => report.skipped += 1,
             Settled::Failed(failure) => report.add(failure),
+            Settled::Swept(count) => report.swept += count,
             Settled::Again => {}
             Settled::Superseded => report.superseded += 1,
             Settled::Quarantined => report.quarantined += 1,
@@ -168,6 +173,9 @@ fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
 }
 
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
+    if let Done::Swept(count) = done {
+        return Ok(Settled::Swept(*count));
+    }
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
     if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
@@ -181,10 +189,13 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     }
     let notification_id = match done {
         // Another notification goes on if the one that opened the window is gone.
-        Done::Turned(turn) => turn.notification_id,
+        Done::Turned(turn) => Some(turn.notification_id),
         _ => task.work.notification_id(),
     };
-    let before = notifications::find(tx, notification_id)?;
+    let before = match notification_id {
+        Some(id) => notifications::find(tx, id)?,
+        None => None,
+    };
     let Some(before) = before.filter(|_| !matches!(done, Done::Dropped)) else {
         return match done {
             // It was deleted since the turn was planned. Other events of the window may be left.
@@ -203,7 +214,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
 // Puts a task into quarantine. Its job fails, if the notification can be read.
 fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Settled> {
     quarantine::move_task(tx, task, unreadable)?;
-    let found = quarantine::if_readable(notifications::find(tx, task.work.notification_id()))?;
+    let found = quarantine::if_readable(notifications::of_work(tx, &task.work))?;
     let Some(before) = found else { return Ok(Settled::Quarantined) };
     let workflow = quarantine::if_readable(workflow_of(tx, &before))?;
     let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
@@ -250,7 +261,9 @@ impl Course<'_, '_> {
                 self.fail(job)?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
-            Done::Dropped | Done::Held(_) | Done::Unreadable(_) => self.drop_task(task),
+            Done::Dropped | Done::Held(_) | Done::Unreadable(_) | Done::Swept(_) => {
+                self.drop_task(task)
+            }
         }
     }
 
@@ -376,7 +389,9 @@ impl Course<'_, '_> {
         self.tx.replace(task, &task.with(TaskState::Waiting { due_at: until, attempts: 0 }))?;
         match &task.work {
             Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
-            Work::Turn { .. } | Work::Send { .. } | Work::Call { .. } => Ok(()),
+            Work::Turn { .. } | Work::Send { .. } | Work::Call { .. } | Work::Sweep { .. } => {
+                Ok(())
+            }
         }
     }
 
@@ -480,6 +495,7 @@ impl Course<'_, '_> {
                 self.notification.jobs.iter().position(|job| job.step.id == *step_id)
             }
             Work::Turn { .. } => self.next_job(),
+            Work::Sweep { .. } => None,
         }
     }
 

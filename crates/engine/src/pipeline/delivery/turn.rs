@@ -7,7 +7,7 @@ use domain::ids::{DigestWindowId, NotificationId, StepId};
 use domain::job::{DigestType, JobDigest, JobStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Action, DigestedEvents};
-use domain::step::{DigestEvent, StepKind};
+use domain::step::StepKind;
 use domain::task::Work;
 use store::{Order, ReadRecords, layout};
 
@@ -66,6 +66,7 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Option<Turn>> {
         let facts = RunFacts::of(&view, &notification)?;
         let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
         digest.collect(&events);
+        digest.window_id = Some(window_id);
         let closed = Some(Closed { step_id, digest });
         Ok(Some(of(&view, notification, facts, leased, closed)?))
     })
@@ -135,23 +136,15 @@ fn events(
         let Some(notification) = notifications::find(view, event.notification_id)? else {
             continue;
         };
-        events.push(known(event, &notification));
+        events.push(event.with_payload(&notification));
         opener.get_or_insert(notification);
     }
     let last = match last {
         Some(event) => {
             let notification = notifications::find(view, event.notification_id)?;
-            notification.map(|notification| known(event, &notification))
+            notification.map(|notification| event.with_payload(&notification))
         }
         None => None,
     };
     Ok(opener.map(|opener| (opener, DigestedEvents { events, last, count })))
-}
-
-fn known(event: &WindowEvent, notification: &Notification) -> DigestEvent {
-    DigestEvent {
-        id: event.transaction_id.clone(),
-        time: event.created_at,
-        payload: notification.payload.clone().unwrap_or_default(),
-    }
 }

@@ -1,0 +1,180 @@
+//! Retention: the ages at which a sweep removes records.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::idempotency::StoredAnswer;
+use crate::message::Message;
+use crate::notification::Notification;
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+
+/// Ages at which records are removed. A record without an age is kept.
+///
+/// ```
+/// # extern crate tidings_domain as tidings;
+/// use tidings::retention::Retention;
+/// use tidings::vocabulary::Channel;
+///
+/// let retention = Retention::default()
+///     .activity(30)
+///     .messages(Channel::Email, 30)
+///     .messages(Channel::InApp, 365)
+///     .receipts(7)
+///     .idempotency(48);
+/// assert_ne!(retention, Retention::default());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    activity: Option<Duration>,
+    messages: BTreeMap<Channel, Duration>,
+    receipts: Option<Duration>,
+    idempotency: Option<Duration>,
+}
+
+/// Part of a sweep: the records that it looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum SweepPart {
+    #[default]
+    Notifications,
+    Messages,
+    Receipts,
+    Answers,
+    DigestEvents,
+    DigestBuckets,
+    ThrottleSlots,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Retention {
+    /// Time from one sweep to the next.
+    #[doc(hidden)]
+    pub const INTERVAL: Duration = DAY;
+
+    /// Keeps notifications for `days` after the end of their last job, and what digests and
+    /// throttles have of them. Notifications with a waiting job, and those in a digest that is not
+    /// over, stay.
+    #[must_use]
+    pub fn activity(self, days: u32) -> Self {
+        Self { activity: Some(DAY.saturating_mul(days)), ..self }
+    }
+
+    /// Keeps the messages of a channel for `days` after their last delivery and the end of the last
+    /// job of their notification. Messages that are snoozed stay.
+    #[must_use]
+    pub fn messages(mut self, channel: Channel, days: u32) -> Self {
+        self.messages.insert(channel, DAY.saturating_mul(days));
+        self
+    }
+
+    /// Keeps receipts for `days` after the trigger, also if no notification and no message of the
+    /// trigger is left. A repeated transaction id returns the receipt until then. Without this age
+    /// the receipt of a trigger goes with the last notification or message.
+    #[must_use]
+    pub fn receipts(self, days: u32) -> Self {
+        Self { receipts: Some(DAY.saturating_mul(days)), ..self }
+    }
+
+    /// Removes the stored answers of calls with an idempotency key `hours` after the call, but not
+    /// before the 24 hours are over for which they count.
+    #[must_use]
+    pub fn idempotency(self, hours: u32) -> Self {
+        let age = Duration::from_secs(60 * 60).saturating_mul(hours);
+        Self { idempotency: Some(age.max(StoredAnswer::LIFETIME)), ..self }
+    }
+
+    /// Returns `true` if everything is kept.
+    #[doc(hidden)]
+    pub fn keeps_everything(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the time before which a notification must have ended, at `now`, to be removed.
+    #[doc(hidden)]
+    pub fn activity_before(&self, now: Timestamp) -> Option<Timestamp> {
+        self.activity.map(|age| now.before(age))
+    }
+
+    /// Returns the time before which some message must have been delivered to be removed.
+    #[doc(hidden)]
+    pub fn messages_before(&self, now: Timestamp) -> Option<Timestamp> {
+        self.messages.values().min().map(|age| now.before(*age))
+    }
+
+    /// Returns the time before which a trigger without notifications and messages must have been
+    /// accepted to be removed. Returns `None` if none is ever removed.
+    #[doc(hidden)]
+    pub fn receipts_before(&self, now: Timestamp) -> Option<Timestamp> {
+        let last = [self.activity].into_iter().chain(self.messages.values().copied().map(Some));
+        let age = self.receipts.or_else(|| last.flatten().min())?;
+        Some(now.before(age))
+    }
+
+    /// Returns the time before which a stored answer must have expired to be removed.
+    #[doc(hidden)]
+    pub fn answers_before(&self, now: Timestamp) -> Option<Timestamp> {
+        let age = self.idempotency?.saturating_sub(StoredAnswer::LIFETIME);
+        Some(now.before(age))
+    }
+
+    /// Returns `true` if a message is old at `now`, whose notification is `of`.
+    #[doc(hidden)]
+    pub fn ends(&self, message: &Message, of: Option<&Notification>, now: Timestamp) -> bool {
+        let Some(age) = self.messages.get(&message.channel) else { return false };
+        let before = now.before(*age);
+        let delivered = message.delivered_at.last().copied().unwrap_or(message.created_at);
+        let is_over = of.is_none_or(|of| of.ended_at().is_some_and(|ended| ended < before));
+        let is_snoozed = message.snoozed_until.is_some_and(|until| until >= before);
+        delivered < before && is_over && !is_snoozed
+    }
+}
+
+impl SweepPart {
+    /// Returns the part that follows. Returns `None` for the last one.
+    pub const fn next(self) -> Option<Self> {
+        match self {
+            SweepPart::Notifications => Some(SweepPart::Messages),
+            SweepPart::Messages => Some(SweepPart::Receipts),
+            SweepPart::Receipts => Some(SweepPart::Answers),
+            SweepPart::Answers => Some(SweepPart::DigestEvents),
+            SweepPart::DigestEvents => Some(SweepPart::DigestBuckets),
+            SweepPart::DigestBuckets => Some(SweepPart::ThrottleSlots),
+            SweepPart::ThrottleSlots => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_has_each_part_once() {
+        let parts: Vec<_> =
+            std::iter::successors(Some(SweepPart::default()), |part| part.next()).collect();
+        assert_eq!(parts.len(), 7);
+    }
+
+    #[test]
+    fn each_age_has_its_own_limit() {
+        let now = Timestamp::from_millis(100 * 86_400_000);
+        let day = |day: i64| Some(Timestamp::from_millis(day * 86_400_000));
+        let none = Retention::default();
+        assert!(none.keeps_everything());
+        assert_eq!(none.receipts_before(now), None);
+        let all = none.activity(30).messages(Channel::Email, 20).messages(Channel::Sms, 40);
+        assert_eq!(all.activity_before(now), day(70));
+        assert_eq!(all.messages_before(now), day(80));
+        assert_eq!(all.receipts_before(now), day(80));
+        assert_eq!(all.clone().receipts(90).receipts_before(now), day(10));
+        assert_eq!(all.answers_before(now), None);
+        // Answers count for a day, whatever the policy says.
+        assert_eq!(all.clone().idempotency(1).answers_before(now), Some(now));
+        assert_eq!(all.idempotency(48).answers_before(now), day(99));
+    }
+}

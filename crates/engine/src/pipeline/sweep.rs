@@ -1,0 +1,362 @@
+//! Sweeps: records are removed by age, in bounded steps. Each environment has one task for that.
+//!
+//! A step reads some rows on a snapshot. A short transaction removes the old ones that have not
+//! changed since, and moves the task behind the last row. So a step happens as a whole or not at
+//! all.
+
+mod pins;
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
+use domain::environment::{Environment, Home};
+use domain::idempotency::StoredAnswer;
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::retention::{Retention, SweepPart};
+use domain::step::StepKind;
+use domain::task::{Task, TaskState, Work};
+use domain::time::Timestamp;
+use domain::trigger::AcceptedTrigger;
+use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+
+use pins::{has_something_left, is_open, is_over};
+
+use crate::resources::{notifications, workflows};
+use crate::tx::{Draft, Reading, Tx};
+use crate::{Engine, Result};
+
+/// Largest number of rows that a step reads.
+const READ: usize = 512;
+
+/// Largest number of records that a step removes.
+const REMOVED: usize = 128;
+
+/// Retention of an engine.
+#[derive(Debug, Default)]
+pub(crate) struct Sweeps {
+    pub(crate) retention: Retention,
+    // `true` once every environment has its task.
+    are_there: AtomicBool,
+}
+
+/// What becomes of a row.
+enum Row {
+    Kept,
+    Old,
+    // Neither this row nor one behind it is old.
+    End,
+    // No row up to these bytes is old.
+    Skip(Vec<u8>),
+}
+
+/// Rows that a step has looked at.
+struct Walked<R> {
+    old: Vec<R>,
+    // The last row that was looked at. `None` at the end of the part.
+    after: Option<Vec<u8>>,
+}
+
+impl Sweeps {
+    pub(crate) fn new(retention: Retention) -> Self {
+        Self { retention, are_there: AtomicBool::new(false) }
+    }
+}
+
+/// Sees to it that each environment has its task, if the engine has a policy.
+pub(crate) fn ensure(engine: &Engine) -> Result<()> {
+    let sweeps = &engine.parts.sweeps;
+    if sweeps.retention.keeps_everything() || sweeps.are_there.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let environments =
+        engine.read(|snapshot| Ok(snapshot.all(&Prefix::<Environment>::of_all())?))?;
+    engine.write(engine.now(), |draft| {
+        environments.iter().try_for_each(|environment| add(draft, environment))
+    })?;
+    sweeps.are_there.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// Adds the task of an environment, if the engine has a policy.
+pub(crate) fn add(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
+    if draft.engine.parts.sweeps.retention.keeps_everything() {
+        return Ok(());
+    }
+    let home = Home {
+        organization_id: environment.organization_id.clone(),
+        environment_id: environment.id,
+    };
+    let task = Task::sweep(&home, draft.now);
+    if !draft.writer.contains(&task.key())? {
+        draft.writer.insert(&task)?;
+    }
+    Ok(())
+}
+
+/// Does the next step of a sweep. Returns the number of records that it has removed.
+pub(crate) fn step(engine: &Engine, task: &Task) -> Result<usize> {
+    let Work::Sweep { part, after } = &task.work else { return Ok(0) };
+    let home = task.home();
+    let sweep = Sweep { engine, task, part: *part, after, home: &home, now: engine.now() };
+    match part {
+        SweepPart::Notifications => sweep.notifications(),
+        SweepPart::Messages => sweep.messages(),
+        SweepPart::Receipts => sweep.receipts(),
+        SweepPart::Answers => sweep.answers(),
+        SweepPart::DigestEvents => sweep.digest_events(),
+        SweepPart::DigestBuckets => sweep.digest_buckets(),
+        SweepPart::ThrottleSlots => sweep.throttle_slots(),
+    }
+}
+
+struct Sweep<'s> {
+    engine: &'s Engine,
+    task: &'s Task,
+    part: SweepPart,
+    after: &'s [u8],
+    home: &'s Home,
+    now: Timestamp,
+}
+
+impl Sweep<'_> {
+    fn retention(&self) -> &Retention {
+        &self.engine.parts.sweeps.retention
+    }
+
+    fn read<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
+        let (engine, home) = (self.engine, self.home);
+        engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
+    }
+
+    fn notifications(&self) -> Result<usize> {
+        let Some(before) = self.retention().activity_before(self.now) else { return self.skip() };
+        let environment = self.home.environment_id;
+        let walked = self.read(|view| {
+            let old = self.engine.activity().created_before(view, environment, before)?;
+            let ranges =
+                old.ranges().map(|range| layout::notifications_between(environment, range));
+            self.walk(view, ranges, |notification| Ok(row_if(is_over(view, notification, before)?)))
+        })?;
+        let index = self.engine.activity();
+        self.remove(walked, |tx, old| Ok(index.remove(tx, environment, old)?))
+    }
+
+    fn messages(&self) -> Result<usize> {
+        let Some(before) = self.retention().messages_before(self.now) else { return self.skip() };
+        let environment = self.home.environment_id;
+        let walked = self.read(|view| {
+            let all = layout::notifications(environment).range();
+            let first = view.first::<Notification>(&all, Order::Ascending, 1)?;
+            let floor = first.first().map_or(u64::MAX >> 24, |first| first.id.ordinal().get());
+            let old = self.engine.activity().created_before(view, environment, before)?;
+            // Those whose notifications are gone come first.
+            let ranges = std::iter::once(0..floor).chain(old.ranges().filter_map(|range| {
+                (range.end > floor).then_some(range.start.max(floor)..range.end)
+            }));
+            let ranges = ranges.map(|range| layout::messages_of(environment, range));
+            self.walk(view, ranges, |message: &Message| {
+                let of = notifications::find(view, message.notification_id)?;
+                Ok(row_if(self.retention().ends(message, of.as_ref(), self.now)))
+            })
+        })?;
+        self.remove(walked, remove_all)
+    }
+
+    fn receipts(&self) -> Result<usize> {
+        let Some(before) = self.retention().receipts_before(self.now) else { return self.skip() };
+        let all = layout::triggers(self.home.environment_id).range();
+        let walked = self.read(|view| {
+            self.walk(view, [all.clone()], |trigger: &AcceptedTrigger| {
+                if trigger.created_at >= before {
+                    return Ok(Row::End);
+                }
+                Ok(row_if(!has_something_left(view, &trigger.receipt.transaction_id)?))
+            })
+        })?;
+        self.remove(walked, remove_all)
+    }
+
+    fn answers(&self) -> Result<usize> {
+        let Some(before) = self.retention().answers_before(self.now) else { return self.skip() };
+        let expired = layout::expired_answers(self.home.environment_id, before);
+        let old = self.read(|view| Ok(view.first(&expired, Order::Ascending, REMOVED)?))?;
+        // Those behind the removed ones are found by the next step.
+        let after = (old.len() == REMOVED).then(Vec::new);
+        self.remove::<StoredAnswer>(Walked { old, after }, remove_all)
+    }
+
+    // The events of a window that has closed go with their notifications, oldest first.
+    fn digest_events(&self) -> Result<usize> {
+        if self.retention().activity_before(self.now).is_none() {
+            return self.skip();
+        }
+        let environment = self.home.environment_id;
+        let all = layout::all_digest_events(environment).range();
+        let walked = self.read(|view| {
+            self.walk(view, [all.clone()], |event: &WindowEvent| {
+                let window = event.window_id;
+                if is_open(view, window)? || notifications::exists(view, event.notification_id)? {
+                    return Ok(Row::Skip(layout::behind_window(environment, window)));
+                }
+                Ok(Row::Old)
+            })
+        })?;
+        self.remove(walked, remove_all)
+    }
+
+    fn digest_buckets(&self) -> Result<usize> {
+        let Some(before) = self.retention().activity_before(self.now) else { return self.skip() };
+        let all = layout::digest_buckets(self.home.environment_id).range();
+        let walked = self.read(|view| {
+            self.walk(view, [all.clone()], |bucket: &DigestBucket| {
+                Ok(row_if(self.is_done_with(view, bucket, before)?))
+            })
+        })?;
+        self.remove(walked, remove_all)
+    }
+
+    // Returns `true` if no later event depends on the bucket.
+    fn is_done_with(
+        &self,
+        view: &Reading<'_>,
+        bucket: &DigestBucket,
+        before: Timestamp,
+    ) -> Result<bool> {
+        let is_open = match bucket.window {
+            Some(window) => window.until >= before || is_open(view, window.id)?,
+            None => false,
+        };
+        if is_open || bucket.last_event >= before {
+            return Ok(false);
+        }
+        let workflow = workflows::find_by_id(view, bucket.id.workflow_id)?;
+        let step = workflow.as_ref().and_then(|workflow| workflow.step(bucket.id.step_id));
+        Ok(match step.map(|step| &step.definition.kind) {
+            Some(StepKind::Digest { metadata }) => metadata.forgets(bucket.last_event, self.now),
+            Some(_) | None => true,
+        })
+    }
+
+    fn throttle_slots(&self) -> Result<usize> {
+        let Some(before) = self.retention().activity_before(self.now) else { return self.skip() };
+        let all = layout::all_throttle_slots(self.home.environment_id).range();
+        let walked = self.read(|view| {
+            self.walk(view, [all.clone()], |slot: &ThrottleSlot| Ok(row_if(slot.until < before)))
+        })?;
+        self.remove(walked, remove_all)
+    }
+
+    // Nothing of this part is removed.
+    fn skip(&self) -> Result<usize> {
+        self.remove::<ThrottleSlot>(Walked { old: Vec::new(), after: None }, remove_all)
+    }
+
+    // Looks at rows behind those that were looked at. A row that cannot be read is kept.
+    fn walk<R: Record>(
+        &self,
+        view: &Reading<'_>,
+        ranges: impl IntoIterator<Item = Range<R>>,
+        mut row: impl FnMut(&R) -> Result<Row>,
+    ) -> Result<Walked<R>> {
+        let (mut old, mut after, mut left) = (Vec::new(), self.after.to_vec(), READ);
+        for range in ranges {
+            loop {
+                let rows = batch(view, &range.clone().resumed(&after), left)?;
+                let is_last = rows.len() < left;
+                left -= rows.len();
+                for (key, record) in rows {
+                    if key <= after {
+                        continue;
+                    }
+                    after = key;
+                    let Some(record) = record else { continue };
+                    match row(&record)? {
+                        Row::Kept => {}
+                        Row::Old => old.push(record),
+                        Row::Skip(behind) => after = behind,
+                        Row::End => return Ok(Walked { old, after: None }),
+                    }
+                    if old.len() == REMOVED {
+                        return Ok(Walked { old, after: Some(after) });
+                    }
+                }
+                if left == 0 {
+                    return Ok(Walked { old, after: Some(after) });
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+        Ok(Walked { old, after: None })
+    }
+
+    // Removes the records that have not changed since, and moves the task.
+    fn remove<R: Record>(
+        &self,
+        walked: Walked<R>,
+        remove: impl Fn(&mut Tx<'_>, &[R]) -> Result<()>,
+    ) -> Result<usize> {
+        let after = self.following(walked.after);
+        self.engine.write(self.now, |draft| {
+            let mut tx = draft.within(self.home);
+            // Another worker may have done this step.
+            let found = tx.find::<Task>(&self.task.key())?.filter(|found| found == self.task);
+            let Some(task) = found else { return Ok(0) };
+            let keys: Vec<_> = walked.old.iter().map(Record::key).collect();
+            let there = tx.find_many::<R>(&keys)?;
+            let mut old: Vec<R> = Vec::with_capacity(there.len());
+            for (found, record) in there.into_iter().zip(&walked.old) {
+                old.extend(found.filter(|found| found == record));
+            }
+            remove(&mut tx, &old)?;
+            match &after {
+                Some(after) => tx.replace(&task, after)?,
+                None => tx.remove(&task)?,
+            }
+            Ok(old.len())
+        })
+    }
+
+    // The task behind the step: due at once, or for the next sweep. Returns `None` if the policy is
+    // gone.
+    fn following(&self, after: Option<Vec<u8>>) -> Option<Task> {
+        if self.retention().keeps_everything() {
+            return None;
+        }
+        let at = |due_at| TaskState::Waiting { due_at, attempts: 0 };
+        let (work, due_at) = match (after, self.part.next()) {
+            (Some(after), _) => (Work::Sweep { part: self.part, after }, self.now),
+            (None, Some(part)) => (Work::Sweep { part, after: Vec::new() }, self.now),
+            (None, None) => {
+                let work = Work::Sweep { part: SweepPart::default(), after: Vec::new() };
+                (work, self.now.after(Retention::INTERVAL))
+            }
+        };
+        Some(Task { work, ..self.task.with(at(due_at)) })
+    }
+}
+
+// The first `limit` rows of a range. A row that cannot be read has no record.
+fn batch<R: Record>(
+    view: &Reading<'_>,
+    range: &Range<R>,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, Option<R>)>> {
+    let (codec, mut rows) = (view.codec(), Vec::new());
+    view.scan_bytes(range, Order::Ascending, Some(limit), &mut |key, value| {
+        rows.push((key.to_vec(), codec.decode::<R>(key, value).ok()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(rows)
+}
+
+fn row_if(is_old: bool) -> Row {
+    if is_old { Row::Old } else { Row::Kept }
+}
+
+fn remove_all<R: Record>(tx: &mut Tx<'_>, old: &[R]) -> Result<()> {
+    old.iter().try_for_each(|record| Ok(tx.remove(record)?))
+}

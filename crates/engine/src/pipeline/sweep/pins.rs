@@ -1,0 +1,78 @@
+//! What keeps old records: live jobs, open windows, and what is left of a trigger.
+
+use std::ops::ControlFlow;
+
+use domain::digest::DigestBucket;
+use domain::ids::{DigestWindowId, TransactionId};
+use domain::job::JobStatus;
+use domain::notification::Notification;
+use domain::time::Timestamp;
+use domain::trigger::AcceptedTrigger;
+use store::{Order, ReadRecords, layout};
+use uuid::Uuid;
+
+use crate::Result;
+use crate::resources::notifications;
+use crate::tx::{Reading, View};
+
+/// Returns `true` if all is done that a notification is a part of, for so long.
+pub(super) fn is_over(
+    view: &Reading<'_>,
+    notification: &Notification,
+    before: Timestamp,
+) -> Result<bool> {
+    if notification.ended_at().is_none_or(|ended| ended >= before) {
+        return Ok(false);
+    }
+    let Some(digesting) = notification.digested_notification_id else { return Ok(true) };
+    match notifications::find(view, digesting)? {
+        Some(digesting) => Ok(digesting.ended_at().is_some_and(|ended| ended < before)),
+        None => Ok(!is_collected(view, notification)?),
+    }
+}
+
+// Returns `true` if an open window has the event of a notification, whose digest is deleted.
+fn is_collected(view: &Reading<'_>, notification: &Notification) -> Result<bool> {
+    let merged = notification.jobs.iter().find(|job| job.status == JobStatus::Merged);
+    let keys = merged.and_then(|job| layout::digest_keys(notification, job.step.id));
+    let Some(keys) = keys else { return Ok(false) };
+    for bucket in view.all::<DigestBucket>(&keys)? {
+        let opened = bucket
+            .window
+            .filter(|window| Some(window.notification_id) == notification.digested_notification_id);
+        if let Some(window) = opened
+            && is_open(view, window.id)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A window is open as long as there is the task that closes it.
+pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool> {
+    let task = layout::task(view.environment_id(), Uuid::from(window).into());
+    Ok(view.contains(&task)?)
+}
+
+/// Returns `true` if a trigger has a notification or a message.
+pub(super) fn has_something_left(view: &Reading<'_>, id: &TransactionId) -> Result<bool> {
+    let environment = view.environment_id();
+    for run in view.all::<AcceptedTrigger>(&layout::transaction(environment, id))? {
+        let mut found = false;
+        let of = layout::notifications_between(environment, run.ordinals.clone());
+        view.scan_bytes(&of, Order::Ascending, Some(1), &mut |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        })?;
+        let of = layout::messages_of(environment, run.ordinals);
+        view.scan_bytes(&of, Order::Ascending, Some(1), &mut |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        })?;
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

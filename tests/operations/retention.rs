@@ -1,0 +1,375 @@
+//! Retention: what a sweep removes, and what it keeps.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+use store::Table;
+use tidings::notification::NotificationQuery;
+use tidings::retention::Retention;
+use tidings::vocabulary::Channel;
+use tidings::{Engine, ManualClock};
+
+use crate::world::{START, World, email, id, in_app, on_both, on_both_with, parsed, time};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Lets so many days pass, one after the other, with a sweep on each.
+fn days(world: &World, days: u32) -> usize {
+    let sweep = || {
+        world.pass(DAY);
+        world.engine.delivery().run_due(usize::MAX).unwrap().swept
+    };
+    (0..days).map(|_| sweep()).sum()
+}
+
+fn rows(world: &World, table: Table) -> usize {
+    world.dump().keys().filter(|(name, _)| *name == table.name()).count()
+}
+
+fn count(world: &World) -> u64 {
+    world.env.notifications().count(&NotificationQuery::default()).unwrap()
+}
+
+fn is_sound(world: &World) {
+    assert_eq!(world.engine.check().unwrap().findings, []);
+}
+
+#[test]
+fn without_a_policy_everything_is_kept() {
+    on_both(|world| {
+        world.in_app_workflow("news");
+        world.notify("news", "ada");
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+        assert_eq!(days(&world, 2), 0);
+        assert_eq!((count(&world), rows(&world, Table::Tasks)), (1, 0));
+    });
+}
+
+/// The age counts from the end of the last job. Messages and the receipt are kept.
+#[test]
+fn notifications_go_by_age() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(30)),
+        |world| {
+            world.in_app_workflow("news");
+            let delay = json!({ "type": "delay", "metadata":
+                { "type": "regular", "amount": 10, "unit": "days" } });
+            world.workflow_of("late", &[delay, in_app()]);
+            let news = world.notify("news", "ada");
+            let late = world.notify("late", "ada");
+            assert_eq!(days(&world, 30), 0);
+            assert_eq!(days(&world, 1), 1);
+            assert_eq!(world.env.notifications().find(news).unwrap(), None);
+            assert_eq!(days(&world, 9), 0);
+            assert!(world.env.notifications().find(late).unwrap().is_some());
+            assert_eq!(days(&world, 1), 1);
+            assert_eq!((count(&world), world.inbox("ada").len()), (0, 2));
+            is_sound(&world);
+        },
+    );
+}
+
+/// A message that waits for a provider pins its notification, however old it is.
+#[test]
+fn live_tasks_pin() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(1).messages(Channel::Email, 1)),
+        |world| {
+            let delay = json!({ "type": "delay", "metadata":
+                { "type": "regular", "amount": 2, "unit": "months" } });
+            world.workflow_of("slow", &[in_app(), delay]);
+            let slow = world.notify("slow", "ada");
+            assert_eq!(days(&world, 40), 0);
+            assert!(world.env.notifications().find(slow).unwrap().is_some());
+            days(&world, 30);
+            assert_eq!(world.env.notifications().find(slow).unwrap(), None);
+        },
+    );
+}
+
+/// Each channel has its own age. The row of the trigger goes with the last message, so that its
+/// transaction id is free, and the counters of the inbox follow.
+#[test]
+fn messages_go_by_channel() {
+    let retention =
+        Retention::default().activity(5).messages(Channel::InApp, 20).messages(Channel::Email, 10);
+    on_both_with(
+        |builder| builder.retention(retention.clone()),
+        |world| {
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("both", &[in_app(), email()]);
+            let event = json!({ "name": "both", "to": "ada", "transactionId": "once" });
+            let first = world.trigger(event.clone());
+            world.run_due();
+            let counts = |world: &World| world.env.inbox(id("ada")).unwrap().counts().unwrap();
+            let full = counts(&world);
+            assert_eq!(world.messages("ada").len(), 2);
+            assert_eq!((days(&world, 6), count(&world)), (1, 0));
+            assert_eq!((days(&world, 5), world.messages("ada").len()), (1, 1));
+            assert_eq!(counts(&world), full);
+            assert_eq!(world.trigger(event.clone()), first);
+            // The message, and the row of the trigger.
+            assert_eq!((days(&world, 10), world.messages("ada").len()), (2, 0));
+            assert_ne!(counts(&world), full);
+            for table in [Table::Messages, Table::MessageLists, Table::MessageCounters] {
+                assert_eq!(rows(&world, table), 0, "{table:?}");
+            }
+            assert_eq!((rows(&world, Table::Triggers), rows(&world, Table::Transactions)), (0, 0));
+            assert_ne!(world.trigger(event), first);
+            is_sound(&world);
+        },
+    );
+}
+
+#[test]
+fn messages_go_while_their_notifications_stay() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().messages(Channel::InApp, 3)),
+        |world| {
+            world.in_app_workflow("news");
+            let first = world.notify("news", "ada");
+            assert_eq!((days(&world, 4), world.inbox("ada").len()), (1, 0));
+            assert!(world.env.notifications().find(first).unwrap().is_some());
+            is_sound(&world);
+        },
+    );
+}
+
+/// Receipts outlive what the trigger has made.
+#[test]
+fn receipts_have_an_age_of_their_own() {
+    let retention = Retention::default().activity(2).messages(Channel::InApp, 2).receipts(9);
+    on_both_with(
+        |builder| builder.retention(retention.clone()),
+        |world| {
+            world.in_app_workflow("news");
+            let event = json!({ "name": "news", "to": "ada", "transactionId": "once" });
+            let first = world.trigger(event.clone());
+            assert_eq!(days(&world, 3), 2);
+            assert_eq!(world.trigger(event.clone()), first);
+            assert_eq!((days(&world, 6), days(&world, 1)), (0, 1));
+            assert_ne!(world.trigger(event), first);
+            is_sound(&world);
+        },
+    );
+}
+
+#[test]
+fn stored_answers_go_when_they_no_longer_count() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().idempotency(48)),
+        |world| {
+            let once = world.env.idempotent("key").unwrap();
+            once.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
+            assert_eq!((days(&world, 1), rows(&world, Table::StoredAnswers)), (0, 1));
+            assert_eq!((days(&world, 1), rows(&world, Table::StoredAnswers)), (1, 0));
+            assert_eq!(rows(&world, Table::ExpiringAnswers), 0);
+        },
+    );
+}
+
+fn digesting(world: &World, amount: u32, unit: &str) {
+    let throttle = json!({ "amount": 1, "unit": "hours", "threshold": 500 });
+    let digest = json!({ "type": "regular", "amount": amount, "unit": unit });
+    world.workflow_of(
+        "news",
+        &[
+            json!({ "type": "throttle", "metadata": throttle }),
+            json!({ "type": "digest", "name": "digest", "metadata": digest }),
+            in_app(),
+        ],
+    );
+}
+
+/// The events of a digest are paged as long as their notifications are kept. Then nothing is left of
+/// the digest and the throttle.
+#[test]
+fn digests_go_with_their_notifications() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(30)),
+        |world| {
+            digesting(&world, 40, "days");
+            let first = world.notify("news", "ada");
+            for n in 1..150 {
+                world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": n } }));
+            }
+            // Events are older than 30 days, and the window is open. Places are free for long.
+            assert_eq!((days(&world, 39), count(&world)), (150, 150));
+            assert_eq!(rows(&world, Table::ThrottleSlots), 0);
+            assert_eq!((days(&world, 1), days(&world, 30)), (0, 0));
+            let page = world.env.notifications().digest_events(first, None).unwrap();
+            assert_eq!((page.data.len(), page.next), (100, Some(100)));
+            let rest = world.env.notifications().digest_events(first, page.next).unwrap();
+            assert_eq!((rest.data.len(), rest.next), (50, None));
+            assert_eq!(rest.data[49].payload.get("n"), Some(&json!(149)));
+
+            // The notifications, the triggers but for the one with a message, the events, the bucket.
+            assert_eq!((days(&world, 1), count(&world)), (150 + 149 + 150 + 1, 0));
+            for table in [Table::DigestBuckets, Table::DigestEvents] {
+                assert_eq!(rows(&world, table), 0, "{table:?}");
+            }
+            assert!(world.env.notifications().digest_events(first, None).is_err());
+            is_sound(&world);
+        },
+    );
+}
+
+/// An open window pins its events, also if the notification that has opened it is deleted.
+#[test]
+fn an_open_window_pins() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(10)),
+        |world| {
+            digesting(&world, 40, "days");
+            let opener = world.notify("news", "ada");
+            let other = world.notify("news", "ada");
+            world.env.notifications().delete(opener).unwrap();
+            days(&world, 39);
+            assert!(world.env.notifications().find(other).unwrap().is_some());
+            days(&world, 1);
+            assert_eq!(world.inbox("ada").len(), 1);
+            days(&world, 11);
+            assert_eq!((count(&world), rows(&world, Table::DigestEvents)), (0, 0));
+        },
+    );
+}
+
+/// The look-back of a backoff is kept, however short the age is.
+#[test]
+fn a_look_back_outlives_the_age() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(1)),
+        |world| {
+            let backoff = json!({ "type": "backoff", "amount": 1, "unit": "hours",
+                "backoffAmount": 7, "backoffUnit": "days" });
+            world
+                .workflow_of("news", &[json!({ "type": "digest", "metadata": backoff }), in_app()]);
+            world.notify("news", "ada");
+            days(&world, 5);
+            assert_eq!((count(&world), rows(&world, Table::DigestBuckets)), (0, 1));
+            world.notify("news", "ada");
+            assert_eq!(world.inbox("ada").len(), 1, "the second event opens a window");
+            days(&world, 10);
+            assert_eq!(rows(&world, Table::DigestBuckets), 0);
+        },
+    );
+}
+
+/// Deleting a workflow or a subscriber removes its buckets and slots.
+#[test]
+fn deletions_take_buckets_and_slots_along() {
+    on_both(|world| {
+        digesting(&world, 1, "hours");
+        world.notify("news", "ada");
+        world.notify("news", "bob");
+        let left =
+            |world: &World| (rows(world, Table::DigestBuckets), rows(world, Table::ThrottleSlots));
+        assert_eq!(left(&world), (2, 2));
+        world.env.subscribers().delete("ada").unwrap();
+        assert_eq!(left(&world), (1, 1));
+        world.env.workflows().delete("news").unwrap();
+        assert_eq!(left(&world), (0, 0));
+        is_sound(&world);
+    });
+}
+
+/// A policy that is set later finds all environments. A policy that is gone ends the sweeps.
+#[test]
+fn a_policy_may_come_and_go() {
+    on_both(|mut world| {
+        world.in_app_workflow("news");
+        world.notify("news", "ada");
+        world.pass(DAY * 2);
+        let elsewhere = world.elsewhere();
+        world.restart_with(|builder| builder.retention(Retention::default().activity(1)));
+        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().swept, 1);
+        assert_eq!(rows(&world, Table::Tasks), 2);
+        drop(elsewhere);
+        let tomorrow = Some(world.now().after(DAY));
+        assert_eq!(world.engine.delivery().next_due().unwrap(), tomorrow);
+        world.restart_with(|builder| builder.retention(Retention::default().activity(1)));
+        assert_eq!(rows(&world, Table::Tasks), 2, "they are found again");
+        world.restart_with(|builder| builder);
+        days(&world, 1);
+        assert_eq!(rows(&world, Table::Tasks), 0);
+    });
+}
+
+/// A sweep that is killed goes on when its lease is over.
+#[test]
+fn a_sweep_goes_on_after_a_kill() {
+    let policy = || Retention::default().activity(1).messages(Channel::InApp, 1);
+    on_both_with(
+        |builder| builder.retention(policy()),
+        |world| {
+            world.in_app_workflow("news");
+            for _ in 0..300 {
+                world.notify("news", "ada");
+            }
+            world.pass(DAY * 2);
+            for transactions in 0.. {
+                let run = || world.engine.delivery().run_due(usize::MAX);
+                if world.interrupted(transactions % 9, run).is_ok() {
+                    break;
+                }
+                is_sound(&world);
+                world.pass(Duration::from_secs(301));
+            }
+            assert_eq!((count(&world), world.inbox("ada").len()), (0, 0));
+            assert_eq!(rows(&world, Table::Triggers), 0);
+            is_sound(&world);
+        },
+    );
+}
+
+/// Rows that cannot be read do not stop a sweep.
+#[test]
+fn what_cannot_be_read_is_passed_over() {
+    let world = World::with(testkit::interposed::Interposed::default(), |builder| {
+        builder.retention(Retention::default().messages(Channel::InApp, 1))
+    });
+    world.in_app_workflow("news");
+    for _ in 0..3 {
+        world.notify("news", "ada");
+    }
+    let entries = testkit::tables::dump(&world.store);
+    let (table, key, _) = entries.iter().find(|(table, ..)| *table == Table::Messages).unwrap();
+    testkit::tables::put(&world.store, *table, key, Some(b"?"));
+    // Two messages. The notifications are kept, and so are the triggers.
+    assert_eq!(days(&world, 2), 2);
+}
+
+/// After a sweep, as many new notifications do not grow the file.
+#[test]
+fn space_is_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tidings.redb");
+    let clock = ManualClock::at(time(START));
+    let retention = Retention::default().activity(1).messages(Channel::InApp, 1);
+    let open = || {
+        let builder = Engine::builder().clock(clock.clone()).retention(retention.clone());
+        let engine = builder.activity_segments(64).open(&path).unwrap();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        (engine, env)
+    };
+    let news = json!({ "workflowId": "news", "name": "News", "steps": [in_app()] });
+    open().1.workflows().create(&parsed(news)).unwrap();
+    let text = "x".repeat(500);
+    let event = json!({ "name": "news", "to": "ada", "payload": { "text": text } });
+    let round = || {
+        let (_, env) = open();
+        for _ in 0..20 {
+            env.events().trigger_bulk(&vec![parsed(event.clone()); 50]).unwrap();
+        }
+        drop(env);
+        let full = fs::metadata(&path).unwrap().len();
+        clock.advance(DAY * 2);
+        assert_eq!(open().0.delivery().run_due(usize::MAX).unwrap().swept, 3_000);
+        full
+    };
+    let sizes: Vec<_> = (0..5).map(|_| round()).collect();
+    assert!(sizes[0] > 1_000_000, "{sizes:?}");
+    assert!(sizes[4] <= sizes[1], "{sizes:?}");
+}
