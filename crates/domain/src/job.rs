@@ -237,6 +237,7 @@ wire_enum! {
     HandlerRetry = "handler_retry",
     HandlerError = "handler_error",
     RecordUnreadable = "record_unreadable",
+    StepResent = "step_resent",
 }
 
 impl Detail {
@@ -261,7 +262,7 @@ impl Detail {
     #[doc(hidden)]
     pub const fn status(self) -> ExecutionStatus {
         match self {
-            Detail::StepQueued => ExecutionStatus::Queued,
+            Detail::StepQueued | Detail::StepResent => ExecutionStatus::Queued,
             Detail::MessageCreated
             | Detail::MessageSent
             | Detail::IntegrationSelected

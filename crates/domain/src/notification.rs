@@ -3,6 +3,7 @@
 mod compose;
 mod ordinal;
 mod query;
+mod resend;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,7 @@ use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 pub use crate::digest::DigestEventPage;
 pub use ordinal::Ordinal;
 pub use query::{NotificationPage, NotificationQuery};
+pub use resend::ResendRefusal;
 
 /// One triggered event for one subscriber: a record of the activity list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use domain::ids::StepId;
+use domain::notification::ResendRefusal;
 use domain::subscription::SubscriptionError;
 use domain::vocabulary::Channel;
 use serde::{Deserialize, Serialize, Serializer};
@@ -123,6 +125,14 @@ pub enum Rejection {
     NoSubscription {
         /// Error of each subscription.
         errors: Vec<SubscriptionError>,
+    },
+    /// The message of a step is not sent again.
+    #[error("the step `{step}` is not sent again: {reason}")]
+    NotResent {
+        /// The step.
+        step: StepId,
+        /// The reason.
+        reason: ResendRefusal,
     },
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]

@@ -3,6 +3,7 @@
 mod deleting;
 mod index;
 mod list;
+mod resend;
 mod searching;
 
 use serde_json::{Value, json};

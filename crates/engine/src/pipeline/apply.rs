@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::ids::{JobId, TaskId};
 use domain::job::{Detail, ExecutionDetail, JobStatus};
-use domain::message::Message;
+use domain::message::{Message, Stage};
 use domain::notification::Notification;
 use domain::plan::{self, Action, Refusal, Run};
 use domain::step::Rendered;
@@ -141,12 +141,53 @@ impl Course<'_, '_> {
             return Ok(());
         }
         let key = layout::message_counters(message.environment_id, message.subscriber_id);
-        let message = message.listed(&counters::find(self.tx, &key)?);
-        self.tx.insert(&message)?;
+        let mut message = message.listed(&counters::find(self.tx, &key)?);
+        match self.delivered(job)? {
+            Some(before) => {
+                message.id = before.id;
+                message.created_at = before.created_at;
+                message.delivered_at.splice(0..0, before.delivered_at.iter().copied());
+                self.tx.replace(&before, &message)?;
+            }
+            None => self.tx.insert(&message)?,
+        }
         if let Some(job) = self.notification.jobs.get_mut(job) {
             job.message_id = Some(message.id);
         }
         Ok(())
+    }
+
+    /// The message of a job that was stored before. Returns `None` if there is none.
+    fn delivered(&self, job: usize) -> Result<Option<Message>> {
+        let Some(id) = self.notification.jobs.get(job).and_then(|job| job.message_id) else {
+            return Ok(None);
+        };
+        Ok(self.tx.find(&layout::message(self.notification.environment_id, id.place()))?)
+    }
+
+    /// Sends the message of a job that has ended again. The job gets another id, which is the
+    /// idempotency key of the attempts. A message in the inbox is unseen again. Returns `false` if
+    /// it is gone.
+    pub(crate) fn resend(&mut self, job: usize) -> Result<bool> {
+        let now = self.tx.now();
+        let Some(resent) = self.notification.jobs.get(job) else { return Ok(false) };
+        if resent.kind.channel() == Some(Channel::InApp) {
+            let Some(mut again) = self.delivered(job)? else { return Ok(false) };
+            again.delivered_at = vec![now];
+            again.listed_at = None;
+            again.stage = Stage::Unseen;
+            self.log(job, Detail::StepResent, None);
+            self.store(job, again)?;
+            self.complete(job, Detail::MessageCreated, None);
+            return Ok(true);
+        }
+        let id = self.tx.id();
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            job.id = id;
+        }
+        self.log(job, Detail::StepResent, None);
+        self.send(job, now)?;
+        Ok(true)
     }
 
     /// Lets the jobs go on behind a job that has ended, if they waited for it. A turn decides them,

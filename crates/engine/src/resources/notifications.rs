@@ -10,22 +10,23 @@ use domain::contact::EmailPart;
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
-use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId, WorkflowId};
+use domain::ids::{InternalSubscriberId, NotificationId, StepId, SubscriberId, WorkflowId};
 use domain::job::JobDigest;
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
-    Ordinal,
+    Ordinal, ResendRefusal,
 };
 use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Order, ReadRecords, addresses, layout};
+use store::{Order, ReadRecords, WriteRecords, addresses, layout};
 
 use crate::idempotency::Step;
+use crate::pipeline::apply::Course;
 use crate::pipeline::leases;
 use crate::resources::workflows;
 use crate::tx::View;
-use crate::{Entity, Error, Result, Scope};
+use crate::{Entity, Error, Rejection, Result, Scope};
 
 /// The activity list of an environment.
 ///
@@ -172,6 +173,59 @@ impl Notifications<'_> {
                 data.extend(found.map(|found| event.with_payload(&found)));
             }
             Ok(DigestEventPage { data, next })
+        })
+    }
+
+    /// Sends the message of a step again, with the content and the preferences of now: `step` is the
+    /// [id of the step](crate::job::JobStep::id). The job gets another id, which is the
+    /// idempotency key for the provider, and its log tells of it. A message in the inbox is
+    /// delivered again as it is, and is unseen. Steps behind the job do not go on.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
+    /// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
+    /// # use tidings::{Engine, Outbox, store::memory::MemoryStore};
+    /// # let outbox = Outbox::default();
+    /// # let engine = Engine::builder().default_provider(outbox).build(MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::email("Hello!", "Hello!")?))?;
+    /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
+    /// let receipt = env.events().trigger(&Trigger::new("greeting", ada)?)?;
+    /// engine.delivery().run_due(100)?;
+    /// let sent = env.notifications().get(receipt.notifications[0].notification_id)?;
+    ///
+    /// env.notifications().resend(sent.id, sent.jobs[0].step.id)?;
+    /// assert_eq!(engine.delivery().run_due(100)?.sent, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such notification; [`Rejection::NotResent`], if it has no
+    /// such step, or if the step has not ended, or has no message.
+    pub fn resend(
+        &self,
+        id: impl IntoChecked<NotificationId>,
+        step: impl IntoChecked<StepId>,
+    ) -> Result<()> {
+        self.send_again(id.into_checked()?, step.into_checked()?)
+    }
+
+    fn send_again(&self, id: NotificationId, step: StepId) -> Result<()> {
+        self.scope.write("notifications.resend", (id, step), |tx| {
+            let before = find(tx, id)?.ok_or_else(|| missing(id))?;
+            let refused = |reason| Error::rejected(Rejection::NotResent { step, reason });
+            let job = before.resendable(step).map_err(refused)?;
+            let mut course = Course { tx, notification: before.clone(), workflow: None };
+            if !course.resend(job)? {
+                return Err(refused(ResendRefusal::NoMessage));
+            }
+            let after = course.notification;
+            Ok(tx.replace(&before, &after)?)
         })
     }
 

@@ -1,0 +1,108 @@
+//! Sending the message of a step again.
+
+use serde_json::json;
+use tidings::SendError;
+use tidings::ids::NotificationId;
+
+use crate::world::{World, email, in_app, names, on_both};
+
+fn prepared(world: &World) {
+    world.active_integration("email", "ses");
+    world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+    let delay = json!({ "type": "delay", "metadata":
+        { "type": "regular", "amount": 1, "unit": "hours" } });
+    world.workflow_of("both", &[in_app(), email(), delay]);
+}
+
+fn resend(world: &World, id: NotificationId, job: usize) -> tidings::Result<()> {
+    let step = world.notification(id).jobs[job].step.id;
+    world.env.notifications().resend(id, step)
+}
+
+/// Each resending has an idempotency key of its own, and the message has both times of delivery.
+#[test]
+fn a_message_is_sent_again() {
+    on_both(|world| {
+        prepared(&world);
+        let id = world.notify("both", "ada");
+        assert_eq!(world.run_due().sent, 1);
+        world.tick();
+        resend(&world, id, 1).unwrap();
+        assert_eq!(world.notification(id).jobs[1].status.as_str(), "queued");
+        assert_eq!(world.run_due().sent, 1);
+        let [first, second] = &world.outbox.sent()[..] else { panic!("two messages") };
+        assert_ne!(first.idempotency_key(), second.idempotency_key());
+        let job = &world.notification(id).jobs[1];
+        assert_eq!(job.id, second.idempotency_key());
+        let words = names(&job.execution_details, |entry| entry.detail);
+        let once = ["step_queued", "integration_selected", "message_sent"];
+        assert_eq!(words, [&once[..], &["step_resent"], &once[..]].concat());
+        let messages = world.messages("ada");
+        assert_eq!(messages.len(), 2);
+        let sent = messages.iter().find(|message| Some(message.id) == job.message_id).unwrap();
+        assert_eq!(sent.delivered_at.len(), 2);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+#[test]
+fn a_failed_message_is_sent_again() {
+    on_both(|world| {
+        prepared(&world);
+        world.outbox.refuse_next(SendError::permanent("no"));
+        let id = world.notify("both", "ada");
+        assert_eq!(world.run_due().failed, 1);
+        resend(&world, id, 1).unwrap();
+        assert_eq!(world.run_due().sent, 1);
+        assert_eq!(world.notification(id).jobs[1].status.as_str(), "completed");
+        assert_eq!(world.messages("ada").len(), 2);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// A message in the inbox is unseen again, and the newest one.
+#[test]
+fn a_message_in_the_inbox_is_delivered_again() {
+    on_both(|world| {
+        prepared(&world);
+        world.in_app_workflow("news");
+        let id = world.notify("both", "ada");
+        world.tick();
+        world.notify("news", "ada");
+        let inbox = world.env.inbox("ada").unwrap();
+        let before = inbox.counts().unwrap();
+        inbox.mark_all(tidings::message::MarkAs::Read).unwrap();
+        world.tick();
+        resend(&world, id, 0).unwrap();
+        let messages = world.inbox("ada");
+        assert_eq!((messages.len(), messages[0].notification_id), (2, id));
+        assert_eq!(messages[0].delivered_at.len(), 2);
+        assert_ne!(inbox.counts().unwrap(), before);
+        assert_eq!(messages[0].stage, tidings::message::Stage::Unseen);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+#[test]
+fn refusals_name_their_reason() {
+    on_both(|world| {
+        prepared(&world);
+        let id = world.notify("both", "ada");
+        let job = |job: usize| world.notification(id).jobs[job].step.id;
+        let text = |step, reason| format!("400 the step `{step}` is not sent again: {reason}");
+        let resend = |step| world.env.notifications().resend(id, step);
+        for waiting in [1, 2] {
+            let reason = "the step has not ended";
+            world.refuses(&text(job(waiting), reason), || resend(job(waiting)));
+        }
+        world.run_due();
+        world.pass(std::time::Duration::from_secs(3_600));
+        world.run_due();
+        world.refuses(&text(job(2), "the step has no message"), || resend(job(2)));
+        let other = "0198a000-0000-7000-8000-000000000001".parse().unwrap();
+        let reason = "the notification has no such step";
+        world.refuses(&text(other, reason), || resend(other));
+        world.env.subscribers().delete("ada").unwrap();
+        world.refuses(&text(job(0), "the step has no message"), || resend(job(0)));
+    });
+}
