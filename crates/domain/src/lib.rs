@@ -39,6 +39,7 @@ pub mod layout;
 pub mod limits;
 pub mod message;
 pub mod notification;
+pub mod observer;
 pub mod page;
 pub mod patch;
 mod payload;

@@ -16,6 +16,7 @@ use store::{Decoded, Store};
 use crate::Engine;
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, Seeds};
+use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::{Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
@@ -41,6 +42,7 @@ pub struct Builder {
     activity: ActivityIndex,
     quotas: Quotas,
     retention: Retention,
+    observer: Dispatcher,
 }
 
 /// The parts of an engine.
@@ -67,6 +69,7 @@ pub(crate) struct Parts {
     pub(crate) bell: Bell,
     pub(crate) upkeep: Upkeep,
     pub(crate) sweeps: Sweeps,
+    pub(crate) observer: Dispatcher,
 }
 
 /// Functions of custom steps by name.
@@ -94,6 +97,7 @@ impl Default for Builder {
             activity: ActivityIndex::default(),
             quotas: Quotas::default(),
             retention: Retention::default(),
+            observer: Dispatcher::default(),
         }
     }
 }
@@ -166,6 +170,36 @@ impl Builder {
         self
     }
 
+    /// Tells `observer` what happens, in the order of commits, see [`Event`]. A thread of its own
+    /// calls it, after the commit. It starts with the first event, and ends when the engine and its
+    /// clones are dropped and everything is told. Up to 10,000 events wait; of those that come when
+    /// the queue is full the observer is told the number, by [`Event::Lagged`]. A panic of the
+    /// observer ends the call only. Events that wait when the process ends are lost.
+    ///
+    /// ```
+    /// use tidings::observer::Event;
+    /// use tidings::{Engine, store::memory::MemoryStore, vocabulary::Channel};
+    /// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (sender, events) = std::sync::mpsc::channel();
+    /// let engine = Engine::builder()
+    ///     .observer(move |event: &Event| drop(sender.send(event.clone())))
+    ///     .build(MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+    /// env.events().trigger(&Trigger::new("greeting", "ada")?)?;
+    /// let Event::MessageCreated(message) = events.recv()? else { panic!("a message comes first") };
+    /// assert_eq!(message.channel, Channel::InApp);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn observer(self, observer: impl FnMut(&Event) + Send + 'static) -> Self {
+        Self { observer: Dispatcher::to(observer), ..self }
+    }
+
     /// Sets the limits of the callers' input.
     ///
     /// ```
@@ -221,6 +255,7 @@ impl Builder {
             activity,
             quotas,
             retention,
+            observer,
         } = self;
         let store = Box::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
@@ -243,6 +278,7 @@ impl Builder {
             bell: Bell::default(),
             upkeep: Upkeep::default(),
             sweeps: Sweeps::new(retention),
+            observer,
         };
         Engine { parts: Arc::new(parts) }
     }

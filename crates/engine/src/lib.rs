@@ -19,6 +19,7 @@ mod clock;
 mod entropy;
 pub mod error;
 mod idempotency;
+pub mod observer;
 mod pipeline;
 mod resources;
 mod scope;
@@ -149,7 +150,9 @@ impl Engine {
     }
 
     fn now(&self) -> Timestamp {
-        self.parts.clock.now()
+        let now = self.parts.clock.now();
+        self.parts.observer.look_at_clock(self.parts.clock.as_ref(), now);
+        now
     }
 
     fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
@@ -173,15 +176,22 @@ impl Engine {
         mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
     ) -> Result<(T, Vec<Change>)> {
         let seed = self.parts.seeds.draw(now);
-        ::store::write(self.store(), |writer| {
+        let mut ticket = None;
+        let recorded = ::store::write(self.store(), |writer| {
             let mut recording = Recording { writer, changes: Vec::new() };
             let (made, writer) = (&seed.start(), &mut recording);
             let outcome = body(&mut Draft { engine: self, now, made, writer })?;
             let Recording { writer, changes } = recording;
             ::store::counters::count(writer, &changes)?;
             ::store::lanes::move_changed(writer, &changes)?;
+            // Transactions run one after the other. A body that runs again takes a later ticket.
+            ticket = self.parts.observer.ticket(&changes);
             Ok((outcome, changes))
-        })
+        });
+        if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
+            ticket.commit();
+        }
+        recorded
     }
 
     // Follows a transaction that was committed and has changed these records.

@@ -1,5 +1,6 @@
 //! Changes of records, as a transaction reports them.
 
+use domain::observer::Event;
 use domain::task::Lane;
 
 use crate::counters::Recount;
@@ -18,6 +19,8 @@ pub struct Change {
     pub recount: Option<Recount>,
     /// The lane of a task.
     pub lane: Option<Lane>,
+    /// What an observer is told.
+    pub event: Option<Event>,
 }
 
 /// Kind of a change.
@@ -33,7 +36,14 @@ pub enum ChangeKind {
 
 impl Change {
     pub(crate) fn new<R>(kind: ChangeKind, key: &Key<R>) -> Self {
-        Self { kind, table: key.table(), key: key.as_bytes().to_vec(), recount: None, lane: None }
+        Self {
+            kind,
+            table: key.table(),
+            key: key.as_bytes().to_vec(),
+            recount: None,
+            lane: None,
+            event: None,
+        }
     }
 
     /// The change of a record that counters may count, and that a lane may hold, before or after
@@ -41,6 +51,6 @@ impl Change {
     pub(crate) fn of<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
         let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
         let lane = after.or(before).and_then(R::lane);
-        Self { recount, lane, ..self }
+        Self { recount, lane, event: R::event(before, after), ..self }
     }
 }

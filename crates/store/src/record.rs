@@ -4,6 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
 use domain::message::CountedMessage;
+use domain::observer::Event;
 use domain::task::Lane;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,6 +37,11 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 
     /// The counters that count the record, and what they count. Most records are not counted.
     fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
+        None
+    }
+
+    /// What an observer is told of a change of the record. Of most records it is told nothing.
+    fn event(_before: Option<&Self>, _after: Option<&Self>) -> Option<Event> {
         None
     }
 

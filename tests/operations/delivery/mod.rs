@@ -3,6 +3,7 @@
 mod choosing;
 mod flood;
 mod leases;
+mod observing;
 mod refusing;
 mod reports;
 mod retries;

@@ -11,6 +11,7 @@ use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{CountedMessage, Message};
 use domain::notification::{Notification, NotificationSubscriber, Ordinal};
+use domain::observer::Event;
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
@@ -289,6 +290,10 @@ impl Record for SubscriberPreference {
             entries.add(key.end());
         }
     }
+
+    fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
+        after.or(before).map(Event::of_preference)
+    }
 }
 
 impl Record for AcceptedTrigger {
@@ -319,6 +324,10 @@ impl Record for Notification {
     fn reserved_len(&self) -> usize {
         let has_ended = self.jobs.iter().all(|job| job.status.has_ended());
         if has_ended { 0 } else { 130 + 110 * self.jobs.len() }
+    }
+
+    fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
+        Event::of_notification(before, after)
     }
 }
 
@@ -386,5 +395,9 @@ impl Record for Message {
     fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
         let key = message_counters(self.environment_id, self.subscriber_id);
         Some((key, self.counted_part()))
+    }
+
+    fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
+        Event::of_message(before, after)
     }
 }

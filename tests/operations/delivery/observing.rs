@@ -1,0 +1,174 @@
+//! Observers: told what has happened, in the order of commits.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::message::MarkAs;
+use tidings::observer::{Event, MessageEvent};
+use tidings::time::Timestamp;
+use tidings::{Builder, Clock, Engine, SendError, SystemClock};
+
+use super::ada;
+use crate::world::{World, email, id, in_app, on_both, parsed};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+// An engine on the store of `world`, and what its observer is told.
+fn observed(
+    world: &World,
+    configure: impl FnOnce(Builder) -> Builder,
+) -> (Engine, Receiver<Event>) {
+    let (sender, events) = channel();
+    let observer = move |event: &Event| drop(sender.send(event.clone()));
+    (world.engine_with(|builder| configure(builder.observer(observer))), events)
+}
+
+// All events, once the engine is gone.
+fn told(engine: Engine, events: &Receiver<Event>) -> Vec<Event> {
+    drop(engine);
+    let next = || events.recv_timeout(PATIENCE);
+    std::iter::from_fn(|| next().ok()).collect()
+}
+
+// A word for each event.
+fn words(events: &[Event]) -> Vec<String> {
+    let of = |word: &str, message: &MessageEvent| format!("{word} {}", message.channel);
+    let word = |event: &Event| match event {
+        Event::MessageCreated(message) => of("created", message),
+        Event::MessageSent(message) => of("sent", message),
+        Event::MessageFailed(message) => of("failed", message),
+        Event::MessageMarked(message) => of("marked", message),
+        Event::NotificationEnded { .. } => "ended".into(),
+        Event::PreferenceChanged { workflow_id, .. } => {
+            format!("preference {}", workflow_id.is_some())
+        }
+        other => format!("{other:?}"),
+    };
+    events.iter().map(word).collect()
+}
+
+#[test]
+fn what_happens_is_told_in_its_order() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("both", &[in_app(), email()]);
+        let (engine, events) = observed(&world, |builder| builder);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let trigger = parsed(json!({ "name": "both", "to": "ada" }));
+
+        env.events().trigger(&trigger).unwrap();
+        engine.delivery().run_due(10).unwrap();
+        env.inbox("ada").unwrap().mark_all(MarkAs::Read).unwrap();
+        let global = parsed(json!({ "channels": { "sms": false } }));
+        env.preferences("ada").unwrap().update_global(&global).unwrap();
+        world.outbox.refuse_next(SendError::permanent("no"));
+        env.events().trigger(&trigger).unwrap();
+        engine.delivery().run_due(10).unwrap();
+        // What is refused has not happened.
+        env.events().trigger(&parsed(json!({ "name": "nothing", "to": "ada" }))).unwrap_err();
+
+        let first = world.messages("ada").pop().unwrap();
+        drop(env);
+        let events = told(engine, &events);
+        let expected = [
+            "created in_app",
+            "sent email",
+            "ended",
+            "marked in_app",
+            "preference false",
+            "created in_app",
+            "failed email",
+            "ended",
+        ];
+        assert_eq!(words(&events), expected);
+        let Event::MessageCreated(created) = &events[0] else { panic!("{events:?}") };
+        assert_eq!((created.message_id, created.subscriber_id), (first.id, first.subscriber_id));
+        assert_eq!(created.notification_id, first.notification_id);
+    });
+}
+
+#[test]
+fn a_panic_of_the_observer_is_its_own() {
+    on_both(|world| {
+        world.in_app_workflow("inbox");
+        let (sender, events) = channel();
+        let observer = move |event: &Event| {
+            sender.send(event.clone()).unwrap();
+            panic!("the observer is broken");
+        };
+        let engine = world.engine_with(|builder| builder.observer(observer));
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        for _ in 0..2 {
+            env.events().trigger(&parsed(json!({ "name": "inbox", "to": "ada" }))).unwrap();
+        }
+        drop(env);
+        assert_eq!(told(engine, &events).len(), 4);
+    });
+}
+
+/// Ordinals are given in transactions, so that ids are in the order of commits.
+#[test]
+fn threads_are_told_of_in_the_order_of_their_commits() {
+    on_both(|world| {
+        world.in_app_workflow("inbox");
+        let (engine, events) = observed(&world, |builder| builder);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        thread::scope(|scope| {
+            for n in 0..8 {
+                let env = &env;
+                scope.spawn(move || {
+                    let to = format!("s{n}");
+                    for _ in 0..20 {
+                        let trigger = json!({ "name": "inbox", "to": to });
+                        env.events().trigger(&parsed(trigger)).unwrap();
+                    }
+                });
+            }
+        });
+        drop(env);
+        let events = told(engine, &events);
+        let created = events.iter().filter_map(|event| match event {
+            Event::MessageCreated(message) => Some(message.notification_id.ordinal()),
+            _ => None,
+        });
+        let created: Vec<_> = created.collect();
+        assert_eq!(created.len(), 160);
+        assert!(created.is_sorted(), "{created:?}");
+        assert!(world.env.subscribers().find(id("s7")).unwrap().is_some());
+    });
+}
+
+/// A clock that shows another time than the system's.
+#[derive(Clone, Debug, Default)]
+struct Shifted(Arc<Mutex<Duration>>);
+
+impl Clock for Shifted {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().after(*self.0.lock().unwrap())
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_is_told() {
+    let world = World::in_memory();
+    let clock = Shifted::default();
+    let (engine, events) = observed(&world, |builder| builder.clock(clock.clone()));
+    let hour = Duration::from_secs(3_600);
+    engine.delivery().run_due(1).unwrap();
+    *clock.0.lock().unwrap() = hour;
+    engine.delivery().run_due(1).unwrap();
+    engine.delivery().run_due(1).unwrap();
+    *clock.0.lock().unwrap() = Duration::ZERO;
+    engine.delivery().run_due(1).unwrap();
+
+    let told = told(engine, &events);
+    let [Event::ClockJumped { from, to }, Event::ClockJumped { from: back, to: again }] = told[..]
+    else {
+        panic!("{told:?}")
+    };
+    assert!(to.since(from) > hour / 2 && back.since(again) > hour / 2);
+}
