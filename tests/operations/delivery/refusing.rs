@@ -90,6 +90,12 @@ fn a_preference_holds_for_its_own_contexts() {
         assert_eq!(report(json!({ "context": { "tenant": "globex" } })).sent, 1);
         assert_eq!(report(json!({ "context": { "tenant": "acme", "app": "shop" } })).sent, 1);
         assert_eq!(report(json!({})).sent, 1);
+
+        // P10: a preference for no context says nothing about one.
+        let everywhere = json!({ "channels": { "email": false } });
+        world.env.preferences(&ada).unwrap().update_global(&parsed(everywhere)).unwrap();
+        assert_eq!(report(json!({})), NOTHING);
+        assert_eq!(report(json!({ "context": { "tenant": "globex" } })).sent, 1);
     });
 }
 

@@ -18,7 +18,7 @@ fn where_nobody_says_anything_everything_is_on() {
         world.bare_subscriber("ada");
         let workflow = world.in_app_workflow("hi");
 
-        // 10.1, 10.13
+        // 10.1, 10.13, and P18: all five channels are there, also those without a step.
         let preferences = wire(get(&world, json!({})));
 
         let by_default =

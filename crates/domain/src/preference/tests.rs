@@ -123,6 +123,17 @@ mod examples {
         check(layers, false, Layer::Definition);
     }
 
+    /// One value says whether a workflow is critical, for preferences and for schedules.
+    #[test]
+    fn p8_a_critical_workflow_takes_the_word_of_its_operator_only() {
+        let (definition, dashboard) = (channel(OFF), channel(ON));
+        let global = Preference::default().with(Channel::Email, false);
+        let layers =
+            Layers { critical: true, dashboard: Some(&dashboard), ..of(&definition, &global) };
+        check(layers, true, Layer::Dashboard);
+        check(Layers { critical: false, ..layers }, false, Layer::SubscriberGlobal);
+    }
+
     #[test]
     fn p9_the_layer_that_spoke_is_the_one_named() {
         let workflow = Preference::default().with_all(true);
