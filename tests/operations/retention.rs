@@ -70,20 +70,21 @@ fn notifications_go_by_age() {
     );
 }
 
-/// A message that waits for a provider pins its notification, however old it is.
+/// A job that waits pins its notification and the messages, however old they are.
 #[test]
 fn live_tasks_pin() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(1).messages(Channel::Email, 1)),
+        |builder| builder.retention(Retention::default().activity(1).messages(Channel::InApp, 1)),
         |world| {
             let delay = json!({ "type": "delay", "metadata":
                 { "type": "regular", "amount": 2, "unit": "months" } });
             world.workflow_of("slow", &[in_app(), delay]);
             let slow = world.notify("slow", "ada");
-            assert_eq!(days(&world, 40), 0);
+            assert_eq!((days(&world, 40), world.inbox("ada").len()), (0, 1));
             assert!(world.env.notifications().find(slow).unwrap().is_some());
             days(&world, 30);
             assert_eq!(world.env.notifications().find(slow).unwrap(), None);
+            assert_eq!((world.inbox("ada").len(), rows(&world, Table::Triggers)), (0, 0));
         },
     );
 }
