@@ -135,6 +135,11 @@ fn events() {
     });
 }
 
+#[test]
+fn cancellations() {
+    check(|world| world.env.events().cancel("fifth"));
+}
+
 /// The events of a bulk share a transaction, so one that is refused must not have written yet.
 #[test]
 fn refused_events() {

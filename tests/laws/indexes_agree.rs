@@ -110,7 +110,9 @@ fn check_tasks(world: &World) {
             | Work::Turn { .. }
             | Work::Close { .. }
             | Work::Call { .. }
-            | Work::Sweep { .. } => {}
+            | Work::Sweep { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. } => {}
         }
     }
     assert_eq!(sends, waiting);

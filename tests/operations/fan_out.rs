@@ -1,5 +1,6 @@
 //! Triggers of topics: their recipients, and the subscriptions that admit or reject them.
 
+mod crowd;
 mod gate;
 
 use serde_json::{Value, json};
@@ -103,6 +104,7 @@ fn a_crowd_is_told_once_each() {
         }
 
         let receipt = world.trigger(json!({ "name": "hi", "to": topic("crowd") }));
+        world.run_due();
 
         assert_eq!(recipients(&world, &receipt), everybody.join(" "));
         let last = created(&world, &receipt).pop().unwrap();

@@ -152,6 +152,10 @@ fn forget_if_gone(txn: &mut dyn Transaction, of: &Notification) -> Result<()> {
     let runs = Runs::find(&*txn, environment, id)?;
     // Missing runs do not prove that the trigger has no notifications, so its records stay.
     let mut is_gone = runs.iter().next().is_some();
+    // Tasks still add to it.
+    if txn.contains(&layout::fan_out(environment, id))? {
+        is_gone = false;
+    }
     for run in runs.iter() {
         let range = layout::notifications_between(environment, run);
         txn.scan_bytes(&range, Order::Ascending, Some(1), &mut |_, _| {
@@ -177,5 +181,7 @@ fn forget(txn: &mut dyn Transaction, environment: EnvironmentId, id: &Transactio
         txn.delete(Table::Transactions, &entry)?;
         txn.delete(Table::Triggers, &trigger)?;
     }
+    txn.delete_key(&layout::canceled_trigger(environment, id))?;
+    txn.delete_key(&layout::fan_out_state(environment, id))?;
     Ok(())
 }

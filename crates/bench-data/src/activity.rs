@@ -162,6 +162,7 @@ impl<'p> Common<'p> {
         course: &mut Course,
     ) -> Notification {
         let event = Event {
+            actor: None,
             home: self.population.home(),
             trigger,
             transaction_id: &self.transaction_id,

@@ -26,6 +26,8 @@ pub struct Event<'a> {
     pub workflow: &'a Workflow,
     /// Contexts of the event.
     pub contexts: &'a [Context],
+    /// Subscriber who has caused the event.
+    pub actor: Option<&'a Subscriber>,
     /// Keys of the contexts.
     pub context_keys: &'a ContextSet,
     /// Time of the trigger.

@@ -238,6 +238,8 @@ wire_enum! {
     HandlerError = "handler_error",
     RecordUnreadable = "record_unreadable",
     StepResent = "step_resent",
+    Canceled = "canceled",
+    Expired = "expired",
 }
 
 impl Detail {
@@ -292,7 +294,9 @@ impl Detail {
             | Detail::PrecedingStepSkipped
             | Detail::DelayTimePassed
             | Detail::ScheduleNeverOpens
-            | Detail::MaxExtensionsReached => ExecutionStatus::Warning,
+            | Detail::MaxExtensionsReached
+            | Detail::Canceled
+            | Detail::Expired => ExecutionStatus::Warning,
             Detail::ProviderRetry
             | Detail::HandlerRetry
             | Detail::StepDelayed

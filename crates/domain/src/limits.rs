@@ -11,7 +11,7 @@
 //! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH) |
 //! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_FIELD`], [`MAX_VALUE`](FieldFilterPart::MAX_VALUE), [`MAX_PATTERN`](FieldFilterPart::MAX_PATTERN) |
 //! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE) |
-//! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
+//! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_AT_ONCE`](Trigger::MAX_AT_ONCE), [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
 //! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`] |
 //! | subscribers | [`Profile::MAX_DEVICE_TOKENS`], [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN) |
 //! | preferences | [`BulkPreferences::MAX`] |
@@ -127,6 +127,9 @@ impl Limits {
     pub fn check_trigger(&self, trigger: &Trigger) -> Result<(), Invalid> {
         object("payload", Some(&trigger.payload), self.payload)?;
         object("overrides", trigger.overrides.as_ref(), self.overrides)?;
+        if let Some(SubscriberRecipient::Inline(create)) = &trigger.actor {
+            self.check_profile(&create.profile).map_err(|bad| bad.within("actor"))?;
+        }
         trigger.to.each(|subscriber| match subscriber {
             Recipient::Subscriber(SubscriberRecipient::Inline(create)) => {
                 self.check_profile(&create.profile)

@@ -46,6 +46,9 @@ pub struct Notification {
     /// Id of the subscriber, given by the engine.
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
+    /// Id of the subscriber who has caused the event, given by the engine.
+    #[serde(rename = "_actorId", default, skip_serializing_if = "Option::is_none")]
+    pub actor_id: Option<InternalSubscriberId>,
     /// Id of the triggered event.
     pub transaction_id: TransactionId,
     /// Id of the workflow.
@@ -76,6 +79,9 @@ pub struct Notification {
     /// Overrides of the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
+    /// Time from which on nothing is sent any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
     /// Values that control the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controls: Option<Object>,
@@ -198,6 +204,7 @@ impl Notification {
             environment_id: home.environment_id,
             organization_id: home.organization_id.clone(),
             subscriber_id: subscriber.id,
+            actor_id: event.actor.map(|actor| actor.id),
             transaction_id: event.transaction_id.clone(),
             workflow_id: Some(workflow.id),
             digested_notification_id: None,
@@ -209,6 +216,7 @@ impl Notification {
             jobs,
             payload: Some(trigger.payload.clone()),
             overrides: trigger.overrides.clone(),
+            expires_at: trigger.expires_at,
             controls: None,
             to: Some(recipient.as_object()),
             tags: workflow.tags.clone(),
@@ -233,6 +241,7 @@ impl Notification {
             environment_id: home.environment_id,
             organization_id: home.organization_id.clone(),
             subscriber_id,
+            actor_id: None,
             transaction_id,
             workflow_id: None,
             digested_notification_id: None,
@@ -244,6 +253,7 @@ impl Notification {
             jobs: Vec::new(),
             payload: None,
             overrides: None,
+            expires_at: None,
             controls: None,
             to: None,
             tags: Vec::new(),

@@ -35,7 +35,7 @@ use crate::time::Timestamp;
 use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
-pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call};
+pub use attempt::{Address, Attempt, Content, Dispatch, again, attempt, call};
 pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.
@@ -43,6 +43,8 @@ pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 pub struct Facts<'a> {
     /// Subscriber of the notification. `None` if it was deleted.
     pub subscriber: Option<&'a Subscriber>,
+    /// Subscriber who has caused the event.
+    pub actor: Option<&'a Subscriber>,
     /// Workflow of the notification. `None` if it was deleted.
     pub workflow: Option<&'a Workflow>,
     /// Contexts of the notification.
@@ -51,6 +53,8 @@ pub struct Facts<'a> {
     pub global: Option<&'a Preference>,
     /// Preference of the subscriber for this workflow.
     pub specific: Option<&'a Preference>,
+    /// `true` if the event was canceled.
+    pub canceled: bool,
     /// Integrations of the environment. A turn needs none.
     pub integrations: &'a [Arc<Integration>],
     /// Hours in which the subscriber accepts disturbing messages.
@@ -68,6 +72,8 @@ pub struct Run<'a> {
     pub overrides: Option<&'a Object>,
     /// `true` if neither preferences nor schedules hold the messages back.
     pub critical: bool,
+    /// Time from which on nothing is sent any more.
+    pub expires_at: Option<Timestamp>,
     /// Jobs, in the order of the steps.
     pub jobs: Vec<RunJob>,
     /// Results of the jobs, if a step refers to some.
@@ -286,6 +292,11 @@ const fn cancel(detail: Detail) -> Refusal {
     Refusal::new(RefusalKind::Cancel, detail)
 }
 
+/// Returns the end of a job of a canceled event.
+pub const fn canceled() -> Refusal {
+    cancel(Detail::Canceled)
+}
+
 impl<'a> Run<'a> {
     /// Returns the run of a notification that `event` is about to create.
     pub fn new(event: &Event<'a>) -> Self {
@@ -301,6 +312,7 @@ impl<'a> Run<'a> {
             critical: event.workflow.critical,
             results: StepResults::default(),
             digested: None,
+            expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
         }
     }
@@ -312,6 +324,7 @@ impl<'a> Run<'a> {
             payload: notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default(),
             overrides: notification.overrides.as_ref(),
             critical: notification.critical.unwrap_or_default(),
+            expires_at: notification.expires_at,
             results: StepResults::default(),
             digested: jobs.clone().rev().find_map(DigestedEvents::of),
             jobs: jobs.map(RunJob::of).collect(),

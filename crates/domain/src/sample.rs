@@ -78,6 +78,7 @@ pub(crate) fn triggered(
     trigger: &Trigger,
 ) -> Notification {
     let event = Event {
+        actor: None,
         home: &home(),
         trigger,
         transaction_id: &"txn".parse().unwrap(),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::environment::Home;
 use crate::ids::{
     DigestWindowId, EnvironmentId, JobId, NotificationId, OrganizationId, StepId, TaskId,
-    WorkflowId,
+    TransactionId, WorkflowId,
 };
 use crate::message::Message;
 use crate::notification::Notification;
@@ -142,6 +142,20 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         after: Vec<u8>,
     },
+    /// The next recipients of an event are told.
+    FanOut {
+        /// Event.
+        transaction_id: TransactionId,
+    },
+    /// The jobs of the remaining notifications of a canceled event end.
+    Cancel {
+        /// Event.
+        transaction_id: TransactionId,
+        /// First ordinal of the run to go on with.
+        run: u64,
+        /// Ordinal of the next notification.
+        next: u64,
+    },
 }
 
 impl Task {
@@ -169,6 +183,25 @@ impl Task {
             class: TaskClass::Background,
             state: TaskState::Waiting { due_at, attempts: 0 },
             work: Work::Sweep { part: SweepPart::default(), after: Vec::new() },
+        }
+    }
+
+    /// Returns a task of an environment that prepares notifications or ends them.
+    pub fn background(
+        home: &Home,
+        workflow_id: Option<WorkflowId>,
+        id: TaskId,
+        due_at: Timestamp,
+        work: Work,
+    ) -> Self {
+        Self {
+            id,
+            environment_id: home.environment_id,
+            organization_id: home.organization_id.clone(),
+            workflow_id,
+            class: TaskClass::Background,
+            state: TaskState::Waiting { due_at, attempts: 0 },
+            work,
         }
     }
 
@@ -210,7 +243,7 @@ impl Work {
             | Work::Send { notification_id, .. }
             | Work::Close { notification_id, .. }
             | Work::Call { notification_id, .. } => Some(*notification_id),
-            Work::Sweep { .. } => None,
+            Work::Sweep { .. } | Work::FanOut { .. } | Work::Cancel { .. } => None,
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Triggers: events of the host application, and their recipients.
 
+mod broadcast;
+mod cancel;
 mod compose;
+mod fan_out;
+pub(crate) mod overrides;
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,14 +16,17 @@ use serde_json::Value;
 use crate::context::ContextPayload;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{
-    EnvironmentId, IntegrationIdentifier, NotificationId, SubscriberId, TopicKey, TransactionId,
-    WorkflowIdentifier,
+    EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId, WorkflowIdentifier,
 };
 use crate::json::{Object, Shape, Shaped, shape, text_or_object};
 use crate::subscriber::{Profile, SubscriberCreate};
 use crate::time::Timestamp;
-use crate::vocabulary::{Channel, Severity, wire_enum};
+use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
+
+pub use broadcast::Broadcast;
+pub use cancel::{CanceledTrigger, Cancellation};
+pub use fan_out::{Crowd, FanOut, FanOutState, Progress, ProgressStatus, Visited};
 
 /// Event of the host application, with its recipients.
 ///
@@ -58,6 +64,13 @@ pub struct Trigger {
     /// same id happens once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
+    /// Time from which on nothing is sent any more: jobs that have not begun by then are skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Subscriber who has caused the event, created or updated as a recipient is. Topics do not
+    /// reach this subscriber. Templates and conditions of steps know it as `actor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<SubscriberRecipient>,
     /// Contexts of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
@@ -65,7 +78,7 @@ pub struct Trigger {
 
 shape! { Trigger {
     "name": workflow, "to": to, "payload": payload, "overrides": overrides,
-    "transactionId": transaction_id, "context": context,
+    "transactionId": transaction_id, "expiresAt": expires_at, "actor": actor, "context": context,
 } }
 
 /// Recipients of an event.
@@ -104,6 +117,15 @@ impl Shaped for Recipients {
         Shape::choice(|value| match value {
             Value::Array(_) => Vec::<Recipient>::shape(),
             _ => Recipient::shape(),
+        })
+    }
+}
+
+impl Shaped for SubscriberRecipient {
+    fn shape() -> Shape {
+        Shape::choice(|value| match value {
+            Value::Object(_) => SubscriberCreate::shape(),
+            _ => text_or_object::<SubscriberId>(),
         })
     }
 }
@@ -162,7 +184,12 @@ pub struct TriggerReceipt {
     /// [`NotificationQuery::of_transaction`]: crate::notification::NotificationQuery::of_transaction
     #[serde(default)]
     pub notifications: Vec<CreatedNotification>,
-    /// Numbers of subscribers in its topics, without those that the trigger names.
+    /// `true` if tasks tell the other recipients, because there are more than 100. The progress is
+    /// that of the event.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub continues: bool,
+    /// Numbers of subscribers in its topics, without those that the trigger names. They are zero if
+    /// tasks tell these subscribers.
     #[serde(default, skip_serializing_if = "TopicCounts::is_zero")]
     pub topics: TopicCounts,
     /// Topics of the trigger that do not exist.
@@ -224,6 +251,9 @@ wire_enum! {
 impl Trigger {
     /// Maximum number of recipients of a trigger.
     pub const MAX_RECIPIENTS: usize = 100;
+    /// Maximum number of subscribers in the topics of a trigger that are told at once. Tasks tell
+    /// those of larger topics.
+    pub const MAX_AT_ONCE: usize = 100;
     /// Maximum number of excluded subscribers of a topic.
     pub const MAX_EXCLUDED: usize = 1_000;
     /// Maximum number of triggers in a bulk.
@@ -238,24 +268,6 @@ impl Trigger {
         at_most_items("events", triggers, Self::MAX_BULK)
     }
 
-    /// Refuses overrides that would have an effect, but have no valid value.
-    #[doc(hidden)]
-    pub fn check_overrides(&self) -> Result<(), Invalid> {
-        let Some(overrides) = &self.overrides else { return Ok(()) };
-        if let Some(severity) = overrides.get("severity") {
-            word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
-        }
-        for channel in Channel::ALL {
-            let settings = overrides.get(channel.as_str());
-            let identifier = settings.and_then(|settings| settings.get("integrationIdentifier"));
-            if let Some(identifier) = identifier {
-                let field = format!("overrides.{channel}.integrationIdentifier");
-                word::<IntegrationIdentifier>(identifier).map_err(|bad| bad.named(field))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the subscribers and topics of the trigger, each subscriber once.
     #[doc(hidden)]
     pub fn audience(&self) -> Result<Audience<'_>, Invalid> {
@@ -265,7 +277,7 @@ impl Trigger {
         }
         at_most_items("to", recipients, Self::MAX_RECIPIENTS)?;
         self.to.each(Recipient::check)?;
-        let mut audience = Audience::default();
+        let mut audience = self.nobody()?;
         for recipient in recipients {
             match recipient {
                 Recipient::Subscriber(subscriber) => audience.add(subscriber),
@@ -277,14 +289,16 @@ impl Trigger {
         }
         Ok(audience)
     }
-}
 
-// Refuses a value that is no `T`. `null` is as good as no value.
-fn word<T: FromStr<Err = Invalid>>(value: &Value) -> Result<(), Invalid> {
-    match value {
-        Value::Null => Ok(()),
-        Value::String(word) => word.parse::<T>().map(drop),
-        _ => Err(Invalid::new("", Reason::malformed("a text"))),
+    /// Returns the audience of a broadcast, which names nobody. The actor is left out.
+    #[doc(hidden)]
+    pub fn nobody(&self) -> Result<Audience<'_>, Invalid> {
+        let mut audience = Audience::default();
+        if let Some(actor) = &self.actor {
+            actor.check().map_err(|bad| bad.within("actor"))?;
+            audience.passed_over.insert(actor.subscriber_id());
+        }
+        Ok(audience)
     }
 }
 
@@ -315,8 +329,7 @@ impl Recipients {
 impl Recipient {
     fn check(&self) -> Result<(), Invalid> {
         match self {
-            Recipient::Subscriber(SubscriberRecipient::Id(_)) => Ok(()),
-            Recipient::Subscriber(SubscriberRecipient::Inline(create)) => create.profile.check(),
+            Recipient::Subscriber(subscriber) => subscriber.check(),
             Recipient::Topic(topic) => {
                 at_most_items("exclude", &topic.exclude, Trigger::MAX_EXCLUDED)
             }
@@ -396,10 +409,16 @@ impl TriggerReceipt {
             status,
             transaction_id,
             notifications: Vec::new(),
+            continues: false,
             topics: TopicCounts::default(),
             missing_topics: Vec::new(),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl TopicCounts {
@@ -438,6 +457,13 @@ impl TriggerStatus {
 }
 
 impl SubscriberRecipient {
+    fn check(&self) -> Result<(), Invalid> {
+        match self {
+            SubscriberRecipient::Id(_) => Ok(()),
+            SubscriberRecipient::Inline(create) => create.profile.check(),
+        }
+    }
+
     /// Returns the id of the subscriber in the host application.
     pub const fn subscriber_id(&self) -> &SubscriberId {
         match self {
@@ -493,6 +519,17 @@ impl<'de> Deserialize<'de> for Recipient {
             topic if topic.get("type").is_some() => {
                 TopicRecipient::deserialize(topic).map(Recipient::Topic).map_err(D::Error::custom)
             }
+            subscriber => {
+                SubscriberCreate::deserialize(subscriber).map(Self::from).map_err(D::Error::custom)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SubscriberRecipient {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
             subscriber => {
                 SubscriberCreate::deserialize(subscriber).map(Self::from).map_err(D::Error::custom)
             }

@@ -21,7 +21,7 @@ use domain::subscription::Subscription;
 use domain::task::Task;
 use domain::topic::Topic;
 use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::AcceptedTrigger;
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::workflow::Workflow;
 
 use crate::{
@@ -119,7 +119,7 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 25] = [
     Kind::of::<Environment>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),
@@ -134,6 +134,9 @@ const KINDS: [Kind; 22] = [
     Kind::of::<Translation>(),
     Kind::of::<TranslationGroup>(),
     Kind::of::<AcceptedTrigger>(),
+    Kind::of::<CanceledTrigger>(),
+    Kind::of::<FanOut>(),
+    Kind::of::<FanOutState>(),
     Kind::of::<Notification>(),
     Kind::of::<Task>(),
     Kind::of::<DigestBucket>(),

@@ -286,6 +286,16 @@ impl<R> Range<R> {
         Self::new(self.table, (start, end))
     }
 
+    /// The keys of this range behind all keys of `other`.
+    pub(crate) fn beyond(self, other: Self) -> Self {
+        let start = match other.bytes.1 {
+            Bound::Excluded(end) => Bound::Included(end),
+            Bound::Included(end) => Bound::Excluded(end),
+            Bound::Unbounded => self.bytes.1.clone(),
+        };
+        Self::new(self.table, (start, self.bytes.1))
+    }
+
     /// The keys from the start of this range to the end of `other`.
     pub(crate) fn through(self, other: Self) -> Self {
         Self::new(self.table, (self.bytes.0, other.bytes.1))

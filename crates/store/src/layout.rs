@@ -41,7 +41,7 @@ use domain::task::{Task, TaskClass};
 use domain::time::Timestamp;
 use domain::topic::Topic;
 use domain::translation::{Resource, Translation, TranslationGroup};
-use domain::trigger::AcceptedTrigger;
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::workflow::Workflow;
 
 use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
@@ -163,8 +163,20 @@ layout! {
         /// Accepted triggers, by the ordinals of their notifications: the first one, and the one
         /// behind the last.
         TRIGGERS = Triggers [EnvironmentId, Ordinal, Ordinal, TransactionId];
-        /// Accepted triggers by transaction id. Each run of ordinals has an entry.
-        TRANSACTIONS = Transactions [EnvironmentId, TransactionId, Ordinal];
+        /// Accepted triggers by transaction id and ordinals. Each run of ordinals has an entry.
+        TRANSACTIONS = Transactions [EnvironmentId, TransactionId, Ordinal, Ordinal];
+    }
+    CanceledTrigger {
+        /// Canceled events.
+        CANCELED_TRIGGERS = CanceledTriggers [EnvironmentId, TransactionId];
+    }
+    FanOut {
+        /// Events whose recipients tasks tell.
+        FAN_OUTS = FanOuts [EnvironmentId, TransactionId];
+    }
+    FanOutState {
+        /// States of the events whose recipients tasks tell or have told.
+        FAN_OUT_STATES = FanOutStates [EnvironmentId, TransactionId];
     }
     Notification {
         /// Notifications.

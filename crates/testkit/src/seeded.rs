@@ -3,12 +3,14 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use domain::context::RichContext;
-use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
+use domain::context::{ContextSet, RichContext};
+use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId, TransactionId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
 use domain::quarantine::{Quarantined, Unreadable};
-use domain::trigger::Trigger;
+use domain::trigger::{
+    AcceptedTrigger, CanceledTrigger, Cancellation, Crowd, FanOut, FanOutState, Progress, Trigger,
+};
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
 use store::{Table, WriteRecords};
@@ -63,6 +65,7 @@ pub fn made_in(store: Interposed) -> World {
     fill_a_segment(&world);
     trigger_and_deliver(&world);
     add_quarantine(&world);
+    reach_many(&world);
     world
         .organization
         .environments()
@@ -358,6 +361,34 @@ fn add_quarantine(world: &World) {
         Ok::<_, store::Error>(())
     });
     added.expect("the store can be written to");
+}
+
+// Leaves behind the records of an event that was canceled before it has reached many. They are put
+// there, since such an event has more than 100 recipients.
+fn reach_many(world: &World) {
+    let (environment_id, now) = (world.env.environment_id(), world.now());
+    let id = TransactionId::new("to many").unwrap();
+    let trigger = trigger("inbox", json!(["ada"])).transaction_id(id.clone()).unwrap();
+    let workflow_id = world.env.workflows().get("inbox").unwrap().id;
+    let fan_out = FanOut {
+        environment_id,
+        transaction_id: id.clone(),
+        workflow_id,
+        trigger,
+        crowd: Crowd::Everybody,
+        before: workflow_id.into(),
+        context_keys: ContextSet::default(),
+        actor_id: None,
+    };
+    let accepted = AcceptedTrigger::bare(environment_id, now, id.clone());
+    let state = FanOutState::new(environment_id, Progress::of(&accepted.receipt, now));
+    let canceled = CanceledTrigger::new(environment_id, now, Cancellation::new(id));
+    store::write(&world.store, |transaction| {
+        transaction.insert(&fan_out)?;
+        transaction.insert(&state)?;
+        transaction.insert(&canceled)
+    })
+    .unwrap();
 }
 
 /// A trigger of `workflow` for `to`.

@@ -344,14 +344,14 @@ fn queued_email(world: &World) -> NotificationId {
     world.notify("mail", "ada")
 }
 
-fn statuses(world: &World, id: NotificationId) -> Vec<String> {
+pub(crate) fn statuses(world: &World, id: NotificationId) -> Vec<String> {
     let jobs = wire(world.notification(id).jobs);
     let status = |job: &Value| job["status"].as_str().unwrap().to_owned();
     jobs.as_array().unwrap().iter().map(status).collect()
 }
 
 // What was written into the log of a job, with what is to be known about it.
-fn log(notification: &Notification, job: usize) -> Vec<String> {
+pub(crate) fn log(notification: &Notification, job: usize) -> Vec<String> {
     names(&notification.jobs[job].execution_details, |entry| match &entry.raw {
         Some(raw) => format!("{}: {raw}", entry.detail),
         None => entry.detail.to_string(),

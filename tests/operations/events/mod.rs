@@ -1,6 +1,8 @@
 //! Triggering workflows, one event at a time and in bulk.
 
 mod bulk;
+mod cancel;
+mod overrides;
 
 use serde_json::{Value, json};
 use tidings::Error;

@@ -144,6 +144,10 @@ fn an_entry_has_a_severity_and_a_provider() {
         (HandlerMissing, Failed, false, false),
         (HandlerRetry, Pending, false, true),
         (HandlerError, Failed, false, false),
+        (RecordUnreadable, Failed, false, false),
+        (StepResent, Queued, false, false),
+        (Canceled, Warning, false, false),
+        (Expired, Warning, false, false),
     ];
     assert!(rows.iter().map(|row| row.0).eq(Detail::ALL.iter().copied()), "every detail has a row");
     for (detail, status, names_provider, is_attempt) in rows {

@@ -7,6 +7,7 @@ use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::contact::Email;
 use crate::integration::{self, Integration};
 use crate::job::Detail;
+use crate::json::Object;
 use crate::schedule::Timing;
 use crate::secret::Secret;
 use crate::step::{Rendered, StepKind};
@@ -23,6 +24,8 @@ pub struct Dispatch {
     pub address: Address,
     /// Content. `None` if an earlier attempt has rendered it.
     pub rendered: Option<Rendered>,
+    /// Settings of the trigger for the message.
+    pub overrides: Object,
 }
 
 /// Decision about an attempt.
@@ -84,7 +87,8 @@ pub fn attempt(
     let integration = step.integration(channel)?;
     let address = address(&step.subscriber.profile, integration)?;
     let integration = integration.clone();
-    Ok(Attempt::Send(Box::new(Dispatch { integration, address, rendered })))
+    let overrides = step.overrides(channel, Some(&integration.provider_id));
+    Ok(Attempt::Send(Box::new(Dispatch { integration, address, rendered, overrides })))
 }
 
 /// Decides the call of a custom step. Returns the name of the function.
@@ -96,14 +100,15 @@ pub fn call<'a>(run: &'a Run<'a>, job: RunJob, facts: Facts<'a>) -> Result<&'a s
     }
 }
 
+/// Decides whether a message is sent again that its provider does not accept at the moment.
+pub const fn again(canceled: bool) -> Result<(), Refusal> {
+    if canceled { Err(super::canceled()) } else { Ok(()) }
+}
+
 impl<'a> RunStep<'a> {
     fn integration(&self, channel: Channel) -> Result<&'a Integration, Refusal> {
-        let named = self
-            .run
-            .overrides
-            .and_then(|overrides| overrides.get(channel.as_str()))
-            .and_then(|channel| channel.get("integrationIdentifier"))
-            .and_then(Value::as_str);
+        let overrides = self.overrides(channel, None);
+        let named = overrides.get("integrationIdentifier").and_then(Value::as_str);
         let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
         let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
         let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use super::{Facts, Refusal, Run, RunJob, cancel, fail, skip};
+use super::{Facts, Refusal, Run, RunJob, again, cancel, fail, skip};
 use crate::contact::TimeZone;
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
@@ -13,6 +13,7 @@ use crate::preference::{ConditionData, Layer, Layers, resolve};
 use crate::schedule::{Schedule, Timing};
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
+use crate::trigger::overrides;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
@@ -35,6 +36,10 @@ impl<'a> RunStep<'a> {
         facts: Facts<'a>,
         results: &'a StepResults,
     ) -> Result<Self, Refusal> {
+        again(facts.canceled)?;
+        if run.expires_at.is_some_and(|expires_at| expires_at <= facts.now) {
+            return Err(skip(Detail::Expired));
+        }
         let subscriber = facts.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
         let workflow = facts.workflow.ok_or(cancel(Detail::WorkflowDeleted))?;
         let step = workflow.step(job.step).ok_or(skip(Detail::StepDeleted))?;
@@ -46,7 +51,11 @@ impl<'a> RunStep<'a> {
 
     pub(super) fn known(&self) -> Known<'_> {
         let Run { payload, digested, .. } = self.run;
-        let known = Known::new(self.subscriber, payload, self.facts.contexts, self.workflow);
+        let Facts { contexts, actor, .. } = self.facts;
+        let mut known = Known::new(self.subscriber, payload, contexts, self.workflow);
+        if let Some(actor) = actor {
+            known = known.with_actor(actor);
+        }
         let known = known.with_steps(self.results);
         match digested {
             Some(digested) => known.with_digest(digested.as_known()),
@@ -118,10 +127,25 @@ impl<'a> RunStep<'a> {
         }))
     }
 
+    /// Returns the settings of the trigger for a message on `channel`, by this provider.
+    pub(super) fn overrides(&self, channel: Channel, provider: Option<&str>) -> Object {
+        overrides::settings(self.run.overrides, self.step, channel, provider)
+    }
+
+    // Most triggers have no overrides.
+    fn overriding(&self, rendered: Rendered) -> Rendered {
+        match self.step.definition.kind.channel() {
+            Some(channel) if self.run.overrides.is_some() => {
+                overrides::put_texts(&self.overrides(channel, None), rendered)
+            }
+            Some(_) | None => rendered,
+        }
+    }
+
     /// Renders the message of the step.
     pub(super) fn render(&self) -> Result<Rendered, Refusal> {
         match self.step.render(|| self.filter_facts(), self.known()) {
-            Some(Ok(rendered)) => Ok(rendered),
+            Some(Ok(rendered)) => Ok(self.overriding(rendered)),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
             None => Err(fail(Detail::ContentNotGenerated)),
         }

@@ -22,6 +22,8 @@ struct World {
     global: Option<Preference>,
     specific: Option<Preference>,
     integrations: Vec<Arc<Integration>>,
+    canceled: bool,
+    actor: Option<Subscriber>,
 }
 
 impl World {
@@ -66,19 +68,23 @@ impl World {
             global: None,
             specific: None,
             integrations,
+            canceled: false,
+            actor: None,
         }
     }
 
     fn facts(&self) -> Facts<'_> {
         Facts {
             subscriber: self.subscriber.as_ref(),
+            actor: self.actor.as_ref(),
             workflow: self.workflow.as_ref(),
             contexts: &self.contexts,
             global: self.global.as_ref(),
             specific: self.specific.as_ref(),
             integrations: &self.integrations,
             schedule: None,
-            now: sample::at(0),
+            canceled: self.canceled,
+            now: sample::at(60_000),
         }
     }
 
@@ -478,4 +484,47 @@ fn a_subscriber_with_the_deepest_data_there_is_is_known() {
 fn a_dispatch_prints_no_secrets() {
     let dispatch = World::on(Channel::Chat).dispatch().unwrap();
     assert!(!format!("{dispatch:?}").contains("s3cr3t"));
+}
+
+/// One row per time of expiry: the decision at 60,000 ms.
+#[test]
+fn what_has_expired_is_skipped() {
+    for (expires_at, skipped) in [(None, false), (Some(60_001), false), (Some(60_000), true)] {
+        for channel in [Channel::InApp, Channel::Email] {
+            let mut world = World::on(channel);
+            world.notification.expires_at = expires_at.map(sample::at);
+            let expected = skipped.then_some((RefusalKind::Skip, Detail::Expired));
+            let refused = world.refusal().map(|refusal| (refusal.kind, refusal.detail));
+            assert_eq!(refused, expected, "{channel} {expires_at:?}");
+            if channel == Channel::Email {
+                let refused = world.attempt(Content::Kept).err();
+                let refused = refused.map(|refusal| (refusal.kind, refusal.detail));
+                assert_eq!(refused, expected, "{channel} {expires_at:?}");
+            }
+        }
+    }
+}
+
+/// One row per decision: the turn, an attempt, and another one after a refusal of the provider.
+#[test]
+fn a_canceled_event_is_not_sent() {
+    let canceled = Refusal::new(RefusalKind::Cancel, Detail::Canceled);
+    for &channel in Channel::ALL {
+        let mut world = World::on(channel);
+        world.canceled = true;
+        // Cancellation comes before all other reasons.
+        world.subscriber = None;
+        world.notification.expires_at = Some(sample::at(0));
+        assert_eq!(world.refusal(), Some(canceled.clone()), "{channel}");
+        assert_eq!(world.attempt(Content::Kept), Err(canceled.clone()), "{channel}");
+    }
+    assert_eq!(again(true), Err(canceled));
+    assert_eq!(again(false), Ok(()));
+}
+
+#[test]
+fn templates_know_the_actor() {
+    let mut world = World::with_body("{{ actor.firstName }} follows you");
+    world.actor = Some(sample::subscriber(json!({ "firstName": "Grace" })));
+    assert_eq!(world.text(), "Grace follows you");
 }

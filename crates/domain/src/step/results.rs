@@ -95,7 +95,7 @@ impl StepResults {
 
 impl WorkflowStep {
     /// Returns the names by which conditions and templates may refer to the step. The id comes last.
-    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let StepDefinition { name, uuid, .. } = &self.definition;
         let given = [name, uuid].into_iter().flatten().cloned();
         given.chain([self.id.to_string()])

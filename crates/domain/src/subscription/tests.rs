@@ -50,6 +50,7 @@ fn admits(subscription: &Subscription, critical: bool, keys: &[&str], payload: V
         Context::new(sample::id(9), &sample::home(), key.clone(), data, sample::at(0))
     };
     let event = Event {
+        actor: None,
         home: &sample::home(),
         trigger: &trigger,
         transaction_id: &"txn".parse().unwrap(),
@@ -129,6 +130,7 @@ fn data_is_made_up_only_if_a_condition_asks() {
     let trigger =
         Trigger::new(workflow.identifier().clone(), subscriber.subscriber_id.clone()).unwrap();
     let event = Event {
+        actor: None,
         home: &sample::home(),
         trigger: &trigger,
         transaction_id: &"txn".parse().unwrap(),

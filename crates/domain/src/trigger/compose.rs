@@ -11,6 +11,7 @@ use crate::ids::{SubscriberId, TopicKey, TransactionId, WorkflowIdentifier};
 use crate::json::Object;
 use crate::setters::{context_setter, setters};
 use crate::subscriber::SubscriberCreate;
+use crate::time::Timestamp;
 
 impl Trigger {
     /// Returns a trigger of `workflow` for one recipient: the id of a subscriber, a
@@ -25,6 +26,8 @@ impl Trigger {
             payload: Object::default(),
             overrides: None,
             transaction_id: None,
+            expires_at: None,
+            actor: None,
             context: None,
         })
     }
@@ -59,6 +62,10 @@ setters! { Trigger:
     overrides: checked(Object, "overrides");
     /// Sets the id of the event. An event that is triggered again under the same id happens once.
     transaction_id: checked(TransactionId, "transactionId");
+    /// Sets the time from which on nothing is sent any more.
+    expires_at: exact(Timestamp);
+    /// Sets the subscriber who has caused the event, by id or with a profile.
+    actor: checked(SubscriberRecipient, "actor");
 }
 
 impl Recipient {
@@ -133,6 +140,14 @@ impl From<SubscriberId> for SubscriberRecipient {
 impl From<SubscriberCreate> for SubscriberRecipient {
     fn from(subscriber: SubscriberCreate) -> Self {
         SubscriberRecipient::Inline(subscriber)
+    }
+}
+
+impl TryFrom<&str> for SubscriberRecipient {
+    type Error = Invalid;
+
+    fn try_from(id: &str) -> Result<Self, Invalid> {
+        SubscriberId::new(id).map(Self::from)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::context::{Context, ContextSet};
-use domain::ids::{InternalSubscriberId, MessageId, WorkflowId};
+use domain::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
 use domain::message::Message;
 use domain::notification::Notification;
@@ -24,10 +24,12 @@ use crate::tx::View;
 #[derive(Debug)]
 pub(crate) struct RunFacts {
     pub(crate) subscriber: Option<Subscriber>,
+    actor: Option<Subscriber>,
     pub(crate) workflow: Option<Arc<Workflow>>,
     contexts: Vec<Context>,
     preferences: Preferences,
     integrations: Vec<Arc<Integration>>,
+    pub(crate) canceled: bool,
 }
 
 /// Preferences of a subscriber for a set of contexts.
@@ -45,16 +47,20 @@ impl RunFacts {
         let key = layout::subscriber_id(view.environment_id(), subscriber);
         Ok(Self {
             subscriber: view.find(&key)?,
+            actor: actor_of(view, notification)?,
             workflow: workflow_of(view, notification)?,
             contexts: contexts::known(view, &notification.context_keys)?,
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
             integrations: integrations::all(view)?,
+            canceled: is_canceled(view, &notification.transaction_id)?,
         })
     }
 
     pub(crate) fn facts(&self, now: Timestamp) -> Facts<'_> {
         Facts {
             integrations: &self.integrations,
+            canceled: self.canceled,
+            actor: self.actor.as_ref(),
             ..self.preferences.facts(
                 self.subscriber.as_ref(),
                 self.workflow.as_deref(),
@@ -114,7 +120,7 @@ impl Preferences {
         Ok(Self { global: preference(global), specific: preference(specific), schedule })
     }
 
-    /// Returns the facts of a turn with these preferences.
+    /// Returns the facts of a turn at `now` with these preferences.
     pub(crate) fn facts<'a>(
         &'a self,
         subscriber: Option<&'a Subscriber>,
@@ -124,14 +130,29 @@ impl Preferences {
     ) -> Facts<'a> {
         Facts {
             subscriber,
+            actor: None,
             workflow,
             contexts,
             global: self.global.as_ref(),
             specific: self.specific.as_ref(),
             integrations: &[],
             schedule: self.schedule.as_ref(),
+            canceled: false,
             now,
         }
+    }
+}
+
+/// Returns `true` if the event was canceled.
+pub(crate) fn is_canceled(view: &dyn View, id: &TransactionId) -> Result<bool> {
+    Ok(view.contains(&layout::canceled_trigger(view.environment_id(), id))?)
+}
+
+// The actor of the notification. Returns `None` if it has none, or the actor was deleted.
+fn actor_of(view: &dyn View, notification: &Notification) -> Result<Option<Subscriber>> {
+    match notification.actor_id {
+        Some(id) => Ok(view.find(&layout::subscriber_id(view.environment_id(), id))?),
+        None => Ok(None),
     }
 }
 

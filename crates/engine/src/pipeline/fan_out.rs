@@ -1,85 +1,181 @@
-//! Recipients that a trigger reaches through its topics.
+//! Members of the crowd of an event: the subscribers in its topics, or all subscribers.
 
 use std::cell::LazyCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use domain::event::Event;
 use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey};
 use domain::notification::NotificationTopic;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::topic::Topic;
 use domain::trigger::Audience;
-use store::{ReadRecords, layout};
+use store::{Order, ReadRecords, layout};
+use uuid::Uuid;
 
 use crate::Result;
-use crate::resources::{subscribers, topics};
+use crate::resources::topics;
 use crate::tx::View;
 
-/// Recipients that a trigger reaches through its topics, each once.
-#[derive(Debug, Default)]
-pub(crate) struct FanOut {
-    /// Recipients, each with the topics that reach it.
-    pub(crate) recipients: Vec<(Subscriber, Vec<NotificationTopic>)>,
-    /// Subscribers in a topic without a subscription that admits the event.
-    pub(crate) filtered: Vec<SubscriberId>,
-    /// Topics that do not exist.
-    pub(crate) missing: Vec<TopicKey>,
-    places: HashMap<InternalSubscriberId, usize>,
+/// Recipients of an event that it does not name one by one.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Topics(Vec<Topic>),
+    Everybody,
 }
 
-impl FanOut {
-    /// Returns the recipients of `event`, in the order of its topics. Within a topic, the oldest
-    /// subscriber comes first.
-    /// `changed` has the subscribers that the call is about to change.
-    pub(crate) fn of(
+/// Consecutive members of a crowd, each once, in the order of their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    pub(crate) found: Vec<Member>,
+    /// Last of those that were visited.
+    pub(crate) behind: Option<InternalSubscriberId>,
+    /// `true` if there are no others.
+    pub(crate) all: bool,
+}
+
+/// Member of a crowd, with the subscriptions in its topics. A broadcast needs none.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) subscriber: Subscriber,
+    subscriptions: Option<Vec<Subscription>>,
+}
+
+/// Part of a crowd to visit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) behind: Option<InternalSubscriberId>,
+    /// Members with this id or a later one are left out.
+    pub(crate) before: Option<Uuid>,
+    /// Number of members.
+    pub(crate) limit: usize,
+}
+
+// Smallest number of subscriptions of a topic that are read. It is larger than the number of those
+// of one subscriber, so that a part has at least one member.
+const AT_LEAST: usize = 32;
+
+impl Source {
+    /// Returns the topics that exist, in the order of `keys`, and the keys of the others.
+    pub(crate) fn topics<'k>(
         view: &dyn View,
-        event: &Event<'_>,
-        audience: &Audience<'_>,
-        changed: &HashMap<SubscriberId, Subscriber>,
-    ) -> Result<Self> {
-        let mut fan_out = Self::default();
-        for key in audience.topic_keys() {
-            let Some(topic) = topics::find(view, key)? else {
-                fan_out.missing.push(key.clone());
-                continue;
-            };
-            let all = view.all(&layout::topic_subscribers(topic.environment_id, topic.id))?;
-            for of_one in all.chunk_by(Subscription::is_of_same_subscriber) {
-                let Some(first) = of_one.first() else { continue };
-                if audience.excludes(&first.subscriber_id) {
-                    continue;
-                }
-                let subscriber = match changed.get(&first.subscriber_id) {
-                    Some(subscriber) => subscriber.clone(),
-                    None => subscribers::get(view, &first.subscriber_id)?,
-                };
-                fan_out.add(event, subscriber, of_one);
+        keys: impl IntoIterator<Item = &'k TopicKey>,
+    ) -> Result<(Self, Vec<TopicKey>)> {
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        for key in keys {
+            match topics::find(view, key)? {
+                Some(topic) => there.push(topic),
+                None => missing.push(key.clone()),
             }
         }
-        fan_out.settle();
-        Ok(fan_out)
+        Ok((Self::Topics(there), missing))
     }
 
-    // Adds a subscriber with these subscriptions of a topic.
-    fn add(&mut self, event: &Event<'_>, subscriber: Subscriber, subscriptions: &[Subscription]) {
-        let data = LazyCell::new(|| event.data(&subscriber));
-        let admitted = subscriptions.iter().filter(|one| one.admits(event, &data));
-        let Some(topic) = NotificationTopic::through(admitted) else {
-            self.filtered.push(subscriber.subscriber_id);
-            return;
-        };
-        let place = *self.places.entry(subscriber.id).or_insert(self.recipients.len());
-        match self.recipients.get_mut(place) {
-            Some((_, topics)) => topics.push(topic),
-            None => self.recipients.push((subscriber, vec![topic])),
+    /// Returns `true` if the crowd has no members.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Source::Topics(topics) if topics.is_empty())
+    }
+
+    /// Returns the next members.
+    pub(crate) fn members(&self, view: &dyn View, part: Part) -> Result<Members> {
+        match self {
+            Source::Topics(topics) => of_topics(view, topics, part),
+            Source::Everybody => everybody(view, part),
+        }
+    }
+}
+
+fn everybody(view: &dyn View, part: Part) -> Result<Members> {
+    let range = layout::subscriber_ids_behind(view.environment_id(), part.behind);
+    let mut found: Vec<Subscriber> = view.first(&range, Order::Ascending, part.limit)?;
+    let is_late = |subscriber: &Subscriber| part.is_late(subscriber.id.into());
+    let all = found.len() < part.limit || found.last().is_some_and(is_late);
+    found.retain(|subscriber| !is_late(subscriber));
+    let behind = found.last().map(|last| last.id);
+    let member = |subscriber| Member { subscriber, subscriptions: None };
+    let found = found.into_iter().map(member).collect();
+    Ok(Members { found, behind, all })
+}
+
+// Reads a part of each topic. The members up to the first end of such a part are complete.
+fn of_topics(view: &dyn View, topics: &[Topic], part: Part) -> Result<Members> {
+    let share = (part.limit / topics.len().max(1)).max(AT_LEAST);
+    let mut end: Option<InternalSubscriberId> = None;
+    let mut by_subscriber: BTreeMap<InternalSubscriberId, Vec<Subscription>> = BTreeMap::new();
+    for topic in topics {
+        let range = layout::topic_subscribers_behind(topic.environment_id, topic.id, part.behind);
+        let found: Vec<Subscription> = view.first(&range, Order::Ascending, share)?;
+        if let Some(last) = found.last().filter(|_| found.len() >= share) {
+            let last = last.internal_subscriber_id;
+            end = Some(end.map_or(last, |end| end.min(last)));
+        }
+        for subscription in found {
+            by_subscriber
+                .entry(subscription.internal_subscriber_id)
+                .or_default()
+                .push(subscription);
+        }
+    }
+    if let Some(end) = end {
+        by_subscriber.retain(|subscriber, _| *subscriber < end);
+    }
+    let all = end.is_none() && by_subscriber.len() <= part.limit;
+    let visited: Vec<_> = by_subscriber.into_iter().take(part.limit).collect();
+    let behind = visited.last().map(|(subscriber, _)| *subscriber);
+    let found = subscribed(view, visited, part)?;
+    Ok(Members { found, behind, all })
+}
+
+// The members with a subscription that was there in time.
+fn subscribed(
+    view: &dyn View,
+    visited: Vec<(InternalSubscriberId, Vec<Subscription>)>,
+    part: Part,
+) -> Result<Vec<Member>> {
+    let environment = view.environment_id();
+    let in_time = visited.into_iter().filter_map(|(subscriber, mut subscriptions)| {
+        subscriptions.retain(|subscription| !part.is_late(subscription.id.into()));
+        (!subscriptions.is_empty()).then_some((subscriber, subscriptions))
+    });
+    let in_time: Vec<_> = in_time.collect();
+    let keys = in_time.iter().map(|(id, _)| layout::subscriber_id(environment, *id));
+    let found = view.find_many::<Subscriber>(&keys.collect::<Vec<_>>())?;
+    let members = found.into_iter().zip(in_time).filter_map(|(subscriber, (_, subscriptions))| {
+        Some(Member { subscriber: subscriber?, subscriptions: Some(subscriptions) })
+    });
+    Ok(members.collect())
+}
+
+impl Part {
+    fn is_late(self, id: Uuid) -> bool {
+        self.before.is_some_and(|before| id >= before)
+    }
+}
+
+impl Member {
+    /// Returns `true` if the event leaves the member out.
+    pub(crate) fn is_excluded(&self, audience: &Audience<'_>) -> bool {
+        audience.excludes(&self.subscriber.subscriber_id)
+    }
+
+    /// Returns the member as the call is about to change it.
+    pub(crate) fn changed(self, changed: &HashMap<SubscriberId, Subscriber>) -> Self {
+        match changed.get(&self.subscriber.subscriber_id) {
+            Some(subscriber) => Self { subscriber: subscriber.clone(), ..self },
+            None => self,
         }
     }
 
-    // A recipient of one topic does not count as filtered by another.
-    fn settle(&mut self) {
-        let recipients =
-            self.recipients.iter().map(|(subscriber, _)| subscriber.subscriber_id.clone());
-        let mut known: HashSet<SubscriberId> = recipients.collect();
-        self.filtered.retain(|id| known.insert(id.clone()));
+    /// Returns the topics through which the event reaches the member. Returns `None` if no
+    /// subscription admits it.
+    pub(crate) fn admitted(&self, event: &Event<'_>) -> Option<Vec<NotificationTopic>> {
+        let Some(subscriptions) = &self.subscriptions else { return Some(Vec::new()) };
+        let data = LazyCell::new(|| event.data(&self.subscriber));
+        let of_topics = subscriptions.chunk_by(|one, next| one.topic_id == next.topic_id);
+        let topics = of_topics.filter_map(|of_topic| {
+            NotificationTopic::through(of_topic.iter().filter(|one| one.admits(event, &data)))
+        });
+        let topics: Vec<_> = topics.collect();
+        (!topics.is_empty()).then_some(topics)
     }
 }

@@ -1,6 +1,8 @@
 //! The way of a notification: a trigger, its recipients, delivery.
 
 pub(crate) mod apply;
+pub(crate) mod cancel;
+pub(crate) mod chunk;
 pub(crate) mod delivery;
 pub(crate) mod facts;
 pub(crate) mod fan_out;

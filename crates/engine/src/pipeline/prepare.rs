@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use domain::context::{Context, ContextKey, ContextSet, NamedContext};
 use domain::event::Event;
-use domain::ids::{SubscriberId, TransactionId};
+use domain::ids::{SubscriberId, TopicKey, TransactionId};
 use domain::notification::NotificationTopic;
-use domain::plan::{self, Action, Run};
+use domain::plan::{self, Action, Facts, Run};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{
-    Audience, SubscriberRecipient, TopicCounts, Trigger, TriggerReceipt, TriggerStatus,
+    Audience, Crowd, SubscriberRecipient, TopicCounts, Trigger, TriggerReceipt, TriggerStatus,
 };
 use domain::workflow::Workflow;
 
 use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::facts::Preferences;
-use crate::pipeline::fan_out::FanOut;
+use crate::pipeline::fan_out::{Member, Part, Source};
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, subscribers, workflows};
-use crate::tx::Reading;
+use crate::tx::{Reading, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// A trigger before its transaction.
@@ -46,8 +46,19 @@ pub(crate) struct PlannedTrigger {
     pub(crate) context_keys: ContextSet,
     /// Subscribers that the trigger names.
     pub(crate) direct: Vec<PlannedRecipient>,
-    /// Subscribers that it reaches through topics.
-    pub(crate) through_topics: Vec<PlannedRecipient>,
+    /// Subscribers that it reaches otherwise.
+    pub(crate) others: Others,
+    /// Subscriber who has caused the event.
+    pub(crate) actor: Option<SubscriberRecipient>,
+}
+
+/// Subscribers that a trigger does not name.
+#[derive(Debug)]
+pub(crate) enum Others {
+    /// The trigger tells them itself.
+    Told(Vec<PlannedRecipient>),
+    /// Tasks tell them.
+    Crowd(Crowd),
 }
 
 /// A recipient with the first turn of its notification.
@@ -92,19 +103,35 @@ impl Preparation<'_> {
     /// A refusal is a result of the preparation. Other errors, such as those of the store, fail the
     /// call.
     pub(crate) fn prepare(&mut self, trigger: &Trigger) -> Result<Prepared> {
-        match self.plan(trigger) {
-            Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
-            planned => planned,
-        }
+        let planned = self.plan(trigger, |trigger| {
+            let audience = trigger.audience()?;
+            let keys = audience.topic_keys().cloned().collect();
+            Ok((audience, Crowd::Topics { keys }))
+        });
+        refusal_of(planned)
     }
 
-    fn plan(&mut self, trigger: &Trigger) -> Result<Prepared> {
+    /// Prepares a broadcast.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare).
+    pub(crate) fn prepare_broadcast(&mut self, broadcast: &Trigger) -> Result<Prepared> {
+        let planned = self.plan(broadcast, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
+        refusal_of(planned)
+    }
+
+    fn plan(
+        &mut self,
+        trigger: &Trigger,
+        audience: impl FnOnce(&Trigger) -> Result<(Audience<'_>, Crowd)>,
+    ) -> Result<Prepared> {
         if let Some(id) = &trigger.transaction_id
             && let Some(receipt) = find_receipt(self.view, id)?
         {
             return Ok(Prepared::Settled(receipt));
         }
-        let audience = trigger.audience()?;
+        let audience = audience(trigger)?;
         trigger.check_overrides()?;
         self.view.engine.parts.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
@@ -118,60 +145,77 @@ impl Preparation<'_> {
         if receipt.status != TriggerStatus::Processed {
             return Ok(Prepared::Settled(receipt));
         }
-        self.plan_notifications(trigger, &audience, receipt, workflow, named)
+        self.plan_notifications(trigger, audience, receipt, workflow, named)
     }
 
     fn plan_notifications(
         &mut self,
         trigger: &Trigger,
-        audience: &Audience<'_>,
+        (audience, crowd): (Audience<'_>, Crowd),
         mut receipt: TriggerReceipt,
         workflow: Arc<Workflow>,
         named: Vec<NamedContext>,
     ) -> Result<Prepared> {
         let contexts = self.contexts(&named)?;
         let context_keys = contexts::keys(&named);
+        let actor = trigger.actor.as_ref().map(|actor| self.subscriber(actor)).transpose()?;
         let event = Event {
             home: self.view.home,
             trigger,
             transaction_id: &receipt.transaction_id,
             workflow: &workflow,
             contexts: &contexts,
+            actor: actor.as_ref(),
             context_keys: &context_keys,
             now: self.now,
         };
         let run = Run::new(&event);
-        let fan_out = FanOut::of(self.view, &event, audience, &self.subscribers)?;
+        let mut reached = Reached::default();
         let direct = audience.subscribers.iter().map(|recipient| {
             let subscriber = self.subscriber(recipient)?;
-            self.recipient((*recipient).clone(), &subscriber, Vec::new(), (&event, &run))
+            let recipient = ((*recipient).clone(), &subscriber);
+            plan_recipient(self.view, recipient, Vec::new(), (&event, &run))
         });
         let direct = direct.collect::<Result<Vec<_>>>()?;
-        let through_topics = fan_out.recipients.into_iter().map(|(subscriber, topics)| {
-            let recipient = SubscriberRecipient::Id(subscriber.subscriber_id.clone());
-            self.recipient(recipient, &subscriber, topics, (&event, &run))
-        });
-        let through_topics = through_topics.collect::<Result<Vec<_>>>()?;
-        receipt.topics = TopicCounts::new(through_topics.len(), fan_out.filtered.len());
-        receipt.missing_topics = fan_out.missing;
+        let others = self.others(&audience, crowd, (&event, &run), &mut reached)?;
+        receipt.continues = matches!(others, Others::Crowd(_));
+        (receipt.topics, receipt.missing_topics) = (reached.counts, reached.missing);
+        let actor = trigger.actor.clone();
         let planned =
-            PlannedTrigger { receipt, workflow, named, context_keys, direct, through_topics };
+            PlannedTrigger { receipt, workflow, named, context_keys, direct, others, actor };
         Ok(Prepared::Planned(Box::new(planned)))
     }
 
-    // Plans the first turn of the notification for `subscriber`.
-    fn recipient(
+    // Plans the notifications of a small crowd.
+    fn others(
         &self,
-        recipient: SubscriberRecipient,
-        subscriber: &Subscriber,
-        topics: Vec<NotificationTopic>,
+        audience: &Audience<'_>,
+        crowd: Crowd,
         (event, run): (&Event<'_>, &Run<'_>),
-    ) -> Result<PlannedRecipient> {
-        let workflow = event.workflow;
-        let preferences =
-            Preferences::of(self.view, subscriber.id, event.context_keys, Some(workflow.id))?;
-        let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, self.now);
-        Ok(PlannedRecipient { recipient, topics, actions: plan::turn(run, facts) })
+        reached: &mut Reached,
+    ) -> Result<Others> {
+        let source = match &crowd {
+            Crowd::Topics { keys } => {
+                let (source, missing) = Source::topics(self.view, keys)?;
+                reached.missing = missing;
+                source
+            }
+            Crowd::Everybody => Source::Everybody,
+        };
+        let Some(members) = few(self.view, &source)? else { return Ok(Others::Crowd(crowd)) };
+        let mut told = Vec::new();
+        for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
+            let member = member.changed(&self.subscribers);
+            let Some(topics) = member.admitted(event) else {
+                reached.counts.filtered += 1;
+                continue;
+            };
+            let recipient = member.subscriber.subscriber_id.clone().into();
+            let recipient = (recipient, &member.subscriber);
+            told.push(plan_recipient(self.view, recipient, topics, (event, run))?);
+        }
+        reached.counts.created = told.len();
+        Ok(Others::Told(told))
     }
 
     // Returns the subscriber of a recipient as the trigger leaves it.
@@ -210,5 +254,54 @@ impl Preparation<'_> {
         };
         self.contexts.insert(named.key.clone(), after.clone());
         Ok(after)
+    }
+}
+
+// What the receipt says about subscribers that the trigger does not name.
+#[derive(Default)]
+struct Reached {
+    counts: TopicCounts,
+    missing: Vec<TopicKey>,
+}
+
+// The members of a crowd. Returns `None` if they are too many to be told at once.
+fn few(view: &dyn View, source: &Source) -> Result<Option<Vec<Member>>> {
+    let mut few = Vec::new();
+    if source.is_empty() {
+        return Ok(Some(few));
+    }
+    let mut behind = None;
+    loop {
+        let limit = Trigger::MAX_AT_ONCE + 1 - few.len();
+        let part = source.members(view, Part { behind, before: None, limit })?;
+        few.extend(part.found);
+        if few.len() > Trigger::MAX_AT_ONCE {
+            return Ok(None);
+        }
+        if part.all {
+            return Ok(Some(few));
+        }
+        behind = part.behind;
+    }
+}
+
+/// Plans the first turn of the notification for a subscriber.
+pub(crate) fn plan_recipient(
+    view: &dyn View,
+    (recipient, subscriber): (SubscriberRecipient, &Subscriber),
+    topics: Vec<NotificationTopic>,
+    (event, run): (&Event<'_>, &Run<'_>),
+) -> Result<PlannedRecipient> {
+    let workflow = event.workflow;
+    let preferences = Preferences::of(view, subscriber.id, event.context_keys, Some(workflow.id))?;
+    let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
+    let facts = Facts { actor: event.actor, ..facts };
+    Ok(PlannedRecipient { recipient, topics, actions: plan::turn(run, facts) })
+}
+
+fn refusal_of(planned: Result<Prepared>) -> Result<Prepared> {
+    match planned {
+        Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
+        planned => planned,
     }
 }

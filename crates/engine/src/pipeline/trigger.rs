@@ -1,20 +1,25 @@
 //! Triggering workflows.
 
 use activity::{Appender, Facets};
+use domain::convert::IntoChecked;
 use domain::event::Event;
 use domain::ids::TransactionId;
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
-use domain::trigger::{AcceptedTrigger, CreatedNotification, Trigger, TriggerReceipt};
+use domain::trigger::{
+    AcceptedTrigger, Broadcast, CreatedNotification, FanOut, FanOutState, Progress, Trigger,
+    TriggerReceipt,
+};
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
-use crate::pipeline::prepare::{PlannedRecipient, PlannedTrigger, Prepared};
+use crate::pipeline::chunk;
+use crate::pipeline::prepare::{Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::subscribers;
 use crate::tx::{Tx, View};
-use crate::{Error, Result, Scope};
+use crate::{Entity, Error, Result, Scope};
 
 /// Triggering the workflows of an environment.
 ///
@@ -91,6 +96,66 @@ impl Events<'_> {
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
     }
+
+    /// Tells all subscribers of the environment. More than 100 are told by tasks, a chunk at a
+    /// time: each subscriber who is there now and has not left by then gets one notification.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
+    /// use tidings::trigger::Broadcast;
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("maintenance", "Maintenance")?.step(Step::in_app("Tonight")?))?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// let receipt = env.events().broadcast(&Broadcast::new("maintenance")?)?;
+    /// engine.delivery().run_due(usize::MAX)?;
+    /// let progress = env.events().progress(&receipt.transaction_id)?;
+    /// assert_eq!(progress.created, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`trigger`](Self::trigger).
+    pub fn broadcast(&self, broadcast: &Broadcast) -> Result<TriggerReceipt> {
+        let now = self.scope.engine.now();
+        let trigger = broadcast.to_trigger();
+        let prepared =
+            self.scope.prepare(now, |preparation| preparation.prepare_broadcast(&trigger))?;
+        let receipt = self
+            .scope
+            .write_at(now, "events.broadcast", broadcast, |tx| accept(tx, &trigger, &prepared))?;
+        self.scope.engine.tend_after_trigger(self.scope.environment_id());
+        Ok(receipt)
+    }
+
+    /// Returns how far an event has got: the receipt of an event with many recipients is fixed when
+    /// the event is accepted, and tasks tell them afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if no event has this transaction id.
+    pub fn progress(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Progress> {
+        self.progress_of(&transaction_id.into_checked()?)
+    }
+
+    fn progress_of(&self, id: &TransactionId) -> Result<Progress> {
+        self.scope.read(|view| {
+            let state = view.find(&layout::fan_out_state(view.environment_id(), id))?;
+            let progress = if let Some(FanOutState { progress, .. }) = state {
+                progress
+            } else {
+                let accepted = find_accepted(view, id)?;
+                let accepted = accepted.ok_or_else(|| Error::not_found(Entity::Event, id))?;
+                Progress::of(&accepted.receipt, accepted.created_at)
+            };
+            let canceled = view.find(&layout::canceled_trigger(view.environment_id(), id))?;
+            Ok(progress.canceled(canceled.map(|canceled| canceled.canceled_at)))
+        })
+    }
 }
 
 // Refuses before it writes anything. Another call may have been accepted under the same transaction
@@ -109,9 +174,13 @@ fn accept(tx: &mut Tx<'_>, trigger: &Trigger, prepared: &Prepared) -> Result<Tri
 
 /// The receipt of an accepted trigger. Returns `None` if there is none.
 pub(crate) fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
+    Ok(find_accepted(view, id)?.map(|accepted| accepted.receipt))
+}
+
+// The first run has the receipt.
+fn find_accepted(view: &dyn View, id: &TransactionId) -> Result<Option<AcceptedTrigger>> {
     let triggers = layout::transaction(view.environment_id(), id).range();
-    let first = view.first::<AcceptedTrigger>(&triggers, Order::Ascending, 1)?.pop();
-    Ok(first.map(|accepted| accepted.receipt))
+    Ok(view.first(&triggers, Order::Ascending, 1)?.pop())
 }
 
 // Creates the notifications. The receipt names those of direct recipients, and counts the others.
@@ -121,6 +190,8 @@ fn notify_all(
     planned: &PlannedTrigger,
 ) -> Result<TriggerReceipt> {
     let contexts = contexts::ensure(tx, &planned.named, NamedData::Replaces)?;
+    let actor = planned.actor.as_ref().map(|actor| subscribers::upsert(tx, &actor.to_create()));
+    let actor = actor.transpose()?;
     let mut receipt = planned.receipt.clone();
     let event = Event {
         home: tx.home,
@@ -128,6 +199,7 @@ fn notify_all(
         transaction_id: &planned.receipt.transaction_id,
         workflow: &planned.workflow,
         contexts: &contexts,
+        actor: actor.as_ref(),
         context_keys: &planned.context_keys,
         now: tx.now(),
     };
@@ -136,19 +208,38 @@ fn notify_all(
         let subscriber = subscribers::upsert(tx, &planned.recipient.to_create())?;
         receipt.notifications.push(notify(tx, &mut log, &event, &subscriber, planned)?);
     }
-    for planned in &planned.through_topics {
+    let (told, crowd) = match &planned.others {
+        Others::Told(told) => (told.as_slice(), None),
+        Others::Crowd(crowd) => (&[][..], Some(crowd)),
+    };
+    for planned in told {
         // A subscriber that was deleted since the preparation gets nothing.
         match subscribers::find(tx, planned.recipient.subscriber_id())? {
             Some(subscriber) => drop(notify(tx, &mut log, &event, &subscriber, planned)?),
             None => receipt.topics.created -= 1,
         }
     }
+    if let Some(crowd) = crowd {
+        let progress = Progress::of(&receipt, tx.now());
+        let fan_out = FanOut {
+            environment_id: tx.environment_id(),
+            transaction_id: receipt.transaction_id.clone(),
+            workflow_id: planned.workflow.id,
+            trigger: trigger.clone(),
+            crowd: crowd.clone(),
+            before: tx.id(),
+            context_keys: planned.context_keys.clone(),
+            actor_id: actor.as_ref().map(|actor| actor.id),
+        };
+        chunk::begin(tx, &fan_out, &FanOutState::new(tx.environment_id(), progress))?;
+    }
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
     log.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
 }
 
-fn notify(
+/// Creates the notification of an event for a subscriber.
+pub(crate) fn notify(
     tx: &mut Tx<'_>,
     log: &mut Appender,
     event: &Event<'_>,

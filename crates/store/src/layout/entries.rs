@@ -20,18 +20,19 @@ use domain::task::{Lane, Task};
 use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::AcceptedTrigger;
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
 use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
-    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, connection, connection_owner,
-    context, digest_bucket, endpoint, environment_id, integration, integration_identifier, lane,
-    layout, layout_id, message, message_counters, message_list, notification, preference,
-    quarantined, stored_answer, subscriber, subscriber_id, subscription, subscription_id, task,
-    throttle_slots, topic, translation, translation_group, workflow, workflow_identifier,
+    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
+    connection_owner, context, digest_bucket, endpoint, environment_id, fan_out, fan_out_state,
+    integration, integration_identifier, lane, layout, layout_id, message, message_counters,
+    message_list, notification, preference, quarantined, stored_answer, subscriber, subscriber_id,
+    subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
+    workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -308,7 +309,32 @@ impl Record for AcceptedTrigger {
     fn index(&self, entries: &mut Entries<Self>) {
         let of_transaction =
             TRANSACTIONS.within(self.environment_id).then(&self.receipt.transaction_id);
-        entries.add(of_transaction.then(Ordinal::new(self.ordinals.start)).end());
+        let (first, end) = (Ordinal::new(self.ordinals.start), Ordinal::new(self.ordinals.end));
+        entries.add(of_transaction.then(first).then(end).end());
+    }
+}
+
+impl Record for CanceledTrigger {
+    const TABLE: Table = Table::CanceledTriggers;
+
+    fn key(&self) -> Key<Self> {
+        canceled_trigger(self.environment_id, &self.cancellation.transaction_id)
+    }
+}
+
+impl Record for FanOut {
+    const TABLE: Table = Table::FanOuts;
+
+    fn key(&self) -> Key<Self> {
+        fan_out(self.environment_id, &self.transaction_id)
+    }
+}
+
+impl Record for FanOutState {
+    const TABLE: Table = Table::FanOutStates;
+
+    fn key(&self) -> Key<Self> {
+        fan_out_state(self.environment_id, &self.progress.transaction_id)
     }
 }
 

@@ -29,18 +29,19 @@ use domain::task::{Lane, Task, TaskClass};
 use domain::time::Timestamp;
 use domain::topic::{FoldedTopic, Topic};
 use domain::translation::{Resource, Translation, TranslationGroup};
-use domain::trigger::AcceptedTrigger;
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::workflow::Workflow;
 
 use super::{
-    API_KEYS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS, CONNECTION_OWNERS,
-    CONTEXT_LISTS, CONTEXTS, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS,
-    ENVIRONMENTS, EXPIRING_ANSWERS, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES,
-    LAYOUT_IDS, LAYOUTS, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES,
-    QUARANTINE, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS,
-    SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS,
-    TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
-    TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    API_KEYS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS,
+    CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS,
+    ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS,
+    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS,
+    MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE,
+    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
+    SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS,
+    TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS,
+    WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Prefix, Range, Sorted, TableOf, parts};
 
@@ -192,6 +193,14 @@ keys! {
     /// The accepted trigger of a transaction. Each run of its ordinals has an entry.
     transaction: Prefix<AcceptedTrigger>
         = TRANSACTIONS(environment: EnvironmentId, id: &TransactionId) open;
+    /// The cancellation of an event.
+    canceled_trigger: Key<CanceledTrigger>
+        = CANCELED_TRIGGERS(environment: EnvironmentId, id: &TransactionId) end;
+    /// An event whose recipients tasks tell.
+    fan_out: Key<FanOut> = FAN_OUTS(environment: EnvironmentId, id: &TransactionId) end;
+    /// The state of an event whose recipients tasks tell or have told.
+    fan_out_state: Key<FanOutState>
+        = FAN_OUT_STATES(environment: EnvironmentId, id: &TransactionId) end;
 
     /// The notifications of an environment, oldest first.
     notifications: Prefix<Notification> = NOTIFICATIONS(environment: EnvironmentId) open;
@@ -326,6 +335,41 @@ pub fn ordinals_of_transaction(
     let (within, (_, (_, (transaction, ())))) = TRIGGERS.read(key)?;
     (within == environment && transaction == *id).then_some(())?;
     ordinals_of_trigger(key)
+}
+
+/// The runs of a transaction from the one with this first ordinal on.
+pub fn runs_from(
+    environment: EnvironmentId,
+    id: &TransactionId,
+    run: u64,
+) -> Range<AcceptedTrigger> {
+    let all = TRANSACTIONS.within(environment).then(id);
+    all.clone().then(Ordinal::new(run)).range().through(all.range())
+}
+
+/// The subscriptions of a topic, by subscriber, of the subscribers behind one of them.
+pub fn topic_subscribers_behind(
+    environment: EnvironmentId,
+    topic: TopicId,
+    behind: Option<InternalSubscriberId>,
+) -> Range<Subscription> {
+    let all = TOPIC_SUBSCRIBERS.within(environment).then(topic);
+    match behind {
+        Some(subscriber) => all.range().beyond(all.clone().then(subscriber).range()),
+        None => all.range(),
+    }
+}
+
+/// The subscribers of an environment behind one of them, oldest first.
+pub fn subscriber_ids_behind(
+    environment: EnvironmentId,
+    behind: Option<InternalSubscriberId>,
+) -> Range<Subscriber> {
+    let all = subscriber_ids(environment).range();
+    match behind {
+        Some(subscriber) => all.behind(subscriber_id(environment, subscriber)),
+        None => all,
+    }
 }
 
 /// The notifications of an environment with ordinals within `range`, oldest first.

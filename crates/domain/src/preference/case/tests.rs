@@ -185,6 +185,7 @@ impl Facts {
         let contexts: Vec<_> = self.context.iter().cloned().collect();
         let keys: ContextSet = contexts.iter().map(|context| context.key.clone()).collect();
         let event = Event {
+            actor: None,
             home: &sample::home(),
             trigger: &trigger,
             transaction_id: &"txn".parse().unwrap(),

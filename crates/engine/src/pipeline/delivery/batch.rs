@@ -11,7 +11,7 @@ use super::send::{self, Attempt};
 use super::settle::{self, Done};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, turn};
 use crate::Result;
-use crate::pipeline::sweep;
+use crate::pipeline::{cancel, chunk, sweep};
 
 // Time of the engine's clock after which results are settled, checked after each task. If the
 // process crashes before the settlement, the messages are sent again.
@@ -63,6 +63,12 @@ impl DeliveryQueue<'_> {
 
     fn attempt(&self, leased: &Leased) -> Result<Done> {
         match &leased.task.work {
+            Work::FanOut { transaction_id } => {
+                chunk::step(self.engine, &leased.task, transaction_id).map(Done::Created)
+            }
+            Work::Cancel { .. } => {
+                cancel::step(self.engine, &leased.task).map(|()| Done::Created(0))
+            }
             Work::Turn { notification_id } => {
                 let turn = turn::plan(self.engine, leased, *notification_id)?;
                 Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))

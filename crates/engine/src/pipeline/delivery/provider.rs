@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::ids::JobId;
 use domain::integration::Integration;
 use domain::job::Detail;
+use domain::json::Object;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::Address;
@@ -40,6 +41,9 @@ pub struct Delivery {
     pub address: Address,
     /// The recipient.
     pub subscriber: Subscriber,
+    /// Settings of the trigger for this message: those for the step, the channel and the provider
+    /// in one object. A provider takes what it knows, such as the id of a template of its service.
+    pub overrides: Object,
     /// The notification of the message at the time of the claim.
     pub notification: Notification,
     /// Name of the chosen variant, if this attempt has rendered the message.

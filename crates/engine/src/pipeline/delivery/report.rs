@@ -25,6 +25,8 @@ pub struct DeliveryReport {
     pub skipped: usize,
     /// Number of records that were removed for their [age](crate::Builder::retention).
     pub swept: usize,
+    /// Number of notifications of events with many recipients.
+    pub created: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
     /// Number of messages that wait, because their provider takes no more at the moment. See
@@ -93,8 +95,19 @@ impl DeliveryReport {
 
     /// Adds the results of another run.
     pub(crate) fn add_all(&mut self, other: Self) {
-        let Self { sent, retried, failed, skipped, swept, superseded, held, quarantined, failures } =
-            other;
+        let Self {
+            sent,
+            retried,
+            failed,
+            skipped,
+            swept,
+            created,
+            superseded,
+            held,
+            quarantined,
+            failures,
+        } = other;
+        self.created += created;
         self.sent += sent;
         self.retried += retried;
         self.failed += failed;

@@ -73,7 +73,7 @@ fn decide(
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
         Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
-    let Dispatch { integration, address, rendered } = *dispatch;
+    let Dispatch { integration, address, rendered, overrides } = *dispatch;
     let (Some(workflow), Some(subscriber)) = (facts.workflow.as_deref(), &facts.subscriber) else {
         return Ok(Attempt::Drop);
     };
@@ -88,6 +88,7 @@ fn decide(
         integration,
         address,
         subscriber: subscriber.clone(),
+        overrides,
         notification: notification.clone(),
         variant,
         job: job_id,

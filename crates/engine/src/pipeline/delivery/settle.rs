@@ -16,7 +16,7 @@ use super::provider::{Delivery, SendResult};
 use super::turn::{Closed, Turn};
 use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
 use crate::pipeline::apply::Course;
-use crate::pipeline::facts::workflow_of;
+use crate::pipeline::facts::{is_canceled, workflow_of};
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
@@ -44,6 +44,8 @@ pub(super) enum Done {
     Unreadable(Unreadable),
     /// A sweep has settled itself, and removed so many records.
     Swept(usize),
+    /// The work has settled itself, and created so many notifications.
+    Created(usize),
 }
 
 // Effect of a result on the report.
@@ -55,6 +57,8 @@ enum Settled {
     Failed(DeliveryFailure),
     // A sweep has removed so many records.
     Swept(usize),
+    // Tasks have created so many notifications.
+    Created(usize),
     // The task is due again.
     Again,
     Superseded,
@@ -86,6 +90,7 @@ pub(super) fn settle(
             Settled::Skipped => report.skipped += 1,
             Settled::Failed(failure) => report.add(failure),
             Settled::Swept(count) => report.swept += count,
+            Settled::Created(count) => report.created += count,
             Settled::Again => {}
             Settled::Superseded => report.superseded += 1,
             Settled::Quarantined => report.quarantined += 1,
@@ -173,8 +178,10 @@ fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
 }
 
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
-    if let Done::Swept(count) = done {
-        return Ok(Settled::Swept(*count));
+    match done {
+        Done::Swept(count) => return Ok(Settled::Swept(*count)),
+        Done::Created(count) => return Ok(Settled::Created(*count)),
+        _ => {}
     }
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
     if !may_settle(&task, leased, done) {
@@ -261,15 +268,19 @@ impl Course<'_, '_> {
                 self.fail(job)?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
-            Done::Dropped | Done::Held(_) | Done::Unreadable(_) | Done::Swept(_) => {
-                self.drop_task(task)
-            }
+            Done::Dropped
+            | Done::Held(_)
+            | Done::Unreadable(_)
+            | Done::Swept(_)
+            | Done::Created(_) => self.drop_task(task),
         }
     }
 
     // Applies a turn, unless the jobs have changed since it was planned.
     fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
-        if !self.notification.jobs.iter().map(|job| job.status).eq(turn.statuses.iter().copied()) {
+        let statuses = self.notification.jobs.iter().map(|job| job.status);
+        let is_as_planned = statuses.eq(turn.statuses.iter().copied());
+        if !is_as_planned || self.is_canceled()? != turn.canceled {
             make_due(self.tx, leased, task)?;
             return Ok(Settled::Again);
         }
@@ -313,6 +324,10 @@ impl Course<'_, '_> {
             Settlement::Retry { due_at, attempts } => {
                 self.log(job, Detail::ProviderRetry, said);
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
+                if let Err(refusal) = plan::again(self.is_canceled()?) {
+                    self.tx.remove(task)?;
+                    return self.refused(job, &refusal);
+                }
                 let kept = Some(Box::new(delivery.message.clone()));
                 let after = task.with(TaskState::Waiting { due_at, attempts }).keeping(kept);
                 self.tx.replace(task, &after)?;
@@ -330,6 +345,10 @@ impl Course<'_, '_> {
                 Ok(self.asked_in_vain(job, delivery, result, None))
             }
         }
+    }
+
+    fn is_canceled(&self) -> Result<bool> {
+        is_canceled(self.tx, &self.notification.transaction_id)
     }
 
     // Names the provider of the job.
@@ -389,9 +408,12 @@ impl Course<'_, '_> {
         self.tx.replace(task, &task.with(TaskState::Waiting { due_at: until, attempts: 0 }))?;
         match &task.work {
             Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
-            Work::Turn { .. } | Work::Send { .. } | Work::Call { .. } | Work::Sweep { .. } => {
-                Ok(())
-            }
+            Work::Turn { .. }
+            | Work::Send { .. }
+            | Work::Call { .. }
+            | Work::Sweep { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. } => Ok(()),
         }
     }
 
@@ -438,6 +460,10 @@ impl Course<'_, '_> {
             Settlement::Retry { due_at, attempts } => {
                 self.log(job, Detail::HandlerRetry, said);
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
+                if let Err(refusal) = plan::again(self.is_canceled()?) {
+                    self.tx.remove(task)?;
+                    return self.refused(job, &refusal);
+                }
                 self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
                 Ok(self.failed(job, result.reason(), Some(due_at)))
             }
@@ -495,7 +521,7 @@ impl Course<'_, '_> {
                 self.notification.jobs.iter().position(|job| job.step.id == *step_id)
             }
             Work::Turn { .. } => self.next_job(),
-            Work::Sweep { .. } => None,
+            Work::Sweep { .. } | Work::FanOut { .. } | Work::Cancel { .. } => None,
         }
     }
 

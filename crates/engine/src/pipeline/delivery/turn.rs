@@ -12,11 +12,10 @@ use domain::task::Work;
 use store::{Order, ReadRecords, layout};
 
 use super::claim::Leased;
-use crate::Engine;
-use crate::Result;
-use crate::pipeline::facts::RunFacts;
+use crate::pipeline::facts::{RunFacts, is_canceled};
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
+use crate::{Engine, Error, Result};
 
 /// A planned turn of a notification.
 #[derive(Debug)]
@@ -26,6 +25,8 @@ pub(super) struct Turn {
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,
     pub(super) closed: Option<Closed>,
+    /// `true` if the event was canceled.
+    pub(super) canceled: bool,
     pub(super) actions: Vec<Action>,
 }
 
@@ -87,7 +88,8 @@ fn of(
     }
     let run = facts.run(view, &notification)?;
     let actions = plan::turn(&run, facts.facts(now));
-    Ok(Turn { notification_id: notification.id, statuses, closed, actions })
+    let canceled = facts.canceled;
+    Ok(Turn { notification_id: notification.id, statuses, canceled, closed, actions })
 }
 
 // Returns the settings of a digest: those of the job that opened the window, or those of the step as
@@ -119,7 +121,11 @@ fn events(
     let mut left = Ok(Vec::new());
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
         let key = layout::notification(environment, event.notification_id.ordinal());
-        match (view.contains(&key), &mut left) {
+        let is_left = view
+            .contains(&key)
+            .map_err(Error::from)
+            .and_then(|is_there| Ok(is_there && !is_canceled(view, &event.transaction_id)?));
+        match (is_left, &mut left) {
             (Ok(true), Ok(left)) => left.push(event),
             (Ok(_), _) => {}
             (Err(error), _) => left = Err(error),

@@ -1,0 +1,240 @@
+//! Overrides of a trigger: the settings of a message that a trigger puts in place of those of the
+//! workflow.
+
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+use super::Trigger;
+use crate::content::MessageContent;
+use crate::error::{Invalid, Reason};
+use crate::ids::IntegrationIdentifier;
+use crate::json::Object;
+use crate::step::{Rendered, WorkflowStep};
+use crate::vocabulary::{Channel, Severity};
+
+/// Settings that put a text in place of rendered content.
+const CONTENT: [&str; 3] = ["subject", "title", "body"];
+
+/// Returns the settings of a message of `step`. Settings of the step come before those of the
+/// channel, and those before settings of the provider:
+///
+/// 1. `steps.<step>.providers.<provider>`
+/// 2. `steps.<step>`
+/// 3. `channels.<channel>`
+/// 4. `<channel>`, an older form
+/// 5. `providers.<provider>`
+///
+/// Without a provider, the settings of providers are left out.
+pub(crate) fn settings(
+    overrides: Option<&Object>,
+    step: &WorkflowStep,
+    channel: Channel,
+    provider: Option<&str>,
+) -> Object {
+    let mut settings = Map::new();
+    let Some(overrides) = overrides else { return Object::default() };
+    let at = |names: &[&str]| {
+        let (first, rest) = names.split_first()?;
+        let whole = overrides.get(*first)?;
+        rest.iter().try_fold(whole, |value, name| value.get(*name))?.as_object()
+    };
+    let channel = channel.as_str();
+    if let Some(provider) = provider {
+        settings.extend(at(&["providers", provider]).cloned().unwrap_or_default());
+    }
+    settings.extend(at(&[channel]).cloned().unwrap_or_default());
+    settings.extend(at(&["channels", channel]).cloned().unwrap_or_default());
+    for name in step.names() {
+        let of_step = at(&["steps", &name]).cloned().unwrap_or_default();
+        settings.extend(of_step.into_iter().filter(|(name, _)| name != "providers"));
+        if let Some(provider) = provider {
+            settings
+                .extend(at(&["steps", &name, "providers", provider]).cloned().unwrap_or_default());
+        }
+    }
+    Object::try_from(settings).unwrap_or_default()
+}
+
+/// Puts the texts of `settings` in place of rendered content.
+pub(crate) fn put_texts(settings: &Object, mut rendered: Rendered) -> Rendered {
+    let text = |name: &str| settings.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
+    rendered.subject = text("subject").or(rendered.subject);
+    rendered.title = text("title").or(rendered.title);
+    if let Some(body) = text("body") {
+        rendered.content = MessageContent::Text(body);
+    }
+    rendered
+}
+
+impl Trigger {
+    /// Refuses overrides that would have an effect, but have no valid value.
+    #[doc(hidden)]
+    pub fn check_overrides(&self) -> Result<(), Invalid> {
+        let Some(overrides) = &self.overrides else { return Ok(()) };
+        if let Some(severity) = overrides.get("severity") {
+            word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
+        }
+        for channel in Channel::ALL {
+            if let Some(settings) = overrides.get(channel.as_str()) {
+                check(settings, || format!("overrides.{channel}"))?;
+            }
+        }
+        for (channel, settings) in members(overrides, "channels")? {
+            let field = || format!("overrides.channels.{channel}");
+            channel.parse::<Channel>().map_err(|bad| bad.named(field()))?;
+            object(settings, field)?;
+            check(settings, field)?;
+        }
+        for (provider, settings) in members(overrides, "providers")? {
+            object(settings, || format!("overrides.providers.{provider}"))?;
+        }
+        for (step, settings) in members(overrides, "steps")? {
+            let field = || format!("overrides.steps.{step}");
+            object(settings, field)?;
+            check(settings, field)?;
+            if let Some(providers) = settings.get("providers") {
+                object(providers, || format!("overrides.steps.{step}.providers"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+// The members of an object among the overrides. `null` is as good as no object.
+fn members<'o>(
+    overrides: &'o Object,
+    name: &str,
+) -> Result<impl Iterator<Item = (&'o String, &'o Value)>, Invalid> {
+    let found = overrides.get(name);
+    if let Some(found) = found {
+        object(found, || format!("overrides.{name}"))?;
+    }
+    Ok(found.and_then(Value::as_object).into_iter().flatten())
+}
+
+fn object(value: &Value, field: impl Fn() -> String) -> Result<(), Invalid> {
+    match value {
+        Value::Null | Value::Object(_) => Ok(()),
+        _ => Err(Invalid::new(field(), Reason::malformed("an object"))),
+    }
+}
+
+// Refuses a setting that acts, and has no valid value.
+fn check(settings: &Value, field: impl Fn() -> String) -> Result<(), Invalid> {
+    if let Some(identifier) = settings.get("integrationIdentifier") {
+        let named = |bad: Invalid| bad.named(format!("{}.integrationIdentifier", field()));
+        word::<IntegrationIdentifier>(identifier).map_err(named)?;
+    }
+    for name in CONTENT {
+        match settings.get(name) {
+            None | Some(Value::Null | Value::String(_)) => {}
+            Some(_) => {
+                let field = format!("{}.{name}", field());
+                return Err(Invalid::new(field, Reason::malformed("a text")));
+            }
+        }
+    }
+    Ok(())
+}
+
+// Refuses a value that is no `T`. `null` is as good as no value.
+fn word<T: FromStr<Err = Invalid>>(value: &Value) -> Result<(), Invalid> {
+    match value {
+        Value::Null => Ok(()),
+        Value::String(word) => word.parse::<T>().map(drop),
+        _ => Err(Invalid::new("", Reason::malformed("a text"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sample;
+
+    /// One row per set of levels that say something: the level that counts.
+    #[test]
+    fn a_step_comes_before_its_channel_and_that_before_its_provider() {
+        let template = json!({ "subject": "S", "body": "B" });
+        let steps = json!([{ "type": "email", "name": "receipt", "template": template }]);
+        let workflow = sample::workflow(steps);
+        let step = &workflow.steps[0];
+        let levels = [
+            json!({ "providers": { "ses": { "x": "provider" } } }),
+            json!({ "email": { "x": "old" } }),
+            json!({ "channels": { "email": { "x": "channel" } } }),
+            json!({ "steps": { "receipt": { "x": "step" } } }),
+            json!({ "steps": { "receipt": { "providers": { "ses": { "x": "step provider" } } } } }),
+        ];
+        let words = ["provider", "old", "channel", "step", "step provider"];
+        for said in 0_u32..32 {
+            let mut overrides = json!({});
+            for (_, level) in levels.iter().enumerate().filter(|(at, _)| said & 1 << at != 0) {
+                merge(&mut overrides, level);
+            }
+            let overrides = sample::object(overrides);
+            let found = settings(Some(&overrides), step, Channel::Email, Some("ses"));
+            let strongest = (0..5).rev().find(|at| said & 1 << at != 0).map(|at| words[at]);
+            assert_eq!(found.get("x").and_then(Value::as_str), strongest, "{overrides:?}");
+            // Settings of providers count only for their provider.
+            let found = settings(Some(&overrides), step, Channel::Email, None);
+            let strongest = (1..4).rev().find(|at| said & 1 << at != 0).map(|at| words[at]);
+            assert_eq!(found.get("x").and_then(Value::as_str), strongest, "{overrides:?}");
+            let other = settings(Some(&overrides), step, Channel::Sms, Some("twilio"));
+            let strongest = (said & 8 != 0).then_some("step");
+            assert_eq!(other.get("x").and_then(Value::as_str), strongest, "{overrides:?}");
+        }
+    }
+
+    // Adds the members of `value`, at every depth.
+    fn merge(into: &mut Value, value: &Value) {
+        match (into, value) {
+            (Value::Object(into), Value::Object(value)) => {
+                for (name, value) in value {
+                    merge(into.entry(name).or_insert_with(|| json!({})), value);
+                }
+            }
+            (into, value) => *into = value.clone(),
+        }
+    }
+
+    /// One row per override that acts and has no valid value.
+    #[test]
+    fn an_override_that_acts_is_checked() {
+        let trigger = |overrides: Value| {
+            let trigger = Trigger::new("hi", "ada").unwrap();
+            trigger.overrides(overrides).unwrap().check_overrides()
+        };
+        for (overrides, refusal) in [
+            (json!({ "steps": [] }), "`overrides.steps` must be an object"),
+            (json!({ "steps": { "a": 1 } }), "`overrides.steps.a` must be an object"),
+            (
+                json!({ "steps": { "a": { "providers": 1 } } }),
+                "`overrides.steps.a.providers` must be an object",
+            ),
+            (
+                json!({ "steps": { "a": { "subject": 1 } } }),
+                "`overrides.steps.a.subject` must be a text",
+            ),
+            (
+                json!({ "channels": { "fax": {} } }),
+                "`overrides.channels.fax` must be one of in_app, email, sms, chat, push",
+            ),
+            (
+                json!({ "channels": { "email": { "integrationIdentifier": "" } } }),
+                "`overrides.channels.email.integrationIdentifier` must not be empty",
+            ),
+            (json!({ "providers": 1 }), "`overrides.providers` must be an object"),
+            (json!({ "providers": { "ses": 1 } }), "`overrides.providers.ses` must be an object"),
+        ] {
+            assert_eq!(trigger(overrides).unwrap_err().to_string(), refusal);
+        }
+        let sound = json!({
+            "steps": { "a": { "subject": "S", "x": 1, "layoutId": null } }, "providers": null,
+            "channels": { "email": { "body": "B" } }, "severity": "high", "unknown": 1,
+        });
+        assert_eq!(trigger(sound), Ok(()));
+    }
+}

@@ -1,0 +1,188 @@
+//! Canceling events. A flag keeps everything from being sent, and tasks end the jobs, so that lists
+//! show it soon.
+
+use domain::convert::IntoChecked;
+use domain::ids::TransactionId;
+use domain::job::JobStatus;
+use domain::notification::Notification;
+use domain::plan;
+use domain::task::{Task, Work};
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, Cancellation, FanOutState};
+use store::{Order, ReadRecords, WriteRecords, layout};
+use uuid::Uuid;
+
+use crate::pipeline::apply::Course;
+use crate::pipeline::trigger::find_receipt;
+use crate::tx::{Tx, View};
+use crate::{Engine, Entity, Error, Events, Result};
+
+// Number of notifications whose jobs one transaction ends.
+const AT_A_TIME: usize = 100;
+
+impl Events<'_> {
+    /// Cancels an event: what has not been sent is not sent any more. Its waiting jobs get the
+    /// status `canceled`, those of the first 100 notifications at once and those of the others by
+    /// tasks. A call of a provider that is under way is not recalled. An event that is canceled
+    /// again stays as it is, and the answer is the first one.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
+    /// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("order-shipped", "Shipped")?.step(Step::email("Hi", "Hi")?))?;
+    /// let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
+    /// env.events().trigger(&Trigger::new("order-shipped", ada)?.transaction_id("order-4711")?)?;
+    /// let canceled = env.events().cancel("order-4711")?;
+    /// assert_eq!((canceled.canceled, canceled.running), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if no event has this transaction id.
+    pub fn cancel(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Cancellation> {
+        self.cancel_event(&transaction_id.into_checked()?)
+    }
+
+    fn cancel_event(&self, id: &TransactionId) -> Result<Cancellation> {
+        self.scope.write("events.cancel", id, |tx| {
+            let environment = tx.environment_id();
+            if let Some(before) = tx.find(&layout::canceled_trigger(environment, id))? {
+                return Ok(before.cancellation);
+            }
+            let receipt = find_receipt(tx, id)?;
+            let receipt = receipt.ok_or_else(|| Error::not_found(Entity::Event, id))?;
+            let created = match tx.find(&layout::fan_out_state(environment, id))? {
+                Some(FanOutState { progress, .. }) => progress.created,
+                None => (receipt.notifications.len() + receipt.topics.created) as u64,
+            };
+            let first = Place { run: 0, next: 0 };
+            let ended = end_jobs(tx, id, first)?;
+            let mut cancellation = Cancellation::new(id.clone());
+            cancellation.canceled = ended.canceled;
+            cancellation.running = ended.running;
+            cancellation.remaining = created.saturating_sub(ended.notifications);
+            let canceled = CanceledTrigger::new(environment, tx.now(), cancellation);
+            tx.insert(&canceled)?;
+            go_on(tx, id, ended.rest)?;
+            Ok(canceled.cancellation)
+        })
+    }
+}
+
+/// Ends the jobs of the next notifications of a canceled event, and leaves a task for the others.
+/// Does nothing if the attempt was superseded.
+pub(crate) fn step(engine: &Engine, leased: &Task) -> Result<()> {
+    let Work::Cancel { transaction_id, run, next } = &leased.work else { return Ok(()) };
+    let (home, place) = (leased.home(), Place { run: *run, next: *next });
+    engine.write(engine.now(), |draft| {
+        let tx = &mut draft.within(&home);
+        let task = tx.find(&layout::task(home.environment_id, leased.id))?;
+        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
+        tx.remove(&task)?;
+        let ended = end_jobs(tx, transaction_id, place)?;
+        go_on(tx, transaction_id, ended.rest)
+    })
+}
+
+// A notification of an event: the first ordinal of its run, and its own.
+#[derive(Clone, Copy)]
+struct Place {
+    run: u64,
+    next: u64,
+}
+
+// Jobs that one transaction has ended.
+#[derive(Default)]
+struct Ended {
+    notifications: u64,
+    canceled: u64,
+    running: u64,
+    rest: Option<Place>,
+}
+
+fn go_on(tx: &mut Tx<'_>, id: &TransactionId, rest: Option<Place>) -> Result<()> {
+    let Some(Place { run, next }) = rest else { return Ok(()) };
+    let work = Work::Cancel { transaction_id: id.clone(), run, next };
+    let task = Task::background(tx.home, None, tx.id(), tx.now(), work);
+    Ok(tx.insert(&task)?)
+}
+
+fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
+    let mut ended = Ended::default();
+    let mut left = AT_A_TIME;
+    let runs = layout::runs_from(tx.environment_id(), id, from.run);
+    let runs: Vec<AcceptedTrigger> = tx.first(&runs, Order::Ascending, AT_A_TIME)?;
+    if let Some(last) = runs.get(AT_A_TIME - 1) {
+        ended.rest = Some(Place { run: last.ordinals.start, next: last.ordinals.end });
+    }
+    for AcceptedTrigger { ordinals, .. } in runs {
+        let first = ordinals.start.max(from.next);
+        if left == 0 {
+            ended.rest = Some(Place { run: ordinals.start, next: first });
+            return Ok(ended);
+        }
+        let range = layout::notifications_between(tx.environment_id(), first..ordinals.end);
+        let notifications = tx.first(&range, Order::Ascending, left)?;
+        left -= notifications.len();
+        let behind = notifications.last().map(|last| last.id.ordinal().get() + 1);
+        for notification in notifications {
+            end_jobs_of(tx, notification, &mut ended)?;
+        }
+        if left == 0
+            && let Some(next) = behind.filter(|next| *next < ordinals.end)
+        {
+            ended.rest = Some(Place { run: ordinals.start, next });
+            return Ok(ended);
+        }
+    }
+    Ok(ended)
+}
+
+fn end_jobs_of(tx: &mut Tx<'_>, before: Notification, ended: &mut Ended) -> Result<()> {
+    ended.notifications += 1;
+    let mut course = Course { tx, notification: before.clone(), workflow: None };
+    for job in 0..before.jobs.len() {
+        match course.cancel(job)? {
+            Canceled::Ended => ended.canceled += 1,
+            Canceled::Runs => ended.running += 1,
+            Canceled::HadEnded => {}
+        }
+    }
+    let after = course.notification;
+    Ok(tx.replace(&before, &after)?)
+}
+
+// Effect of the cancellation of a job.
+enum Canceled {
+    Ended,
+    // A provider has its message.
+    Runs,
+    HadEnded,
+}
+
+impl Course<'_, '_> {
+    // Ends a job, unless a provider has its message. Work of others, such as the end of a digest
+    // that has more events, stays.
+    fn cancel(&mut self, job: usize) -> Result<Canceled> {
+        let waiting = self.notification.jobs.get(job).filter(|job| !job.status.has_ended());
+        let Some(waiting) = waiting else { return Ok(Canceled::HadEnded) };
+        let is_queued = matches!(waiting.status, JobStatus::Queued { .. });
+        let key = layout::task(self.tx.environment_id(), Uuid::from(waiting.id).into());
+        let task = self.tx.find(&key)?;
+        let own = Some(self.notification.id);
+        if let Some(task) = task.filter(|task| task.work.notification_id() == own) {
+            if is_queued && task.state.is_leased() {
+                return Ok(Canceled::Runs);
+            }
+            self.tx.remove(&task)?;
+        }
+        self.refuse(job, plan::canceled());
+        Ok(Canceled::Ended)
+    }
+}

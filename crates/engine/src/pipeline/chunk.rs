@@ -1,0 +1,185 @@
+//! Chunks of a fan-out: the next recipients of an event are planned on a snapshot and told in a
+//! transaction, which moves the cursor. So each of them is told once, whatever fails between.
+
+use std::sync::Arc;
+
+use domain::context::Context;
+use domain::environment::Home;
+use domain::event::Event;
+use domain::ids::TransactionId;
+use domain::plan::Run;
+use domain::subscriber::Subscriber;
+use domain::task::{Task, Work};
+use domain::time::Timestamp;
+use domain::trigger::{AcceptedTrigger, Crowd, FanOut, FanOutState, Visited};
+use domain::workflow::Workflow;
+use store::{ReadRecords, WriteRecords, layout};
+
+use crate::pipeline::facts::is_canceled;
+use crate::pipeline::fan_out::{Part, Source};
+use crate::pipeline::prepare::{PlannedRecipient, plan_recipient};
+use crate::pipeline::trigger::notify;
+use crate::resources::{contexts, workflows};
+use crate::tx::{Reading, Tx, View};
+use crate::{Engine, Result};
+
+/// Next recipients of an event, planned on a snapshot.
+struct Chunk {
+    state: FanOutState,
+    fan_out: FanOut,
+    // `None` if the workflow was deleted.
+    next: Option<Next>,
+}
+
+struct Next {
+    workflow: Arc<Workflow>,
+    contexts: Vec<Context>,
+    actor: Option<Subscriber>,
+    recipients: Vec<(Subscriber, PlannedRecipient)>,
+    visited: Visited,
+}
+
+/// Tells the next recipients of an event, and leaves a task for the others. Returns the number of
+/// notifications. Does nothing if the attempt was superseded.
+pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result<usize> {
+    let (home, environment) = (leased.home(), leased.environment_id);
+    let chunk = engine.read(|snapshot| {
+        let view = Reading { engine, home: &home, snapshot };
+        let state = view.find(&layout::fan_out_state(environment, id))?;
+        let fan_out = view.find(&layout::fan_out(environment, id))?;
+        let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, state, fan_out));
+        planned.transpose()
+    })?;
+    let created = engine.write(engine.now(), |draft| {
+        let tx = &mut draft.within(&home);
+        let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
+        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
+        tx.remove(&task)?;
+        // The event is over if it has no state.
+        chunk.as_ref().map_or(Ok(0), |chunk| chunk.tell(tx))
+    })?;
+    engine.tend_after_trigger(environment);
+    Ok(created)
+}
+
+fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Chunk> {
+    let Some(workflow) = workflows::find_by_id(view, fan_out.workflow_id)? else {
+        return Ok(Chunk { state, fan_out, next: None });
+    };
+    let contexts = contexts::known(view, &fan_out.context_keys)?;
+    let actor_key = fan_out.actor_id.map(|id| layout::subscriber_id(view.environment_id(), id));
+    let actor = match actor_key {
+        Some(key) => view.find::<Subscriber>(&key)?,
+        None => None,
+    };
+    let source = match &fan_out.crowd {
+        Crowd::Topics { keys } => Source::topics(view, keys)?.0,
+        Crowd::Everybody => Source::Everybody,
+    };
+    let part = Part { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
+    let members = source.members(view, part)?;
+    let audience = match &fan_out.crowd {
+        Crowd::Topics { .. } => fan_out.trigger.audience()?,
+        Crowd::Everybody => fan_out.trigger.nobody()?,
+    };
+    let mut visited = Visited { behind: members.behind, created: 0, filtered: 0, all: members.all };
+    let mut recipients = Vec::with_capacity(members.found.len());
+    let facts = (&*workflow, &*contexts, actor.as_ref());
+    let event = event(&fan_out, (view.home, view.engine.now()), facts);
+    let run = Run::new(&event);
+    for member in members.found.into_iter().filter(|member| !member.is_excluded(&audience)) {
+        let Some(topics) = member.admitted(&event) else {
+            visited.filtered += 1;
+            continue;
+        };
+        let subscriber = member.subscriber;
+        let recipient = subscriber.subscriber_id.clone().into();
+        let planned = plan_recipient(view, (recipient, &subscriber), topics, (&event, &run))?;
+        recipients.push((subscriber, planned));
+    }
+    let next = Some(Next { workflow, contexts, actor, recipients, visited });
+    Ok(Chunk { state, fan_out, next })
+}
+
+impl Chunk {
+    fn tell(&self, tx: &mut Tx<'_>) -> Result<usize> {
+        let begun_at = tx.engine().now();
+        // Each chunk has a task of its own, so that nobody else has moved the cursor.
+        let (state, id) = (&self.state, &self.fan_out.transaction_id);
+        let next = match &self.next {
+            Some(next) if !is_canceled(tx, id)? => next,
+            Some(_) | None => return self.end(tx, &state.canceled(tx.now())),
+        };
+        let mut visited = next.visited;
+        visited.created = self.notify(tx, next)?;
+        let held = tx.engine().now().since(begun_at);
+        let after = state.behind(visited, held, tx.now());
+        let created = usize::try_from(visited.created).unwrap_or_default();
+        if visited.all {
+            self.end(tx, &after)?;
+            return Ok(created);
+        }
+        tx.replace(state, &after)?;
+        let task = task(tx, &self.fan_out);
+        tx.insert(&task)?;
+        Ok(created)
+    }
+
+    // Returns the number of notifications.
+    fn notify(&self, tx: &mut Tx<'_>, next: &Next) -> Result<u64> {
+        let (home, now) = (tx.home, tx.now());
+        let facts = (&*next.workflow, &*next.contexts, next.actor.as_ref());
+        let event = event(&self.fan_out, (home, now), facts);
+        let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
+        let mut created = 0;
+        for (subscriber, planned) in &next.recipients {
+            // A subscriber that was deleted since the plan gets nothing.
+            if tx.contains(&layout::subscriber_id(tx.environment_id(), subscriber.id))? {
+                notify(tx, &mut log, &event, subscriber, planned)?;
+                created += 1;
+            }
+        }
+        if created > 0 {
+            let id = self.fan_out.transaction_id.clone();
+            let accepted = AcceptedTrigger::bare(tx.environment_id(), tx.now(), id);
+            log.finish(tx, accepted)?;
+        }
+        Ok(created)
+    }
+
+    fn end(&self, tx: &mut Tx<'_>, after: &FanOutState) -> Result<usize> {
+        tx.remove(&self.fan_out)?;
+        tx.replace(&self.state, after)?;
+        Ok(0)
+    }
+}
+
+fn event<'a>(
+    fan_out: &'a FanOut,
+    (home, now): (&'a Home, Timestamp),
+    (workflow, contexts, actor): (&'a Workflow, &'a [Context], Option<&'a Subscriber>),
+) -> Event<'a> {
+    Event {
+        home,
+        trigger: &fan_out.trigger,
+        transaction_id: &fan_out.transaction_id,
+        workflow,
+        contexts,
+        actor,
+        context_keys: &fan_out.context_keys,
+        now,
+    }
+}
+
+/// Leaves a task that tells the recipients of an event.
+pub(crate) fn begin(tx: &mut Tx<'_>, fan_out: &FanOut, state: &FanOutState) -> Result<()> {
+    tx.insert(fan_out)?;
+    tx.insert(state)?;
+    let task = task(tx, fan_out);
+    Ok(tx.insert(&task)?)
+}
+
+fn task(tx: &Tx<'_>, fan_out: &FanOut) -> Task {
+    let work = Work::FanOut { transaction_id: fan_out.transaction_id.clone() };
+    Task::background(tx.home(), Some(fan_out.workflow_id), tx.id(), tx.now(), work)
+}

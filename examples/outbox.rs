@@ -1,0 +1,130 @@
+//! An order and its notification, never one without the other: `cargo run --example outbox`.
+//!
+//! A host application with a database of its own cannot write into it and into the engine in one
+//! transaction. So it writes the trigger as a row of an outbox table, in the transaction that
+//! writes the order. A relay hands the rows to the engine, and removes each one behind that:
+//!
+//! * An order that was committed has its row, so its event is triggered, however often the process
+//!   is killed. An order that was rolled back has no row.
+//! * A relay that is killed between the trigger and the removal triggers the event again. The row
+//!   has the transaction id, so the engine returns the first receipt, and nothing happens twice.
+//! * Each event is triggered exactly once. Each message is sent at least once, under one
+//!   idempotency key for all attempts.
+//!
+//! The engine remembers a transaction id for as long as it has notifications of the event. A relay
+//! should not be further behind than `delete_before` reaches.
+//!
+//! The database is redb here. With SQL, the tables are
+//! `CREATE TABLE outbox (id INTEGER PRIMARY KEY, trigger TEXT NOT NULL)` and the like.
+
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, backends};
+use serde_json::json;
+use tidings::step::Step;
+use tidings::trigger::Trigger;
+use tidings::workflow::WorkflowCreate;
+use tidings::{Engine, Scope};
+
+type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+const ORDERS: TableDefinition<'_, u64, &str> = TableDefinition::new("orders");
+const OUTBOX: TableDefinition<'_, u64, &str> = TableDefinition::new("outbox");
+
+/// Takes an order: its row and that of its event are in one transaction of the host's database.
+fn order(database: &Database, number: u64, who: &str) -> Result<()> {
+    let shipped = Trigger::new("order-shipped", who)?
+        .payload(json!({ "order": number }))?
+        .transaction_id(format!("order-shipped-{number}"))?;
+    let transaction = database.begin_write()?;
+    transaction.open_table(ORDERS)?.insert(number, who)?;
+    transaction.open_table(OUTBOX)?.insert(number, &*serde_json::to_string(&shipped)?)?;
+    Ok(transaction.commit()?)
+}
+
+/// Triggers the events of the outbox, and removes their rows. A host calls this in a loop, from one
+/// thread or several.
+fn relay(database: &Database, env: &Scope) -> Result<usize> {
+    let waiting = waiting(database)?;
+    for (number, trigger) in &waiting {
+        env.events().trigger(&tidings::json::read(trigger.as_bytes())?)?;
+        // Killed here, the relay triggers the event again, and nothing happens.
+        remove(database, *number)?;
+    }
+    Ok(waiting.len())
+}
+
+fn waiting(database: &Database) -> Result<Vec<(u64, String)>> {
+    let outbox = database.begin_read()?.open_table(OUTBOX)?;
+    let rows = outbox.iter()?.take(100);
+    rows.map(|row| row.map(|(number, trigger)| (number.value(), trigger.value().into())))
+        .collect::<Result<_, _>>()
+        .map_err(Into::into)
+}
+
+fn remove(database: &Database, number: u64) -> Result<()> {
+    let transaction = database.begin_write()?;
+    transaction.open_table(OUTBOX)?.remove(number)?;
+    Ok(transaction.commit()?)
+}
+
+fn open() -> Result<(Database, Scope)> {
+    let database = Database::builder().create_with_backend(backends::InMemoryBackend::new())?;
+    let transaction = database.begin_write()?;
+    transaction.open_table(ORDERS)?;
+    transaction.open_table(OUTBOX)?;
+    transaction.commit()?;
+    let env = Engine::in_memory().organization("shop")?.development()?;
+    let text = "Order {{ payload.order }} is on its way.";
+    let shipped = WorkflowCreate::new("order-shipped", "Order shipped")?.step(Step::in_app(text)?);
+    env.workflows().create(&shipped)?;
+    Ok((database, env))
+}
+
+fn main() -> Result<()> {
+    let (database, env) = open()?;
+    order(&database, 1001, "ada")?;
+    order(&database, 1002, "bob")?;
+    println!("{} events were triggered.", relay(&database, &env)?);
+    println!("{} are left.", waiting(&database)?.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings::message::MessageQuery;
+
+    use super::*;
+
+    fn told(env: &Scope, who: &str) -> usize {
+        let Ok(inbox) = env.inbox(who).unwrap().list(&MessageQuery::default()) else { return 0 };
+        inbox.data.len()
+    }
+
+    #[test]
+    fn runs() {
+        main().unwrap();
+    }
+
+    #[test]
+    fn an_order_that_is_rolled_back_has_no_event() {
+        let (database, env) = open().unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(OUTBOX).unwrap().insert(1, "{}").unwrap();
+        transaction.abort().unwrap();
+        assert_eq!(relay(&database, &env).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_relay_that_is_killed_before_it_removes_a_row_tells_nobody_twice() {
+        let (database, env) = open().unwrap();
+        order(&database, 1, "ada").unwrap();
+        for (_, trigger) in waiting(&database).unwrap() {
+            env.events().trigger(&tidings::json::read(trigger.as_bytes()).unwrap()).unwrap();
+        }
+        assert_eq!((told(&env, "ada"), waiting(&database).unwrap().len()), (1, 1));
+
+        assert_eq!(relay(&database, &env).unwrap(), 1);
+
+        assert_eq!((told(&env, "ada"), waiting(&database).unwrap().len()), (1, 0));
+        assert_eq!(relay(&database, &env).unwrap(), 0);
+    }
+}

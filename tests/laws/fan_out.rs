@@ -1,0 +1,119 @@
+//! Events with many recipients: whatever fails between, each recipient is told once.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::facade::restarted;
+use testkit::interposed::{Interposed, Point};
+use testkit::tables::{Entry, check_indexes, dump, load, records};
+use testkit::world::{World, in_app, workflow_of};
+use tidings::notification::Notification;
+use tidings::trigger::{ProgressStatus, Trigger};
+
+use crate::{parsed, scale};
+
+const CROWD: usize = 110;
+
+// A world with an accepted event for a crowd in two topics.
+static ACCEPTED: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let world = World::with(Interposed::default(), restarted(0));
+    accept(&world, CROWD);
+    dump(&world.store)
+});
+
+fn accept(world: &World, crowd: usize) {
+    world.workflow(workflow_of("hi", &[in_app()]));
+    let names: Vec<String> = (0..crowd).map(|number| format!("s{number}")).collect();
+    for name in &names {
+        world.bare_subscriber(name);
+    }
+    for (topic, some) in [("one", &names[..crowd * 3 / 4]), ("other", &names[crowd / 4..])] {
+        for some in some.chunks(100) {
+            let subscribe = parsed(json!({ "subscriptions": some }));
+            world.env.topics().subscribe(topic, &subscribe).unwrap();
+        }
+    }
+    let topic = |key: &str| json!({ "type": "Topic", "topicKey": key });
+    let trigger: Trigger = parsed(json!({
+        "name": "hi", "to": ["s3", "new", topic("one"), topic("other")], "transactionId": "t1",
+    }));
+    assert!(world.env.events().trigger(&trigger).unwrap().continues);
+}
+
+fn world_of(entries: &[Entry]) -> World {
+    let store = Interposed::default();
+    load(&store, entries);
+    World::with(store, restarted(1))
+}
+
+#[test]
+fn a_crowd_is_told_once_each_whatever_fails() {
+    let stride = (97 / scale() as usize).max(1);
+    for (point, stride) in [
+        (Point::Call, stride),
+        (Point::Called, stride),
+        (Point::Begin, 1),
+        (Point::Commit, 1),
+        (Point::Committed, 1),
+    ] {
+        for after in (0..).step_by(stride) {
+            let mut world = world_of(&ACCEPTED);
+            world.store.stop(point, after);
+            let stopped = world.engine.delivery().run_due(usize::MAX);
+            let has_failed = world.store.recover();
+            assert_eq!(stopped.is_err(), has_failed, "{point:?} {after}");
+            world.restart_with(restarted(2));
+            // Leases are over.
+            world.clock.advance(Duration::from_secs(1_000));
+            world.engine.delivery().run_due(usize::MAX).unwrap();
+            check(&world, CROWD);
+            if !has_failed {
+                break;
+            }
+        }
+    }
+}
+
+/// A holder of a lease that is over does nothing, whatever it has planned.
+#[test]
+fn a_crowd_is_told_once_each_by_several_workers() {
+    for pause in 0..6 {
+        let world = world_of(&ACCEPTED);
+        let (other, clock) = (world.another_engine(), world.clock.clone());
+        world.store.pause(Point::Begin, pause, move || {
+            clock.advance(Duration::from_secs(1_000));
+            other.delivery().run_due(usize::MAX).unwrap();
+        });
+        world.engine.delivery().run_due(usize::MAX).unwrap();
+        world.clock.advance(Duration::from_secs(1_000));
+        world.engine.delivery().run_due(usize::MAX).unwrap();
+        check(&world, CROWD);
+    }
+}
+
+#[test]
+fn a_large_crowd_is_told_once_each() {
+    let crowd = 1_000 * scale() as usize;
+    let world = World::in_memory();
+    accept(&world, crowd);
+    world.engine.delivery().run_due(usize::MAX).unwrap();
+    check(&world, crowd);
+}
+
+// Everybody has one notification and one message, nothing is left to do, and the indexes agree.
+#[track_caller]
+fn check(world: &World, crowd: usize) {
+    let mut told = BTreeMap::<_, usize>::new();
+    for notification in records::<Notification>(&world.store) {
+        *told.entry(notification.subscriber_id).or_default() += 1;
+    }
+    assert_eq!(told.len(), crowd + 1);
+    assert!(told.values().all(|count| *count == 1), "somebody was told twice");
+    let progress = world.env.events().progress("t1").unwrap();
+    let expected = (ProgressStatus::Completed, crowd as u64 + 1);
+    assert_eq!((progress.status, progress.created), expected);
+    assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+    check_indexes(&world.store);
+}

@@ -1,0 +1,185 @@
+//! Canceled events, and events that expire.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::interposed::Interposed;
+use tidings::ids::NotificationId;
+use tidings::notification::NotificationQuery;
+use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
+
+use crate::delivery::{log, statuses};
+use crate::subscriptions::subscribe;
+use crate::world::{Backend, Counts, World, email, in_app, on_both, only, wire, with};
+
+const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
+
+fn ada() -> Value {
+    json!({ "subscriberId": "ada", "email": "ada@example.org" })
+}
+
+fn trigger_email(world: &World, more: Value) -> NotificationId {
+    world.active_integration("email", "ses");
+    world.workflow_of("mail", &[in_app(), email(), email()]);
+    let trigger = with(json!({ "name": "mail", "to": ada(), "transactionId": "t1" }), more);
+    only(world.trigger(trigger).notifications).notification_id
+}
+
+#[test]
+fn what_waits_is_canceled_at_once() {
+    on_both(|world| {
+        let id = trigger_email(&world, json!({}));
+
+        let canceled = world.env.events().cancel("t1").unwrap();
+
+        let expected =
+            json!({ "transactionId": "t1", "canceled": 2, "running": 0, "remaining": 0 });
+        assert_eq!(wire(&canceled), expected);
+        assert_eq!(statuses(&world, id), ["completed", "canceled", "canceled"]);
+        assert_eq!(log(&world.notification(id), 1), ["step_queued", "canceled"]);
+        assert_eq!((world.run_due(), world.outbox.sent().len()), (NOTHING, 0));
+        // Twice is the same as once.
+        assert_eq!(world.unchanged(|| world.env.events().cancel("t1").unwrap()), canceled);
+        // The message in the inbox has been delivered.
+        assert_eq!(world.inbox("ada").len(), 1);
+    });
+}
+
+#[test]
+fn an_event_that_is_not_there_cannot_be_canceled() {
+    on_both(|world| {
+        trigger_email(&world, json!({}));
+        let expected = "404 event `t2` is not there";
+        world.refuses(expected, || world.env.events().cancel("t2"));
+        let elsewhere = world.production();
+        world.refuses("404 event `t1` is not there", || elsewhere.events().cancel("t1"));
+    });
+}
+
+#[test]
+fn a_message_that_waits_for_another_attempt_is_canceled() {
+    on_both(|world| {
+        let id = trigger_email(&world, json!({}));
+        world.outbox.refuse_next(SendError::retryable("busy"));
+        assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..NOTHING });
+
+        assert_eq!(world.env.events().cancel("t1").unwrap().canceled, 1);
+
+        world.pass(Duration::from_secs(86_400));
+        assert_eq!(world.run_due(), NOTHING);
+        assert_eq!(statuses(&world, id), ["completed", "canceled", "completed"]);
+    });
+}
+
+// A provider that cancels the event whose message it has.
+#[derive(Clone, Debug)]
+struct Canceling {
+    scope: Arc<OnceLock<Scope>>,
+    answer: Result<ProviderReceipt, SendError>,
+}
+
+impl Provider for Canceling {
+    fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+        let canceled = self.scope.get().unwrap().events().cancel("t1").unwrap();
+        assert_eq!((canceled.canceled, canceled.running), (0, 2));
+        self.answer.clone()
+    }
+}
+
+/// One row per answer of a provider that has the message meanwhile.
+#[test]
+fn a_message_that_a_provider_has_is_not_recalled_and_not_tried_again() {
+    let rows: [(Result<_, _>, _, &[&str], _); 3] = [
+        (Ok(ProviderReceipt::default()), "completed", &["message_sent"], (1, 1)),
+        (
+            Err(SendError::retryable("busy")),
+            "canceled",
+            &["provider_retry: busy", "canceled"],
+            (0, 2),
+        ),
+        (Err(SendError::permanent("no")), "failed", &["provider_error: refused: no"], (0, 1)),
+    ];
+    for (answer, status, end, (sent, skipped)) in rows {
+        on_both_canceling(&answer, |world| {
+            let id = trigger_email(world, json!({}));
+
+            let counts = world.run_due();
+
+            assert_eq!((counts.sent, counts.skipped), (sent, skipped), "{status}");
+            assert_eq!(statuses(world, id), ["completed", status, "canceled"]);
+            let log = log(&world.notification(id), 1);
+            assert_eq!(log[log.len() - end.len()..], *end);
+            world.pass(Duration::from_secs(86_400));
+            assert_eq!(world.run_due(), NOTHING);
+        });
+    }
+}
+
+fn on_both_canceling(answer: &Result<ProviderReceipt, SendError>, scenario: impl Fn(&World)) {
+    for backend in Backend::both() {
+        let scope = Arc::new(OnceLock::new());
+        let provider = Canceling { scope: Arc::clone(&scope), answer: answer.clone() };
+        let store = Interposed::over(backend.open());
+        let world = World::with(store, |builder| builder.default_provider(provider));
+        scope.set(world.env.clone()).unwrap();
+        scenario(&world);
+    }
+}
+
+#[test]
+fn a_crowd_is_canceled_by_tasks() {
+    on_both(|world| {
+        world.active_integration("email", "ses");
+        world.workflow_of("mail", &[email()]);
+        let people: Vec<String> = (0..150).map(|number| format!("s{number:03}")).collect();
+        for id in &people {
+            world.subscriber(json!({ "subscriberId": id, "email": "a@example.org" }));
+        }
+        subscribe(&world, "crowd", json!({ "subscriptions": people[..75] }));
+        let topic = json!({ "type": "Topic", "topicKey": "crowd" });
+        let to: Vec<Value> = people[75..].iter().map(|id| json!(id)).chain([topic]).collect();
+        world.trigger(json!({ "name": "mail", "to": to, "transactionId": "t1" }));
+
+        let canceled = world.env.events().cancel("t1").unwrap();
+
+        assert_eq!((canceled.canceled, canceled.remaining), (100, 50));
+        world.run_due();
+        assert_eq!(world.outbox.sent().len(), 0);
+        let query = NotificationQuery::default().limit(50);
+        for page in 0..3 {
+            for notification in
+                world.env.notifications().list(&query.clone().page(page)).unwrap().data
+            {
+                assert_eq!(only(notification.jobs).status.as_str(), "canceled");
+            }
+        }
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+    });
+}
+
+#[test]
+fn what_is_not_sent_in_time_is_skipped() {
+    on_both(|world| {
+        let expires_at = world.now().after(Duration::from_secs(1));
+        let id = trigger_email(&world, json!({ "expiresAt": expires_at }));
+        assert_eq!(world.notification(id).expires_at, Some(expires_at));
+        world.outbox.refuse_next(SendError::retryable("busy"));
+        assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..NOTHING });
+
+        world.pass(Duration::from_secs(86_400));
+
+        assert_eq!(world.run_due(), Counts { skipped: 1, ..NOTHING });
+        assert_eq!(statuses(&world, id), ["completed", "skipped", "completed"]);
+        assert_eq!(log(&world.notification(id), 1).last().unwrap(), "expired");
+    });
+}
+
+#[test]
+fn an_event_that_has_expired_reaches_nobody() {
+    on_both(|world| {
+        let id = trigger_email(&world, json!({ "expiresAt": world.now() }));
+        assert_eq!(statuses(&world, id), ["skipped", "skipped", "skipped"]);
+        assert_eq!((world.inbox("ada"), world.run_due()), (vec![], NOTHING));
+    });
+}
