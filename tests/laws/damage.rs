@@ -57,10 +57,15 @@ fn a_ruined_value_is_not_read_as_something_else() {
             // Only the keys of these entries are used, and what is in them is mended.
             let is_mended = matches!(
                 table,
-                Table::Due | Table::Lanes | Table::LaneHeads | Table::ExpiringAnswers
+                Table::Due
+                    | Table::Lanes
+                    | Table::LaneHeads
+                    | Table::ExpiringAnswers
+                    | Table::CanceledTriggers
             );
-            // Only the end of a window reads its events, behind the tasks that are done first.
-            let is_read_later = table == Table::DigestEvents;
+            // Only tasks behind those that are done first read these.
+            let is_read_later =
+                matches!(table, Table::DigestEvents | Table::FanOuts | Table::FanOutStates);
             let is_found_out = complaints.sum::<usize>() > 0 || is_mended || is_read_later;
             let name = table.name();
             assert!(is_found_out, "nobody sees what is in {name}");

@@ -222,6 +222,7 @@ pub enum StepKind {
     /// Calls a function of the host application.
     Custom {
         /// Name of the function.
+        #[serde(default, skip_serializing_if = "CustomMetadata::is_empty")]
         metadata: CustomMetadata,
     },
 }

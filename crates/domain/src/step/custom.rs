@@ -8,7 +8,8 @@ use crate::ids::plain;
 use crate::json::shape;
 
 /// Function of the host application that a custom step calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct CustomMetadata {
     /// Name under which the host has registered the function.
@@ -21,6 +22,11 @@ impl CustomMetadata {
     /// Returns the settings of a step that calls `handler`.
     pub fn new(handler: impl Into<String>) -> Self {
         Self { handler: handler.into() }
+    }
+
+    /// Returns `true` if there is no name. The specification has steps without one.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.handler.is_empty()
     }
 
     /// Refuses a name that is empty or too long, or that has control characters.

@@ -34,7 +34,7 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 11] = [
+    const READING: [&str; 12] = [
         "get",
         "count",
         "check_index",
@@ -46,6 +46,7 @@ pub fn writes(name: &str) -> bool {
         "authenticate",
         "environment",
         "next_due",
+        "quarantined",
     ];
     !name.split_once('.').is_some_and(|(_, operation)| READING.contains(&operation))
 }
