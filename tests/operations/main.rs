@@ -22,6 +22,7 @@ mod messages;
 mod notifications;
 mod preferences;
 mod retention;
+mod simulation;
 mod steps;
 mod subscribers;
 mod subscriptions;

@@ -12,10 +12,11 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time at this moment.
     fn now(&self) -> Timestamp;
 
-    // Returns `true` if the clock does not go by itself, so that no thread can wait for a time.
+    // The clock, if it does not go by itself: a simulation sets it, and no thread can wait for a
+    // time.
     #[doc(hidden)]
-    fn is_manual(&self) -> bool {
-        false
+    fn as_manual(&self) -> Option<&ManualClock> {
+        None
     }
 }
 
@@ -39,8 +40,8 @@ impl Clock for ManualClock {
         Timestamp::from_millis(self.0.load(Ordering::Relaxed))
     }
 
-    fn is_manual(&self) -> bool {
-        true
+    fn as_manual(&self) -> Option<&ManualClock> {
+        Some(self)
     }
 }
 

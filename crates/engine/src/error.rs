@@ -138,6 +138,9 @@ pub enum Rejection {
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]
     OneInbox,
+    /// A simulation sets the clock of the engine.
+    #[error("a simulation needs an engine with a manual clock")]
+    ClockNotManual,
 }
 
 /// Errors that a host makes itself, such as a service in front of the engine.

@@ -64,24 +64,22 @@ impl Step {
         StepKind::push(title, body).map(Self::new)
     }
 
-    /// Returns a step that waits. The engine refuses workflows with such a step.
+    /// Returns a step that waits.
     pub fn delay(metadata: impl Into<DelayMetadata>) -> Self {
         Self::new(StepKind::Delay { metadata: metadata.into() })
     }
 
-    /// Returns a step that collects events. The engine refuses workflows with such a step.
+    /// Returns a step that collects events.
     pub fn digest(metadata: impl Into<DigestMetadata>) -> Self {
         Self::new(StepKind::Digest { metadata: metadata.into() })
     }
 
-    /// Returns a step that lets a limited number of events pass. The engine refuses workflows with
-    /// such a step.
+    /// Returns a step that lets a limited number of events pass.
     pub fn throttle(metadata: ThrottleMetadata) -> Self {
         Self::new(StepKind::Throttle { metadata })
     }
 
-    /// Returns a step that calls the function which the host has registered as `handler`. The engine
-    /// refuses workflows with such a step.
+    /// Returns a step that calls the function which the host has registered as `handler`.
     pub fn custom(handler: impl Into<String>) -> Self {
         Self::new(StepKind::Custom { metadata: CustomMetadata::new(handler) })
     }

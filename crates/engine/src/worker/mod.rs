@@ -104,7 +104,7 @@ impl WorkerBuilder {
     /// [`WorkerError::ManualClock`], if the engine has a manual clock; [`WorkerError::Thread`], if
     /// the operating system does not start a thread. No thread is left then.
     pub fn start(self) -> Result<Worker, WorkerError> {
-        if self.engine.parts.clock.is_manual() {
+        if self.engine.parts.clock.as_manual().is_some() {
             return Err(WorkerError::ManualClock);
         }
         let worker = Worker { shared: Arc::new(Shared::new(self.engine)) };

@@ -13,6 +13,7 @@ mod round;
 mod sample;
 mod send;
 mod settle;
+mod simulate;
 mod stats;
 mod turn;
 

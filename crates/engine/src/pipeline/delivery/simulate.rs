@@ -1,0 +1,86 @@
+//! Simulation: the clock moves from one due time to the next, and what is due is done.
+
+use domain::task::Work;
+use domain::time::Timestamp;
+
+use super::claim::{self, Claimed};
+use super::{DeliveryQueue, DeliveryReport};
+use crate::error::Rejection;
+use crate::{Clock, Error, ManualClock, Result};
+
+/// Tasks of one claim. The clock stands still meanwhile, so that leases do not matter.
+const AT_ONCE: usize = 4096;
+
+impl DeliveryQueue<'_> {
+    /// Simulates the time until `end`: sets the clock of the engine to each time at which tasks are
+    /// due, and does them, on the calling thread. At the end, the clock shows `end`. Returns the
+    /// sum of what was done. Triggers come from the caller, between two calls.
+    ///
+    /// Tasks that are due at the same time are done in the order of their class, critical ones
+    /// first, and then of their ids. With [`SeededEntropy`](crate::SeededEntropy) and providers that
+    /// give the same answers, each run writes the same records, byte by byte. The clock does not go
+    /// back: if it is past `end`, tasks that were due by `end` are done at its time.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::{Engine, ManualClock, store::memory::MemoryStore};
+    /// # use tidings::{message::MessageQuery, step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    /// # use tidings::{step::DelayMetadata, vocabulary::TimeUnit};
+    ///
+    /// let clock = ManualClock::default();
+    /// let engine = Engine::builder().clock(clock.clone()).build(MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(&WorkflowCreate::new("trial", "Trial")?
+    /// #     .step(Step::delay(DelayMetadata::lasting(3, TimeUnit::Days)))
+    /// #     .step(Step::in_app("Your trial ends soon.")?))?;
+    /// // The workflow waits for three days, and then has a message.
+    /// env.events().trigger(&Trigger::new("trial", "ada")?)?;
+    /// engine.delivery().run_until("1970-01-08T00:00:00.000Z".parse()?)?;
+    /// let inbox = env.inbox("ada")?.list(&MessageQuery::default())?;
+    /// assert_eq!(inbox.data[0].created_at.to_string(), "1970-01-04T00:00:00.000Z");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::ClockNotManual`], if the clock of the engine is no
+    /// [`ManualClock`](crate::ManualClock). [`Error::Store`], and then the clock shows the time of
+    /// the failure.
+    pub fn run_until(&self, end: Timestamp) -> Result<DeliveryReport> {
+        let clock = self.engine.parts.clock.as_manual();
+        let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
+        let mut report = DeliveryReport::default();
+        let mut before = None;
+        while let Some(due_at) = self.next_due()?.filter(|due_at| *due_at <= end) {
+            set_forward(clock, due_at);
+            let first = self.run_now(AT_ONCE, &mut report)?;
+            // Every claim changes its tasks.
+            if first == before {
+                return Err(claim::not_claimed());
+            }
+            before = first;
+        }
+        set_forward(clock, end);
+        Ok(report)
+    }
+
+    // Does at most `limit` tasks that are due now. Returns the first entry of the queue that was
+    // read.
+    fn run_now(&self, limit: usize, report: &mut DeliveryReport) -> Result<Option<Vec<u8>>> {
+        let Claimed { mut leased, quarantined, first } = claim::claim(self.engine, limit)?;
+        report.quarantined += quarantined;
+        leased.sort_by_key(|leased| (leased.task.class, leased.task.id));
+        // A sweep is due again at once, with the place where it goes on.
+        let sweeps = leased.iter().any(|leased| matches!(leased.task.work, Work::Sweep { .. }));
+        let given_back = self.work(leased, report)?;
+        // A provider that moves the clock past the lease gets the other tasks again.
+        Ok(first.filter(|_| given_back == 0 && !sweeps))
+    }
+}
+
+fn set_forward(clock: &ManualClock, time: Timestamp) {
+    if clock.now() < time {
+        clock.set(time);
+    }
+}
