@@ -9,8 +9,8 @@
 //! | 3 | number of bytes of padding at the end, as two bytes, the lowest first; packed content; the padding |
 //! | 4 | number of bytes of the packed content, as four bytes, the lowest first; an LZ4 block of it |
 //!
-//! Packed content is a tree as JSON has it, in [tokens](token). Names and other frequent texts are
-//! [words], which take a byte or two. UUIDs and times take fewer bytes than their text. What a record
+//! Packed content is a tree as JSON has it, in tokens. Names and other frequent texts are
+//! words, which take a byte or two. UUIDs and times take fewer bytes than their text. What a record
 //! serializes to is the same in all encodings.
 
 mod reader;

@@ -1,7 +1,7 @@
 //! The index that finds subscribers by a part of their e-mail address, in any case.
 //!
 //! Folded addresses lie in rows of up to a page, and 64 rows are a group. New addresses go to the
-//! last row. When the last group is full, it gets [trigrams]: a search reads those rows of it that
+//! last row. When the last group is full, it gets trigrams: a search reads those rows of it that
 //! may have all trigrams of the part, and every row of the last group. A part of one or two bytes
 //! has no trigram, and is searched for in all rows.
 //!
