@@ -1,22 +1,24 @@
 //! Settlement: the results of leased tasks are stored in a transaction.
 
+mod answer;
+mod returned;
+mod turned;
+
 use domain::ids::JobId;
 use domain::job::{Detail, JobStatus};
-use domain::message::MessageStatus;
-use domain::plan::{self, Action, Refusal, RefusalKind, Run};
+use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
-use domain::task::{Settlement, Task, TaskState, Work};
+use domain::task::{Task, Work};
 use domain::time::Timestamp;
-use domain::vocabulary::ProviderId;
 use store::{ReadRecords, WriteRecords, layout};
 
 use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
 use super::provider::{Delivery, SendResult};
-use super::turn::{Closed, Turn};
+use super::turn::Turn;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
 use crate::pipeline::apply::Course;
-use crate::pipeline::facts::{is_canceled, workflow_of};
+use crate::pipeline::facts::workflow_of;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
@@ -276,94 +278,6 @@ impl Course<'_, '_> {
         }
     }
 
-    // Applies a turn, unless the jobs have changed since it was planned.
-    fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
-        let statuses = self.notification.jobs.iter().map(|job| job.status);
-        let is_as_planned = statuses.eq(turn.statuses.iter().copied());
-        if !is_as_planned || self.is_canceled()? != turn.canceled {
-            make_due(self.tx, leased, task)?;
-            return Ok(Settled::Again);
-        }
-        if let [Action::Extend { job, until }] = turn.actions[..] {
-            self.extend(job, task, until)?;
-            return Ok(Settled::Again);
-        }
-        self.tx.remove(task)?;
-        if let Some(Closed { step_id, digest }) = &turn.closed {
-            self.notification.take_over(*step_id, digest.clone(), self.tx.now());
-        }
-        self.perform(&turn.actions)?;
-        let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
-        Ok(Settled::Turned { skipped })
-    }
-
-    // Stores the answer of a provider.
-    fn answer(
-        &mut self,
-        job: usize,
-        task: &Task,
-        delivery: &Delivery,
-        result: &SendResult,
-    ) -> Result<Settled> {
-        let now = self.tx.now();
-        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
-        let settlement = task.state.settle(delivery.attempts, result.outcome(), retry, now);
-        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
-        self.note_choice(job, delivery);
-        let said = result.said(delivery);
-        match settlement {
-            Settlement::Done => {
-                let mut message = delivery.message.clone();
-                message.delivered_at.push(now);
-                self.store(job, message)?;
-                self.complete(job, Detail::MessageSent, said);
-                self.tx.remove(task)?;
-                self.go_on()?;
-                Ok(Settled::Sent)
-            }
-            Settlement::Retry { due_at, attempts } => {
-                self.log(job, Detail::ProviderRetry, said);
-                self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Err(refusal) = plan::again(self.is_canceled()?) {
-                    self.tx.remove(task)?;
-                    return self.refused(job, &refusal);
-                }
-                let kept = Some(Box::new(delivery.message.clone()));
-                let after = task.with(TaskState::Waiting { due_at, attempts }).keeping(kept);
-                self.tx.replace(task, &after)?;
-                Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
-            }
-            Settlement::Failed => {
-                let error_id = result.failure().to_string();
-                let error_text = said.clone().unwrap_or_default();
-                let mut message = delivery.message.clone();
-                message.status = MessageStatus::Error { error_id, error_text };
-                self.store(job, message)?;
-                self.log(job, result.failure(), said);
-                self.tx.remove(task)?;
-                self.fail(job)?;
-                Ok(self.asked_in_vain(job, delivery, result, None))
-            }
-        }
-    }
-
-    fn is_canceled(&self) -> Result<bool> {
-        is_canceled(self.tx, &self.notification.transaction_id)
-    }
-
-    // Names the provider of the job.
-    fn note_choice(&mut self, job: usize, delivery: &Delivery) {
-        let integration = &delivery.integration;
-        if let Some(variant) = &delivery.variant {
-            self.log(job, Detail::VariantChosen, Some(variant.clone()));
-        }
-        if let Some(job) = self.notification.jobs.get_mut(job) {
-            let known = integration.provider_id.parse();
-            job.provider_id = known.unwrap_or(ProviderId::built_in(integration.channel));
-        }
-        self.log(job, Detail::IntegrationSelected, Some(integration.identifier.to_string()));
-    }
-
     fn note_repeat(&mut self, job: usize, leased: &Leased) {
         if leased.kind == LeaseKind::Repeat {
             self.log(job, Detail::LeaseExpired, None);
@@ -394,112 +308,6 @@ impl Course<'_, '_> {
         let stops =
             run.jobs.get(job).is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
-    }
-
-    // The end of a delay or of a window moves to the next opening of the schedule. Events join the
-    // window meanwhile.
-    fn extend(&mut self, job: usize, task: &Task, until: Timestamp) -> Result<()> {
-        self.log(job, Detail::ExtendedToSchedule, Some(until.to_string()));
-        self.move_job(job, JobStatus::Delayed { until });
-        if let Some(job) = self.notification.jobs.get_mut(job) {
-            let extensions = job.schedule_extensions_count.unwrap_or_default();
-            job.schedule_extensions_count = Some(extensions.saturating_add(1));
-        }
-        self.tx.replace(task, &task.with(TaskState::Waiting { due_at: until, attempts: 0 }))?;
-        match &task.work {
-            Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
-            Work::Turn { .. }
-            | Work::Send { .. }
-            | Work::Call { .. }
-            | Work::Sweep { .. }
-            | Work::FanOut { .. }
-            | Work::Cancel { .. } => Ok(()),
-        }
-    }
-
-    // The message waits for the next opening of the schedule.
-    fn defer(
-        &mut self,
-        job: usize,
-        leased: &Leased,
-        task: &Task,
-        due_at: Timestamp,
-    ) -> Result<Settled> {
-        let attempts = leased.attempt.saturating_sub(1);
-        self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
-        self.move_job(job, JobStatus::Queued { due_at, attempts });
-        self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
-        Ok(Settled::Again)
-    }
-
-    // Stores what a function of the host application has returned.
-    fn returned(
-        &mut self,
-        job: usize,
-        leased: &Leased,
-        task: &Task,
-        result: &CallResult,
-    ) -> Result<Settled> {
-        let now = self.tx.now();
-        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
-        let settlement = task.state.settle(leased.attempt, result.outcome(), retry, now);
-        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
-        let said = result.said();
-        match settlement {
-            Settlement::Done => {
-                if let (CallResult::Done(result), Some(job)) =
-                    (result, self.notification.jobs.get_mut(job))
-                {
-                    job.result.clone_from(result);
-                }
-                self.complete(job, Detail::HandlerCompleted, None);
-                self.tx.remove(task)?;
-                self.go_on()?;
-                Ok(Settled::Turned { skipped: 0 })
-            }
-            Settlement::Retry { due_at, attempts } => {
-                self.log(job, Detail::HandlerRetry, said);
-                self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Err(refusal) = plan::again(self.is_canceled()?) {
-                    self.tx.remove(task)?;
-                    return self.refused(job, &refusal);
-                }
-                self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
-                Ok(self.failed(job, result.reason(), Some(due_at)))
-            }
-            Settlement::Failed => {
-                self.log(job, result.failure(), said);
-                self.tx.remove(task)?;
-                self.fail(job)?;
-                Ok(self.failed(job, result.reason(), None))
-            }
-        }
-    }
-
-    fn failed(&self, job: usize, reason: FailureReason, retry_at: Option<Timestamp>) -> Settled {
-        match self.failure(job, reason) {
-            Some(failure) => Settled::Failed(DeliveryFailure { retry_at, ..failure }),
-            None => Settled::Superseded,
-        }
-    }
-
-    fn asked_in_vain(
-        &self,
-        job: usize,
-        delivery: &Delivery,
-        result: &SendResult,
-        retry_at: Option<Timestamp>,
-    ) -> Settled {
-        let reason = match result {
-            SendResult::Sent(_) => return Settled::Sent,
-            SendResult::Refused(error) => FailureReason::Refused(error.clone()),
-            SendResult::NoProvider => FailureReason::NoProvider,
-        };
-        let provider_id = Some(delivery.integration.provider_id.clone());
-        match self.failure(job, reason) {
-            Some(failure) => Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure }),
-            None => Settled::Superseded,
-        }
     }
 
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {

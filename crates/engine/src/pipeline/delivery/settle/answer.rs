@@ -1,0 +1,121 @@
+//! Settlement of messages: the answers of providers, and messages that wait for an opening.
+
+use domain::job::{Detail, JobStatus};
+use domain::message::MessageStatus;
+use domain::plan;
+use domain::task::{Settlement, Task, TaskState};
+use domain::time::Timestamp;
+use domain::vocabulary::ProviderId;
+use store::WriteRecords;
+
+use super::Settled;
+use crate::Result;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::provider::{Delivery, SendResult};
+use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
+use crate::pipeline::facts::is_canceled;
+use crate::tx::View;
+
+impl Course<'_, '_> {
+    // Stores the answer of a provider.
+    pub(super) fn answer(
+        &mut self,
+        job: usize,
+        task: &Task,
+        delivery: &Delivery,
+        result: &SendResult,
+    ) -> Result<Settled> {
+        let now = self.tx.now();
+        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let settlement = task.state.settle(delivery.attempts, result.outcome(), retry, now);
+        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
+        self.note_choice(job, delivery);
+        let said = result.said(delivery);
+        match settlement {
+            Settlement::Done => {
+                let mut message = delivery.message.clone();
+                message.delivered_at.push(now);
+                self.store(job, message)?;
+                self.complete(job, Detail::MessageSent, said);
+                self.tx.remove(task)?;
+                self.go_on()?;
+                Ok(Settled::Sent)
+            }
+            Settlement::Retry { due_at, attempts } => {
+                self.log(job, Detail::ProviderRetry, said);
+                self.move_job(job, JobStatus::Queued { due_at, attempts });
+                if let Err(refusal) = plan::again(self.is_canceled()?) {
+                    self.tx.remove(task)?;
+                    return self.refused(job, &refusal);
+                }
+                let kept = Some(Box::new(delivery.message.clone()));
+                let after = task.with(TaskState::Waiting { due_at, attempts }).keeping(kept);
+                self.tx.replace(task, &after)?;
+                Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
+            }
+            Settlement::Failed => {
+                let error_id = result.failure().to_string();
+                let error_text = said.clone().unwrap_or_default();
+                let mut message = delivery.message.clone();
+                message.status = MessageStatus::Error { error_id, error_text };
+                self.store(job, message)?;
+                self.log(job, result.failure(), said);
+                self.tx.remove(task)?;
+                self.fail(job)?;
+                Ok(self.asked_in_vain(job, delivery, result, None))
+            }
+        }
+    }
+
+    pub(super) fn is_canceled(&self) -> Result<bool> {
+        is_canceled(self.tx, &self.notification.transaction_id)
+    }
+
+    // Names the provider of the job.
+    fn note_choice(&mut self, job: usize, delivery: &Delivery) {
+        let integration = &delivery.integration;
+        if let Some(variant) = &delivery.variant {
+            self.log(job, Detail::VariantChosen, Some(variant.clone()));
+        }
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            let known = integration.provider_id.parse();
+            job.provider_id = known.unwrap_or(ProviderId::built_in(integration.channel));
+        }
+        self.log(job, Detail::IntegrationSelected, Some(integration.identifier.to_string()));
+    }
+
+    // The message waits for the next opening of the schedule.
+    pub(super) fn defer(
+        &mut self,
+        job: usize,
+        leased: &Leased,
+        task: &Task,
+        due_at: Timestamp,
+    ) -> Result<Settled> {
+        let attempts = leased.attempt.saturating_sub(1);
+        self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
+        self.move_job(job, JobStatus::Queued { due_at, attempts });
+        self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
+        Ok(Settled::Again)
+    }
+
+    fn asked_in_vain(
+        &self,
+        job: usize,
+        delivery: &Delivery,
+        result: &SendResult,
+        retry_at: Option<Timestamp>,
+    ) -> Settled {
+        let reason = match result {
+            SendResult::Sent(_) => return Settled::Sent,
+            SendResult::Refused(error) => FailureReason::Refused(error.clone()),
+            SendResult::NoProvider => FailureReason::NoProvider,
+        };
+        let provider_id = Some(delivery.integration.provider_id.clone());
+        match self.failure(job, reason) {
+            Some(failure) => Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure }),
+            None => Settled::Superseded,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Settlement of turns, and delays that are extended to the schedule of a subscriber.
+
+use domain::job::{Detail, JobStatus};
+use domain::plan::Action;
+use domain::task::{Task, TaskState, Work};
+use domain::time::Timestamp;
+use store::WriteRecords;
+
+use super::{Settled, make_due};
+use crate::Result;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::turn::{Closed, Turn};
+
+impl Course<'_, '_> {
+    // Applies a turn, unless the jobs have changed since it was planned.
+    pub(super) fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
+        let statuses = self.notification.jobs.iter().map(|job| job.status);
+        let is_as_planned = statuses.eq(turn.statuses.iter().copied());
+        if !is_as_planned || self.is_canceled()? != turn.canceled {
+            make_due(self.tx, leased, task)?;
+            return Ok(Settled::Again);
+        }
+        if let [Action::Extend { job, until }] = turn.actions[..] {
+            self.extend(job, task, until)?;
+            return Ok(Settled::Again);
+        }
+        self.tx.remove(task)?;
+        if let Some(Closed { step_id, digest }) = &turn.closed {
+            self.notification.take_over(*step_id, digest.clone(), self.tx.now());
+        }
+        self.perform(&turn.actions)?;
+        let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
+        Ok(Settled::Turned { skipped })
+    }
+
+    // The end of a delay or of a window moves to the next opening of the schedule. Events join the
+    // window meanwhile.
+    fn extend(&mut self, job: usize, task: &Task, until: Timestamp) -> Result<()> {
+        self.log(job, Detail::ExtendedToSchedule, Some(until.to_string()));
+        self.move_job(job, JobStatus::Delayed { until });
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            let extensions = job.schedule_extensions_count.unwrap_or_default();
+            job.schedule_extensions_count = Some(extensions.saturating_add(1));
+        }
+        self.tx.replace(task, &task.with(TaskState::Waiting { due_at: until, attempts: 0 }))?;
+        match &task.work {
+            Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
+            Work::Turn { .. }
+            | Work::Send { .. }
+            | Work::Call { .. }
+            | Work::Sweep { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. } => Ok(()),
+        }
+    }
+}
