@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use domain::task::{Task, Work};
 use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::{Interposed, Point};
 use testkit::requests::{self, Refusal};
-use testkit::tables::{Entry, check_indexes, dump};
+use testkit::tables::{Entry, check_indexes, dump, records};
 use testkit::world::{World, changed};
 use tidings::ids::JobId;
 use tidings::integration::IntegrationDelete;
-use tidings::message::{MarkAs, MessageQuery};
-use tidings::notification::NotificationQuery;
+use tidings::job::{Job, JobStatus};
+use tidings::message::{MarkAs, Message, MessageQuery};
+use tidings::notification::{Notification, NotificationQuery};
 use tidings::page::PageQuery;
 use tidings::preference::PreferencesQuery;
 use tidings::retention::Retention;
@@ -332,6 +334,30 @@ fn marks() {
     }
 }
 
+/// Checks that a job waits if and only if it has a task, and that the message of a job is there if
+/// and only if the job names it: a settlement changes all three.
+#[track_caller]
+fn assert_whole(world: &World) {
+    let notifications = records::<Notification>(&world.store);
+    let jobs = || notifications.iter().flat_map(|notification| &notification.jobs);
+    let waits = |job: &&Job| matches!(job.status, JobStatus::Queued { .. });
+    let waiting: BTreeSet<JobId> = jobs().filter(waits).map(|job| job.id).collect();
+    let known: BTreeSet<JobId> = jobs().map(|job| job.id).collect();
+    let sends = records::<Task>(&world.store).into_iter().filter_map(|task| match task.work {
+        Work::Send { job_id, .. } | Work::Call { job_id, .. } => Some(job_id),
+        _ => None,
+    });
+    let sends: BTreeSet<JobId> = sends.filter(|job| known.contains(job)).collect();
+    assert_eq!(sends, waiting);
+    let messages = records::<Message>(&world.store);
+    let ids: BTreeSet<_> = messages.iter().map(|message| message.id).collect();
+    let named: BTreeSet<_> = jobs().filter_map(|job| job.message_id).collect();
+    assert!(named.is_subset(&ids), "a message is missing");
+    let there: BTreeSet<_> = notifications.iter().map(|notification| notification.id).collect();
+    let of_known = messages.iter().filter(|message| there.contains(&message.notification_id));
+    assert!(of_known.map(|message| message.id).all(|id| named.contains(&id)), "nobody names it");
+}
+
 /// Claiming and settling are transactions of their own. Each happens as a whole or not at all, and
 /// when the fault is over, everything is delivered just as if nothing had been.
 #[test]
@@ -354,9 +380,10 @@ fn deliveries() {
             }
             assert_is_fault(&result);
             // What was done before the fault is settled apart from the rest of its claim.
-            let is_whole = states.contains(&dump(&world.store))
-                || world.engine.check().unwrap().findings.is_empty();
-            assert!(is_whole, "{point:?} {after} leaves half a transaction");
+            if !states.contains(&dump(&world.store)) {
+                assert_eq!(world.engine.check().unwrap().findings, [], "{point:?} {after}");
+                assert_whole(&world);
+            }
             world.engine.delivery().run_due(usize::MAX).unwrap();
             let sent = world.outbox.sent();
             let keys: BTreeSet<_> = sent.iter().map(Delivery::idempotency_key).collect();
