@@ -231,7 +231,7 @@ fn a_provider_that_panics_is_tried_again_and_harms_nobody_else() {
 
         assert_eq!(
             log(&world.notification(id), 0).last().unwrap(),
-            "provider_retry: the provider panicked"
+            "provider_retry: no answer: the provider panicked"
         );
     });
 }
@@ -266,7 +266,7 @@ fn a_panic_whose_payload_panics_when_it_is_dropped_harms_nobody_else() {
         assert_eq!(counts, Ok(Counts { sent: 1, retried: 1, ..NOTHING }));
         assert_eq!(
             log(&world.notification(id), 0).last().unwrap(),
-            "provider_retry: the provider panicked"
+            "provider_retry: no answer: the provider panicked"
         );
     });
 }

@@ -142,7 +142,7 @@ pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
     match catch_unwind(AssertUnwindSafe(|| handler.call(call))) {
         Ok(Ok(result)) => CallResult::Done(result),
         Ok(Err(error)) => CallResult::Refused(error),
-        Err(_) => CallResult::Refused(SendError::retryable("the handler panicked")),
+        Err(_) => CallResult::Refused(SendError::unknown("the handler panicked")),
     }
 }
 

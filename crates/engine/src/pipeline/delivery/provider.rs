@@ -94,6 +94,13 @@ pub enum SendError {
         /// The missing setting.
         reason: String,
     },
+    /// The answer of the service was lost. The service may have accepted the message.
+    #[error("no answer: {reason}")]
+    #[non_exhaustive]
+    Unknown {
+        /// Event that has cut the call short, such as a timeout.
+        reason: String,
+    },
 }
 
 /// Result of an attempt, with the answer of the provider.
@@ -145,6 +152,11 @@ impl SendError {
         SendError::Misconfigured { reason: reason.into() }
     }
 
+    /// Returns the error of a call without an answer, after which the service may have the message.
+    pub fn unknown(reason: impl Into<String>) -> Self {
+        SendError::Unknown { reason: reason.into() }
+    }
+
     /// Sets how long the service asks not to be called. Errors that are not retryable stay as they
     /// are.
     #[must_use]
@@ -176,6 +188,7 @@ impl SendError {
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             SendError::Retryable { after, .. } => Outcome::Later(after.unwrap_or_default()),
+            SendError::Unknown { .. } => Outcome::Later(Duration::ZERO),
             SendError::Permanent { .. }
             | SendError::RecipientGone { .. }
             | SendError::Misconfigured { .. } => Outcome::Never,
@@ -188,7 +201,8 @@ impl SendError {
             SendError::Retryable { reason, .. } => shortened(reason),
             SendError::Permanent { .. }
             | SendError::RecipientGone { .. }
-            | SendError::Misconfigured { .. } => shortened(&self.to_string()),
+            | SendError::Misconfigured { .. }
+            | SendError::Unknown { .. } => shortened(&self.to_string()),
         }
     }
 }

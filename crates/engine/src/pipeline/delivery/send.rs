@@ -105,8 +105,7 @@ pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
     catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
         |payload| {
             discard(payload);
-            let reason = "the provider panicked".into();
-            SendResult::Refused(SendError::Retryable { after: None, reason })
+            SendResult::Refused(SendError::unknown("the provider panicked"))
         },
         SendResult::from,
     )
