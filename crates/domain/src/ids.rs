@@ -10,14 +10,20 @@ use uuid::Uuid;
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit, at_most};
+use crate::packed::{self, Packed};
 use crate::vocabulary::Word;
 
 macro_rules! text_id {
     ($(#[doc = $doc:literal])* $name:ident, $field:literal, $check:ident) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-        #[serde(try_from = "String")]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                from.deserialize_str(Word::of("a string"))
+            }
+        }
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -58,13 +64,24 @@ macro_rules! text_id {
 macro_rules! made_id {
     ($(#[doc = $doc:literal])* $name:ident, $field:literal) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        #[serde(transparent)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Uuid);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_newtype_struct(packed::ID, &self.0)
+            }
+        }
+
+        impl Packed for $name {
+            fn unpack(bytes: &[u8]) -> Option<Self> {
+                Uuid::from_slice(bytes).ok().map(Self)
+            }
+        }
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                from.deserialize_str(Word::default())
+                packed::read(from, packed::ID, "a word")
             }
         }
 

@@ -40,6 +40,8 @@ pub mod limits;
 pub mod message;
 pub mod notification;
 pub mod observer;
+#[doc(hidden)]
+pub mod packed;
 pub mod page;
 pub mod patch;
 mod payload;

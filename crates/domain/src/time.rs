@@ -8,7 +8,7 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Timelike, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 use crate::error::{Invalid, Reason};
-use crate::vocabulary::Word;
+use crate::packed::{self, Digits, Packed};
 
 /// Instant in milliseconds since the Unix epoch, within the years 0 to 9999.
 ///
@@ -157,6 +157,36 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    // Returns `None` for a late time, whose digits have more bytes.
+    fn digits(self) -> Option<Digits> {
+        let time = DateTime::<Utc>::from(self).naive_utc();
+        let millis = u64::from(time.and_utc().timestamp_subsec_millis());
+        let parts = [time.month(), time.day(), time.hour(), time.minute(), time.second()];
+        let year = u64::try_from(time.year()).unwrap_or_default();
+        let seconds = parts.into_iter().fold(year, |number, part| number * 100 + u64::from(part));
+        match (seconds * 1_000 + millis).to_be_bytes() {
+            [0, digits @ ..] => Some(digits),
+            _ => None,
+        }
+    }
+
+    // Returns `None` if there is no such time.
+    fn of_digits(digits: Digits) -> Option<Self> {
+        let mut number = digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let mut next = |size: u64| {
+            let part = number % size;
+            number /= size;
+            u32::try_from(part).unwrap_or_default()
+        };
+        let millis = next(1_000);
+        let [second, minute, hour, day, month] = [(); 5].map(|()| next(100));
+        let year = i32::try_from(number).ok()?;
+        let date = NaiveDate::from_ymd_opt(year, month, day).filter(|_| year <= 9_999)?;
+        Some(date.and_hms_milli_opt(hour, minute, second, millis)?.and_utc().into())
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(std::str::from_utf8(&self.wire_form()).map_err(|_| fmt::Error)?)
@@ -165,13 +195,34 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(std::str::from_utf8(&self.wire_form()).map_err(ser::Error::custom)?)
+        to.serialize_newtype_struct(packed::TIME, &Form(*self))
+    }
+}
+
+// Digits for the formats that know them, and a text for others.
+struct Form(Timestamp);
+
+impl Serialize for Form {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if !to.is_human_readable()
+            && let Some(digits) = self.0.digits()
+        {
+            return to.serialize_bytes(&digits);
+        }
+        let text = self.0.wire_form();
+        to.serialize_str(std::str::from_utf8(&text).map_err(ser::Error::custom)?)
+    }
+}
+
+impl Packed for Timestamp {
+    fn unpack(bytes: &[u8]) -> Option<Self> {
+        Self::of_digits(bytes.try_into().ok()?)
     }
 }
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(Word::of("a string"))
+        packed::read(from, packed::TIME, "a string")
     }
 }
 
@@ -285,6 +336,26 @@ mod tests {
             let written = DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Millis, true);
             prop_assert_eq!(time.to_string(), written);
             prop_assert_eq!(Timestamp::from(DateTime::<Utc>::from(time)), time);
+        }
+
+        #[test]
+        fn its_digits_are_those_of_its_text(millis in any::<i64>()) {
+            let time = Timestamp::from_millis(millis);
+            let digits = time.to_string().replace(|it: char| !it.is_ascii_digit(), "");
+            let expected = match digits.parse::<u64>().unwrap().to_be_bytes() {
+                [0, digits @ ..] => Some(digits),
+                _ => None,
+            };
+            prop_assert_eq!(time.digits(), expected);
+            prop_assert_eq!(expected.and_then(Timestamp::of_digits), expected.map(|_| time));
+        }
+
+        #[test]
+        fn other_digits_are_no_time(number in 0..1_u64 << 56) {
+            let [_, digits @ ..] = number.to_be_bytes();
+            if let Some(time) = Timestamp::of_digits(digits) {
+                prop_assert_eq!(time.digits(), Some(digits));
+            }
         }
 
         #[test]

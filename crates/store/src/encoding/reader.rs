@@ -1,5 +1,6 @@
 //! Reading packed content: a deserializer over tokens.
 
+use domain::packed;
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected,
     VariantAccess, Visitor,
@@ -215,10 +216,29 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Unreadable> {
-        visitor.visit_newtype_struct(self)
+        let Some((token, rest)) = self.rest.split_first() else { return Err(Unreadable::Cut) };
+        match (name, *token) {
+            (packed::ID, ID) => {
+                self.rest = rest;
+                visitor.visit_bytes(&self.id()?)
+            }
+            (packed::ID, LIKE_ID) => {
+                self.rest = rest;
+                visitor.visit_bytes(&self.like_id()?)
+            }
+            (packed::TIME, TIME) => {
+                self.rest = rest;
+                visitor.visit_bytes(&self.time()?)
+            }
+            (packed::TIME, AGAIN) => {
+                self.rest = rest;
+                visitor.visit_bytes(&self.time_again()?)
+            }
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

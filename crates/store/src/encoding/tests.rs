@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use domain::ids::MessageId;
+use domain::time::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde::Deserialize;
@@ -358,6 +360,25 @@ fn any_tree() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    /// Ids and times that are bytes for the codec, and the texts that they are in JSON.
+    #[test]
+    fn ids_and_times_are_packed_as_their_texts(
+        ids in proptest::collection::vec(any::<[u8; 16]>(), 0..20),
+        millis in proptest::collection::vec(any::<i64>(), 0..20),
+    ) {
+        let ids: Vec<MessageId> = ids.into_iter().map(|id| Uuid::from_bytes(id).into()).collect();
+        let times: Vec<_> = millis.into_iter().map(Timestamp::from_millis).collect();
+        let record = (&ids, "a", &times, &ids, &times);
+        let texts = serde_json::to_value(record).unwrap();
+        prop_assert_eq!(encode(&record, 0).unwrap(), packed(&texts));
+        let mut json = vec![JSON];
+        serde_json::to_writer(&mut json, &record).unwrap();
+        for value in [packed(&texts), json] {
+            let read: (Vec<_>, String, Vec<_>, Vec<_>, Vec<_>) = decode(&value).unwrap();
+            prop_assert_eq!((&read.0, &read.2, &read.3, &read.4), (&ids, &times, &ids, &times));
+        }
+    }
+
     #[test]
     fn every_tree_comes_back(tree in any_tree()) {
         check_comes_back(&tree);

@@ -8,8 +8,7 @@ pub(super) type IdText = [u8; 36];
 /// A time as text.
 pub(super) type TimeText = [u8; 24];
 
-/// The digits of a time as a number.
-pub(super) type Digits = [u8; 7];
+pub(super) use domain::packed::Digits;
 
 /// Number of UUIDs, and of times, that later ones can name.
 const NAMED: usize = 16;

@@ -1,5 +1,6 @@
 //! Packing: a serializer that writes tokens.
 
+use domain::packed;
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
@@ -29,6 +30,14 @@ impl serde::ser::Error for Unwritable {
 pub(super) struct Writer {
     bytes: Vec<u8>,
     seen: Seen,
+    awaited: Option<Awaited>,
+}
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug)]
+enum Awaited {
+    Id,
+    Time,
 }
 
 /// A list or an object that is not complete, and the number of its ends.
@@ -39,7 +48,7 @@ pub(super) struct Open<'w> {
 
 impl Writer {
     pub(super) fn behind(bytes: Vec<u8>) -> Self {
-        Self { bytes, seen: Seen::default() }
+        Self { bytes, seen: Seen::default(), awaited: None }
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
@@ -80,7 +89,13 @@ impl Writer {
     fn text(&mut self, text: &str) {
         if let Some(word) = words::number(text) {
             self.word(word);
-        } else if let Some(id) = texts::id(text) {
+        } else {
+            self.no_word(text);
+        }
+    }
+
+    fn no_word(&mut self, text: &str) {
+        if let Some(id) = texts::id(text) {
             self.id(id);
         } else if let Some(digits) = texts::time(text) {
             self.time(digits);
@@ -206,12 +221,18 @@ impl<'w> Serializer for &'w mut Writer {
     }
 
     fn serialize_str(self, value: &str) -> Done {
+        self.awaited = None;
         self.text(value);
         Ok(())
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Done {
-        value.serialize(self)
+        match (self.awaited.take(), value.try_into(), value.try_into()) {
+            (Some(Awaited::Id), Ok(id), _) => self.id(id),
+            (Some(Awaited::Time), _, Ok(digits)) => self.time(digits),
+            (Some(_) | None, ..) => return value.serialize(self),
+        }
+        Ok(())
     }
 
     fn serialize_none(self) -> Done {
@@ -235,8 +256,22 @@ impl<'w> Serializer for &'w mut Writer {
         self.serialize_str(variant)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Done {
+        self.awaited = match name {
+            packed::ID => Some(Awaited::Id),
+            packed::TIME => Some(Awaited::Time),
+            _ => None,
+        };
         value.serialize(self)
+    }
+
+    // Ids and times are bytes for formats that people do not read.
+    fn is_human_readable(&self) -> bool {
+        self.awaited.is_none()
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
