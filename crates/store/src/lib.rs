@@ -26,6 +26,7 @@ pub mod encoding;
 mod error;
 #[cfg(feature = "redb")]
 mod group_commit;
+mod kept;
 mod key;
 #[doc(hidden)]
 pub mod lanes;
@@ -54,6 +55,7 @@ pub use self::{
     change::{Change, ChangeKind},
     codec::Codec,
     decoded::Decoded,
+    kept::{Kept, ReadKept},
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     leads::{Entry, Lead, leads},
     once::Once,

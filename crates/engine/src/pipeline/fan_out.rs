@@ -1,10 +1,10 @@
 //! Members of the crowd of an event: the subscribers in its topics, or all subscribers.
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use domain::event::Event;
-use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey};
+use domain::ids::{InternalSubscriberId, TopicKey};
 use domain::notification::NotificationTopic;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
@@ -158,9 +158,9 @@ impl Member {
         audience.excludes(&self.subscriber.subscriber_id)
     }
 
-    /// Returns the member as the call is about to change it.
-    pub(crate) fn changed(self, changed: &HashMap<SubscriberId, Subscriber>) -> Self {
-        match changed.get(&self.subscriber.subscriber_id) {
+    /// Returns the member with its subscriber as the call is about to change it.
+    pub(crate) fn changed(self, subscriber: Option<&Subscriber>) -> Self {
+        match subscriber {
             Some(subscriber) => Self { subscriber: subscriber.clone(), ..self },
             None => self,
         }

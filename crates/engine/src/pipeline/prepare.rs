@@ -9,12 +9,13 @@ use domain::event::Event;
 use domain::ids::{SubscriberId, TopicKey, TransactionId};
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Action, Facts, Run};
-use domain::subscriber::Subscriber;
+use domain::subscriber::{Profile, Subscriber};
 use domain::time::Timestamp;
 use domain::trigger::{
     Audience, Crowd, SubscriberRecipient, TopicCounts, Trigger, TriggerReceipt, TriggerStatus,
 };
 use domain::workflow::Workflow;
+use store::{Kept, ReadKept, layout};
 
 use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
@@ -65,6 +66,8 @@ pub(crate) enum Others {
 #[derive(Debug)]
 pub(crate) struct PlannedRecipient {
     pub(crate) recipient: SubscriberRecipient,
+    /// The subscriber as it was read.
+    pub(crate) read: Option<Arc<Kept<Subscriber>>>,
     pub(crate) topics: Vec<NotificationTopic>,
     pub(crate) actions: Vec<Action>,
 }
@@ -75,9 +78,18 @@ pub(crate) struct Preparation<'r> {
     view: &'r Reading<'r>,
     made: &'r Made<'r>,
     now: Timestamp,
-    subscribers: HashMap<SubscriberId, Subscriber>,
+    subscribers: HashMap<SubscriberId, Reached>,
     contexts: HashMap<ContextKey, Context>,
 }
+
+// A subscriber as it was read, if there was one, and as the trigger leaves it.
+#[derive(Clone)]
+struct Reached {
+    read: Option<Arc<Kept<Subscriber>>>,
+    after: Arc<Subscriber>,
+}
+
+type Before = (Option<Arc<Kept<Subscriber>>>, Option<Arc<Subscriber>>);
 
 impl Scope {
     /// Prepares the triggers of a call, which happens at `now`, on one snapshot.
@@ -165,21 +177,22 @@ impl Preparation<'_> {
             transaction_id: &receipt.transaction_id,
             workflow: &workflow,
             contexts: &contexts,
-            actor: actor.as_ref(),
+            actor: actor.as_ref().map(|actor| &*actor.after),
             context_keys: &context_keys,
             now: self.now,
         };
         let run = Run::new(&event);
-        let mut reached = Reached::default();
+        let mut counted = Counted::default();
         let direct = audience.subscribers.iter().map(|recipient| {
             let subscriber = self.subscriber(recipient)?;
-            let recipient = ((*recipient).clone(), &subscriber);
-            plan_recipient(self.view, recipient, Vec::new(), (&event, &run))
+            let known = ((*recipient).clone(), &*subscriber.after);
+            let planned = plan_recipient(self.view, known, Vec::new(), (&event, &run))?;
+            Ok(PlannedRecipient { read: subscriber.read, ..planned })
         });
         let direct = direct.collect::<Result<Vec<_>>>()?;
-        let others = self.others(&audience, crowd, (&event, &run), &mut reached)?;
+        let others = self.others(&audience, crowd, (&event, &run), &mut counted)?;
         receipt.continues = matches!(others, Others::Crowd(_));
-        (receipt.topics, receipt.missing_topics) = (reached.counts, reached.missing);
+        (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
         let actor = trigger.actor.clone();
         let planned =
             PlannedTrigger { receipt, workflow, named, context_keys, direct, others, actor };
@@ -192,12 +205,12 @@ impl Preparation<'_> {
         audience: &Audience<'_>,
         crowd: Crowd,
         (event, run): (&Event<'_>, &Run<'_>),
-        reached: &mut Reached,
+        counted: &mut Counted,
     ) -> Result<Others> {
         let source = match &crowd {
             Crowd::Topics { keys } => {
                 let (source, missing) = Source::topics(self.view, keys)?;
-                reached.missing = missing;
+                counted.missing = missing;
                 source
             }
             Crowd::Everybody => Source::Everybody,
@@ -205,32 +218,45 @@ impl Preparation<'_> {
         let Some(members) = few(self.view, &source)? else { return Ok(Others::Crowd(crowd)) };
         let mut told = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
-            let member = member.changed(&self.subscribers);
+            let known = self.subscribers.get(&member.subscriber.subscriber_id);
+            let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
-                reached.counts.filtered += 1;
+                counted.counts.filtered += 1;
                 continue;
             };
             let recipient = member.subscriber.subscriber_id.clone().into();
             let recipient = (recipient, &member.subscriber);
             told.push(plan_recipient(self.view, recipient, topics, (event, run))?);
         }
-        reached.counts.created = told.len();
+        counted.counts.created = told.len();
         Ok(Others::Told(told))
     }
 
-    // Returns the subscriber of a recipient as the trigger leaves it.
-    fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Subscriber> {
+    // Returns the subscriber of a recipient.
+    fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Reached> {
         let create = recipient.to_create();
-        let before = match self.subscribers.get(&create.subscriber_id) {
-            Some(known) => Some(known.clone()),
-            None => subscribers::find(self.view, &create.subscriber_id)?,
-        };
+        let (read, before) = self.before(&create.subscriber_id)?;
         let after = match before {
-            Some(before) => subscribers::superseded(before, &create, self.now),
-            None => Subscriber::new(self.made.id(), self.view.home, create, self.now),
+            Some(before) if create.profile == Profile::default() => before,
+            Some(before) => {
+                subscribers::superseded(Arc::unwrap_or_clone(before), &create, self.now).into()
+            }
+            None => Subscriber::new(self.made.id(), self.view.home, create, self.now).into(),
         };
-        self.subscribers.insert(after.subscriber_id.clone(), after.clone());
-        Ok(after)
+        let reached = Reached { read, after };
+        self.subscribers.insert(reached.after.subscriber_id.clone(), reached.clone());
+        Ok(reached)
+    }
+
+    // Returns a subscriber as it was read, and as the trigger finds it.
+    fn before(&self, id: &SubscriberId) -> Result<Before> {
+        if let Some(known) = self.subscribers.get(id) {
+            return Ok((known.read.clone(), Some(Arc::clone(&known.after))));
+        }
+        let key = layout::subscriber(self.view.environment_id(), id);
+        let read = self.view.find_kept(key)?.map(Arc::new);
+        let before = read.as_ref().map(|read| Arc::clone(read.record()));
+        Ok((read, before))
     }
 
     // Returns the contexts that the trigger names, as it leaves them.
@@ -259,7 +285,7 @@ impl Preparation<'_> {
 
 // What the receipt says about subscribers that the trigger does not name.
 #[derive(Default)]
-struct Reached {
+struct Counted {
     counts: TopicCounts,
     missing: Vec<TopicKey>,
 }
@@ -296,7 +322,7 @@ pub(crate) fn plan_recipient(
     let preferences = Preferences::of(view, subscriber.id, event.context_keys, Some(workflow.id))?;
     let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
     let facts = Facts { actor: event.actor, ..facts };
-    Ok(PlannedRecipient { recipient, topics, actions: plan::turn(run, facts) })
+    Ok(PlannedRecipient { recipient, read: None, topics, actions: plan::turn(run, facts) })
 }
 
 fn refusal_of(planned: Result<Prepared>) -> Result<Prepared> {

@@ -205,7 +205,8 @@ fn notify_all(
     };
     let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
     for planned in &planned.direct {
-        let subscriber = subscribers::upsert(tx, &planned.recipient.to_create())?;
+        let create = planned.recipient.to_create();
+        let subscriber = subscribers::upsert_again(tx, &create, planned.read.as_deref())?;
         receipt.notifications.push(notify(tx, &mut log, &event, &subscriber, planned)?);
     }
     let (told, crowd) = match &planned.others {
@@ -246,7 +247,7 @@ pub(crate) fn notify(
     subscriber: &Subscriber,
     planned: &PlannedRecipient,
 ) -> Result<CreatedNotification> {
-    let PlannedRecipient { recipient, topics, actions } = planned;
+    let PlannedRecipient { recipient, topics, actions, .. } = planned;
     let created_at = tx.now();
     let id = log.next_id(created_at, tx.random());
     let created = (id, created_at);

@@ -19,7 +19,7 @@ use domain::notification::{
 use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Order, ReadRecords, WriteRecords, addresses, layout};
+use store::{Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout};
 
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
@@ -302,6 +302,23 @@ impl Notifications<'_> {
 pub(crate) fn find(view: &dyn View, id: NotificationId) -> Result<Option<Notification>> {
     let key = layout::notification(view.environment_id(), id.ordinal());
     let found = view.find::<Notification>(&key)?;
+    Ok(found.filter(|notification| notification.id == id))
+}
+
+/// The notification of that id with its bytes. Returns `None` if there is none.
+pub(crate) fn find_kept(view: &dyn View, id: NotificationId) -> Result<Option<Kept<Notification>>> {
+    let found = view.find_kept(layout::notification(view.environment_id(), id.ordinal()))?;
+    Ok(found.filter(|notification| notification.id == id))
+}
+
+/// The notification of that id, which was read before. Returns `None` if there is none.
+pub(crate) fn find_again(
+    view: &dyn View,
+    id: NotificationId,
+    read: Option<&Kept<Notification>>,
+) -> Result<Option<Arc<Notification>>> {
+    let key = layout::notification(view.environment_id(), id.ordinal());
+    let found = view.find_again(&key, read)?;
     Ok(found.filter(|notification| notification.id == id))
 }
 

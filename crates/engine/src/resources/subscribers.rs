@@ -1,5 +1,7 @@
 //! Operations on subscribers.
 
+use std::sync::Arc;
+
 use domain::convert::IntoChecked;
 use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page};
@@ -7,7 +9,7 @@ use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{integrations, workflows};
@@ -177,14 +179,29 @@ pub(crate) fn find(view: &dyn View, id: &SubscriberId) -> Result<Option<Subscrib
     Ok(view.find(&layout::subscriber(view.environment_id(), id))?)
 }
 
+/// Creates a subscriber, or changes the one of that id, which was read before.
+pub(crate) fn upsert_again(
+    tx: &mut Tx<'_>,
+    create: &SubscriberCreate,
+    read: Option<&Kept<Subscriber>>,
+) -> Result<Arc<Subscriber>> {
+    let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
+    match tx.find_again(&key, read)? {
+        Some(before) if create.profile == Profile::default() => Ok(before),
+        Some(before) => change(tx, &before, create).map(Arc::new),
+        None => insert(tx, create).map(Arc::new),
+    }
+}
+
 /// Creates a subscriber, or changes the one of that id.
 pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
     let Some(before) = find(tx, &create.subscriber_id)? else { return insert(tx, create) };
-    if create.profile == Profile::default() {
-        return Ok(before);
-    }
+    change(tx, &before, create)
+}
+
+fn change(tx: &mut Tx<'_>, before: &Subscriber, create: &SubscriberCreate) -> Result<Subscriber> {
     let after = superseded(before.clone(), create, tx.now());
-    tx.replace(&before, &after)?;
+    tx.replace(before, &after)?;
     Ok(after)
 }
 

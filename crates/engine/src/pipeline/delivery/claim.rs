@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 
 use domain::task::{Claim, Lane, Task, TaskClass, TaskState};
 use domain::time::Timestamp;
-use store::{Lead, Order, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout};
+use store::{
+    Kept, Lead, Order, ReadKept, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout,
+};
 
 use super::quarantine;
 use crate::pipeline::sweep;
@@ -15,7 +17,7 @@ use crate::{Engine, Error, Result};
 /// A task that is leased for an attempt.
 #[derive(Debug)]
 pub(super) struct Leased {
-    pub(super) task: Task,
+    pub(super) task: Kept<Task>,
     /// Number of the attempt, from 1.
     pub(super) attempt: u32,
     /// Time of the claim.
@@ -192,5 +194,6 @@ fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
     let until = since.after(parts.lease);
     let task = before.with(TaskState::Leased { until, attempts: attempt });
     draft.writer.replace(before, &task)?;
+    let task = draft.writer.keep(task)?;
     Ok(Leased { task, attempt, since, until, kind })
 }

@@ -4,13 +4,16 @@ mod answer;
 mod returned;
 mod turned;
 
+use std::sync::Arc;
+
 use domain::ids::JobId;
 use domain::job::{Detail, JobStatus};
+use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
-use store::{ReadRecords, WriteRecords, layout};
+use store::{ReadKept, WriteRecords, layout};
 
 use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
@@ -168,8 +171,9 @@ fn put_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) ->
 }
 
 // The task as it is now. Returns `None` if it is done.
-fn current(view: &dyn View, leased: &Leased) -> Result<Option<Task>> {
-    Ok(view.find(&layout::task(leased.task.environment_id, leased.task.id))?)
+fn current(view: &dyn View, leased: &Leased) -> Result<Option<Arc<Task>>> {
+    let key = layout::task(leased.task.environment_id, leased.task.id);
+    Ok(view.find_again(&key, Some(&leased.task))?)
 }
 
 // What is done is not done again, also if another worker has the task now.
@@ -201,22 +205,27 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         Done::Turned(turn) => Some(turn.notification_id),
         _ => task.work.notification_id(),
     };
+    let read = match done {
+        Done::Turned(turn) => turn.read.as_ref(),
+        _ => None,
+    };
     let before = match notification_id {
-        Some(id) => notifications::find(tx, id)?,
+        Some(id) => notifications::find_again(tx, id, read)?,
         None => None,
     };
     let Some(before) = before.filter(|_| !matches!(done, Done::Dropped)) else {
         return match done {
             // It was deleted since the turn was planned. Other events of the window may be left.
             Done::Turned(_) => make_due(tx, leased, &task).map(|_| Settled::Again),
-            _ => tx.remove(&task).map(|()| Settled::Superseded).map_err(Into::into),
+            _ => tx.remove(&*task).map(|()| Settled::Superseded).map_err(Into::into),
         };
     };
     let workflow = workflow_of(tx, &before)?;
-    let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
+    let notification = Notification::clone(&before);
+    let mut course = Course { tx, notification, workflow: workflow.as_deref() };
     let settled = course.settle(leased, &task, done)?;
     let after = course.notification;
-    tx.replace(&before, &after)?;
+    tx.replace(&*before, &after)?;
     Ok(settled)
 }
 

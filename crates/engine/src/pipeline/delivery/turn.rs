@@ -1,5 +1,6 @@
 //! Turns: the jobs of a notification go on, planned on a snapshot.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use domain::digest::WindowEvent;
@@ -9,7 +10,7 @@ use domain::notification::Notification;
 use domain::plan::{self, Action, DigestedEvents};
 use domain::step::StepKind;
 use domain::task::Work;
-use store::{Order, ReadRecords, layout};
+use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use crate::pipeline::facts::{RunFacts, is_canceled};
@@ -22,6 +23,8 @@ use crate::{Engine, Error, Result};
 pub(super) struct Turn {
     /// Notification whose jobs go on.
     pub(super) notification_id: NotificationId,
+    /// The same as it was read, unless a window has closed.
+    pub(super) read: Option<Kept<Notification>>,
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,
     pub(super) closed: Option<Closed>,
@@ -47,11 +50,12 @@ pub(super) fn plan(
     let home = leased.task.home();
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let Some(notification) = notifications::find(&view, notification_id)? else {
+        let Some(read) = notifications::find_kept(&view, notification_id)? else {
             return Ok(None);
         };
-        let facts = RunFacts::of(&view, &notification)?;
-        Ok(Some(of(&view, notification, facts, leased, None)?))
+        let facts = RunFacts::of(&view, &read)?;
+        let turn = of(&view, Cow::Borrowed(&*read), facts, leased, None)?;
+        Ok(Some(Turn { read: Some(read), ..turn }))
     })
 }
 
@@ -69,13 +73,13 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Option<Turn>> {
         digest.collect(&events);
         digest.window_id = Some(window_id);
         let closed = Some(Closed { step_id, digest });
-        Ok(Some(of(&view, notification, facts, leased, closed)?))
+        Ok(Some(of(&view, Cow::Owned(notification), facts, leased, closed)?))
     })
 }
 
 fn of(
     view: &dyn View,
-    mut notification: Notification,
+    mut notification: Cow<'_, Notification>,
     facts: RunFacts,
     leased: &Leased,
     closed: Option<Closed>,
@@ -84,12 +88,12 @@ fn of(
     let now = view.engine().now().max(leased.since);
     let statuses = notification.jobs.iter().map(|job| job.status).collect();
     if let Some(Closed { step_id, digest }) = &closed {
-        notification.take_over(*step_id, digest.clone(), now);
+        notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
     let actions = plan::turn(&run, facts.facts(now));
     let canceled = facts.canceled;
-    Ok(Turn { notification_id: notification.id, statuses, canceled, closed, actions })
+    Ok(Turn { notification_id: notification.id, read: None, statuses, canceled, closed, actions })
 }
 
 // Returns the settings of a digest: those of the job that opened the window, or those of the step as
