@@ -1,10 +1,14 @@
 //! Data for templates and conditions: subscriber, payload, contexts, workflow, results of earlier
 //! steps and events of a digest.
 
+mod variables;
+
 use std::borrow::Cow;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+pub(crate) use self::variables::Shared;
 
 use crate::context::{Context, ContextKey};
 use crate::error::Reason;
@@ -119,7 +123,7 @@ pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
 pub struct Known<'a> {
     subscriber: About<'a>,
     payload: &'a Object,
-    context: Map<String, Value>,
+    context: ByType<'a>,
     workflow: KnownWorkflow<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<About<'a>>,
@@ -127,6 +131,16 @@ pub struct Known<'a> {
     steps: Option<&'a Object>,
     #[serde(flatten)]
     digested: Option<Digested<'a>>,
+}
+
+// Contexts by their types.
+#[derive(Debug)]
+struct ByType<'a>(Vec<(&'a ContextKey, &'a Object)>);
+
+#[derive(Serialize)]
+struct KnownContext<'a> {
+    id: &'a str,
+    data: &'a Object,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,7 +177,7 @@ impl<'a> Known<'a> {
     pub fn new(
         subscriber: impl Into<About<'a>>,
         payload: &'a Object,
-        contexts: &[Context],
+        contexts: &'a [Context],
         workflow: &'a Workflow,
     ) -> Self {
         let contexts = contexts.iter().map(|context| (&context.key, &context.data));
@@ -172,13 +186,13 @@ impl<'a> Known<'a> {
 
     /// Returns the data of contexts and of a workflow that are not stored. The workflow has a name
     /// and an identifier.
-    pub fn of_parts<'c>(
+    pub fn of_parts(
         subscriber: impl Into<About<'a>>,
         payload: &'a Object,
-        contexts: impl IntoIterator<Item = (&'c ContextKey, &'c Object)>,
+        contexts: impl IntoIterator<Item = (&'a ContextKey, &'a Object)>,
         (name, identifier): (&'a str, &'a WorkflowIdentifier),
     ) -> Self {
-        let context = contexts.into_iter().map(by_type).collect();
+        let context = ByType(contexts.into_iter().collect());
         let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
         let (subscriber, actor, steps, digested) = (subscriber.into(), None, None, None);
         Self { subscriber, payload, context, workflow, actor, steps, digested }
@@ -222,9 +236,11 @@ fn without_channels(subscriber: &Subscriber) -> Cow<'_, Subscriber> {
     subscriber
 }
 
-fn by_type((key, data): (&ContextKey, &Object)) -> (String, Value) {
-    let (id, data) = (Value::from(key.id()), Value::from(data.clone()));
-    (key.kind().into(), Map::from_iter([("id".into(), id), ("data".into(), data)]).into())
+impl Serialize for ByType<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let entries = self.0.iter();
+        to.collect_map(entries.map(|(key, data)| (key.kind(), KnownContext { id: key.id(), data })))
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::ids::{MessageId, StepId};
 use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus};
 use crate::json::Object;
+use crate::known::Shared;
 use crate::message::Stage;
 use crate::notification::Notification;
 use crate::preference::Preference;
@@ -80,6 +81,9 @@ pub struct Run<'a> {
     pub results: StepResults,
     /// Events of the latest digest that has closed.
     pub digested: Option<DigestedEvents>,
+    /// Values that templates share. The contexts, the workflow and the actor are those of the event
+    /// in all facts of a run.
+    pub(crate) shared: Shared,
 }
 
 /// Events of a digest.
@@ -312,6 +316,7 @@ impl<'a> Run<'a> {
             critical: event.workflow.critical,
             results: StepResults::default(),
             digested: None,
+            shared: Shared::default(),
             expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
         }
@@ -326,6 +331,7 @@ impl<'a> Run<'a> {
             critical: notification.critical.unwrap_or_default(),
             expires_at: notification.expires_at,
             results: StepResults::default(),
+            shared: Shared::default(),
             digested: jobs.clone().rev().find_map(DigestedEvents::of),
             jobs: jobs.map(RunJob::of).collect(),
         }

@@ -10,7 +10,7 @@ use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
 use crate::ids::{SubscriberId, TransactionId};
 use crate::json::{Object, shape};
-use crate::known::{Known, about};
+use crate::known::{Known, Shared, about};
 use crate::setters::setters;
 use crate::step::{DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
@@ -92,9 +92,10 @@ impl Preview {
         let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
         let known = Known::new(&about, &self.payload, contexts, workflow);
         let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
-        let rendered = step.render(|| facts, known).ok_or_else(|| {
-            Invalid::new("step", Reason::malformed("a step that sends a message"))
-        })?;
+        let rendered =
+            step.render(|| facts, &known.variables(&Shared::default())).ok_or_else(|| {
+                Invalid::new("step", Reason::malformed("a step that sends a message"))
+            })?;
         rendered.map_err(|error| {
             let reason = Reason::Template { problem: error.to_string() };
             Invalid::new(format!("steps[{place}].template"), reason)

@@ -171,6 +171,11 @@ impl Template {
 }
 
 impl Variables {
+    /// Returns the roots of `known` as variables.
+    pub(crate) fn of(known: Value) -> Self {
+        Self(known)
+    }
+
     /// Returns `variables` as serialized.
     pub fn new(variables: impl Serialize) -> Self {
         Self(Value::from(Serde(variables)))

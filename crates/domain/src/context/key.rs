@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason};
@@ -39,8 +39,7 @@ struct ContextKeyFields {
 pub struct ContextPart(String);
 
 /// Set of contexts. The order does not matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(into = "Vec<String>")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextSet(BTreeSet<ContextKey>);
 
 /// Filter of a list by context set.
@@ -182,8 +181,12 @@ impl ContextSet {
     /// Returns the set as one text. Two sets have the same text if and only if they are equal.
     #[doc(hidden)]
     pub fn canonical(&self) -> String {
-        let keys: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        keys.join(",")
+        let mut text = String::new();
+        for key in &self.0 {
+            let comma = if text.is_empty() { "" } else { "," };
+            text.extend([comma, key.kind(), ":", key.id()]);
+        }
+        text
     }
 }
 
@@ -199,6 +202,12 @@ impl TryFrom<Vec<String>> for ContextSet {
 
     fn try_from(keys: Vec<String>) -> Result<Self, Invalid> {
         keys.iter().filter(|key| !key.is_empty()).map(|key| key.parse()).collect()
+    }
+}
+
+impl Serialize for ContextSet {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(ToString::to_string))
     }
 }
 

@@ -149,6 +149,42 @@ fn results_of_steps_events_and_the_actor_are_added() {
     }
 }
 
+/// Templates see the data as it serializes, whether the recipients of an event share values or not.
+#[test]
+fn templates_see_the_data() {
+    let payload = sample::object(json!({ "n": 1, "list": [1, "<b>"], "deep": { "a": null } }));
+    let people = ["Ada", "Bob"].map(|name| sample::subscriber(json!({ "firstName": name })));
+    let actor = sample::subscriber(json!({ "firstName": "Eve" }));
+    let workflow = sample::workflow(json!([]));
+    let contexts = [context("tenant:acme", json!({ "a": 1 })), context("app:web", json!({}))];
+    let event = crate::step::DigestEvent {
+        id: "a".parse().unwrap(),
+        time: sample::at(5),
+        payload: sample::object(json!({ "of": "a" })),
+    };
+    let events = [event];
+    let text = "{{ payload }} {{ subscriber }} {{ context }} {{ context.tenant.id }} {{ workflow }} \
+                {{ actor }} {{ steps }} {{ events }} {{ first }} {{ last }} {{ total_count }}";
+    let template = Template::new(text).unwrap();
+    for (with_actor, with_digest) in [(false, false), (true, false), (false, true)] {
+        let shared = Shared::default();
+        for subscriber in &people {
+            let results = StepResults::default();
+            let mut known = Known::new(subscriber, &payload, &contexts, &workflow);
+            if with_actor {
+                known = known.with_actor(&actor);
+            }
+            if with_digest {
+                known = known.with_steps(&results).with_digest(Digested::new(&events, None, 1));
+            }
+            let render = |variables| template.render(Format::Plain, &variables).unwrap();
+            let rendered = render(known.variables(&shared));
+            assert_eq!(rendered, render(Variables::new(&known)));
+            assert!(rendered.contains(subscriber.profile.first_name.as_deref().unwrap()));
+        }
+    }
+}
+
 #[test]
 fn a_digest_of_one_event_has_it_first_and_last() {
     let event = crate::step::DigestEvent {

@@ -144,7 +144,8 @@ impl<'a> RunStep<'a> {
 
     /// Renders the message of the step.
     pub(super) fn render(&self) -> Result<Rendered, Refusal> {
-        match self.step.render(|| self.filter_facts(), self.known()) {
+        let variables = self.known().variables(&self.run.shared);
+        match self.step.render(|| self.filter_facts(), &variables) {
             Some(Ok(rendered)) => Ok(self.overriding(rendered)),
             Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
             None => Err(fail(Detail::ContentNotGenerated)),

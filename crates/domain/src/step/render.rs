@@ -2,7 +2,6 @@
 
 use super::{Rendered, Variant, WorkflowStep};
 use crate::filter::{self, FilterFacts};
-use crate::known::Known;
 use crate::template::{RenderError, Variables};
 
 impl WorkflowStep {
@@ -11,13 +10,13 @@ impl WorkflowStep {
     pub(crate) fn render<'f>(
         &self,
         facts: impl FnOnce() -> FilterFacts<'f>,
-        known: Known<'_>,
+        variables: &Variables,
     ) -> Option<Result<Rendered, RenderError>> {
         let has_variants = !self.definition.variants.is_empty();
         let variant = has_variants.then(|| self.variant(&facts())).flatten();
         let kind = variant.map_or(&self.definition.kind, |(_, variant)| &variant.kind);
         let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
-        let rendered = kind.render(&Variables::new(known))?;
+        let rendered = kind.render(variables)?;
         Some(rendered.map(|rendered| Rendered { variant, ..rendered }))
     }
 
