@@ -650,7 +650,7 @@ pub static NOTIFICATION_PAGE: Structure = Structure {
 pub static NOTIFICATION_QUERY: Structure = Structure::of(
     "activity query",
     "channels? templates? emails? search? subscriberIds? severity? page? limit? transactionId? \
-     topicKey? subscriptionId? contextKeys? after? before?",
+     topicKey? subscriptionId? contextKeys? outcomes? after? before?",
 );
 
 pub static PAGE: Structure = page(&[("data", &[&SUBSCRIBER])]);

@@ -8,6 +8,7 @@ use domain::environment::EnvironmentType;
 use domain::filter::{FilterOperator, FilterSource, FilterType, Joint};
 use domain::job::{DigestType, ExecutionSource, ExecutionStatus};
 use domain::message::{MarkAs, MessageStatus};
+use domain::notification::NotificationOutcome;
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use domain::step::{
@@ -48,6 +49,7 @@ fn shared() {
     check(Channel::ALL, "in_app email sms chat push");
     check(JobType::ALL, "in_app email sms chat push digest trigger delay throttle custom");
     check(Severity::ALL, "high medium low none");
+    check(NotificationOutcome::ALL, "waiting delivered failed skipped canceled merged");
     check(TimeUnit::ALL, "seconds minutes hours days weeks months");
     check(Weekday::ALL, "monday tuesday wednesday thursday friday saturday sunday");
     check(Direction::ALL, "ASC DESC");

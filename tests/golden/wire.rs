@@ -337,7 +337,7 @@ fn the_full_files_leave_nothing_unset() {
 }
 
 /// Fields that the specification does not have.
-const ADDED: [&str; 15] = [
+const ADDED: [&str; 16] = [
     "actor",
     "actor_id",
     "awaits",
@@ -349,6 +349,7 @@ const ADDED: [&str; 15] = [
     "last_event",
     "listed_at",
     "on_past",
+    "outcomes",
     "outside",
     "result",
     "run_if",

@@ -99,6 +99,46 @@ fn a_lane_that_is_misplaced_is_found() {
     }
 }
 
+/// A row of outcomes: gone, of other notifications, of another outcome, or not readable.
+#[test]
+fn a_row_of_outcomes_that_is_outdated_is_found() {
+    let rows = || entries().iter().filter(|(table, ..)| *table == Table::NotificationOutcomes);
+    let (table, key, value) = rows().next().unwrap();
+    let other = rows().find(|(_, _, other)| other != value).map(|(_, _, other)| other.as_slice());
+    for ruin in [None, other, Some(b"?".as_slice()), Some(b"")] {
+        let world = copy();
+        put(&world.store, *table, key, ruin);
+        assert_outdated(&world, key);
+    }
+    let stranger = [key.as_slice(), b"?"].concat();
+    for key in [stranger.as_slice(), &[&key[..17], &[u8::MAX; 4]].concat()] {
+        let world = copy();
+        put(&world.store, *table, key, Some(value));
+        assert_outdated(&world, key);
+    }
+}
+
+// Checks that the row under `key` is found, and made anew with the index.
+#[track_caller]
+fn assert_outdated(world: &World, key: &[u8]) {
+    let (table, key) = (Table::NotificationOutcomes.name(), key.to_vec());
+    let found = world.engine.check().unwrap().findings;
+    let is_it = |finding: &Finding| {
+        matches!(finding, Finding::Table(TableFinding { table: of, key: at, problem, .. })
+            if (*of, at, problem) == (table, &key, &Problem::Outdated))
+    };
+    assert!(found.len() == 1 && is_it(&found[0]), "{found:?}");
+
+    world.env.notifications().rebuild_index().unwrap();
+    assert_eq!(world.engine.check().unwrap().findings, []);
+    assert!(
+        dump(&world.store)
+            .iter()
+            .filter(|(of, ..)| of.name() == table)
+            .eq(entries().iter().filter(|(of, ..)| of.name() == table))
+    );
+}
+
 /// The index of addresses: a part that is gone, that is not readable, or that misses an address.
 #[test]
 fn an_index_of_addresses_that_is_damaged_is_found() {
@@ -186,5 +226,12 @@ fn is_index(table: Table) -> bool {
 
 // The tables whose rows are made from those of others, and that lead to no record.
 fn is_derived(table: Table) -> bool {
-    matches!(table, Table::Addresses | Table::MessageCounters | Table::Lanes | Table::LaneHeads)
+    matches!(
+        table,
+        Table::Addresses
+            | Table::MessageCounters
+            | Table::Lanes
+            | Table::LaneHeads
+            | Table::NotificationOutcomes
+    )
 }

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::json;
+use store::Table;
 use testkit::facade::restarted;
 use testkit::interposed::{Interposed, Point};
-use testkit::tables::{Entry, check_indexes, dump, load, records};
-use testkit::world::{World, in_app, workflow_of};
+use testkit::tables::{Entry, check_indexes, dump, load, put, records};
+use testkit::world::{World, in_app, only, workflow_of};
 use tidings::notification::Notification;
 use tidings::trigger::{ProgressStatus, Trigger};
 
@@ -100,6 +101,65 @@ fn a_large_crowd_is_told_once_each() {
     accept(&world, crowd);
     world.engine.delivery().run_due(usize::MAX).unwrap();
     check(&world, crowd);
+}
+
+/// The task of an event whose record or state cannot be read goes into quarantine, and other tasks go
+/// on. When the record is whole again and the task is put back, each recipient is told once.
+#[test]
+fn a_crowd_is_told_once_each_after_a_repair() {
+    for table in [Table::FanOuts, Table::FanOutStates] {
+        for chunks in [0, 1] {
+            for ruin in [b"?".as_slice(), b"", b"\x01{}"] {
+                let world = world_of(&ACCEPTED);
+                world.engine.delivery().run_due(chunks).unwrap();
+                let all = dump(&world.store);
+                let (_, key, sound) = all.iter().find(|(of, ..)| *of == table).unwrap();
+                put(&world.store, table, key, Some(ruin));
+
+                let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+
+                assert_eq!((report.quarantined, report.created), (1, 0));
+                assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+                let entry = only(world.engine.delivery().quarantined(10).unwrap());
+                assert_eq!(entry.table, table.name());
+                assert_eq!(entry.task.as_ref().unwrap()["work"]["type"], "fan_out");
+                let progress = world.env.events().progress("t1");
+                assert_eq!(progress.is_err(), table == Table::FanOutStates);
+                put(&world.store, table, key, Some(sound));
+                assert!(world.engine.delivery().requeue(entry.id).unwrap());
+                world.engine.delivery().run_due(usize::MAX).unwrap();
+                check(&world, CROWD);
+            }
+        }
+    }
+}
+
+/// An event stays canceled when the record of its cancellation cannot be read: the key is what
+/// counts. Calls that need the record name its table.
+#[test]
+fn a_canceled_crowd_stays_canceled_after_damage() {
+    for ruin in [b"?".as_slice(), b"", b"\x01{}"] {
+        let world = world_of(&ACCEPTED);
+        world.env.events().cancel("t1").unwrap();
+        let all = dump(&world.store);
+        let table = Table::CanceledTriggers;
+        let (_, key, _) = all.iter().find(|(of, ..)| *of == table).unwrap();
+        put(&world.store, table, key, Some(ruin));
+
+        let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+
+        assert_eq!((report.created, report.quarantined), (0, 0));
+        let events = world.env.events();
+        for error in [events.cancel("t1").unwrap_err(), events.progress("t1").unwrap_err()] {
+            assert_eq!(error.to_string(), "record in table `canceled_triggers` is not readable");
+        }
+        let findings = world.engine.check().unwrap().findings;
+        assert!(findings.len() == 1 && findings[0].to_string().starts_with("canceled_triggers"));
+        // It goes with the event.
+        world.clock.advance(Duration::from_secs(1));
+        world.env.notifications().delete_before(world.now()).unwrap();
+        check_indexes(&world.store);
+    }
 }
 
 // Everybody has one notification and one message, nothing is left to do, and the indexes agree.

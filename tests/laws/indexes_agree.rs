@@ -13,7 +13,7 @@ use tidings::Engine;
 use tidings::ids::JobId;
 use tidings::job::JobStatus;
 use tidings::message::{InboxCounts, Message};
-use tidings::notification::{Notification, NotificationQuery};
+use tidings::notification::{Notification, NotificationOutcome, NotificationQuery};
 use tidings::subscriber::Subscriber;
 use tidings::vocabulary::Channel;
 
@@ -54,6 +54,12 @@ fn check_found(world: &World) {
         json!({ "contextKeys": [], "channels": "in_app" }),
         json!({ "transactionId": "transaction 1" }),
     ];
+    let words: Vec<_> = NotificationOutcome::ALL.iter().map(ToString::to_string).collect();
+    queries.extend(words.iter().map(|word| json!({ "outcomes": word })));
+    queries.extend(words.iter().map(|word| json!({ "outcomes": ["delivered", word] })));
+    queries.extend(words.iter().map(|word| json!({ "outcomes": word, "channels": "email" })));
+    queries.push(json!({ "outcomes": words }));
+    queries.extend(middle.map(|time| json!({ "after": time, "outcomes": ["waiting", "failed"] })));
     queries.extend(middle.map(|time| json!({ "after": time })));
     queries.extend(middle.map(|time| json!({ "before": time, "severity": "none" })));
     for query in queries.into_iter().map(parsed::<NotificationQuery>) {

@@ -1,5 +1,6 @@
 //! A record that cannot be read holds up nothing but what needs it.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -7,8 +8,9 @@ use serde_json::json;
 use store::Table;
 use testkit::tables::{Entry, check_indexes, dump, put, records};
 use testkit::world::{World, email, id, on_both, only, sms};
-use tidings::job::JobStatus;
+use tidings::job::{Job, JobStatus};
 use tidings::notification::Notification;
+use tidings::quarantine::Quarantined;
 use tidings::{Delivery, DeliveryReport};
 
 /// Workflow, subscriber and channel of a message.
@@ -32,7 +34,7 @@ enum Cost {
     OfWorkflow,
 }
 
-const TABLES: [(Table, Cost); 9] = [
+const TABLES: [(Table, Cost); 10] = [
     (Table::Tasks, Cost::One),
     (Table::Due, Cost::Nothing),
     (Table::Notifications, Cost::OfSubscriber),
@@ -40,6 +42,7 @@ const TABLES: [(Table, Cost); 9] = [
     (Table::SubscriberIds, Cost::OfSubscriber),
     (Table::MessageCounters, Cost::OfSubscriber),
     (Table::Workflows, Cost::OfWorkflow),
+    (Table::NotificationOutcomes, Cost::Nothing),
     (Table::Lanes, Cost::Nothing),
     (Table::LaneHeads, Cost::Nothing),
 ];
@@ -206,6 +209,77 @@ fn an_unreadable_subscriber_costs_his_messages() {
         let failed = jobs.filter(|job| job.status == JobStatus::Failed).count();
         assert_eq!(failed, 2);
     });
+}
+
+/// A task goes back into the queue when its record is whole again. Its job waits, and its message is
+/// sent. A task whose own record is damaged stays.
+#[test]
+fn a_task_is_put_back() {
+    for table in [Table::Subscribers, Table::Notifications, Table::Workflows, Table::Tasks] {
+        let put_back = Cell::new(0);
+        with_each(table, |world, (_, key, sound), value| {
+            if value.is_none() {
+                return;
+            }
+            let whole = deliver(&world).sent;
+            put(&world.store, table, key, Some(sound));
+            let delivery = world.engine.delivery();
+            let quarantined = delivery.quarantined(10).unwrap();
+            // The work of a notification may be done.
+            put_back.set(put_back.get() + quarantined.len());
+            if table == Table::Tasks {
+                let refused = delivery.requeue(quarantined[0].id).unwrap_err();
+                let text = "the task is not put back into the queue: its record cannot be read";
+                assert_eq!((refused.status(), refused.to_string()), (400, text.to_owned()));
+                return;
+            }
+            for entry in &quarantined {
+                assert!(delivery.requeue(entry.id).unwrap());
+                assert!(!delivery.requeue(entry.id).unwrap(), "it is there once");
+            }
+
+            assert_eq!(delivery.quarantined(10).unwrap(), []);
+            check_indexes(&world.store);
+            assert_eq!(whole + deliver(&world).sent, 8);
+            assert_eq!(sent(&world).len(), 8);
+            let list = records::<Notification>(&world.store);
+            let is_done = |job: &Job| job.status == JobStatus::Completed;
+            assert!(list.iter().flat_map(|found| &found.jobs).all(is_done));
+        });
+        assert!(put_back.get() > 0, "{}", table.name());
+    }
+}
+
+/// A task whose notification is gone, or whose job was sent again meanwhile, is not put back.
+#[test]
+fn a_task_without_a_job_is_not_put_back() {
+    let damaged = || {
+        let world = World::in_memory();
+        set_up(&world);
+        let (table, key, value) = entries(&world, Table::Subscribers).swap_remove(0);
+        put(&world.store, table, &key, Some(b"?"));
+        deliver(&world);
+        put(&world.store, table, &key, Some(&value));
+        let entry = world.engine.delivery().quarantined(1).unwrap().remove(0);
+        (world, entry)
+    };
+    let id = |entry: &Quarantined| {
+        testkit::parsed(entry.task.as_ref().unwrap()["work"]["_notificationId"].clone())
+    };
+    let refusal = |world: &World, entry: &Quarantined| {
+        world.engine.delivery().requeue(entry.id).unwrap_err().to_string()
+    };
+    let (world, entry) = damaged();
+    world.env.notifications().delete(id(&entry)).unwrap();
+    assert!(refusal(&world, &entry).ends_with("its notification is gone"));
+
+    let (world, entry) = damaged();
+    let notification = world.notification(id(&entry));
+    for job in &notification.jobs {
+        world.env.notifications().resend(notification.id, job.step.id).unwrap();
+    }
+    assert!(refusal(&world, &entry).ends_with("its job has ended in another way"));
+    check_indexes(&world.store);
 }
 
 /// The answer of an idempotent call that cannot be read fails no other call once it has expired.

@@ -157,6 +157,62 @@ fn receipts_have_an_age_of_their_own() {
     );
 }
 
+/// What else there is of an event goes with its receipt: whether it was canceled, and how many
+/// subscribers it has reached. A later event with the same id is another one.
+#[test]
+fn a_canceled_event_goes_with_its_receipt() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(2).messages(Channel::InApp, 2)),
+        |world| {
+            world.in_app_workflow("news");
+            for n in 0..150 {
+                world.bare_subscriber(&format!("s{n}"));
+            }
+            let sale = || parsed(json!({ "name": "news", "transactionId": "sale" }));
+            world.env.events().broadcast(&sale()).unwrap();
+            world.engine.delivery().run_due(2).unwrap();
+            world.env.events().cancel("sale").unwrap();
+            assert_eq!(rows(&world, Table::FanOutStates), 1);
+            assert_eq!(rows(&world, Table::CanceledTriggers), 1);
+
+            days(&world, 4);
+
+            for table in [Table::Triggers, Table::FanOutStates, Table::CanceledTriggers] {
+                assert_eq!(rows(&world, table), 0, "{table:?}");
+            }
+            assert!(world.env.events().progress("sale").is_err());
+            world.env.events().broadcast(&sale()).unwrap();
+            world.engine.delivery().run_due(usize::MAX).unwrap();
+            assert_eq!(world.env.events().progress("sale").unwrap().created, 150);
+            is_sound(&world);
+        },
+    );
+}
+
+/// The receipt of an event stays as long as tasks tell its recipients, however long that takes.
+#[test]
+fn an_event_that_goes_on_keeps_its_receipt() {
+    on_both(|mut world| {
+        world.in_app_workflow("news");
+        for n in 0..150 {
+            world.bare_subscriber(&format!("s{n}"));
+        }
+        let sale = || parsed(json!({ "name": "news", "transactionId": "sale" }));
+        let first = world.env.events().broadcast(&sale()).unwrap();
+        world.pass(DAY * 3);
+        world.restart_with(|builder| builder.retention(Retention::default().receipts(1)));
+        // The sweep comes first: the task of the event has another lane.
+        let home = world.env.environment_id();
+        let lanes = |world: &World| world.engine.delivery().stats().unwrap().environment(home);
+        while lanes(&world).waiting > 0 && rows(&world, Table::FanOuts) > 0 {
+            assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);
+            world.engine.delivery().run_due(1).unwrap();
+        }
+        assert_eq!(world.env.events().progress("sale").unwrap().created, 150);
+        assert_eq!(world.inbox("s0").len(), 1);
+    });
+}
+
 #[test]
 fn stored_answers_go_when_they_no_longer_count() {
     on_both_with(

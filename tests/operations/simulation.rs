@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidings::retention::Retention;
 use tidings::time::Timestamp;
+use tidings::vocabulary::Channel;
 
-use crate::world::{Backend, START, World, email, on_both, time};
+use crate::world::{Backend, START, World, email, on_both, on_both_with, time};
 use testkit::interposed::Interposed;
 
 const SUBSCRIBERS: [&str; 3] = ["ada", "bob", "cleo"];
@@ -145,6 +147,37 @@ fn the_clock_does_not_go_back() {
         assert_eq!(world.now(), minutes(60));
         assert_eq!(world.messages("ada")[0].created_at, minutes(60));
     });
+}
+
+/// A sweep is due again and again. It alone does not keep a simulation going, and what is old by the
+/// end is removed.
+#[test]
+fn a_simulation_ends_with_a_policy() {
+    let policy = || Retention::default().activity(1).messages(Channel::InApp, 1);
+    on_both_with(
+        |builder| builder.retention(policy()),
+        |world| {
+            furnish(&world);
+            let months = json!({ "type": "delay", "metadata":
+                { "type": "regular", "amount": 120, "unit": "months" } });
+            world.workflow_of("slow", &[say("now"), months, say("then")]);
+            world.trigger(json!({ "name": "slow", "to": "ada" }));
+            world.trigger(json!({ "name": "plain", "to": "bob" }));
+            let then = minutes(0).as_millis() + 9 * 365 * 24 * 3_600_000;
+            let delivery = world.engine.delivery();
+
+            let report = delivery.run_until(Timestamp::from_millis(then)).unwrap();
+            // The notification, the message and the receipt of one event.
+            assert_eq!((report.swept, world.inbox("bob").len()), (3, 0));
+            assert_eq!((world.now().as_millis(), world.inbox("ada").len()), (then, 1));
+
+            let report = delivery.run_until(Timestamp::MAX).unwrap();
+            assert_eq!((report.swept, world.inbox("ada").len()), (4, 0));
+            assert_eq!(world.now(), time("9998-12-31T23:59:59.999Z"));
+            // The clock is at the end, so that nothing is left to do.
+            assert_eq!(delivery.run_until(Timestamp::MAX).unwrap().swept, 0);
+        },
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Filter of a search.
 
 use domain::ids::TransactionId;
+use domain::notification::NotificationOutcome;
 use domain::time::Timestamp;
 
 use crate::facets::Term;
@@ -14,6 +15,8 @@ pub struct Filter {
     // Groups with the fewest terms come first, as the quickest to look up. Among equals the most
     // selective one comes first. Each group is in order.
     groups: Vec<Vec<Term>>,
+    // One of them is enough. None says nothing.
+    pub(crate) outcomes: Vec<NotificationOutcome>,
 }
 
 impl Filter {
@@ -28,7 +31,7 @@ impl Filter {
             from: after.map_or(all.from, Timestamp::as_millis),
             to: before.map_or(all.to, Timestamp::as_millis),
         };
-        Self { window, transaction, groups: Vec::new() }
+        Self { window, transaction, ..Self::default() }
     }
 
     /// Narrows the filter to notifications that have one of `terms`.
@@ -40,6 +43,15 @@ impl Filter {
         let rank = |group: &Vec<Term>| (group.len(), group.first().copied());
         let at = self.groups.partition_point(|other| rank(other) <= rank(&group));
         self.groups.insert(at, group);
+        self
+    }
+
+    /// Narrows the filter to notifications that have one of `outcomes`, unless there are none.
+    #[must_use]
+    pub fn with_outcomes(mut self, outcomes: &[NotificationOutcome]) -> Self {
+        self.outcomes = outcomes.to_vec();
+        self.outcomes.sort_unstable();
+        self.outcomes.dedup();
         self
     }
 

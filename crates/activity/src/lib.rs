@@ -24,6 +24,7 @@
 //! | `times`     | times of creation of the notifications of a segment |
 //! | `window`    | the part of a segment that was created within some times |
 //! | `open`      | a segment that is not sealed, in memory |
+//! | `outcomes` | the part of a segment that has an outcome |
 //! | `cache`     | the part of an index that is in memory |
 //! | `walk`      | walking through the places that are in several sets |
 //! | `search`    | finding and counting |
@@ -53,6 +54,7 @@ mod head;
 mod merge;
 mod merged;
 mod open;
+mod outcomes;
 mod presence;
 mod rebuild;
 mod seal;

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use domain::ids::{EnvironmentId, TransactionId};
-use domain::notification::Ordinal;
+use domain::notification::{NotificationOutcome, Ordinal};
 use domain::time::Timestamp;
 use parking_lot::RwLockReadGuard;
 use store::layout::{self, SegmentPart};
@@ -20,6 +20,7 @@ use crate::filter::Filter;
 use crate::head::Head;
 use crate::merged::{Known, Merged, Span};
 use crate::open::OpenSegment;
+use crate::outcomes::{self, Allowed, Places};
 use crate::set::{Set, View};
 use crate::times::{self, TimeRange, Times};
 use crate::walk::{Any, Page, Walk};
@@ -45,6 +46,7 @@ const BLOCKS: usize = 32;
 struct Asked<'a> {
     groups: &'a [&'a [Term]],
     window: &'a Window,
+    outcomes: &'a [NotificationOutcome],
 }
 
 /// Part of a segment that is searched.
@@ -93,7 +95,8 @@ impl<'s> Search<'s> {
             return Ok(());
         }
         let groups: Vec<&[Term]> = filter.groups().iter().map(Vec::as_slice).collect();
-        let asked = Asked { groups: &groups, window: &filter.window };
+        let (window, outcomes) = (&filter.window, filter.outcomes.as_slice());
+        let asked = Asked { groups: &groups, window, outcomes };
         for run in self.runs(filter)? {
             let Range { start: low, end: mut high } = run;
             while high > low && !page.is_full() {
@@ -215,19 +218,19 @@ impl<'s> Search<'s> {
         page: &mut Page<Ordinal>,
     ) -> Result<()> {
         let segment = self.segment(number)?;
-        let Asked { groups, window } = asked;
+        let Asked { groups, window, .. } = asked;
         let overlap = window.overlap(segment.range());
         let may_have = |group: &&[Term]| group.iter().any(|term| segment.may_have(*term));
         if overlap == Overlap::None || !groups.iter().all(may_have) {
             return Ok(());
         }
         if overlap == Overlap::All {
-            return self.fill_from_part(number, segment, &Part::all(places), groups, few, page);
+            return self.fill_from_part(number, segment, &Part::all(places), (asked, few), page);
         }
         for rows in window.groups(segment.times(), &places) {
             if !page.is_full() {
                 let part = self.part(number, segment, &places, rows, window)?;
-                self.fill_from_part(number, segment, &part, groups, few, page)?;
+                self.fill_from_part(number, segment, &part, (asked, few), page)?;
             }
         }
         Ok(())
@@ -238,11 +241,13 @@ impl<'s> Search<'s> {
         number: u32,
         segment: Segment<'_>,
         part: &Part,
-        groups: &[&[Term]],
-        few: Option<View<'_>>,
+        (asked, few): (&Asked<'_>, Option<View<'_>>),
         page: &mut Page<Ordinal>,
     ) -> Result<()> {
-        if part.range.is_empty() {
+        let start = self.head.start(number);
+        let places = Places { start, range: &part.range, few };
+        let allowed = outcomes::allowed(self.snapshot, self.environment, places, asked.outcomes)?;
+        if part.range.is_empty() || allowed.is_empty() {
             return Ok(());
         }
         let mut without = self.deleted(number)?;
@@ -252,12 +257,19 @@ impl<'s> Search<'s> {
             }
             without = Some(outside);
         }
+        let only = match &allowed {
+            Allowed::All => None,
+            Allowed::Only(set) => Some(set.view()),
+            Allowed::Without(set) => {
+                without.get_or_insert_default().unite(set.view());
+                None
+            }
+        };
         let without = without.as_ref().map(Set::view);
-        let start = self.head.start(number);
         let is_deep = page.skip >= u64::from(walk::LINE);
         let sought = Sought { segment, range: part.range.clone(), without, is_deep };
-        let sets: Vec<Any<'_>> = few.into_iter().map(Any::One).collect();
-        self.narrow(&sought, groups, &sets, &mut |walk| {
+        let sets: Vec<Any<'_>> = few.into_iter().chain(only).map(Any::One).collect();
+        self.narrow(&sought, asked.groups, &sets, &mut |walk| {
             walk.go(page, |place| Ordinal::new(start + u64::from(place)));
         })
     }

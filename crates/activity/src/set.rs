@@ -96,6 +96,50 @@ impl Set {
         }
     }
 
+    /// Takes out the places of `other`.
+    pub(crate) fn leave_out(&mut self, other: View<'_>) {
+        match self {
+            Self::Few(places) => places.retain(|place| !other.contains(*place)),
+            Self::Many(words) => match other {
+                View::Few(others) => {
+                    for place in others {
+                        let place = u16::from_le_bytes(*place);
+                        if let Some(word) = words.get_mut(usize::from(place / 64)) {
+                            *word =
+                                (u64::from_le_bytes(*word) & !(1 << (place % 64))).to_le_bytes();
+                        }
+                    }
+                }
+                View::Many(others) => {
+                    for (word, other) in words.iter_mut().zip(others) {
+                        let left = u64::from_le_bytes(*word) & !u64::from_le_bytes(*other);
+                        *word = left.to_le_bytes();
+                    }
+                }
+            },
+        }
+    }
+
+    /// Adds the places of the bits of a word whose first bit is `ordinal`, in a segment that starts
+    /// with `start`. Bits outside of the segment are left out.
+    pub(crate) fn add_word(&mut self, ordinal: u64, start: u64, word: u64) {
+        if let Self::Many(words) = self
+            && let Some(place) = ordinal.checked_sub(start).filter(|place| place % 64 == 0)
+        {
+            let own = usize::try_from(place / 64).ok().and_then(|at| words.get_mut(at));
+            if let Some(own) = own {
+                *own = (u64::from_le_bytes(*own) | word).to_le_bytes();
+            }
+            return;
+        }
+        for bit in ones(word) {
+            let place = (ordinal + u64::from(bit)).checked_sub(start);
+            if let Some(Ok(place)) = place.map(u16::try_from) {
+                self.insert(place);
+            }
+        }
+    }
+
     /// Adds the bytes of the set to `out`.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -123,6 +167,25 @@ impl<'a> View<'a> {
         } else {
             let words = bytes.as_chunks().0;
             Self::Many(words.get(..usize::from(WORDS)).unwrap_or(words))
+        }
+    }
+
+    /// Returns `true` if there is no place.
+    pub(crate) fn is_empty(self) -> bool {
+        match self {
+            Self::Few(places) => places.is_empty(),
+            Self::Many(words) => words.iter().all(|word| *word == [0; 8]),
+        }
+    }
+
+    /// Returns `true` if a place is in the set.
+    fn contains(self, place: [u8; 2]) -> bool {
+        match self {
+            Self::Few(places) => {
+                let number = |place: &[u8; 2]| u16::from_le_bytes(*place);
+                places.binary_search_by_key(&number(&place), number).is_ok()
+            }
+            Self::Many(words) => has(words, place),
         }
     }
 
@@ -212,6 +275,29 @@ pub(crate) mod tests {
             let mut either = a.clone();
             either.unite(b.view());
             prop_assert_eq!(back(&either), &one | &other);
+
+            let mut rest = a.clone();
+            rest.leave_out(b.view());
+            prop_assert_eq!(rest.view().is_empty(), one.is_subset(&other));
+            prop_assert_eq!(back(&rest), &one - &other);
+        }
+
+        #[test]
+        fn a_word_adds_the_places_of_its_bits(
+            places in places(),
+            ordinal in 0_u64..200,
+            start in 0_u64..200,
+            word: u64,
+        ) {
+            let bits = ones(word).filter_map(|bit| (ordinal + u64::from(bit)).checked_sub(start));
+            let bits = bits.map(|place| u16::try_from(place).unwrap());
+            let expected: BTreeSet<u16> = places.iter().copied().chain(bits).collect();
+            let mut roomy = Set::roomy();
+            roomy.unite(set_of(&places).view());
+            for mut set in [set_of(&places), roomy] {
+                set.add_word(ordinal, start, word);
+                prop_assert_eq!(back(&set), expected.clone());
+            }
         }
 
         #[test]

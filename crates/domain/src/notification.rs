@@ -2,6 +2,7 @@
 
 mod compose;
 mod ordinal;
+mod outcome;
 mod query;
 mod resend;
 
@@ -26,6 +27,7 @@ use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
 pub use crate::digest::DigestEventPage;
 pub use ordinal::Ordinal;
+pub use outcome::{NotificationOutcome, Outcomes};
 pub use query::{NotificationPage, NotificationQuery};
 pub use resend::ResendRefusal;
 

@@ -1,13 +1,18 @@
 //! Quarantine: tasks of the delivery queue that cannot be done, because a stored record cannot be
 //! read.
 
+mod requeue;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{EnvironmentId, QuarantineId};
+use crate::task::Task;
 use crate::time::Timestamp;
+
+pub use requeue::RequeueRefusal;
 
 /// A task that was taken out of the delivery queue, because a stored record cannot be read: the
 /// record of the task itself, or one that its work needs, such as its notification or the
@@ -71,6 +76,13 @@ impl Quarantined {
             quarantined_at,
             task,
         }
+    }
+
+    /// Returns the task.
+    #[doc(hidden)]
+    pub fn readable_task(&self) -> Result<Task, RequeueRefusal> {
+        let task = self.task.clone().ok_or(RequeueRefusal::Unreadable)?;
+        serde_json::from_value(task).map_err(|_| RequeueRefusal::Unreadable)
     }
 }
 

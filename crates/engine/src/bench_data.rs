@@ -112,6 +112,6 @@ fn put_activity(env: &Scope, activity: &mut Activity, notifications: u64) -> Res
     Ok(index.tend_all(env.engine.store(), env.environment_id())?)
 }
 
-fn write(env: &Scope, body: impl FnMut(&mut dyn Transaction) -> Result<()>) -> Result<()> {
-    store::write(env.engine.store(), body)
+fn write(env: &Scope, mut body: impl FnMut(&mut dyn Transaction) -> Result<()>) -> Result<()> {
+    env.engine.write(env.engine.now(), |draft| body(draft.writer))
 }

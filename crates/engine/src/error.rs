@@ -4,6 +4,7 @@ use std::fmt;
 
 use domain::ids::StepId;
 use domain::notification::ResendRefusal;
+use domain::quarantine::RequeueRefusal;
 use domain::subscription::SubscriptionError;
 use domain::vocabulary::Channel;
 use serde::{Deserialize, Serialize, Serializer};
@@ -134,6 +135,12 @@ pub enum Rejection {
         step: StepId,
         /// The reason.
         reason: ResendRefusal,
+    },
+    /// A task of the quarantine is not put back into the queue.
+    #[error("the task is not put back into the queue: {reason}")]
+    NotRequeued {
+        /// The reason.
+        reason: RequeueRefusal,
     },
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]

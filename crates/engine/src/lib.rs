@@ -184,6 +184,7 @@ impl Engine {
             let Recording { writer, changes } = recording;
             ::store::counters::count(writer, &changes)?;
             ::store::lanes::move_changed(writer, &changes)?;
+            ::store::outcomes::mark(writer, &changes)?;
             // Transactions run one after the other. A body that runs again takes a later ticket.
             ticket = self.parts.observer.ticket(&changes);
             Ok((outcome, changes))

@@ -4,6 +4,7 @@ use domain::observer::Event;
 use domain::task::Lane;
 
 use crate::counters::Recount;
+use crate::outcomes::Moved;
 use crate::{Key, Record, Table};
 
 /// One record that a transaction inserted, replaced or removed.
@@ -19,6 +20,8 @@ pub struct Change {
     pub recount: Option<Recount>,
     /// The lane of a task.
     pub lane: Option<Lane>,
+    /// The change of the outcomes of a notification.
+    pub moved: Option<Moved>,
     /// What an observer is told.
     pub event: Option<Event>,
 }
@@ -42,15 +45,17 @@ impl Change {
             key: key.as_bytes().to_vec(),
             recount: None,
             lane: None,
+            moved: None,
             event: None,
         }
     }
 
-    /// The change of a record that counters may count, and that a lane may hold, before or after
-    /// it.
+    /// The change of a record that counters may count, that a lane may hold, and that may have
+    /// outcomes, before or after it.
     pub(crate) fn of<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
         let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
         let lane = after.or(before).and_then(R::lane);
-        Self { recount, lane, event: R::event(before, after), ..self }
+        let moved = Moved::of(before.and_then(R::outcomes), after.and_then(R::outcomes));
+        Self { recount, lane, moved, event: R::event(before, after), ..self }
     }
 }

@@ -26,7 +26,7 @@ use domain::workflow::Workflow;
 
 use crate::{
     Codec, Entries, Error, KeyRange, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table,
-    addresses, counters, lanes, layout,
+    addresses, counters, lanes, layout, outcomes,
 };
 
 /// The result of comparing the indexes of a store with its records.
@@ -69,6 +69,8 @@ pub enum Problem {
     Miscounted,
     /// The lane does not begin with its first task.
     Misplaced,
+    /// The row has other notifications than those with its outcome.
+    Outdated,
 }
 
 /// Compares the indexes that `snapshot` shows with its records. That reads all of both.
@@ -82,6 +84,7 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
     }
     checking.counters()?;
     checking.lanes()?;
+    checking.outcomes()?;
     checking.addresses()?;
     Ok(checking.check)
 }
@@ -97,14 +100,21 @@ pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
     Ok(records)
 }
 
-// The tables whose entries lead to records. Those of the activity index, the counters and the lanes
-// do not.
+// The tables whose entries lead to records. Those of the activity index, the outcomes, the counters
+// and the lanes do not.
 fn indexes() -> impl Iterator<Item = Table> {
     let is_activity =
         |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
     let is_record = move |table: &Table| KINDS.iter().any(|kind| kind.table == *table);
     let is_derived = |table: &Table| {
-        matches!(table, Table::Addresses | Table::MessageCounters | Table::Lanes | Table::LaneHeads)
+        matches!(
+            table,
+            Table::Addresses
+                | Table::MessageCounters
+                | Table::Lanes
+                | Table::LaneHeads
+                | Table::NotificationOutcomes
+        )
     };
     let is_other = move |table: &Table| is_activity(table) || is_derived(table);
     Table::ALL.into_iter().filter(move |table| !is_record(table) && !is_other(table))
@@ -295,6 +305,25 @@ impl<'s> Checking<'s> {
         Ok(())
     }
 
+    // Compares the rows of outcomes. A notification that cannot be read has no known outcomes, so
+    // that rows are compared only if all notifications can be read.
+    fn outcomes(&mut self) -> Result<()> {
+        let snapshot = self.snapshot;
+        let (mut expected, is_known) = outcomes::expected(snapshot)?;
+        each(snapshot, Table::NotificationOutcomes, |key, value| {
+            self.check.entries += 1;
+            let row = expected.remove(key);
+            if is_known && row.is_none_or(|row| row.bytes(key) != value) {
+                self.found(Table::NotificationOutcomes, key, Problem::Outdated);
+            }
+            Ok(())
+        })?;
+        for key in expected.keys().filter(|_| is_known) {
+            self.found(Table::NotificationOutcomes, key, Problem::Outdated);
+        }
+        Ok(())
+    }
+
     // Looks for the address of each subscriber. A subscriber that cannot be read has no known
     // address, so that no address is one too many then.
     fn addresses(&mut self) -> Result<()> {
@@ -350,6 +379,9 @@ impl fmt::Display for TableFinding {
             }
             Problem::Misplaced => {
                 write!(f, "{table} {key}: the lane does not begin with its first task")
+            }
+            Problem::Outdated => {
+                write!(f, "{table} {key}: the row is not that of the notifications")
             }
         }
     }

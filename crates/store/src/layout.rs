@@ -31,7 +31,7 @@ use domain::ids::{
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{ListPlace, Message, MessagePlace, Shelf};
-use domain::notification::{Notification, Ordinal};
+use domain::notification::{Notification, NotificationOutcome, Ordinal};
 use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
 use domain::step::EventKey;
@@ -230,6 +230,10 @@ layout! {
     Bytes {
         /// Parts of the index of addresses: the kind of the part, and two numbers.
         ADDRESSES = Addresses [EnvironmentId, u8, u32, u32];
+    }
+    Bytes {
+        /// Notifications by outcome, as rows of bits for consecutive ordinals.
+        NOTIFICATION_OUTCOMES = NotificationOutcomes [EnvironmentId, NotificationOutcome, u32];
     }
     // The activity index. Its tables have a generation, except the first one.
     Bytes {

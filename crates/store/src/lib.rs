@@ -37,6 +37,8 @@ pub mod memory;
 #[cfg(feature = "redb")]
 mod memtable;
 mod once;
+#[doc(hidden)]
+pub mod outcomes;
 #[cfg(feature = "redb")]
 mod overlay;
 mod pages;

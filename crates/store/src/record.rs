@@ -4,6 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
 use domain::message::CountedMessage;
+use domain::notification::Outcomes;
 use domain::observer::Event;
 use domain::task::Lane;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::addresses::Address;
 use crate::key::{Bytes, Open, TableOf};
+use crate::outcomes::Listed;
 use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
@@ -42,6 +44,12 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 
     /// What an observer is told of a change of the record. Of most records it is told nothing.
     fn event(_before: Option<&Self>, _after: Option<&Self>) -> Option<Event> {
+        None
+    }
+
+    /// The outcomes of the record, by its place in the activity list. Only notifications have
+    /// outcomes.
+    fn outcomes(&self) -> Option<(Listed, Outcomes)> {
         None
     }
 

@@ -121,6 +121,10 @@ fn conditions(world: &World) -> Vec<Condition> {
         json!({ "contextKeys": [] }),
         json!({ "contextKeys": ["tenant:alpha"] }),
         json!({ "contextKeys": ["app:shop", "tenant:beta"] }),
+        json!({ "outcomes": "waiting" }),
+        json!({ "outcomes": ["failed", "merged"] }),
+        json!({ "outcomes": "delivered" }),
+        json!({ "outcomes": ["delivered", "failed"] }),
         json!({ "after": time(30) }),
         json!({ "after": time(3) }),
         json!({ "before": time(10) }),
@@ -178,6 +182,8 @@ fn history(world: &World) {
         }
         happen(world, ["hi", "text", "both", "hi"][n % 4], "ada", fields);
     }
+    // There is no integration, so that some messages fail, and the others wait.
+    world.engine.delivery().run_due(20).unwrap();
 }
 
 #[test]

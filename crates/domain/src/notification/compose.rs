@@ -1,6 +1,6 @@
 //! Setters of queries of the activity list.
 
-use super::NotificationQuery;
+use super::{NotificationOutcome, NotificationQuery};
 use crate::context::ContextKey;
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
 use crate::setters::setters;
@@ -33,6 +33,8 @@ setters! { NotificationQuery:
     subscription_id: checked(SubscriptionIdentifier, "subscriptionId");
     /// Lists the notifications with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
+    /// Lists the notifications with a job of one of these outcomes.
+    outcomes: each(NotificationOutcome);
     /// Lists the notifications triggered at this time or later.
     after: exact(Timestamp);
     /// Lists the notifications triggered at this time or earlier.

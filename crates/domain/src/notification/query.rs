@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Notification, NotificationTopic};
+use super::{Notification, NotificationOutcome, NotificationTopic};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
@@ -54,6 +54,9 @@ pub struct NotificationQuery {
     /// Contexts, compared as a set.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
+    /// Outcomes of the jobs. A notification with several outcomes is found by each of them.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<NotificationOutcome>,
     /// Earliest time of the trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Timestamp>,
@@ -67,7 +70,7 @@ shape! { NotificationQuery {
     "search": search, "subscriberIds": subscriber_ids as list, "severity": severity as list,
     "page": page as written, "limit": limit as written, "transactionId": transaction_id,
     "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
-    "after": after, "before": before,
+    "outcomes": outcomes as list, "after": after, "before": before,
 } }
 
 /// Page of the activity list.
@@ -114,6 +117,7 @@ impl NotificationQuery {
         at_most_items("emails", &self.emails, Self::MAX_VALUES)?;
         at_most_items("subscriberIds", &self.subscriber_ids, Self::MAX_VALUES)?;
         at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
+        at_most_items("outcomes", &self.outcomes, Self::MAX_VALUES)?;
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }
 
@@ -137,6 +141,8 @@ impl NotificationQuery {
         let severity = notification.severity.unwrap_or_default();
         let created_at = notification.created_at;
         let does = |kind: &JobType| notification.channels.contains(kind);
+        let outcomes = notification.outcomes();
+        let became = |outcome: &NotificationOutcome| outcomes.has(*outcome);
         let came_through =
             |through: &dyn Fn(&NotificationTopic) -> bool| notification.topics.iter().any(through);
         (self.channels.is_empty() || self.channels.iter().any(does))
@@ -151,6 +157,7 @@ impl NotificationQuery {
                 .as_ref()
                 .is_none_or(|id| came_through(&|topic| topic.subscription_ids.contains(id)))
             && self.context_keys.matches(&notification.context_keys)
+            && (self.outcomes.is_empty() || self.outcomes.iter().any(became))
             && self.after.is_none_or(|after| created_at >= after)
             && self.before.is_none_or(|before| created_at <= before)
     }

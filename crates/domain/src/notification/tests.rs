@@ -11,6 +11,13 @@ fn query(json: Value) -> NotificationQuery {
     serde_json::from_value(json).unwrap()
 }
 
+/// A job of a step of this type.
+pub(super) fn job(kind: JobType, status: JobStatus) -> Job {
+    let mut job = notification().jobs.swap_remove(0);
+    (job.kind, job.status) = (kind, status);
+    job
+}
+
 fn notification() -> Notification {
     let workflow = sample::workflow(json!([
         { "type": "in_app", "template": { "body": "" } },
@@ -64,6 +71,10 @@ fn a_query_matches_notifications_that_meet_every_condition() {
         ("contextKeys", json!(["app:x", "tenant:acme", "user:1"]), false),
         ("contextKeys", json!([]), false),
         ("contextKeys", json!([""]), false),
+        ("outcomes", json!([]), true),
+        ("outcomes", json!(["waiting"]), true),
+        ("outcomes", json!(["failed", "waiting"]), true),
+        ("outcomes", json!(["failed", "delivered", "skipped", "canceled", "merged"]), false),
         ("after", json!(BEFORE), true),
         ("after", json!(THEN), true),
         ("after", json!(AFTER), false),

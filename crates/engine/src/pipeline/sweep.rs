@@ -175,7 +175,7 @@ impl Sweep<'_> {
                 Ok(row_if(!has_something_left(view, &trigger.receipt.transaction_id)?))
             })
         })?;
-        self.remove(walked, remove_all)
+        self.remove(walked, remove_triggers)
     }
 
     fn answers(&self) -> Result<usize> {
@@ -355,6 +355,20 @@ fn batch<R: Record>(
 
 fn row_if(is_old: bool) -> Row {
     if is_old { Row::Old } else { Row::Kept }
+}
+
+// Removes runs of events. What else there is of an event goes with its last run, so that a later
+// event with the same transaction id is not a canceled one.
+fn remove_triggers(tx: &mut Tx<'_>, old: &[AcceptedTrigger]) -> Result<()> {
+    remove_all(tx, old)?;
+    for trigger in old {
+        let (environment, id) = (trigger.environment_id, &trigger.receipt.transaction_id);
+        if tx.count(&layout::transaction(environment, id), Some(1))? == 0 {
+            tx.delete_key(&layout::canceled_trigger(environment, id))?;
+            tx.delete_key(&layout::fan_out_state(environment, id))?;
+        }
+    }
+    Ok(())
 }
 
 fn remove_all<R: Record>(tx: &mut Tx<'_>, old: &[R]) -> Result<()> {

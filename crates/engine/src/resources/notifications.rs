@@ -19,7 +19,9 @@ use domain::notification::{
 use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout};
+use store::{
+    Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout, outcomes,
+};
 
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
@@ -285,7 +287,7 @@ impl Notifications<'_> {
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
     /// meanwhile, and triggers continue. The index of addresses, for searches by a part of one, is
-    /// rebuilt in one transaction.
+    /// rebuilt in one transaction, and the rows of outcomes in one for each 1,024 notifications.
     ///
     /// # Errors
     ///
@@ -293,6 +295,7 @@ impl Notifications<'_> {
     pub fn rebuild_index(&self) -> Result<()> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
+        outcomes::rebuild(engine.store(), environment)?;
         engine.activity().rebuild(engine.store(), environment)?;
         Ok(engine.activity().tend_all(engine.store(), environment)?)
     }
@@ -373,7 +376,7 @@ fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
         let named = named_workflows(view, query)?;
         filter = filter.any_of(named.into_iter().map(Term::workflow));
     }
-    Ok(filter)
+    Ok(filter.with_outcomes(&query.outcomes))
 }
 
 fn named_subscribers(

@@ -12,7 +12,7 @@ use domain::ids::{
     TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::message::{ListPlace, MessagePlace, Shelf};
-use domain::notification::Ordinal;
+use domain::notification::{NotificationOutcome, Ordinal};
 use domain::page::OrderBy;
 use domain::step::EventKey;
 use domain::task::TaskClass;
@@ -148,6 +148,11 @@ values! {
     TaskClass: |class| [class.number()], |key| {
         let [number] = take(key)?;
         TaskClass::ALL.into_iter().find(|class| class.number() == *number)
+    };
+    NotificationOutcome: |outcome| [outcome.number()], |key| {
+        let [number] = take(key)?;
+        let mut all = NotificationOutcome::ALL.iter().copied();
+        all.find(|outcome| outcome.number() == *number)
     };
     // No workflow is the nil id.
     Option<WorkflowId>: |id| id.map_or(Uuid::nil(), Uuid::from).into_bytes(), |key| {

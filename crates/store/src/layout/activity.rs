@@ -4,9 +4,11 @@
 //! that is being built, or one that is being removed.
 
 use domain::ids::EnvironmentId;
+use domain::notification::NotificationOutcome;
 
 use super::{
-    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS, Table,
+    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS,
+    NOTIFICATION_OUTCOMES, Table,
 };
 use crate::key::{Bytes, Key, Open, Part, Prefix, Range, TableOf, parts};
 
@@ -260,4 +262,34 @@ pub fn activity_deleted(environment: EnvironmentId, generation: u32, segment: u3
 pub fn deleted_segment(key: &[u8]) -> Option<u32> {
     let (_, (_, (segment, ()))) = ACTIVITY_DELETED.read(key)?;
     Some(segment)
+}
+
+/// The row with this number of the notifications with an outcome.
+pub fn outcome_row(
+    environment: EnvironmentId,
+    outcome: NotificationOutcome,
+    row: u32,
+) -> Key<Bytes> {
+    NOTIFICATION_OUTCOMES.within(environment).then(outcome).then(row).end()
+}
+
+/// The rows with these numbers of the notifications with an outcome.
+pub fn outcome_rows(
+    environment: EnvironmentId,
+    outcome: NotificationOutcome,
+    rows: std::ops::Range<u32>,
+) -> Range<Bytes> {
+    let all = NOTIFICATION_OUTCOMES.within(environment).then(outcome);
+    all.clone().then(rows.start).until(all.then(rows.end))
+}
+
+/// The rows of all outcomes.
+pub fn all_outcome_rows(environment: EnvironmentId) -> Range<Bytes> {
+    NOTIFICATION_OUTCOMES.within(environment).range()
+}
+
+/// The outcome and the number in the key of a row.
+pub fn outcome_of_row(key: &[u8]) -> Option<(NotificationOutcome, u32)> {
+    let (_, (outcome, (row, ()))) = NOTIFICATION_OUTCOMES.read(key)?;
+    Some((outcome, row))
 }

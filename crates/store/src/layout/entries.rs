@@ -10,7 +10,7 @@ use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{CountedMessage, Message};
-use domain::notification::{Notification, NotificationSubscriber, Ordinal};
+use domain::notification::{Notification, NotificationSubscriber, Ordinal, Outcomes};
 use domain::observer::Event;
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::quarantine::Quarantined;
@@ -36,6 +36,7 @@ use super::{
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
+use crate::outcomes::Listed;
 use crate::record::{Entries, Excerpt, Record};
 
 impl Record for Environment {
@@ -350,6 +351,10 @@ impl Record for Notification {
     fn reserved_len(&self) -> usize {
         let has_ended = self.jobs.iter().all(|job| job.status.has_ended());
         if has_ended { 0 } else { 130 + 110 * self.jobs.len() }
+    }
+
+    fn outcomes(&self) -> Option<(Listed, Outcomes)> {
+        Some((Listed::of(self.environment_id, self.id.ordinal()), self.outcomes()))
     }
 
     fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {

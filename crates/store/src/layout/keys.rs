@@ -386,6 +386,12 @@ pub fn notifications_from(environment: EnvironmentId, from: Ordinal) -> Range<No
     notifications(environment).range().starting_at(notification(environment, from))
 }
 
+/// The ordinal in the key of a notification.
+pub fn ordinal_of(key: &[u8]) -> Option<Ordinal> {
+    let (_, (ordinal, ())) = NOTIFICATIONS.read(key)?;
+    Some(ordinal)
+}
+
 /// What a digest has of the events of a bucket.
 pub fn digest_bucket(id: &BucketId) -> Key<DigestBucket> {
     let step = DIGEST_BUCKETS.within(id.environment_id).then(id.workflow_id).then(id.step_id);

@@ -67,6 +67,7 @@ tables! {
     ActivitySegments = "activity_segments",
     ActivityMerged = "activity_merged",
     ActivityDeleted = "activity_deleted",
+    NotificationOutcomes = "notification_outcomes",
     Tasks = "tasks",
     Due = "due",
     Lanes = "lanes",

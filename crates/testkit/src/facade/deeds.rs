@@ -2,7 +2,7 @@
 
 use arbitrary::Arbitrary;
 use domain::ids::NotificationId;
-use domain::notification::{Notification, NotificationQuery};
+use domain::notification::{Notification, NotificationOutcome, NotificationQuery};
 use domain::time::Timestamp;
 use serde_json::json;
 use tidings::Clock;
@@ -64,12 +64,14 @@ impl Process {
     }
 
     fn count(&self, which: u8) -> String {
+        let outcomes = NotificationOutcome::ALL;
         let contexts = [json!([]), json!(["tenant:acme"]), json!(["app:web"])];
         let queries = [
             json!({ "channels": ["in_app", "email"] }),
             json!({ "subscriberIds": ["ada", "dan"], "templates": Which(which).name() }),
             json!({ "severity": ["high"], "contextKeys": contexts[usize::from(which) % 3] }),
             json!({ "after": "2026-11-20T12:00:01Z", "topicKey": "news" }),
+            json!({ "outcomes": [outcomes[usize::from(which) % outcomes.len()]] }),
         ];
         let counts =
             queries.map(|query| text(self.world.env.notifications().count(&parsed(query))));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use domain::task::{Claim, Lane, Task, TaskClass, TaskState};
+use domain::task::{Claim, Lane, Task, TaskClass, TaskState, Work};
 use domain::time::Timestamp;
 use store::{
     Kept, Lead, Order, ReadKept, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout,
@@ -81,6 +81,29 @@ pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
         }
         Ok(next)
     })
+}
+
+/// Returns the time at which the next task is due that is no sweep. Returns `None` if no other task
+/// waits.
+pub(super) fn next_besides_sweeps(snapshot: &dyn Snapshot) -> Result<Option<Timestamp>> {
+    let mut next: Option<Timestamp> = None;
+    for class in TaskClass::ALL {
+        for (lane, due_at) in lanes_of(snapshot, class, Timestamp::MAX, usize::MAX)?.lanes {
+            if next.is_some_and(|next| next <= due_at) {
+                break;
+            }
+            // An environment has one sweep, which is in the lane of tasks without a workflow.
+            let range = layout::lane(&lane).range();
+            let first = store::leads(snapshot, &range, 2, layout::task_of)?;
+            let mut others = first.into_iter().filter_map(|entry| match entry.lead {
+                Lead::Record(Task { work: Work::Sweep { .. }, .. }) => None,
+                Lead::Record(task) => Some(task.state.due_at()),
+                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => Some(due_at),
+            });
+            next = next.into_iter().chain(others.next()).min();
+        }
+    }
+    Ok(next)
 }
 
 /// The error of a task that is still due after its claim.

@@ -2,13 +2,16 @@
 //! others go on.
 
 use domain::ids::{EnvironmentId, QuarantineId};
-use domain::quarantine::{Quarantined, Unreadable};
-use domain::task::Task;
+use domain::job::Detail;
+use domain::quarantine::{Quarantined, RequeueRefusal, Unreadable};
+use domain::task::{Task, TaskState};
 use serde_json::Value;
-use store::{Order, Prefix, ReadRecords, Witness, WriteRecords, layout};
+use store::{Order, Prefix, ReadRecords, Record, Witness, WriteRecords, layout};
 
 use super::DeliveryQueue;
 use super::claim::Leased;
+use crate::error::Rejection;
+use crate::pipeline::apply::Course;
 use crate::pipeline::facts::RunFacts;
 use crate::resources::notifications;
 use crate::tx::{Draft, Reading, Tx};
@@ -38,6 +41,39 @@ impl DeliveryQueue<'_> {
         })
     }
 
+    /// Puts a task of the quarantine back into the queue, such as after the damaged record was
+    /// written anew. The task is due at once. A job that has failed for the damage waits again, and
+    /// jobs behind it that have ended stay as they are. Returns `false` if there is no entry with
+    /// this id.
+    ///
+    /// ```
+    /// # fn main() -> tidings::Result<()> {
+    /// let engine = tidings::Engine::in_memory();
+    /// // ... the records are repaired
+    /// for entry in engine.delivery().quarantined(100)? {
+    ///     if let Err(refused) = engine.delivery().requeue(entry.id) {
+    ///         eprintln!("{}: {refused}", entry.key);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::NotRequeued`], if the task itself cannot be read, if its notification is gone, or
+    /// if its job has ended in another way. [`Error::Store`], if the notification cannot be read.
+    pub fn requeue(&self, id: QuarantineId) -> Result<bool> {
+        self.engine.write(self.engine.now(), |draft| {
+            let Some(quarantined) = draft.writer.find(&layout::quarantined(id))? else {
+                return Ok(false);
+            };
+            let task = quarantined.readable_task().map_err(refused)?;
+            put_back(&mut draft.within(&task.home()), &quarantined, &task)?;
+            Ok(true)
+        })
+    }
+
     /// Removes an entry of the quarantine. Returns `false` if there is none with this id.
     ///
     /// # Errors
@@ -52,6 +88,32 @@ impl DeliveryQueue<'_> {
             Ok(is_there)
         })
     }
+}
+
+fn refused(reason: RequeueRefusal) -> Error {
+    Error::rejected(Rejection::NotRequeued { reason })
+}
+
+// Puts a task back that is due at once. Its job waits again if it has failed.
+fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<()> {
+    let due_at = tx.now();
+    let task = task.with(TaskState::Waiting { due_at, attempts: 0 });
+    if tx.contains(&task.key())? {
+        return Err(refused(RequeueRefusal::Queued));
+    }
+    if task.work.notification_id().is_some() {
+        let found = notifications::of_work(tx, &task.work)?;
+        let before = found.ok_or_else(|| refused(RequeueRefusal::Gone))?;
+        let mut course = Course { tx, notification: before.clone(), workflow: None };
+        if let Some((job, status)) = before.requeued(&task.work, due_at).map_err(refused)? {
+            course.log(job, Detail::StepQueued, None);
+            course.move_job(job, status);
+        }
+        let after = course.notification;
+        tx.replace(&before, &after)?;
+    }
+    tx.insert(&task)?;
+    Ok(tx.remove(quarantined)?)
 }
 
 /// Puts a task into quarantine, which `unreadable` keeps from being done. `task` is `None` if the

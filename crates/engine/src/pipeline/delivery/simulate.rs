@@ -1,5 +1,6 @@
 //! Simulation: the clock moves from one due time to the next, and what is due is done.
 
+use domain::retention::Retention;
 use domain::task::Work;
 use domain::time::Timestamp;
 
@@ -11,6 +12,10 @@ use crate::{Clock, Error, ManualClock, Result};
 /// Tasks of one claim. The clock stands still meanwhile, so that leases do not matter.
 const AT_ONCE: usize = 4096;
 
+/// Latest time of a simulation: a year before the last timestamp, so that there are later times for
+/// the leases and the next tasks.
+const LATEST: Timestamp = Timestamp::from_millis(Timestamp::MAX.as_millis() - 365 * 86_400_000);
+
 impl DeliveryQueue<'_> {
     /// Simulates the time until `end`: sets the clock of the engine to each time at which tasks are
     /// due, and does them, on the calling thread. At the end, the clock shows `end`. Returns the
@@ -19,7 +24,9 @@ impl DeliveryQueue<'_> {
     /// Tasks that are due at the same time are done in the order of their class, critical ones
     /// first, and then of their ids. With [`SeededEntropy`](crate::SeededEntropy) and providers that
     /// give the same answers, each run writes the same records, byte by byte. The clock does not go
-    /// back: if it is past `end`, tasks that were due by `end` are done at its time.
+    /// back: if it is past `end`, tasks that were due by `end` are done at its time. The latest
+    /// end is a year before [`Timestamp::MAX`]. Sweeps come again and again, so that of those in a span
+    /// without other tasks only the last ones take place.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,8 +59,9 @@ impl DeliveryQueue<'_> {
         let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
         let mut report = DeliveryReport::default();
         let mut before = None;
+        let end = end.min(LATEST);
         while let Some(due_at) = self.next_due()?.filter(|due_at| *due_at <= end) {
-            set_forward(clock, due_at);
+            set_forward(clock, self.behind_sweeps(due_at, end)?);
             let first = self.run_now(AT_ONCE, &mut report)?;
             // Every claim changes its tasks.
             if first == before {
@@ -63,6 +71,18 @@ impl DeliveryQueue<'_> {
         }
         set_forward(clock, end);
         Ok(report)
+    }
+
+    // The time to go on at, where the next task is due at `due_at`. While nothing but sweeps is due,
+    // all but the last of them are left out: they come again and again, and that one removes what
+    // the others would have.
+    fn behind_sweeps(&self, due_at: Timestamp, end: Timestamp) -> Result<Timestamp> {
+        if self.engine.parts.sweeps.retention.keeps_everything() {
+            return Ok(due_at);
+        }
+        let next = self.engine.read(claim::next_besides_sweeps)?;
+        let last = next.map_or(end, |next| next.min(end)).before(Retention::INTERVAL);
+        Ok(due_at.max(last))
     }
 
     // Does at most `limit` tasks that are due now. Returns the first entry of the queue that was

@@ -55,9 +55,12 @@ pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool
     Ok(view.contains(&task)?)
 }
 
-/// Returns `true` if a trigger has a notification or a message.
+/// Returns `true` if a trigger has a notification or a message, or recipients that tasks tell.
 pub(super) fn has_something_left(view: &Reading<'_>, id: &TransactionId) -> Result<bool> {
     let environment = view.environment_id();
+    if view.contains(&layout::fan_out(environment, id))? {
+        return Ok(true);
+    }
     for run in view.all::<AcceptedTrigger>(&layout::transaction(environment, id))? {
         let mut found = false;
         let of = layout::notifications_between(environment, run.ordinals.clone());

@@ -1,0 +1,76 @@
+//! The rule of putting a task back into the queue.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Detail, JobStatus};
+use crate::notification::Notification;
+use crate::task::Work;
+use crate::time::Timestamp;
+
+/// Reason for which a task is not put back into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum RequeueRefusal {
+    /// The record of the task itself cannot be read.
+    Unreadable,
+    /// The notification is gone.
+    Gone,
+    /// The job has ended in another way since.
+    Ended,
+    /// There is such a task in the queue.
+    Queued,
+}
+
+impl Notification {
+    /// Returns the job that waits again if `work` is put back into the queue at `now`, with its
+    /// status. Returns `None` if it still waits.
+    #[doc(hidden)]
+    pub fn requeued(
+        &self,
+        work: &Work,
+        now: Timestamp,
+    ) -> Result<Option<(usize, JobStatus)>, RequeueRefusal> {
+        let is_set_aside = |number: usize| {
+            self.jobs.get(number).is_some_and(|job| {
+                let last = job.execution_details.last().map(|entry| entry.detail);
+                job.status == JobStatus::Failed && last == Some(Detail::RecordUnreadable)
+            })
+        };
+        let (job, status) = match work {
+            Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
+                let job = self.jobs.iter().position(|job| job.id == *job_id);
+                (job, JobStatus::Queued { due_at: now, attempts: 0 })
+            }
+            Work::Close { step_id, .. } => {
+                let job = self.jobs.iter().position(|job| job.step.id == *step_id);
+                (job, JobStatus::Delayed { until: now })
+            }
+            Work::Turn { .. } => {
+                let failed = (0..self.jobs.len()).find(|number| is_set_aside(*number));
+                let waiting = self.jobs.iter().position(|job| !job.status.has_ended());
+                (failed.or(waiting), JobStatus::Pending)
+            }
+            Work::Sweep { .. } | Work::FanOut { .. } | Work::Cancel { .. } => return Ok(None),
+        };
+        let job = job.ok_or(RequeueRefusal::Ended)?;
+        if is_set_aside(job) {
+            return Ok(Some((job, status)));
+        }
+        let waits = self.jobs.get(job).is_some_and(|job| !job.status.has_ended());
+        if waits { Ok(None) } else { Err(RequeueRefusal::Ended) }
+    }
+}
+
+impl fmt::Display for RequeueRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RequeueRefusal::Unreadable => "its record cannot be read",
+            RequeueRefusal::Gone => "its notification is gone",
+            RequeueRefusal::Ended => "its job has ended in another way",
+            RequeueRefusal::Queued => "the queue has such a task",
+        })
+    }
+}
