@@ -8,7 +8,9 @@ const KEY: &[u8] = b"key";
 
 fn row_with(places: &BTreeSet<u64>) -> Row {
     let mut row = Row::default();
-    places.iter().for_each(|place| row.set(*place, true));
+    for place in places {
+        row.set(*place, true);
+    }
     row
 }
 
@@ -48,10 +50,10 @@ proptest! {
     }
 
     #[test]
-    fn a_row_with_another_bit_is_refused(places in places(), at: prop::sample::Index, bit in 0..8) {
+    fn a_row_with_another_bit_is_refused(places in places(), at: prop::sample::Index, bit in 0_u32..8) {
         let mut bytes = row_with(&places).bytes(KEY);
         let at = at.index(bytes.len());
-        bytes[at] ^= 1 << bit;
+        bytes[at] ^= 1_u8 << bit;
         prop_assert_eq!(Row::read(KEY, &bytes), None);
     }
 }
