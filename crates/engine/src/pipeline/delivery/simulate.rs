@@ -64,7 +64,7 @@ impl DeliveryQueue<'_> {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
             let first = self.run_now(AT_ONCE, &mut report)?;
             // Every claim changes its tasks.
-            if first == before {
+            if first.is_some() && first == before {
                 return Err(claim::not_claimed());
             }
             before = first;
@@ -86,7 +86,7 @@ impl DeliveryQueue<'_> {
     }
 
     // Does at most `limit` tasks that are due now. Returns the first entry of the queue that was
-    // read.
+    // read, unless it may be due again at once.
     fn run_now(&self, limit: usize, report: &mut DeliveryReport) -> Result<Option<Vec<u8>>> {
         let Claimed { mut leased, quarantined, first } = claim::claim(self.engine, limit)?;
         report.quarantined += quarantined;
