@@ -19,9 +19,7 @@ use domain::notification::{
 use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{
-    Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout, outcomes,
-};
+use store::{Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout, outcomes};
 
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
