@@ -15,6 +15,7 @@ mod backends_agree;
 mod check;
 mod corpus;
 mod damage;
+mod explain;
 mod fan_out;
 mod formats;
 mod greed;

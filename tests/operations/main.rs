@@ -10,6 +10,7 @@ mod contexts;
 mod delivery;
 mod environments;
 mod events;
+mod explain;
 mod fan_out;
 mod idempotency;
 mod inbox;

@@ -27,3 +27,12 @@ mod redb_applied_by_callers {
 
     store::conformance_tests!(testkit::disk::Disk::new().open_logged(Callers));
 }
+
+mod fork {
+    use std::sync::Arc;
+
+    store::conformance_tests!(store::Fork::new(
+        Arc::new(store::memory::MemoryStore::default()),
+        &[]
+    ));
+}

@@ -202,8 +202,8 @@ pub struct FilterReport {
 }
 
 /// Result of one comparison.
-#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FilterCheck {
     /// Path of the fact.
     pub field: String,
@@ -306,7 +306,7 @@ impl<'a> FilterFacts<'a> {
 }
 
 // Bounds the report: every comparison may be about the whole payload.
-fn excerpt(value: &Value) -> Value {
+pub(crate) fn excerpt(value: &Value) -> Value {
     let mut excerpt = Excerpt { text: String::new(), room: Excerpt::MAX };
     match write!(excerpt, "{value}") {
         Ok(()) => value.clone(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::Credentials;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
-use crate::filter::{self, Filter, FilterFacts};
+use crate::filter::{self, Filter, FilterCheck, FilterFacts};
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId, plain,
 };
@@ -331,20 +331,58 @@ pub fn choose<'a>(
     named: Option<&str>,
     facts: &FilterFacts<'_>,
 ) -> Option<&'a Integration> {
-    let sends = |one: &&Integration| one.is_active() && one.channel == channel;
-    let candidates = || integrations.iter().copied().filter(sends);
-    if let Some(name) = named {
-        return candidates().find(|one| one.identifier.as_str() == name);
+    let admitted = |one: &&Integration| objection(one, channel, named, facts).is_none();
+    let candidates: Vec<&'a Integration> = integrations.iter().copied().filter(admitted).collect();
+    if named.is_some() {
+        return candidates.first().copied();
     }
-    let applies = |one: &&Integration| {
-        !one.conditions.is_empty() && filter::evaluate(&one.conditions, facts).holds
-    };
+    let candidates = || candidates.iter().copied();
     let unconditional = || candidates().filter(|one| one.conditions.is_empty());
+    let applies = |one: &&Integration| !one.conditions.is_empty();
     let conditional = candidates().filter(applies).max_by_key(|one| rank(one));
     conditional.or_else(|| unconditional().find(|one| one.is_primary())).or_else(|| {
         let newest = unconditional().max_by_key(|one| one.id);
         newest.filter(|_| !channel.has_primary() || unconditional().count() == 1)
     })
+}
+
+/// Reason for which an integration is no candidate for a message.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// It sends messages of another channel.
+    OtherChannel,
+    /// It is not active.
+    Inactive,
+    /// The trigger names another one.
+    NotNamed,
+    /// Its conditions do not hold.
+    Conditions(Vec<FilterCheck>),
+}
+
+/// Returns the reason for which `one` is no candidate for a message on `channel`. Conditions do not
+/// count for an integration that the trigger names.
+#[doc(hidden)]
+pub fn objection(
+    one: &Integration,
+    channel: Channel,
+    named: Option<&str>,
+    facts: &FilterFacts<'_>,
+) -> Option<Objection> {
+    if one.channel != channel {
+        return Some(Objection::OtherChannel);
+    }
+    if !one.is_active() {
+        return Some(Objection::Inactive);
+    }
+    if let Some(name) = named {
+        return (one.identifier.as_str() != name).then_some(Objection::NotNamed);
+    }
+    if one.conditions.is_empty() {
+        return None;
+    }
+    let report = filter::evaluate(&one.conditions, facts);
+    (!report.holds).then_some(Objection::Conditions(report.checks))
 }
 
 impl From<StandingFields> for Standing {

@@ -26,6 +26,7 @@ pub mod environment;
 pub mod error;
 #[doc(hidden)]
 pub mod event;
+pub mod explain;
 pub mod filter;
 #[doc(hidden)]
 pub mod idempotency;

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::contact::TimeZone;
 use crate::context::Context;
 use crate::event::Event;
+use crate::explain::Findings;
 use crate::ids::{MessageId, StepId};
 use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus};
@@ -60,6 +61,8 @@ pub struct Facts<'a> {
     pub integrations: &'a [Arc<Integration>],
     /// Hours in which the subscriber accepts disturbing messages.
     pub schedule: Option<&'a Schedule>,
+    /// Takes note of what the decisions are made from. `None` if nothing is explained.
+    pub findings: Option<&'a Findings>,
     /// Time of the plan.
     pub now: Timestamp,
 }

@@ -39,6 +39,7 @@ pub use effective::{
     UpdatedPreference, WorkflowInfo, WorkflowName, WorkflowPreference,
 };
 use layers::Setting;
+pub(crate) use layers::settings;
 pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 pub use request::{

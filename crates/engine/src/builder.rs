@@ -5,20 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::ActivityIndex;
+use domain::explain::Findings;
 use domain::integration::Integration;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
 use domain::notification::Notification;
 use domain::retention::Retention;
+use domain::time::Timestamp;
 use domain::workflow::Workflow;
-use store::{Decoded, Store};
+use store::{Decoded, Fork, Store, Table};
 
 use crate::Engine;
-use crate::clock::{Clock, SystemClock};
-use crate::entropy::{Entropy, OsEntropy, Seeds};
+use crate::clock::{Clock, ManualClock, SystemClock};
+use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::quota::Quotas;
-use crate::pipeline::delivery::{Handler, Provider};
+use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
 use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
@@ -28,6 +30,9 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 // Bytes of memory for workflows with compiled templates: some hundred workflows.
 const PREPARED: usize = 16 << 20;
+
+// The ids of a rehearsal differ from those that the host's entropy makes.
+const REHEARSED: u64 = u64::from_be_bytes(*b"explain!");
 
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]
@@ -43,12 +48,13 @@ pub struct Builder {
     quotas: Quotas,
     retention: Retention,
     observer: Dispatcher,
+    findings: Option<Arc<Findings>>,
 }
 
 /// The parts of an engine.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) store: Box<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) activity: ActivityIndex,
     /// Workflows for lists.
     pub(crate) workflows: Decoded<Workflow>,
@@ -70,6 +76,8 @@ pub(crate) struct Parts {
     pub(crate) upkeep: Upkeep,
     pub(crate) sweeps: Sweeps,
     pub(crate) observer: Dispatcher,
+    /// Findings of a rehearsal. `None` in any other engine.
+    pub(crate) findings: Option<Arc<Findings>>,
 }
 
 /// Functions of custom steps by name.
@@ -98,6 +106,7 @@ impl Default for Builder {
             quotas: Quotas::default(),
             retention: Retention::default(),
             observer: Dispatcher::default(),
+            findings: None,
         }
     }
 }
@@ -256,8 +265,9 @@ impl Builder {
             quotas,
             retention,
             observer,
+            findings,
         } = self;
-        let store = Box::new(store);
+        let store = Arc::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
         let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
         let parts = Parts {
@@ -279,6 +289,7 @@ impl Builder {
             upkeep: Upkeep::default(),
             sweeps: Sweeps::new(retention),
             observer,
+            findings,
         };
         Engine { parts: Arc::new(parts) }
     }
@@ -294,7 +305,37 @@ impl Builder {
     }
 }
 
+impl Parts {
+    /// Returns an engine for a rehearsal at `at`. It sees the records of this one, without the tasks
+    /// that wait, and its own changes stay in memory. Its providers accept every message, and the
+    /// functions of custom steps return nothing.
+    pub(crate) fn rehearsal(&self, at: Timestamp) -> Engine {
+        const HIDDEN: &[Table] = &[Table::Tasks, Table::Due, Table::Lanes, Table::LaneHeads];
+        let handler = |name: &String| (name.clone(), Box::new(Assumed) as Box<dyn Handler>);
+        let builder = Builder {
+            clock: Box::new(ManualClock::at(at)),
+            seeds: Seeds::new(SeededEntropy::new(REHEARSED)),
+            providers: self.providers.assumed(),
+            handlers: self.handlers.keys().map(handler).collect(),
+            retry: self.retry,
+            lease: self.lease,
+            limits: self.limits,
+            quotas: self.quotas.without_calls(),
+            findings: Some(Arc::default()),
+            ..Builder::default()
+        };
+        builder.build(Fork::new(Arc::clone(&self.store), HIDDEN))
+    }
+}
+
 impl Providers {
+    // Returns providers of the same ids that accept every message.
+    fn assumed(&self) -> Self {
+        let assumed = || Box::new(Assumed) as Box<dyn Provider>;
+        let named = self.named.keys().map(|id| (id.clone(), assumed())).collect();
+        Self { named, default: self.default.is_some().then(assumed) }
+    }
+
     /// Returns the provider of integrations with `provider_id`.
     pub(crate) fn of(&self, provider_id: &str) -> Option<&dyn Provider> {
         self.named.get(provider_id).or(self.default.as_ref()).map(AsRef::as_ref)

@@ -38,9 +38,10 @@ use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 
 pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, endpoint,
-    environment, filter, ids, integration, job, json, layout, limits, message, notification, page,
-    patch, preference, preview, quarantine, query, retention, schedule, secret, step, subscriber,
-    subscription, template, time, topic, translation, trigger, vocabulary, workflow,
+    environment, explain, filter, ids, integration, job, json, layout, limits, message,
+    notification, page, patch, preference, preview, quarantine, query, retention, schedule, secret,
+    step, subscriber, subscription, template, time, topic, translation, trigger, vocabulary,
+    workflow,
 };
 use tx::{Draft, Recording};
 

@@ -24,6 +24,7 @@ mod decoded;
 #[doc(hidden)]
 pub mod encoding;
 mod error;
+mod fork;
 #[cfg(feature = "redb")]
 mod group_commit;
 mod kept;
@@ -39,7 +40,6 @@ mod memtable;
 mod once;
 #[doc(hidden)]
 pub mod outcomes;
-#[cfg(feature = "redb")]
 mod overlay;
 mod pages;
 mod range;
@@ -57,6 +57,7 @@ pub use self::{
     change::{Change, ChangeKind},
     codec::Codec,
     decoded::Decoded,
+    fork::Fork,
     kept::{Kept, ReadKept},
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     leads::{Entry, Lead, leads},

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::step::RunStep;
 use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::contact::Email;
+use crate::explain::{Candidate, FindingKind, Rejected};
 use crate::integration::{self, Integration};
 use crate::job::Detail;
 use crate::json::Object;
@@ -115,10 +116,40 @@ impl<'a> RunStep<'a> {
         let choose = |among: &[_]| integration::choose(among, channel, named, &self.filter_facts());
         // An integration without an address of the subscriber is the last choice.
         let chosen = choose(&reaching).or_else(|| choose(&all));
+        self.note(|| self.candidates(channel, named, chosen));
         chosen.ok_or_else(|| {
             let raw = named.map(ToOwned::to_owned);
             Refusal { raw, ..fail(Detail::NoActiveIntegration) }
         })
+    }
+}
+
+impl RunStep<'_> {
+    // Returns the integrations of the channel, each with the reason for which it was not chosen.
+    fn candidates(
+        &self,
+        channel: Channel,
+        named: Option<&str>,
+        chosen: Option<&Integration>,
+    ) -> FindingKind {
+        let of_channel = self.facts.integrations.iter().filter(|one| one.channel == channel);
+        let candidates = of_channel.map(|one| {
+            let objection = integration::objection(one, channel, named, &self.filter_facts());
+            let missing = || address(&self.subscriber.profile, one).err();
+            let rejected = match objection {
+                _ if chosen.is_some_and(|chosen| chosen.id == one.id) => None,
+                Some(objection) => Some(Rejected::from(objection)),
+                None => Some(missing().map_or(Rejected::Outranked, |missing| {
+                    Rejected::NoAddress { detail: missing.detail }
+                })),
+            };
+            Candidate {
+                identifier: one.identifier.clone(),
+                provider_id: one.provider_id.clone(),
+                rejected,
+            }
+        });
+        FindingKind::Integrations { channel, candidates: candidates.collect() }
     }
 }
 

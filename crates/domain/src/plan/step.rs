@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 
 use super::{Facts, Refusal, Run, RunJob, again, cancel, fail, skip};
 use crate::contact::TimeZone;
+use crate::explain::{FindingKind, LayerSetting};
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
@@ -69,6 +70,14 @@ impl<'a> RunStep<'a> {
         FilterFacts::new(subscriber, &self.run.payload).with_steps(self.results)
     }
 
+    /// Takes note of what a decision is made from, if somebody asks.
+    pub(super) fn note(&self, finding: impl FnOnce() -> FindingKind) {
+        if let Some(findings) = self.facts.findings {
+            let of = (self.subscriber.subscriber_id.clone(), self.step.id);
+            findings.note(of, self.facts.now, finding());
+        }
+    }
+
     /// Returns the action of the step, with the length in the overrides of the trigger.
     pub(super) fn kind(&self) -> Result<Cow<'a, StepKind>, Refusal> {
         let kind = &self.step.definition.kind;
@@ -89,12 +98,21 @@ impl<'a> RunStep<'a> {
     pub(super) fn timing(&self, channel: Channel) -> Timing {
         let (critical, now, zone) = (self.run.critical, self.facts.now, self.zone());
         let timing = |schedule: &Schedule| schedule.timing(channel, critical, now, zone);
-        self.facts.schedule.map_or(Timing::Now, timing)
+        let timing = self.facts.schedule.map_or(Timing::Now, timing);
+        if self.facts.schedule.is_some() {
+            self.note(|| FindingKind::Schedule { channel, timing: timing.into() });
+        }
+        timing
     }
 
     /// Refuses a step whose conditions do not hold.
     pub(super) fn check_conditions(&self) -> Result<(), Refusal> {
-        if !self.step.definition.runs_with(|| self.known().data()) {
+        let definition = &self.step.definition;
+        let runs = definition.runs_with(|| self.known().data());
+        if let Some(rule) = &definition.run_if {
+            self.note(|| FindingKind::rule(rule, &self.known().data(), runs));
+        }
+        if !runs {
             return Err(skip(Detail::FilteredByStepConditions).because("runIf".into()));
         }
         let filters = &self.step.definition.filters;
@@ -102,6 +120,7 @@ impl<'a> RunStep<'a> {
             return Ok(());
         }
         let report = filter::evaluate(filters, &self.filter_facts());
+        self.note(|| FindingKind::Filters { holds: report.holds, checks: report.checks.clone() });
         if report.holds {
             return Ok(());
         }
@@ -114,7 +133,14 @@ impl<'a> RunStep<'a> {
         let layers = self.workflow.layers(self.facts.global, self.facts.specific);
         let data = layers.have_conditions().then(|| self.known().data());
         let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
-        let verdict = resolve(Layers { data: known, ..layers }, channel);
+        let layers = Layers { data: known, ..layers };
+        let verdict = resolve(layers, channel);
+        self.note(|| FindingKind::Preference {
+            channel,
+            enabled: verdict.is_enabled(),
+            decided_by: verdict.decided_by(),
+            layers: LayerSetting::all(layers, channel),
+        });
         if verdict.is_enabled() {
             return Ok(());
         }

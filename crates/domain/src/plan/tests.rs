@@ -75,6 +75,7 @@ impl World {
 
     fn facts(&self) -> Facts<'_> {
         Facts {
+            findings: None,
             subscriber: self.subscriber.as_ref(),
             actor: self.actor.as_ref(),
             workflow: self.workflow.as_ref(),

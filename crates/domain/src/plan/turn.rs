@@ -2,6 +2,7 @@
 
 use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
+use crate::explain::FindingKind;
 use crate::job::{Detail, JobStatus};
 use crate::schedule::Timing;
 use crate::step::{DelayEnd, DelayMetadata, StepKind, StepOutput, StepResults};
@@ -159,7 +160,11 @@ fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refu
 }
 
 fn delay(step: &RunStep<'_>, job: usize, metadata: &DelayMetadata) -> Result<Action, Refusal> {
-    match metadata.end(step.facts.now, &step.run.payload, step.zone()) {
+    let end = metadata.end(step.facts.now, &step.run.payload, step.zone());
+    if let Ok(end) = end {
+        step.note(|| FindingKind::delay(end));
+    }
+    match end {
         Ok(DelayEnd::Now) => Ok(Action::Pass(job, Detail::DelayFinished)),
         Ok(DelayEnd::At(until)) => Ok(Action::Delay { job, until }),
         Ok(DelayEnd::Skip) => Err(skip(Detail::DelayTimePassed)),
@@ -198,6 +203,7 @@ fn resume(
     let opening = facts.schedule.and_then(|one| one.extended(facts.now, step.zone()));
     match opening {
         Some(until) if until > facts.now && job.extensions < MAX_EXTENSIONS => {
+            step.note(|| FindingKind::extended(until));
             Action::Extend { job: number, until }
         }
         Some(until) if until > facts.now => Action::Pass(number, Detail::MaxExtensionsReached),

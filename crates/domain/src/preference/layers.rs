@@ -107,6 +107,18 @@ impl<'a> Layers<'a> {
     }
 }
 
+/// Returns the setting of each layer that counts for `channel`, from the most to the least specific
+/// one. A layer without a setting has `None`.
+pub(crate) fn settings(
+    layers: Layers<'_>,
+    channel: Channel,
+) -> impl Iterator<Item = (Layer, Option<bool>)> {
+    layers.effective().map(move |(preference, layer)| {
+        let setting = preference.setting_for(channel, layers.data);
+        (layer, setting.map(|setting| setting == Setting::On))
+    })
+}
+
 /// Decides whether `channel` may be used. The most specific layer with a setting for the channel
 /// decides. Without any setting, the channel is on.
 #[doc(hidden)]

@@ -106,6 +106,11 @@ impl ThrottleMetadata {
         }
     }
 
+    /// Returns the number of events that pass in a window.
+    pub(crate) fn limit(&self) -> u32 {
+        self.threshold.unwrap_or(1).max(1)
+    }
+
     /// Returns what the throttle does with an event at `now`. `slots` are those of the events with
     /// the same key, in any order.
     #[doc(hidden)]
@@ -119,7 +124,7 @@ impl ThrottleMetadata {
         let mut taken: Vec<_> =
             slots.iter().map(|slot| slot.until).filter(|until| now < *until).collect();
         taken.sort_unstable();
-        let threshold = self.threshold.unwrap_or(1).max(1) as usize;
+        let threshold = self.limit() as usize;
         // A place is free when fewer than `threshold` slots are left.
         let leaving = taken.len().checked_sub(threshold).and_then(|last| taken.get(last));
         if let Some(until) = leaving {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::context::{Context, ContextSet};
+use domain::explain::Findings;
 use domain::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
 use domain::message::Message;
@@ -38,6 +39,7 @@ pub(crate) struct Preferences {
     global: Option<Preference>,
     specific: Option<Preference>,
     schedule: Option<Schedule>,
+    findings: Option<Arc<Findings>>,
 }
 
 impl RunFacts {
@@ -117,7 +119,9 @@ impl Preferences {
             schedule = everywhere.and_then(|global| global.schedule().cloned());
         }
         let preference = |said: Option<SubscriberPreference>| said.map(|said| said.preference);
-        Ok(Self { global: preference(global), specific: preference(specific), schedule })
+        let (global, specific) = (preference(global), preference(specific));
+        let findings = view.engine().parts.findings.clone();
+        Ok(Self { global, specific, schedule, findings })
     }
 
     /// Returns the facts of a turn at `now` with these preferences.
@@ -138,6 +142,7 @@ impl Preferences {
             integrations: &[],
             schedule: self.schedule.as_ref(),
             canceled: false,
+            findings: self.findings.as_deref(),
             now,
         }
     }

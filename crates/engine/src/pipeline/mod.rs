@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod cancel;
 pub(crate) mod chunk;
 pub(crate) mod delivery;
+mod explain;
 pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;

@@ -59,13 +59,16 @@ impl Events<'_> {
     /// recipient, or there are more than 100, if a context is not well formed, or if the schema of
     /// the workflow does not allow the payload.
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        let now = self.scope.engine.now();
-        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
-        let receipt = self
-            .scope
-            .write_at(now, "events.trigger", trigger, |tx| accept(tx, trigger, &prepared))?;
+        let receipt = self.accept(trigger)?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
+    }
+
+    /// Triggers a workflow, without upkeep of the activity index.
+    pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
+        let now = self.scope.engine.now();
+        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
+        self.scope.write_at(now, "events.trigger", trigger, |tx| accept(tx, trigger, &prepared))
     }
 
     /// Triggers up to 100 events in one transaction. The refusal of one event does not affect the
@@ -177,8 +180,11 @@ pub(crate) fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option
     Ok(find_accepted(view, id)?.map(|accepted| accepted.receipt))
 }
 
-// The first run has the receipt.
-fn find_accepted(view: &dyn View, id: &TransactionId) -> Result<Option<AcceptedTrigger>> {
+/// The first run of an event, which has the receipt. Returns `None` if it was not accepted.
+pub(crate) fn find_accepted(
+    view: &dyn View,
+    id: &TransactionId,
+) -> Result<Option<AcceptedTrigger>> {
     let triggers = layout::transaction(view.environment_id(), id).range();
     Ok(view.first(&triggers, Order::Ascending, 1)?.pop())
 }

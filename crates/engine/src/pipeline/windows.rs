@@ -4,10 +4,12 @@
 use std::ops::ControlFlow;
 
 use domain::digest::{BucketId, DigestBucket, DigestWindow, ThrottleSlot, WindowEvent};
+use domain::explain::{DigestResult, FindingKind};
 use domain::ids::DigestWindowId;
 use domain::job::{Detail, JobDigest, JobStatus};
 use domain::plan::{self, Gather, Limit, Refusal, RefusalKind};
 use domain::step::{Admission, Arrival, EventKey, Slot};
+use domain::subscriber::Subscriber;
 use domain::task::Work;
 use domain::time::Timestamp;
 use store::{Order, ReadRecords, WriteRecords, layout};
@@ -15,6 +17,7 @@ use uuid::Uuid;
 
 use super::apply::Course;
 use crate::Result;
+use crate::tx::View;
 
 impl Course<'_, '_> {
     /// Lets the event join the window of a digest, open one, or pass.
@@ -37,6 +40,7 @@ impl Course<'_, '_> {
                 return Ok(ControlFlow::Break(()));
             }
         };
+        self.note_digest(job, window)?;
         let after = DigestBucket { id, window, last_event: now };
         match &before {
             Some(before) => self.tx.replace(before, &after)?,
@@ -116,7 +120,11 @@ impl Course<'_, '_> {
         let taken = self.taken(&id)?;
         let payload = self.notification.payload.clone().unwrap_or_default();
         let now = self.tx.now();
-        match limit.metadata.admit(&taken, now, &payload, limit.zone) {
+        let admission = limit.metadata.admit(&taken, now, &payload, limit.zone);
+        if let Ok(admission) = &admission {
+            self.note(job, || FindingKind::throttle(&limit.metadata, taken.len(), *admission))?;
+        }
+        match admission {
             Ok(Admission::Admitted(Slot { until })) => {
                 let notification_id = self.notification.id;
                 self.tx.insert(&ThrottleSlot { id, until, notification_id })?;
@@ -136,6 +144,30 @@ impl Course<'_, '_> {
                 Ok(ControlFlow::Break(()))
             }
         }
+    }
+
+    fn note_digest(&self, job: usize, window: Option<DigestWindow>) -> Result<()> {
+        self.note(job, || {
+            let result = match window {
+                None => DigestResult::Passes,
+                Some(DigestWindow { until, events: 1, .. }) => DigestResult::opens(until),
+                Some(DigestWindow { until, events, .. }) => {
+                    DigestResult::joins(until, events.saturating_sub(1))
+                }
+            };
+            FindingKind::Digest { result }
+        })
+    }
+
+    // Takes note of what a decision was made from, if this is a rehearsal.
+    fn note(&self, job: usize, kind: impl FnOnce() -> FindingKind) -> Result<()> {
+        let Some(findings) = &self.tx.engine().parts.findings else { return Ok(()) };
+        let key = layout::subscriber_id(self.tx.environment_id(), self.notification.subscriber_id);
+        let subscriber = self.tx.find::<Subscriber>(&key)?;
+        if let Some((subscriber, job)) = subscriber.zip(self.notification.jobs.get(job)) {
+            findings.note((subscriber.subscriber_id, job.step.id), self.tx.now(), kind());
+        }
+        Ok(())
     }
 
     // The places that are taken. Some of those that are free again are removed.

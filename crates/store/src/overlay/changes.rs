@@ -32,6 +32,7 @@ pub(crate) trait Layer {
 
 impl Changes {
     /// Returns `true` if there are no changes.
+    #[cfg(feature = "redb")]
     pub(crate) fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
@@ -54,6 +55,7 @@ impl Changes {
     }
 
     /// Each changed table with its changes, in the order of their keys.
+    #[cfg(feature = "redb")]
     pub(crate) fn tables(&self) -> impl Iterator<Item = (Table, &BTreeMap<Vec<u8>, Change>)> {
         self.tables.iter().map(|(table, changes)| (*table, changes))
     }

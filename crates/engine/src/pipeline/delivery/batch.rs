@@ -63,6 +63,8 @@ impl DeliveryQueue<'_> {
 
     fn attempt(&self, leased: &Leased) -> Result<Done> {
         match &leased.task.work {
+            // A rehearsal tells the recipients of its trigger only.
+            Work::FanOut { .. } if self.engine.parts.findings.is_some() => Ok(Done::Dropped),
             Work::FanOut { transaction_id } => {
                 chunk::step(self.engine, &leased.task, transaction_id).map(Done::Created)
             }

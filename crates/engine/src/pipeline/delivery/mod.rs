@@ -1,6 +1,7 @@
 //! Delivery: due tasks are claimed, done and settled. No transaction is open while a provider works,
 //! and none while a plan is made.
 
+mod assumed;
 mod batch;
 mod call;
 mod claim;
@@ -25,6 +26,7 @@ use self::round::Round;
 
 use crate::{Engine, Result};
 
+pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
 pub use outbox::Outbox;
 pub use provider::{Delivery, Provider, ProviderReceipt, SendError};

@@ -61,6 +61,11 @@ impl Quotas {
         self.limits.entry(provider_id).or_default().per_second = Some(calls.max(1));
     }
 
+    /// Returns the same limits without calls.
+    pub(crate) fn without_calls(&self) -> Self {
+        Self { limits: self.limits.clone(), ..Self::default() }
+    }
+
     /// Returns the number of the calls under way, by the id of the provider.
     pub(super) fn running(&self) -> BTreeMap<String, usize> {
         let calls = self.calls.lock();

@@ -1,0 +1,335 @@
+//! Findings: what the decisions about the steps of a notification are made from.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::condition::Rule;
+use crate::filter::{FilterCheck, FilterSource, excerpt};
+use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
+use crate::integration::Objection;
+use crate::job::Detail;
+use crate::preference::{Layer, Layers, settings};
+use crate::schedule::Timing;
+use crate::step::{Admission, DelayEnd, ThrottleMetadata};
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+
+/// What a decision about a step was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Time of the decision.
+    pub at: Timestamp,
+    /// Decision.
+    #[serde(flatten)]
+    pub kind: FindingKind,
+}
+
+/// Decision about a step, with what it was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// The condition of the step in JSON Logic was evaluated.
+    RunIf {
+        /// `true` if the condition holds.
+        holds: bool,
+        /// Condition.
+        rule: Value,
+        /// Values of its variables, by path. `null` if there is none. Long values are cut.
+        actual: BTreeMap<String, Value>,
+    },
+    /// The filters of the step were evaluated.
+    Filters {
+        /// `true` if they hold.
+        holds: bool,
+        /// Comparisons, each with the expected and the actual value.
+        checks: Vec<FilterCheck>,
+    },
+    /// The preferences decided about a channel.
+    Preference {
+        /// Channel.
+        channel: Channel,
+        /// `true` if the channel may be used.
+        enabled: bool,
+        /// Layer that decided.
+        decided_by: Layer,
+        /// Layers that count, from the most to the least specific one.
+        layers: Vec<LayerSetting>,
+    },
+    /// The schedule of the subscriber decided about a message.
+    Schedule {
+        /// Channel.
+        channel: Channel,
+        /// When the message is sent.
+        timing: SendTime,
+    },
+    /// A delay began, or a delay or a digest was extended to the schedule of the subscriber.
+    Delay {
+        /// End of the delay.
+        end: DelayTime,
+    },
+    /// A digest decided about the event.
+    Digest {
+        /// What the digest does with the event.
+        result: DigestResult,
+    },
+    /// A throttle decided about the event.
+    Throttle {
+        /// `true` if the event passes.
+        passes: bool,
+        /// Number of events that pass in a window.
+        limit: u32,
+        /// Number of places that are taken, without that of this event.
+        used: u32,
+        /// Time at which the next place is free, or that of this event.
+        until: Timestamp,
+    },
+    /// An integration was chosen for a message.
+    Integrations {
+        /// Channel.
+        channel: Channel,
+        /// Integrations of the channel.
+        candidates: Vec<Candidate>,
+    },
+}
+
+/// Setting of a layer of preferences for a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LayerSetting {
+    /// Layer.
+    pub layer: Layer,
+    /// Setting for the channel. `None` if the layer leaves the decision to the next one.
+    pub enabled: Option<bool>,
+}
+
+/// When a message is sent, by the schedule of its subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "send", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SendTime {
+    /// At once.
+    Now,
+    /// At the next opening.
+    #[non_exhaustive]
+    AtOpening {
+        /// Time of the opening.
+        at: Timestamp,
+    },
+    /// Not at all, since the schedule is closed and the subscriber wants no late messages.
+    Dropped,
+    /// Not at all, since the schedule never opens.
+    Never,
+}
+
+/// End of a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DelayTime {
+    /// The delay is over at once.
+    Over,
+    /// The delay lasts until this time.
+    #[non_exhaustive]
+    Lasts {
+        /// End.
+        until: Timestamp,
+    },
+    /// The step waits for the next opening of the schedule of the subscriber.
+    #[non_exhaustive]
+    Extended {
+        /// Time of the opening.
+        until: Timestamp,
+    },
+    /// The time of the payload has passed, and the rest of the run is skipped.
+    Passed,
+}
+
+/// What a digest does with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DigestResult {
+    /// The event opens a window.
+    #[non_exhaustive]
+    Opens {
+        /// End of the window.
+        until: Timestamp,
+    },
+    /// The event joins a window that an earlier event has opened, and whose notification goes on.
+    #[non_exhaustive]
+    Joins {
+        /// End of the window.
+        until: Timestamp,
+        /// Number of events in the window, without this one.
+        events: u32,
+    },
+    /// The event passes at once.
+    Passes,
+}
+
+/// Integration that might send a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Candidate {
+    /// Identifier of the integration.
+    pub identifier: IntegrationIdentifier,
+    /// Provider of the integration.
+    pub provider_id: String,
+    /// Reason for which it does not send the message. `None` for the chosen one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<Rejected>,
+}
+
+/// Reason for which an integration does not send a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Rejected {
+    /// It is not active.
+    Inactive,
+    /// The trigger names another one.
+    NotNamed,
+    /// Its conditions do not hold.
+    #[non_exhaustive]
+    Conditions {
+        /// Comparisons, each with the expected and the actual value.
+        checks: Vec<FilterCheck>,
+    },
+    /// The subscriber has no address there.
+    #[non_exhaustive]
+    NoAddress {
+        /// Entry for the log of a job without an address.
+        detail: Detail,
+    },
+    /// Another one comes before it, or it is one of several and none of them is primary.
+    Outranked,
+}
+
+/// Findings of the plans of one event, by subscriber and step, in the order of the decisions.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Findings(Mutex<HashMap<(SubscriberId, StepId), Vec<Finding>>>);
+
+impl Findings {
+    /// Adds a finding about a step, for a subscriber. Leaves out what was found before. A subscriber
+    /// that the event creates has no id of the engine yet.
+    pub fn note(&self, of: (SubscriberId, StepId), at: Timestamp, kind: FindingKind) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_step = all.entry(of).or_default();
+        // A turn and the attempts behind it make some decisions again.
+        if of_step.iter().all(|found| found.kind != kind) {
+            of_step.push(Finding { at, kind });
+        }
+    }
+
+    /// Returns the findings about a step, for a subscriber, and forgets them.
+    pub fn take(&self, of: (SubscriberId, StepId)) -> Vec<Finding> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&of).unwrap_or_default()
+    }
+}
+
+impl FindingKind {
+    /// Returns the finding of a condition over `data`, with the values of its variables.
+    pub(crate) fn rule(rule: &Rule, data: &Value, holds: bool) -> Self {
+        let value = |path: &str| {
+            let escaped = path.replace('~', "~0").replace('/', "~1").replace('.', "/");
+            data.pointer(&format!("/{escaped}")).map(excerpt).unwrap_or_default()
+        };
+        let (paths, _) = rule.paths();
+        let actual = paths.into_iter().map(|path| (path.to_owned(), value(path))).collect();
+        FindingKind::RunIf { holds, rule: rule.source().clone(), actual }
+    }
+
+    /// Returns `true` if the decision depends on whether the subscriber has seen a message.
+    pub(super) fn asks_for_reader(&self) -> bool {
+        let is_of_reader = |path: &str| matches!(path.rsplit('.').next(), Some("seen" | "read"));
+        match self {
+            FindingKind::RunIf { actual, .. } => {
+                actual.keys().any(|path| path.starts_with("steps.") && is_of_reader(path))
+            }
+            FindingKind::Filters { checks, .. } => checks
+                .iter()
+                .any(|check| check.on == FilterSource::Steps && is_of_reader(&check.field)),
+            FindingKind::Preference { .. }
+            | FindingKind::Schedule { .. }
+            | FindingKind::Delay { .. }
+            | FindingKind::Digest { .. }
+            | FindingKind::Throttle { .. }
+            | FindingKind::Integrations { .. } => false,
+        }
+    }
+
+    /// Returns the finding of a delay.
+    pub(crate) fn delay(end: DelayEnd) -> Self {
+        let end = match end {
+            DelayEnd::Now => DelayTime::Over,
+            DelayEnd::At(until) => DelayTime::Lasts { until },
+            DelayEnd::Skip => DelayTime::Passed,
+        };
+        FindingKind::Delay { end }
+    }
+
+    /// Returns the finding of a throttle with `used` places taken.
+    #[doc(hidden)]
+    pub fn throttle(metadata: &ThrottleMetadata, used: usize, admission: Admission) -> Self {
+        let (passes, until) = match admission {
+            Admission::Admitted(slot) => (true, slot.until),
+            Admission::Refused { until } => (false, until),
+        };
+        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        FindingKind::Throttle { passes, limit: metadata.limit(), used, until }
+    }
+
+    /// Returns the finding of a delay or a digest that waits for an opening of the schedule.
+    pub(crate) const fn extended(until: Timestamp) -> Self {
+        FindingKind::Delay { end: DelayTime::Extended { until } }
+    }
+}
+
+impl DigestResult {
+    /// Returns the result of an event that opens a window.
+    #[doc(hidden)]
+    pub const fn opens(until: Timestamp) -> Self {
+        DigestResult::Opens { until }
+    }
+
+    /// Returns the result of an event that joins a window of `events` other ones.
+    #[doc(hidden)]
+    pub const fn joins(until: Timestamp, events: u32) -> Self {
+        DigestResult::Joins { until, events }
+    }
+}
+
+impl LayerSetting {
+    pub(crate) fn all(layers: Layers<'_>, channel: Channel) -> Vec<Self> {
+        settings(layers, channel).map(|(layer, enabled)| Self { layer, enabled }).collect()
+    }
+}
+
+impl From<Timing> for SendTime {
+    fn from(timing: Timing) -> Self {
+        match timing {
+            Timing::Now => SendTime::Now,
+            Timing::At(at) => SendTime::AtOpening { at },
+            Timing::Drop => SendTime::Dropped,
+            Timing::Never => SendTime::Never,
+        }
+    }
+}
+
+impl From<Objection> for Rejected {
+    fn from(objection: Objection) -> Self {
+        match objection {
+            Objection::OtherChannel | Objection::Inactive => Rejected::Inactive,
+            Objection::NotNamed => Rejected::NotNamed,
+            Objection::Conditions(checks) => Rejected::Conditions { checks },
+        }
+    }
+}

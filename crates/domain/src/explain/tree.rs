@@ -1,0 +1,318 @@
+//! The tree as which an explanation prints.
+
+use std::fmt::{self, Display, Formatter};
+
+use serde_json::Value;
+
+use super::finding::{
+    Candidate, DelayTime, DigestResult, Finding, FindingKind, LayerSetting, Rejected, SendTime,
+};
+use super::{
+    Assumption, EventOutcome, ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation,
+};
+use crate::content::MessageContent;
+use crate::filter::FilterCheck;
+use crate::job::{Detail, JobStatus};
+use crate::preference::Layer;
+use crate::time::Timestamp;
+
+/// Largest number of characters of a text that is printed.
+const LONGEST: usize = 120;
+
+/// Line of a tree, with the lines under it.
+struct Branch {
+    line: String,
+    under: Vec<Branch>,
+}
+
+impl Branch {
+    fn leaf(line: impl Into<String>) -> Self {
+        Self { line: line.into(), under: Vec::new() }
+    }
+
+    fn print(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
+        let last = self.under.len().saturating_sub(1);
+        for (number, branch) in self.under.iter().enumerate() {
+            let (tip, bar) = if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            write!(f, "\n{indent}{tip}{}", branch.line)?;
+            branch.print(f, &format!("{indent}{bar}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints the explanation as a tree: recipients, steps, and what their decisions were made from.
+impl Display for Explanation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let outcome = match &self.outcome {
+            EventOutcome::Accepted => "accepted".to_owned(),
+            EventOutcome::Repeated { transaction_id } => {
+                format!("nothing, {transaction_id} has happened before")
+            }
+            EventOutcome::NoEffect { status } => format!("nothing, {status}"),
+        };
+        let line = format!("{} at {}: {outcome}", self.workflow, self.at);
+        let mut under: Vec<_> = self.recipients.iter().map(recipient).collect();
+        under.extend(self.others());
+        let tree = Branch { line, under };
+        f.write_str(&tree.line)?;
+        tree.print(f, "")
+    }
+}
+
+impl Explanation {
+    // What the tree does not show.
+    fn others(&self) -> Vec<Branch> {
+        let mut others = Vec::new();
+        if let Some(crowd) = self.crowd {
+            let more = if crowd.is_complete { "" } else { "more than " };
+            let count = crowd.subscribers;
+            others.push(format!("{more}{count} subscribers in topics are told by tasks"));
+        }
+        if self.filtered > 0 {
+            let count = self.filtered;
+            others
+                .push(format!("{count} subscribers in topics have no subscription that admits it"));
+        }
+        others.extend(self.missing_topics.iter().map(|topic| format!("no topic {topic}")));
+        if let Some(cut) = self.cut {
+            others.push(format!(
+                "{} jobs wait at {}, where the simulation ends",
+                cut.jobs, cut.until
+            ));
+        }
+        others.into_iter().map(Branch::leaf).collect()
+    }
+}
+
+fn recipient(recipient: &ExplainedRecipient) -> Branch {
+    let new = if recipient.is_new { " (new)" } else { "" };
+    let topics: Vec<_> = recipient.topics.iter().map(ToString::to_string).collect();
+    let through = if topics.is_empty() { "" } else { " in " };
+    let line = format!("{}{new}{through}{}", recipient.subscriber_id, topics.join(", "));
+    let steps = recipient.steps.iter().enumerate();
+    Branch { line, under: steps.map(|(number, one)| step(number + 1, one)).collect() }
+}
+
+fn step(number: usize, step: &ExplainedStep) -> Branch {
+    let name = step.name.as_deref().map(|name| format!(" \"{}\"", excerpt(name)));
+    let name = name.unwrap_or_default();
+    let line = format!("{number} {}{name}: {}", step.kind, status(step));
+    let mut under = findings(&step.findings);
+    under.extend(step.log.iter().filter_map(|entry| logged(entry.detail, entry.raw.as_deref())));
+    under.extend(step.message.as_ref().map(message));
+    under.extend(step.assumed.iter().map(|one| Branch::leaf(assumption(*one))));
+    Branch { line, under }
+}
+
+fn status(step: &ExplainedStep) -> String {
+    let word = step.status.as_str();
+    if let Some(due_at) = step.status.due_at() {
+        return format!("{word} until {due_at}");
+    }
+    let at = step.updated_at.map_or(String::new(), |at| format!(" at {at}"));
+    let reason = match step.status {
+        JobStatus::Completed
+        | JobStatus::Pending
+        | JobStatus::Delayed { .. }
+        | JobStatus::Queued { .. }
+        | JobStatus::Running { .. } => None,
+        JobStatus::Failed | JobStatus::Canceled | JobStatus::Skipped | JobStatus::Merged => {
+            step.reason
+        }
+    };
+    let reason = reason.map(|reason| format!(": {}", spaced(reason.as_str())));
+    format!("{word}{at}{}", reason.unwrap_or_default())
+}
+
+// A finding names its time if that is not the time of the one before.
+fn findings(findings: &[Finding]) -> Vec<Branch> {
+    let mut before = None;
+    let branches = findings.iter().map(|found| {
+        let mut branch = finding(&found.kind);
+        if before.replace(found.at).is_some_and(|before| before != found.at) {
+            branch.line = format!("{} (at {})", branch.line, found.at);
+        }
+        branch
+    });
+    branches.collect()
+}
+
+fn finding(kind: &FindingKind) -> Branch {
+    match kind {
+        FindingKind::RunIf { holds, rule, actual } => {
+            let value =
+                |(path, value): (&String, &Value)| Branch::leaf(format!("{path} is {value}"));
+            let holds = if *holds { "holds" } else { "does not hold" };
+            let line = format!("condition {holds}: {}", excerpt(&rule.to_string()));
+            Branch { line, under: actual.iter().map(value).collect() }
+        }
+        FindingKind::Filters { holds, checks } => {
+            let line = if *holds { "filters hold" } else { "filters do not hold" };
+            Branch { line: line.into(), under: checks.iter().map(check).collect() }
+        }
+        FindingKind::Preference { channel, enabled, decided_by, layers } => {
+            let line =
+                format!("preference: {channel} is {}, {}", switch(*enabled), by(*decided_by));
+            let set = layers.iter().filter(|layer| layer.enabled.is_some());
+            Branch { line, under: set.map(|one| layer(one, *decided_by)).collect() }
+        }
+        FindingKind::Schedule { timing, .. } => Branch::leaf(schedule(*timing)),
+        FindingKind::Delay { end } => Branch::leaf(delay(*end)),
+        FindingKind::Digest { result } => Branch::leaf(digest(*result)),
+        FindingKind::Throttle { passes, limit, used, until } => {
+            let until = throttle(*passes, *until);
+            Branch::leaf(format!("throttle: {used} of {limit} places are taken, {until}"))
+        }
+        FindingKind::Integrations { candidates, .. } => {
+            let chosen = candidates.iter().find(|one| one.rejected.is_none());
+            let line = chosen.map_or("none".into(), |chosen| chosen.identifier.to_string());
+            let line = format!("integration: {line}");
+            Branch { line, under: candidates.iter().map(candidate).collect() }
+        }
+    }
+}
+
+fn check(check: &FilterCheck) -> Branch {
+    let actual = check.actual.as_ref().map_or("absent".into(), ToString::to_string);
+    let FilterCheck { on, field, operator, expected, held: holds, .. } = check;
+    let expected = excerpt(expected);
+    let is = if *holds { "holds" } else { "does not hold" };
+    Branch::leaf(format!("{on}.{field} {operator} {expected:?} {is}: it is {actual}"))
+}
+
+fn layer(setting: &LayerSetting, decided_by: Layer) -> Branch {
+    let enabled = setting.enabled.map_or("not set", switch);
+    let decides = if setting.layer == decided_by { ", decides" } else { "" };
+    Branch::leaf(format!("{}: {enabled}{decides}", spaced(setting.layer.as_str())))
+}
+
+fn by(layer: Layer) -> String {
+    match layer {
+        Layer::Default => "as no layer says otherwise".into(),
+        Layer::Definition
+        | Layer::Dashboard
+        | Layer::SubscriberGlobal
+        | Layer::SubscriberWorkflow => {
+            format!("by {}", spaced(layer.as_str()))
+        }
+    }
+}
+
+fn schedule(timing: SendTime) -> String {
+    match timing {
+        SendTime::Now => "schedule: does not hold it back".into(),
+        SendTime::AtOpening { at } => format!("schedule: closed, opens at {at}"),
+        SendTime::Dropped => "schedule: closed, and late messages are dropped".into(),
+        SendTime::Never => "schedule: never opens".into(),
+    }
+}
+
+fn delay(end: DelayTime) -> String {
+    match end {
+        DelayTime::Over => "delay: over at once".into(),
+        DelayTime::Lasts { until } => format!("delay: until {until}"),
+        DelayTime::Extended { until } => format!("extended to the schedule: until {until}"),
+        DelayTime::Passed => "delay: its time has passed".into(),
+    }
+}
+
+fn digest(result: DigestResult) -> String {
+    match result {
+        DigestResult::Opens { until } => format!("digest: opens a window until {until}"),
+        DigestResult::Joins { until, events } => {
+            format!("digest: joins a window with {events} events until {until}")
+        }
+        DigestResult::Passes => "digest: passes at once".into(),
+    }
+}
+
+fn throttle(passes: bool, until: Timestamp) -> String {
+    if passes {
+        format!("passes and takes one until {until}")
+    } else {
+        format!("the next one is free at {until}")
+    }
+}
+
+fn candidate(candidate: &Candidate) -> Branch {
+    let reason = match &candidate.rejected {
+        None => "chosen".into(),
+        Some(Rejected::Inactive) => "not active".into(),
+        Some(Rejected::NotNamed) => "the trigger names another one".into(),
+        Some(Rejected::Conditions { .. }) => "its conditions do not hold".into(),
+        Some(Rejected::NoAddress { detail }) => spaced(detail.as_str()),
+        Some(Rejected::Outranked) => "comes behind another one, or is not primary".to_owned(),
+    };
+    let checks = match &candidate.rejected {
+        Some(Rejected::Conditions { checks }) => checks.as_slice(),
+        _ => &[],
+    };
+    let line = format!("{} ({}): {reason}", candidate.identifier, candidate.provider_id);
+    Branch { line, under: checks.iter().map(check).collect() }
+}
+
+// Entries of the log that no finding says.
+fn logged(detail: Detail, raw: Option<&str>) -> Option<Branch> {
+    let said = raw.map(excerpt).unwrap_or_default();
+    match detail {
+        Detail::VariantChosen => Some(Branch::leaf(format!("variant: {said}"))),
+        Detail::ContentNotGenerated
+        | Detail::DelayNotPossible
+        | Detail::DigestNotPossible
+        | Detail::ThrottleNotPossible
+        | Detail::ProviderMissing => {
+            (!said.is_empty()).then(|| Branch::leaf(format!("reason: {said}")))
+        }
+        _ => None,
+    }
+}
+
+fn message(message: &ExplainedMessage) -> Branch {
+    let to = message.to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
+    let through = message.provider_id.as_ref();
+    let through = through.map_or(String::new(), |provider| format!(" through {provider}"));
+    let line = format!("message{to}{through} at {}", message.created_at);
+    let headings = [("subject", &message.subject), ("title", &message.title)];
+    let headings = headings.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+    let mut under: Vec<_> =
+        headings.map(|(name, text)| Branch::leaf(format!("{name}: {}", excerpt(text)))).collect();
+    match &message.content {
+        Some(MessageContent::Text(text)) => {
+            under.push(Branch::leaf(format!("body: {}", excerpt(text))));
+        }
+        Some(MessageContent::Blocks(blocks)) => {
+            let block = |text: &str| Branch::leaf(format!("block: {}", excerpt(text)));
+            under.extend(blocks.iter().map(|one| block(&one.content)));
+        }
+        None => {}
+    }
+    Branch { line, under }
+}
+
+const fn assumption(assumption: Assumption) -> &'static str {
+    match assumption {
+        Assumption::ProviderAccepts => "assumed: the provider accepts the message",
+        Assumption::NoResult => "assumed: the function succeeds without a result",
+        Assumption::NoLaterEvents => "assumed: no later event joins the window",
+        Assumption::Unread => "assumed: the earlier messages are neither seen nor read",
+    }
+}
+
+const fn switch(enabled: bool) -> &'static str {
+    if enabled { "on" } else { "off" }
+}
+
+fn spaced(word: &str) -> String {
+    word.replace('_', " ")
+}
+
+// A text on one line, cut to its first characters.
+fn excerpt(text: &str) -> String {
+    let words: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+    let mut excerpt: String = words.chars().take(LONGEST).collect();
+    if excerpt.len() < words.len() {
+        excerpt += "...";
+    }
+    excerpt
+}

@@ -1,0 +1,165 @@
+//! Explanations: a trigger and its delivery are rehearsed on a fork of the store.
+
+use std::time::Duration;
+
+use domain::explain::{
+    EventOutcome, ExplainedCrowd, ExplainedRecipient, ExplainedStep, Explanation, Findings,
+};
+use domain::ids::TransactionId;
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::subscriber::Subscriber;
+use domain::time::Timestamp;
+use domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+use store::{Order, ReadRecords, layout};
+
+use crate::pipeline::fan_out::{Part, Source};
+use crate::pipeline::trigger::{find_accepted, find_receipt};
+use crate::resources::subscribers;
+use crate::tx::View;
+use crate::{Events, Result, Scope};
+
+/// Simulated time.
+const HORIZON: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
+/// Largest number of subscribers of a crowd that are counted.
+const COUNTED: usize = 10_000;
+
+/// Number of subscribers that are counted at once.
+const AT_ONCE: usize = 1_000;
+
+impl Events<'_> {
+    /// Explains what would become of an event at the time `at`, for each recipient and each step.
+    /// Nothing is written, and neither providers nor functions of the host are called.
+    ///
+    /// The trigger and its delivery are rehearsed on the records as they are. So the explanation is
+    /// what [`trigger`](Self::trigger) and [`run_until`](crate::DeliveryQueue::run_until) do, if the
+    /// world stays as it is: the clock starts at `at`, providers accept every message, functions of
+    /// custom steps return nothing, nobody reads a message, and no other event comes or is waiting.
+    /// The steps say which of these they assume.
+    ///
+    /// Up to 100 subscribers that the trigger names are explained, and up to 100 in its topics. Of
+    /// larger topics, subscribers are counted up to 10,000. The rehearsal ends after 400 days.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// use tidings::filter::Filter;
+    /// use tidings::job::Detail;
+    /// use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    ///
+    /// let step = Step::in_app("Tomorrow")?.only_if(Filter::payload("express").equals(true));
+    /// env.workflows().create(&WorkflowCreate::new("shipped", "Shipped")?.step(step.named("bell")))?;
+    ///
+    /// let shipped = Trigger::new("shipped", "ada")?;
+    /// let explanation = env.events().explain(&shipped, "2026-12-24T18:00:00.000Z".parse()?)?;
+    /// let bell = explanation.recipient("ada").and_then(|ada| ada.step("bell")).unwrap();
+    /// assert_eq!(bell.reason, Some(Detail::FilteredByStepConditions));
+    /// println!("{explanation}");
+    /// assert_eq!(env.notifications().count(&Default::default())?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`trigger`](Self::trigger).
+    pub fn explain(&self, trigger: &Trigger, at: Timestamp) -> Result<Explanation> {
+        let repeated = trigger.transaction_id.as_ref().map(|id| self.is_repeated(id));
+        if let Some(id) = repeated.transpose()?.flatten() {
+            let outcome = EventOutcome::repeated(id);
+            return Ok(Explanation::new(trigger.workflow.clone(), at, outcome));
+        }
+        let engine = self.scope.engine.parts.rehearsal(at);
+        let rehearsal = Scope::inside(engine, self.scope.home.clone());
+        let receipt = rehearsal.events().accept(trigger)?;
+        let outcome = EventOutcome::of(receipt.status);
+        let mut explanation = Explanation::new(trigger.workflow.clone(), at, outcome);
+        if receipt.status != TriggerStatus::Processed {
+            return Ok(explanation);
+        }
+        let end = at.after(HORIZON);
+        rehearsal.engine.delivery().run_until(end)?;
+        explanation.recipients = self.recipients(&rehearsal, &receipt)?;
+        explanation.crowd = if receipt.continues { Some(self.crowd(trigger)?) } else { None };
+        explanation.filtered = receipt.topics.filtered;
+        explanation.missing_topics = receipt.missing_topics;
+        Ok(explanation.cut_at(end))
+    }
+
+    // Returns the transaction id if an event with it was accepted.
+    fn is_repeated(&self, id: &TransactionId) -> Result<Option<TransactionId>> {
+        self.scope.read(|view| Ok(find_receipt(view, id)?.map(|_| id.clone())))
+    }
+
+    // The notifications of a rehearsal, in their order.
+    fn recipients(
+        &self,
+        rehearsal: &Scope,
+        receipt: &TriggerReceipt,
+    ) -> Result<Vec<ExplainedRecipient>> {
+        let findings = rehearsal.engine.parts.findings.as_deref();
+        let explained = rehearsal.read(|view| {
+            let Some(accepted) = find_accepted(view, &receipt.transaction_id)? else {
+                return Ok(Vec::new());
+            };
+            let range = layout::notifications_between(view.environment_id(), accepted.ordinals);
+            let made: Vec<Notification> = view.first(&range, Order::Ascending, usize::MAX)?;
+            let explained = made.iter().map(|notification| recipient(view, notification, findings));
+            explained.collect::<Result<Vec<_>>>()
+        })?;
+        let mut explained: Vec<_> = explained.into_iter().flatten().collect();
+        self.scope.read(|view| {
+            for recipient in &mut explained {
+                recipient.is_new = subscribers::find(view, &recipient.subscriber_id)?.is_none();
+            }
+            Ok(())
+        })?;
+        Ok(explained)
+    }
+
+    // The subscribers in the topics of a trigger.
+    fn crowd(&self, trigger: &Trigger) -> Result<ExplainedCrowd> {
+        let audience = trigger.audience()?;
+        self.scope.read(|view| {
+            let (source, _) = Source::topics(view, audience.topic_keys())?;
+            let (mut subscribers, mut behind) = (0, None);
+            while subscribers < COUNTED {
+                let members =
+                    source.members(view, Part { behind, before: None, limit: AT_ONCE })?;
+                let told = members.found.iter().filter(|member| !member.is_excluded(&audience));
+                subscribers += told.count();
+                if members.all {
+                    return Ok(ExplainedCrowd::new(subscribers, true));
+                }
+                behind = members.behind;
+            }
+            Ok(ExplainedCrowd::new(subscribers, false))
+        })
+    }
+}
+
+// Explains the notification of a recipient. Returns `None` if the subscriber is gone.
+fn recipient(
+    view: &dyn View,
+    notification: &Notification,
+    findings: Option<&Findings>,
+) -> Result<Option<ExplainedRecipient>> {
+    let environment = view.environment_id();
+    let key = layout::subscriber_id(environment, notification.subscriber_id);
+    let Some(subscriber) = view.find::<Subscriber>(&key)? else { return Ok(None) };
+    let topics = notification.topics.iter().map(|topic| topic.topic_key.clone()).collect();
+    let subscriber_id = subscriber.subscriber_id;
+    let mut explained = ExplainedRecipient::new(subscriber_id.clone(), false, topics);
+    for job in &notification.jobs {
+        let message = match job.message_id {
+            Some(id) => view.find::<Message>(&layout::message(environment, id.place()))?,
+            None => None,
+        };
+        let of = (subscriber_id.clone(), job.step.id);
+        let found = findings.map(|findings| findings.take(of)).unwrap_or_default();
+        explained.steps.push(ExplainedStep::new(job, found, message.as_ref()));
+    }
+    Ok(Some(explained))
+}
