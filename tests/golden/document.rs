@@ -336,7 +336,7 @@ pub static ENVIRONMENT_CREATE: Structure =
     Structure::of("environment create", "name parentId? color");
 
 pub static INTEGRATION: Structure = Structure {
-    own: "priority",
+    own: "priority fallback? onUnknown?",
     always: "_id conditions",
     tied: "deletedAt deletedBy",
     inside: &[
@@ -371,14 +371,15 @@ pub static INTEGRATION_CREATE: Structure = Structure {
     inside: INTEGRATION.inside,
     ..Structure::own(
         "integration create",
-        "providerId channel name? identifier? credentials? active? conditions? configurations?",
+        "providerId channel name? identifier? credentials? active? conditions? configurations? \
+         fallback? onUnknown?",
     )
 };
 pub static INTEGRATION_UPDATE: Structure = Structure {
     inside: INTEGRATION.inside,
     ..Structure::own(
         "integration update",
-        "name? identifier? credentials? active? conditions? configurations?",
+        "name? identifier? credentials? active? conditions? configurations? fallback? onUnknown?",
     )
 };
 pub static INTEGRATION_DELETE: Structure = Structure::own("integration delete", "promote?");

@@ -466,7 +466,7 @@ fn an_update_clears_what_is_null() {
     let profile =
         ["firstName", "lastName", "email", "phone", "avatar", "locale", "timezone", "data"];
     clears("subscriber_update", &profile);
-    clears("integration_update", &["configurations"]);
+    clears("integration_update", &["configurations", "fallback"]);
     clears("workflow_update", &["preferences", "data"]);
     clears("global_preference_update", &["enabled", "condition", "schedule"]);
     clears("topic_update", &["name"]);

@@ -3,13 +3,14 @@
 mod compose;
 mod declare;
 mod peers;
+mod route;
 
 use serde::{Deserialize, Serialize};
 
 use crate::credentials::Credentials;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
-use crate::filter::{self, Filter, FilterCheck, FilterFacts};
+use crate::filter::{self, Filter};
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId, plain,
 };
@@ -19,10 +20,11 @@ use crate::query;
 use crate::secret::Secret;
 use crate::slug::slugify;
 use crate::time::Timestamp;
-use crate::vocabulary::Channel;
+use crate::vocabulary::{Channel, wire_enum};
 
 pub use peers::Peers;
 use peers::rank;
+pub use route::{Choice, Objection, Routed, objection, route};
 
 /// Account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +60,40 @@ pub struct Integration {
     /// Conditions for sending in place of the primary integration.
     #[serde(default)]
     pub conditions: Vec<Filter>,
+    /// Place among the fallbacks of the channel, which take over from the others. The lowest is the
+    /// first. `None` if the integration is no fallback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<u32>,
+    /// What follows a call whose answer was lost.
+    #[serde(default, skip_serializing_if = "OnUnknown::is_default")]
+    pub on_unknown: OnUnknown,
+}
+
+wire_enum! {
+    /// What follows a call of a provider whose answer was lost, so that the message may be on its
+    /// way.
+    ///
+    /// * `Resend`: the message is sent again, by a fallback too. It may arrive twice.
+    /// * `ResendWithKey`: the message is sent again by the same integration only. That is for
+    ///   services that take the idempotency key.
+    /// * `GiveUp`: the message fails. It arrives once at most.
+    OnUnknown, "onUnknown":
+    Resend = "resend",
+    ResendWithKey = "resend_with_key",
+    GiveUp = "give_up",
+}
+
+#[expect(clippy::derivable_impls, reason = "the macro of the enum has no place for a default")]
+impl Default for OnUnknown {
+    fn default() -> Self {
+        Self::Resend
+    }
+}
+
+impl OnUnknown {
+    const fn is_default(&self) -> bool {
+        matches!(self, OnUnknown::Resend)
+    }
 }
 
 /// Standing of an integration among those of its channel.
@@ -144,12 +180,18 @@ pub struct IntegrationCreate {
     /// Settings for reports of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Configurations>,
+    /// Place among the fallbacks of the channel, the lowest first. E-mail and text messages only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<u32>,
+    /// What follows a call whose answer was lost.
+    #[serde(default, skip_serializing_if = "OnUnknown::is_default")]
+    pub on_unknown: OnUnknown,
 }
 
 shape! { IntegrationCreate {
     "providerId": provider_id, "channel": channel, "name": name, "identifier": identifier,
     "credentials": credentials, "active": active, "conditions": conditions,
-    "configurations": configurations,
+    "configurations": configurations, "fallback": fallback, "onUnknown": on_unknown,
 } }
 
 /// Partial update of an integration.
@@ -170,11 +212,16 @@ pub struct IntegrationUpdate {
     pub conditions: Option<Vec<Filter>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub configurations: Patch<Configurations>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub fallback: Patch<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_unknown: Option<OnUnknown>,
 }
 
 shape! { IntegrationUpdate {
     "name": name, "identifier": identifier, "credentials": credentials, "active": active,
-    "conditions": conditions, "configurations": configurations,
+    "conditions": conditions, "configurations": configurations, "fallback": fallback,
+    "onUnknown": on_unknown,
 } }
 
 /// Options of the deletion of an integration.
@@ -216,6 +263,8 @@ impl Integration {
             configurations: create.configurations,
             standing: Standing::Inactive,
             conditions: create.conditions,
+            fallback: create.fallback,
+            on_unknown: create.on_unknown,
         };
         integration.check()?;
         Ok(integration)
@@ -242,7 +291,9 @@ impl Integration {
         integration.identifier = update.identifier.unwrap_or(integration.identifier);
         integration.credentials = update.credentials.unwrap_or(integration.credentials);
         integration.conditions = update.conditions.unwrap_or(integration.conditions);
+        integration.on_unknown = update.on_unknown.unwrap_or(integration.on_unknown);
         update.configurations.apply(&mut integration.configurations);
+        update.fallback.apply(&mut integration.fallback);
         integration.check()?;
         Ok(integration)
     }
@@ -262,6 +313,10 @@ impl Integration {
         at_most("name", &self.name, Self::MAX_NAME)?;
         plain("name", &self.name)?;
         self.credentials.check()?;
+        if self.fallback.is_some() && !self.channel.has_primary() {
+            let expected = "left out: only e-mail and text messages have fallbacks";
+            return Err(Invalid::new("fallback", Reason::malformed(expected)));
+        }
         filter::check(&self.conditions).map_err(|invalid| {
             let place = invalid.field.replacen("filters", "conditions", 1);
             invalid.named(place)
@@ -319,70 +374,6 @@ impl Channel {
             Channel::InApp | Channel::Chat | Channel::Push => false,
         }
     }
-}
-
-/// Chooses the integration that sends on `channel`. The `named` one comes first, then the first in
-/// rank whose conditions hold, then the primary one. The last choice is the only active one.
-/// Channels without a primary integration take the newest active one instead.
-#[doc(hidden)]
-pub fn choose<'a>(
-    integrations: &[&'a Integration],
-    channel: Channel,
-    named: Option<&str>,
-    facts: &FilterFacts<'_>,
-) -> Option<&'a Integration> {
-    let admitted = |one: &&Integration| objection(one, channel, named, facts).is_none();
-    let candidates: Vec<&'a Integration> = integrations.iter().copied().filter(admitted).collect();
-    if named.is_some() {
-        return candidates.first().copied();
-    }
-    let candidates = || candidates.iter().copied();
-    let unconditional = || candidates().filter(|one| one.conditions.is_empty());
-    let applies = |one: &&Integration| !one.conditions.is_empty();
-    let conditional = candidates().filter(applies).max_by_key(|one| rank(one));
-    conditional.or_else(|| unconditional().find(|one| one.is_primary())).or_else(|| {
-        let newest = unconditional().max_by_key(|one| one.id);
-        newest.filter(|_| !channel.has_primary() || unconditional().count() == 1)
-    })
-}
-
-/// Reason for which an integration is no candidate for a message.
-#[doc(hidden)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Objection {
-    /// It sends messages of another channel.
-    OtherChannel,
-    /// It is not active.
-    Inactive,
-    /// The trigger names another one.
-    NotNamed,
-    /// Its conditions do not hold.
-    Conditions(Vec<FilterCheck>),
-}
-
-/// Returns the reason for which `one` is no candidate for a message on `channel`. Conditions do not
-/// count for an integration that the trigger names.
-#[doc(hidden)]
-pub fn objection(
-    one: &Integration,
-    channel: Channel,
-    named: Option<&str>,
-    facts: &FilterFacts<'_>,
-) -> Option<Objection> {
-    if one.channel != channel {
-        return Some(Objection::OtherChannel);
-    }
-    if !one.is_active() {
-        return Some(Objection::Inactive);
-    }
-    if let Some(name) = named {
-        return (one.identifier.as_str() != name).then_some(Objection::NotNamed);
-    }
-    if one.conditions.is_empty() {
-        return None;
-    }
-    let report = filter::evaluate(&one.conditions, facts);
-    (!report.holds).then_some(Objection::Conditions(report.checks))
 }
 
 impl From<StandingFields> for Standing {

@@ -212,6 +212,8 @@ wire_enum! {
     ProviderMissing = "provider_missing",
     ProviderRetry = "provider_retry",
     ProviderError = "provider_error",
+    IntegrationSwitched = "integration_switched",
+    AnswerLost = "answer_lost",
     LeaseExpired = "lease_expired",
     PrecedingStepFailed = "preceding_step_failed",
     PrecedingStepSkipped = "preceding_step_skipped",
@@ -257,6 +259,8 @@ impl Detail {
                 | Detail::ProviderRetry
                 | Detail::ProviderError
                 | Detail::ProviderMissing
+                | Detail::IntegrationSwitched
+                | Detail::AnswerLost
         )
     }
 
@@ -299,6 +303,7 @@ impl Detail {
             | Detail::Expired => ExecutionStatus::Warning,
             Detail::ProviderRetry
             | Detail::HandlerRetry
+            | Detail::IntegrationSwitched
             | Detail::StepDelayed
             | Detail::DigestOpened
             | Detail::DeferredToSchedule
@@ -307,6 +312,7 @@ impl Detail {
             | Detail::NoActiveIntegration
             | Detail::ProviderMissing
             | Detail::ProviderError
+            | Detail::AnswerLost
             | Detail::RecordUnreadable
             | Detail::DelayNotPossible
             | Detail::DigestNotPossible

@@ -33,6 +33,7 @@ use crate::step::{
     ThrottleMetadata, WorkflowStep,
 };
 use crate::subscriber::Subscriber;
+use crate::task::Tries;
 use crate::time::Timestamp;
 use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
@@ -87,6 +88,8 @@ pub struct Run<'a> {
     /// Values that templates share. The contexts, the workflow and the actor are those of the event
     /// in all facts of a run.
     pub(crate) shared: Shared,
+    /// Earlier attempts to send the message of the attempt. Empty in a turn.
+    pub tries: Tries,
 }
 
 /// Events of a digest.
@@ -320,6 +323,7 @@ impl<'a> Run<'a> {
             results: StepResults::default(),
             digested: None,
             shared: Shared::default(),
+            tries: Tries::default(),
             expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
         }
@@ -337,6 +341,7 @@ impl<'a> Run<'a> {
             shared: Shared::default(),
             digested: jobs.clone().rev().find_map(DigestedEvents::of),
             jobs: jobs.map(RunJob::of).collect(),
+            tries: Tries::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tasks: work of the pipeline that is due at a time, each with a lease of its own.
 
 mod attempt;
+mod tries;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,6 +19,7 @@ use crate::time::Timestamp;
 use crate::vocabulary::Severity;
 
 pub use attempt::{Claim, Outcome, Settlement};
+pub use tries::{Failure, Tries};
 
 /// Work that is due at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +112,9 @@ pub enum Work {
         /// attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Box<Message>>,
+        /// Earlier attempts.
+        #[serde(default, skip_serializing_if = "Tries::is_empty")]
+        tries: Tries,
     },
     /// The window of a digest closes.
     Close {
@@ -226,6 +231,23 @@ impl Task {
             *message = kept;
         }
         self
+    }
+
+    /// Returns the task with these earlier attempts.
+    #[must_use]
+    pub fn having(mut self, known: Tries) -> Self {
+        if let Work::Send { tries, .. } = &mut self.work {
+            *tries = known;
+        }
+        self
+    }
+
+    /// Returns the earlier attempts to send the message of the task.
+    pub fn tries(&self) -> Tries {
+        match &self.work {
+            Work::Send { tries, .. } => tries.clone(),
+            _ => Tries::default(),
+        }
     }
 
     /// Returns the task in another state.

@@ -1,6 +1,7 @@
 //! Delivery: what is sent, to whom, through what, and what is not.
 
 mod choosing;
+mod fallbacks;
 mod flood;
 mod leases;
 mod observing;

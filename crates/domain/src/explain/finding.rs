@@ -209,6 +209,8 @@ pub enum Rejected {
     },
     /// Another one comes before it, or it is one of several and none of them is primary.
     Outranked,
+    /// It takes over if the chosen one fails.
+    Waits,
 }
 
 /// Findings of the plans of one event, by subscriber and step, in the order of the decisions.

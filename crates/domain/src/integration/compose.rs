@@ -1,6 +1,8 @@
 //! Constructors and setters of integrations.
 
-use super::{Configurations, Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
+use super::{
+    Configurations, Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, OnUnknown,
+};
 use crate::credentials::Credentials;
 use crate::error::Invalid;
 use crate::filter::Filter;
@@ -23,6 +25,8 @@ impl IntegrationCreate {
             active: None,
             conditions: Vec::new(),
             configurations: None,
+            fallback: None,
+            on_unknown: OnUnknown::default(),
         })
     }
 }
@@ -44,6 +48,11 @@ setters! { IntegrationCreate:
     condition @ conditions: push(Filter);
     /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);
+    /// Makes the integration a fallback in this place, the lowest first. It takes over from those
+    /// before it after two failed attempts, or at once if they are not set up.
+    fallback: exact(u32);
+    /// Sets what follows a call whose answer was lost.
+    on_unknown: exact(OnUnknown);
 }
 
 setters! { IntegrationUpdate:
@@ -61,6 +70,12 @@ setters! { IntegrationUpdate:
     configurations: exact(Configurations);
     /// Removes the settings for reports of the provider.
     clear_configurations @ configurations: clear();
+    /// Makes the integration a fallback in this place, the lowest first.
+    fallback: exact(u32);
+    /// Makes the integration no fallback.
+    clear_fallback @ fallback: clear();
+    /// Sets what follows a call whose answer was lost.
+    on_unknown: exact(OnUnknown);
 }
 
 setters! { IntegrationDelete:

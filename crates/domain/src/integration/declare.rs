@@ -22,6 +22,8 @@ impl Integration {
             active,
             conditions,
             configurations,
+            fallback,
+            on_unknown,
         } = create;
         if channel != self.channel {
             let expected = "the channel that the integration has";
@@ -38,6 +40,8 @@ impl Integration {
             active,
             conditions: Some(conditions),
             configurations: configurations.map_or(Patch::Clear, Patch::Set),
+            fallback: fallback.map_or(Patch::Clear, Patch::Set),
+            on_unknown: Some(on_unknown),
         })
     }
 }

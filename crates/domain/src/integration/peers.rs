@@ -35,11 +35,13 @@ impl Peers {
     }
 
     /// Activates the new integration `id`. It becomes primary if no other is, and ranks right
-    /// behind the primary one otherwise. An integration with conditions never becomes primary.
+    /// behind the primary one otherwise. An integration with conditions and a fallback never become
+    /// primary by that.
     pub fn activate_new(&mut self, id: IntegrationId) {
         let is_free = !self.0.iter().any(Integration::is_primary);
         self.activate_as(id, |integration| {
-            is_free && integration.channel.has_primary() && integration.conditions.is_empty()
+            let is_regular = integration.conditions.is_empty() && integration.fallback.is_none();
+            is_free && integration.channel.has_primary() && is_regular
         });
     }
 

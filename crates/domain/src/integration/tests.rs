@@ -4,17 +4,20 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::filter::FilterFacts;
 use crate::json::Object;
 use crate::sample;
 
 // Shorthand for the integrations of a channel, oldest first. A letter is the identifier, and `?` a
 // condition that holds for the plan `pro`. Then comes `-` for an inactive one, `x` for a deleted
-// one, or the priority, after a `*` for the primary one.
+// one, or the priority, after a `*` for the primary one. `/` and a number make a fallback.
 fn peers(channel: Channel, short: &str) -> Vec<Integration> {
     short.split_whitespace().map(|one| peer(channel, one)).collect()
 }
 
 fn peer(channel: Channel, short: &str) -> Integration {
+    let (short, fallback) = short.split_once('/').unwrap_or((short, ""));
+    let fallback = fallback.parse().ok();
     let (name, rest) = short.split_at(1);
     let unconditional = rest.trim_start_matches('?');
     let rank = unconditional.trim_start_matches('*');
@@ -27,7 +30,12 @@ fn peer(channel: Channel, short: &str) -> Integration {
         }
     };
     let conditions = if unconditional == rest { vec![] } else { vec![plan_is_pro()] };
-    Integration { standing, conditions, ..sample::integration(number(name), name, channel) }
+    Integration {
+        standing,
+        conditions,
+        fallback,
+        ..sample::integration(number(name), name, channel)
+    }
 }
 
 fn number(name: &str) -> u128 {
@@ -43,7 +51,8 @@ fn short(peers: &[Integration]) -> String {
             Standing::Active { primary: true, priority } => format!("*{priority}"),
             Standing::Active { primary: false, priority } => priority.to_string(),
         };
-        format!("{}{condition}{rank}", peer.identifier)
+        let fallback = peer.fallback.map(|fallback| format!("/{fallback}")).unwrap_or_default();
+        format!("{}{condition}{rank}{fallback}", peer.identifier)
     };
     peers.iter().map(one).collect::<Vec<_>>().join(" ")
 }
@@ -95,6 +104,8 @@ fn the_first_one_without_conditions_is_created_primary() {
     check("a1 b-", "b", create, "a1 b*2");
     check("a?-", "a", create, "a?1");
     check("a?1 b-", "b", create, "a?1 b*2");
+    check("a-/1", "a", create, "a1/1");
+    check("a1/1 b-", "b", create, "a1/1 b*2");
     check_on(Channel::Sms, "a-", "a", create, "a*1");
 }
 
@@ -229,8 +240,9 @@ fn check_choice(channel: Channel, short: &str, named: Option<&str>, plan: &str, 
     let payload = sample::object(json!({ "plan": plan }));
     let nobody = Object::default();
     let facts = FilterFacts::new(&nobody, &payload);
-    let choice = choose(&integrations.iter().collect::<Vec<_>>(), channel, named, &facts);
-    assert_eq!(choice.map_or("", |one| one.identifier.as_str()), chosen, "{short}, plan {plan}");
+    let route = route(&integrations.iter().collect::<Vec<_>>(), channel, named, &facts);
+    let route: Vec<_> = route.iter().map(|routed| routed.integration.identifier.as_str()).collect();
+    assert_eq!(route.join(" "), chosen, "{short}, plan {plan}");
 }
 
 #[test]
@@ -260,6 +272,74 @@ fn the_one_that_sends_is_chosen() {
             check_choice(channel, short, named, "free", free);
             check_choice(channel, short, named, "pro", pro);
         }
+    }
+}
+
+#[test]
+fn fallbacks_follow_in_their_order() {
+    for (short, named, free, pro) in [
+        ("a*3 b2/2 c1/1", None, "a c b", "a c b"),
+        ("a*3 b2/1 c1/1", None, "a b c", "a b c"),
+        // A fallback sends what no other one does.
+        ("a2/1 b1", None, "b a", "b a"),
+        ("a1/1", None, "a", "a"),
+        ("a2/2 b1/1", None, "b a", "b a"),
+        ("a3 b2 c1/1", None, "c", "c"),
+        // Its conditions say for which messages.
+        ("a*2 b?1/1", None, "a", "a b"),
+        ("a*2 b-/1", None, "a", "a"),
+        ("a*3 b?2 c1/1", None, "a c", "b c"),
+        // The primary one may be a fallback of the others.
+        ("a*2/1 b?1", None, "a", "b a"),
+        ("a*2/1 b1/2", None, "a b", "a b"),
+        ("a*2 b1/1", Some("a"), "a b", "a b"),
+        ("a*2 b1/1", Some("b"), "b", "b"),
+        ("a*2/1 b1", Some("b"), "b a", "b a"),
+        ("a*2 b1/1", Some("c"), "", ""),
+    ] {
+        for channel in [Channel::Email, Channel::Sms] {
+            check_choice(channel, short, named, "free", free);
+            check_choice(channel, short, named, "pro", pro);
+        }
+    }
+}
+
+/// One row per objection to an integration.
+#[test]
+fn an_objection_says_why_an_integration_does_not_send() {
+    let nobody = Object::default();
+    let payload = sample::object(json!({ "plan": "free" }));
+    let facts = FilterFacts::new(&nobody, &payload);
+    for (short, named, expected) in [
+        ("a*1", None, None),
+        ("a-", None, Some(Objection::Inactive)),
+        ("ax", Some("a"), Some(Objection::Inactive)),
+        ("a*1", Some("b"), Some(Objection::NotNamed)),
+        ("a?1", Some("a"), None),
+    ] {
+        let one = peer(Channel::Email, short);
+        assert_eq!(objection(&one, Channel::Email, named, &facts), expected, "{short}");
+    }
+    let other = peer(Channel::Sms, "a*1");
+    let channel = objection(&other, Channel::Email, None, &facts);
+    assert_eq!(channel, Some(Objection::OtherChannel));
+    let for_pro = peer(Channel::Email, "a?1");
+    let checks = match objection(&for_pro, Channel::Email, None, &facts) {
+        Some(Objection::Conditions(checks)) => checks,
+        other => panic!("{other:?}"),
+    };
+    assert!(checks.iter().any(|check| check.actual == Some(json!("free"))), "{checks:?}");
+}
+
+#[test]
+fn only_channels_with_a_primary_integration_have_fallbacks() {
+    for (channel, is_fine) in [("email", true), ("sms", true), ("chat", false), ("push", false)] {
+        let create = json!({ "providerId": "x", "channel": channel, "fallback": 1 });
+        let create = serde_json::from_value(create).unwrap();
+        let made = Integration::new(sample::id(1), &sample::home(), "x".parse().unwrap(), create);
+        let expected = "`fallback` must be left out: only e-mail and text messages have fallbacks";
+        let problem = made.err().map(|invalid| invalid.to_string());
+        assert_eq!(problem, (!is_fine).then(|| expected.to_owned()), "{channel}");
     }
 }
 

@@ -120,6 +120,8 @@ fn an_entry_has_a_severity_and_a_provider() {
         (ProviderMissing, Failed, true, false),
         (ProviderRetry, Pending, true, true),
         (ProviderError, Failed, true, false),
+        (IntegrationSwitched, Pending, true, false),
+        (AnswerLost, Failed, true, false),
         (LeaseExpired, Warning, false, true),
         (PrecedingStepFailed, Warning, false, false),
         (PrecedingStepSkipped, Warning, false, false),

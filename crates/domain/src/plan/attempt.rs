@@ -6,7 +6,8 @@ use super::step::RunStep;
 use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::contact::Email;
 use crate::explain::{Candidate, FindingKind, Rejected};
-use crate::integration::{self, Integration};
+use crate::ids::IntegrationId;
+use crate::integration::{self, Integration, Routed};
 use crate::job::Detail;
 use crate::json::Object;
 use crate::schedule::Timing;
@@ -21,6 +22,8 @@ use crate::vocabulary::Channel;
 pub struct Dispatch {
     /// Integration that sends the message.
     pub integration: Integration,
+    /// The other integrations that may send it.
+    pub others: Vec<IntegrationId>,
     /// Address of the recipient.
     pub address: Address,
     /// Content. `None` if an earlier attempt has rendered it.
@@ -85,11 +88,11 @@ pub fn attempt(
         Content::New => Some(step.render()?),
         Content::Kept => None,
     };
-    let integration = step.integration(channel)?;
+    let (integration, others) = step.integration(channel)?;
     let address = address(&step.subscriber.profile, integration)?;
     let integration = integration.clone();
     let overrides = step.overrides(channel, Some(&integration.provider_id));
-    Ok(Attempt::Send(Box::new(Dispatch { integration, address, rendered, overrides })))
+    Ok(Attempt::Send(Box::new(Dispatch { integration, others, address, rendered, overrides })))
 }
 
 /// Decides the call of a custom step. Returns the name of the function.
@@ -107,20 +110,35 @@ pub const fn again(canceled: bool) -> Result<(), Refusal> {
 }
 
 impl<'a> RunStep<'a> {
-    fn integration(&self, channel: Channel) -> Result<&'a Integration, Refusal> {
+    // The integration that sends, and the others that may.
+    fn integration(
+        &self,
+        channel: Channel,
+    ) -> Result<(&'a Integration, Vec<IntegrationId>), Refusal> {
         let overrides = self.overrides(channel, None);
         let named = overrides.get("integrationIdentifier").and_then(Value::as_str);
+        let route = self.route(channel, named);
+        let next = self.run.tries.next(&route);
+        self.note(|| {
+            let chosen = next.as_ref().ok().map(|routed| routed.integration);
+            self.candidates(channel, (named, &route), chosen)
+        });
+        let Routed { integration, .. } = next.map_err(|detail| {
+            let raw = named.filter(|_| route.is_empty()).map(ToOwned::to_owned);
+            Refusal { raw, ..fail(detail) }
+        })?;
+        let ids = route.iter().map(|routed| routed.integration.id);
+        Ok((integration, ids.filter(|id| *id != integration.id).collect()))
+    }
+
+    fn route(&self, channel: Channel, named: Option<&str>) -> Vec<Routed<'a>> {
         let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
         let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
         let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
-        let choose = |among: &[_]| integration::choose(among, channel, named, &self.filter_facts());
+        let route = |among: &[_]| integration::route(among, channel, named, &self.filter_facts());
         // An integration without an address of the subscriber is the last choice.
-        let chosen = choose(&reaching).or_else(|| choose(&all));
-        self.note(|| self.candidates(channel, named, chosen));
-        chosen.ok_or_else(|| {
-            let raw = named.map(ToOwned::to_owned);
-            Refusal { raw, ..fail(Detail::NoActiveIntegration) }
-        })
+        let found = route(&reaching);
+        if found.is_empty() { route(&all) } else { found }
     }
 }
 
@@ -129,15 +147,17 @@ impl RunStep<'_> {
     fn candidates(
         &self,
         channel: Channel,
-        named: Option<&str>,
+        (named, route): (Option<&str>, &[Routed<'_>]),
         chosen: Option<&Integration>,
     ) -> FindingKind {
+        let is_in = |one: &Integration| route.iter().any(|routed| routed.integration.id == one.id);
         let of_channel = self.facts.integrations.iter().filter(|one| one.channel == channel);
         let candidates = of_channel.map(|one| {
             let objection = integration::objection(one, channel, named, &self.filter_facts());
             let missing = || address(&self.subscriber.profile, one).err();
             let rejected = match objection {
                 _ if chosen.is_some_and(|chosen| chosen.id == one.id) => None,
+                _ if is_in(one) => Some(Rejected::Waits),
                 Some(objection) => Some(Rejected::from(objection)),
                 None => Some(missing().map_or(Rejected::Outranked, |missing| {
                     Rejected::NoAddress { detail: missing.detail }

@@ -24,6 +24,9 @@ pub enum Outcome {
     Done,
     /// The attempt failed for now. The next attempt is due after this time at the earliest.
     Later(Duration),
+    /// The attempt failed, and another integration takes over at once. That is not an attempt more
+    /// than the policy allows, since it happens once for each integration.
+    Switch,
     /// The attempt failed for good.
     Never,
 }
@@ -88,6 +91,9 @@ impl TaskState {
         match outcome {
             Outcome::Done => Some(Settlement::Done),
             Outcome::Never => has_it.then_some(Settlement::Failed),
+            Outcome::Switch => {
+                has_it.then_some(Settlement::Retry { due_at: now, attempts: attempt })
+            }
             Outcome::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
                 Some(wait) => {
                     let due_at = now.after(wait.max(asked.min(LONGEST_WAIT)));

@@ -8,7 +8,7 @@ use domain::message::{Message, Stage};
 use domain::notification::Notification;
 use domain::plan::{self, Action, Refusal, Run};
 use domain::step::Rendered;
-use domain::task::{Task, Work};
+use domain::task::{Task, Tries, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
@@ -78,7 +78,12 @@ impl Course<'_, '_> {
         }
         self.move_job(job, JobStatus::Queued { due_at, attempts: 0 });
         let notification_id = self.notification.id;
-        self.queue_job(job, due_at, |job_id| Work::Send { notification_id, job_id, message: None })
+        self.queue_job(job, due_at, |job_id| Work::Send {
+            notification_id,
+            job_id,
+            message: None,
+            tries: Tries::default(),
+        })
     }
 
     // Queues the call of a function of the host application.

@@ -75,7 +75,7 @@ impl DeliveryQueue<'_> {
                 let turn = turn::plan(self.engine, leased, *notification_id)?;
                 Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))
             }
-            Work::Send { notification_id, job_id, message } => {
+            Work::Send { notification_id, job_id, message, .. } => {
                 let job = (*notification_id, *job_id);
                 Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
                     Attempt::Send(delivery) => {
@@ -84,6 +84,9 @@ impl DeliveryQueue<'_> {
                             Admission::Now(permit) => permit,
                             Admission::Later(until) => return Ok(Done::Held(until)),
                         };
+                        if !send::note_call(self.engine, leased, &delivery)? {
+                            return Ok(Done::Superseded);
+                        }
                         let result = send::send(self.engine, &delivery);
                         drop(permit);
                         Done::Asked(delivery, result)

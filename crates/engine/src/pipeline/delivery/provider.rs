@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use domain::ids::IntegrationId;
 use domain::ids::JobId;
 use domain::integration::Integration;
 use domain::job::Detail;
@@ -11,7 +12,7 @@ use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::Address;
 use domain::subscriber::Subscriber;
-use domain::task::Outcome;
+use domain::task::{Failure, Outcome, Tries};
 use thiserror::Error;
 
 /// A sender of messages, such as an SMTP client or an HTTP client of a service.
@@ -49,6 +50,10 @@ pub struct Delivery {
     /// Name of the chosen variant, if this attempt has rendered the message.
     pub(super) variant: Option<String>,
     pub(super) job: JobId,
+    /// The other integrations that may send the message.
+    pub(super) others: Vec<IntegrationId>,
+    /// Earlier attempts.
+    pub(super) tries: Tries,
     pub(super) attempts: u32,
 }
 
@@ -195,6 +200,15 @@ impl SendError {
         }
     }
 
+    fn failure(&self) -> Failure {
+        match self {
+            SendError::Retryable { after, .. } => Failure::Busy(after.unwrap_or_default()),
+            SendError::Unknown { .. } => Failure::Unknown,
+            SendError::Misconfigured { .. } => Failure::Misconfigured,
+            SendError::Permanent { .. } | SendError::RecipientGone { .. } => Failure::Refused,
+        }
+    }
+
     /// Returns the text of the error, shortened for the log.
     pub(super) fn said(&self) -> String {
         match self {
@@ -213,18 +227,21 @@ fn shortened(text: &str) -> String {
 }
 
 impl SendResult {
-    /// Returns the outcome of the attempt.
-    pub(super) fn outcome(&self) -> Outcome {
-        match self {
-            SendResult::Sent(_) => Outcome::Done,
-            SendResult::Refused(error) => error.outcome(),
-            SendResult::NoProvider => Outcome::Never,
-        }
+    /// Returns the outcome of the attempt, and the attempts that are known behind it.
+    pub(super) fn outcome(&self, delivery: &Delivery) -> (Outcome, Tries) {
+        let failure = match self {
+            SendResult::Sent(_) => return (Outcome::Done, Tries::default()),
+            SendResult::Refused(error) => error.failure(),
+            SendResult::NoProvider => Failure::Misconfigured,
+        };
+        let integration = &delivery.integration;
+        delivery.tries.after((integration.id, integration.on_unknown), failure, &delivery.others)
     }
 
     /// Returns the entry in the log of a job that fails.
     pub(super) fn failure(&self) -> Detail {
         match self {
+            SendResult::Refused(SendError::Unknown { .. }) => Detail::AnswerLost,
             SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
             SendResult::NoProvider => Detail::ProviderMissing,
         }

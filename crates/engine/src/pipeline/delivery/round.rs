@@ -12,9 +12,9 @@ use crate::Result;
 #[derive(Debug)]
 pub(crate) struct Rounds {
     size: usize,
-    // First entry of the queue that the last claim has read, and the place of a sweep, which is due
-    // again at once.
-    before: Option<(Vec<u8>, Option<Work>)>,
+    // First entry of the queue that the last claim has read, with the attempt and the place of a
+    // sweep. A message that another integration sends and a sweep are due again at once.
+    before: Option<(Vec<u8>, u32, Option<Work>)>,
 }
 
 /// Tasks of a round.
@@ -59,7 +59,8 @@ impl DeliveryQueue<'_> {
         let Some(first) = first else { return Ok(None) };
         let sweep = leased.first().map(|leased| &leased.task.work);
         let sweep = sweep.filter(|work| matches!(work, Work::Sweep { .. })).cloned();
-        let first = Some((first, sweep));
+        let attempt = leased.first().map_or(0, |leased| leased.attempt);
+        let first = Some((first, attempt, sweep));
         // Every claim changes its tasks, unless they are given back.
         if first == rounds.before {
             return Err(claim::not_claimed());

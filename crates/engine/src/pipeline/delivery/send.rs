@@ -8,7 +8,10 @@ use domain::ids::{JobId, NotificationId};
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::{self, Content, Dispatch, Refusal};
+use domain::task::Task;
 use domain::time::Timestamp;
+
+use store::{ReadRecords, Record, WriteRecords};
 
 use super::claim::Leased;
 use super::provider::{Delivery, SendError, SendResult};
@@ -61,7 +64,8 @@ fn decide(
     facts: &RunFacts,
     (kept, random): (Option<&Message>, u64),
 ) -> Result<Attempt> {
-    let run = facts.run(view, notification)?;
+    let mut run = facts.run(view, notification)?;
+    run.tries = leased.task.tries();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
     let jobs = run.jobs.get(number).zip(notification.jobs.get(number));
     let Some((job, job_id)) = jobs.map(|(job, stored)| (job, stored.id)) else {
@@ -73,7 +77,7 @@ fn decide(
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
         Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
-    let Dispatch { integration, address, rendered, overrides } = *dispatch;
+    let Dispatch { integration, others, address, rendered, overrides } = *dispatch;
     let (Some(workflow), Some(subscriber)) = (facts.workflow.as_deref(), &facts.subscriber) else {
         return Ok(Attempt::Drop);
     };
@@ -92,8 +96,31 @@ fn decide(
         notification: notification.clone(),
         variant,
         job: job_id,
+        others,
+        tries: leased.task.tries(),
         attempts: leased.attempt,
     })))
+}
+
+/// Stores that a message is about to be handed to its provider, if the integration wants that known
+/// after a crash. Returns `false` if another worker has the task.
+pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
+    let integration = &delivery.integration;
+    let tries = leased.task.tries();
+    let calling = tries.calling(integration.id, integration.on_unknown);
+    if calling == tries {
+        return Ok(true);
+    }
+    let home = leased.task.home();
+    engine.write(engine.now(), |draft| {
+        let tx = draft.within(&home);
+        let found = tx.find::<Task>(&leased.task.key())?;
+        let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt)) else {
+            return Ok(false);
+        };
+        tx.draft.writer.replace(&task, &task.clone().having(calling.clone()))?;
+        Ok(true)
+    })
 }
 
 /// Hands a message to its provider. The panic of a provider affects its own message only.

@@ -37,6 +37,8 @@ pub(super) enum Done {
     Deferred(JobId, Timestamp),
     /// A function of the host application was called.
     Called(JobId, CallResult),
+    /// Another worker has the task.
+    Superseded,
     /// The provider takes no more messages before this time.
     Held(Timestamp),
     /// The jobs of a notification go on.
@@ -187,6 +189,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     match done {
         Done::Swept(count) => return Ok(Settled::Swept(*count)),
         Done::Created(count) => return Ok(Settled::Created(*count)),
+        Done::Superseded => return Ok(Settled::Superseded),
         _ => {}
     }
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
@@ -280,6 +283,7 @@ impl Course<'_, '_> {
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
             Done::Dropped
+            | Done::Superseded
             | Done::Held(_)
             | Done::Unreadable(_)
             | Done::Swept(_)

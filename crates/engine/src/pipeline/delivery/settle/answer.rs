@@ -3,7 +3,7 @@
 use domain::job::{Detail, JobStatus};
 use domain::message::MessageStatus;
 use domain::plan;
-use domain::task::{Settlement, Task, TaskState};
+use domain::task::{Outcome, Settlement, Task, TaskState};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::WriteRecords;
@@ -28,7 +28,8 @@ impl Course<'_, '_> {
     ) -> Result<Settled> {
         let now = self.tx.now();
         let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
-        let settlement = task.state.settle(delivery.attempts, result.outcome(), retry, now);
+        let (outcome, tries) = result.outcome(delivery);
+        let settlement = task.state.settle(delivery.attempts, outcome, retry, now);
         let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
         self.note_choice(job, delivery);
         let said = result.said(delivery);
@@ -44,14 +45,18 @@ impl Course<'_, '_> {
             }
             Settlement::Retry { due_at, attempts } => {
                 self.log(job, Detail::ProviderRetry, said);
+                if outcome == Outcome::Switch {
+                    let from = delivery.integration.identifier.to_string();
+                    self.log(job, Detail::IntegrationSwitched, Some(from));
+                }
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
                 if let Err(refusal) = plan::again(self.is_canceled()?) {
                     self.tx.remove(task)?;
                     return self.refused(job, &refusal);
                 }
                 let kept = Some(Box::new(delivery.message.clone()));
-                let after = task.with(TaskState::Waiting { due_at, attempts }).keeping(kept);
-                self.tx.replace(task, &after)?;
+                let after = task.with(TaskState::Waiting { due_at, attempts });
+                self.tx.replace(task, &after.keeping(kept).having(tries))?;
                 Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
             }
             Settlement::Failed => {

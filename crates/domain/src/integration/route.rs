@@ -1,0 +1,130 @@
+//! Routes: the integrations that may send a message, in the order in which they are tried.
+
+use super::{Integration, rank};
+use crate::filter::{self, FilterCheck, FilterFacts};
+use crate::vocabulary::Channel;
+
+/// Integration that may send a message.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routed<'a> {
+    /// Integration.
+    pub integration: &'a Integration,
+    /// Reason for its place in the order.
+    pub choice: Choice,
+}
+
+/// Reason for which an integration may send a message.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The trigger names it.
+    Named,
+    /// Its conditions hold.
+    Conditions,
+    /// It is the primary one.
+    Primary,
+    /// No other one is active.
+    Sole,
+    /// It is the newest one of a channel without a primary one.
+    Newest,
+    /// It takes over from those before it.
+    Fallback,
+}
+
+/// Reason for which an integration does not send a message.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// It sends messages of another channel.
+    OtherChannel,
+    /// It is not active.
+    Inactive,
+    /// The trigger names another one.
+    NotNamed,
+    /// Its conditions do not hold.
+    Conditions(Vec<FilterCheck>),
+}
+
+/// Returns the reason for which `one` is no candidate for a message on `channel`. Conditions do not
+/// count for an integration that the trigger names.
+#[doc(hidden)]
+pub fn objection(
+    one: &Integration,
+    channel: Channel,
+    named: Option<&str>,
+    facts: &FilterFacts<'_>,
+) -> Option<Objection> {
+    if one.channel != channel {
+        return Some(Objection::OtherChannel);
+    }
+    if !one.is_active() {
+        return Some(Objection::Inactive);
+    }
+    if let Some(name) = named {
+        return (one.identifier.as_str() != name).then_some(Objection::NotNamed);
+    }
+    if one.conditions.is_empty() {
+        return None;
+    }
+    let report = filter::evaluate(&one.conditions, facts);
+    (!report.holds).then_some(Objection::Conditions(report.checks))
+}
+
+/// Returns the integrations that may send on `channel`, in the order in which they are tried. The
+/// `named` one comes first, then the first in rank whose conditions hold, then the primary one. The
+/// last choice is the only active one. Channels without a primary integration take the newest active
+/// one instead. The fallbacks follow, unless the `named` one is no candidate.
+#[doc(hidden)]
+pub fn route<'a>(
+    integrations: &[&'a Integration],
+    channel: Channel,
+    named: Option<&str>,
+    facts: &FilterFacts<'_>,
+) -> Vec<Routed<'a>> {
+    let admitted = |named: Option<&str>| {
+        let of_channel = integrations.iter().copied();
+        of_channel
+            .filter(|one| objection(one, channel, named, facts).is_none())
+            .collect::<Vec<&'a Integration>>()
+    };
+    let candidates = admitted(None);
+    let first = match named {
+        Some(_) => admitted(named).first().map(|one| (*one, Choice::Named)),
+        None => first(&candidates, channel),
+    };
+    if first.is_none() && named.is_some() {
+        return Vec::new();
+    }
+    let is_first = |one: &Integration| first.is_some_and(|(first, _)| first.id == one.id);
+    let mut fallbacks: Vec<_> = candidates.into_iter().filter(|one| !is_first(one)).collect();
+    fallbacks.retain(|one| one.fallback.is_some());
+    fallbacks.sort_by_key(|one| (one.fallback, one.id));
+    let fallbacks = fallbacks.into_iter().map(|one| (one, Choice::Fallback));
+    let all = first.into_iter().chain(fallbacks);
+    all.map(|(integration, choice)| Routed { integration, choice }).collect()
+}
+
+// A fallback is not the first choice, unless it is the primary one. Its conditions say for which
+// messages it takes over.
+fn first<'a>(
+    candidates: &[&'a Integration],
+    channel: Channel,
+) -> Option<(&'a Integration, Choice)> {
+    let primary = candidates.iter().copied().find(|one| one.is_primary());
+    let regular: Vec<_> = candidates.iter().copied().filter(|one| one.fallback.is_none()).collect();
+    let (bare, conditional): (Vec<_>, Vec<_>) =
+        regular.into_iter().partition(|one| one.conditions.is_empty());
+    if let Some(one) = conditional.into_iter().max_by_key(|one| rank(one)) {
+        return Some((one, Choice::Conditions));
+    }
+    if let Some(one) = primary {
+        return Some((one, Choice::Primary));
+    }
+    let newest = bare.iter().copied().max_by_key(|one| one.id)?;
+    match (channel.has_primary(), bare.len()) {
+        (_, 1) => Some((newest, Choice::Sole)),
+        (true, _) => None,
+        (false, _) => Some((newest, Choice::Newest)),
+    }
+}

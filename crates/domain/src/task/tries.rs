@@ -1,0 +1,162 @@
+//! Tries: what is known of the earlier attempts to send a message, and who sends it next.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::ids::IntegrationId;
+use crate::integration::{OnUnknown, Routed};
+use crate::job::Detail;
+
+/// Earlier attempts to send a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Tries {
+    /// Integrations that have failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<Failed>,
+    /// Call without an answer, if its integration restricts what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unanswered: Option<Unanswered>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Failed {
+    #[serde(rename = "_integrationId")]
+    integration_id: IntegrationId,
+    times: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    misconfigured: bool,
+}
+
+// A call without an answer, and what may follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "then", rename_all = "snake_case")]
+enum Unanswered {
+    ResendWithKey {
+        #[serde(rename = "_integrationId")]
+        integration_id: IntegrationId,
+    },
+    GiveUp,
+}
+
+/// Failure of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The service does not accept the message at the moment. It asks for a pause.
+    Busy(Duration),
+    /// The service never accepts the message.
+    Refused,
+    /// The integration cannot send.
+    Misconfigured,
+    /// The service may have accepted the message.
+    Unknown,
+}
+
+/// Number of failed attempts through one integration before another one takes over.
+const PATIENCE: u32 = 2;
+
+impl Tries {
+    /// Returns `true` if nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the integration that sends next: the first one with the fewest rounds of failures.
+    /// Integrations that cannot send come last.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which nobody sends: there is no integration, or the answer to an earlier call
+    /// was lost, and its integration forbids to send again.
+    pub fn next<'a>(&self, route: &[Routed<'a>]) -> Result<Routed<'a>, Detail> {
+        match self.unanswered {
+            None => self.fewest(route).ok_or(Detail::NoActiveIntegration),
+            Some(Unanswered::GiveUp) => Err(Detail::AnswerLost),
+            Some(Unanswered::ResendWithKey { integration_id }) => {
+                let same = route.iter().find(|routed| routed.integration.id == integration_id);
+                same.copied().ok_or(Detail::AnswerLost)
+            }
+        }
+    }
+
+    fn fewest<'a>(&self, route: &[Routed<'a>]) -> Option<Routed<'a>> {
+        route.iter().copied().min_by_key(|routed| self.standing(routed.integration.id))
+    }
+
+    // Integrations that cannot send, and the number of rounds of failures.
+    fn standing(&self, id: IntegrationId) -> (bool, u32) {
+        let failed = self.failed.iter().find(|failed| failed.integration_id == id);
+        failed.map_or((false, 0), |failed| (failed.misconfigured, failed.times / PATIENCE))
+    }
+
+    /// Returns the tries during a call through an integration. They are stored before the call, if
+    /// they differ.
+    #[must_use]
+    pub fn calling(&self, integration_id: IntegrationId, on_unknown: OnUnknown) -> Self {
+        let unanswered = match on_unknown {
+            OnUnknown::Resend => self.unanswered,
+            OnUnknown::ResendWithKey => Some(Unanswered::ResendWithKey { integration_id }),
+            OnUnknown::GiveUp => Some(Unanswered::GiveUp),
+        };
+        Self { unanswered, ..self.clone() }
+    }
+
+    /// Returns the outcome of a call through the integration `id`, and the tries after it. `self` is
+    /// what was known before the call. `others` are the other integrations of the route.
+    pub fn after(
+        &self,
+        (id, on_unknown): (IntegrationId, OnUnknown),
+        failure: Failure,
+        others: &[IntegrationId],
+    ) -> (Outcome, Self) {
+        let mut tries = self.clone();
+        let asked = match (failure, on_unknown) {
+            (Failure::Refused, _) | (Failure::Unknown, OnUnknown::GiveUp) => {
+                return (Outcome::Never, tries);
+            }
+            (Failure::Unknown, OnUnknown::ResendWithKey) => {
+                return (Outcome::Later(Duration::ZERO), tries.calling(id, on_unknown));
+            }
+            (Failure::Misconfigured, _) => {
+                tries.count(id, true);
+                None
+            }
+            (Failure::Busy(asked), _) => {
+                tries.count(id, false);
+                Some(asked)
+            }
+            (Failure::Unknown, OnUnknown::Resend) => {
+                tries.count(id, false);
+                Some(Duration::ZERO)
+            }
+        };
+        // Who has lost an answer sends again, and nobody else.
+        let others = if tries.unanswered.is_none() { others } else { &[] };
+        let fresh = others.iter().any(|other| tries.standing(*other) == (false, 0));
+        let outcome = match asked {
+            _ if fresh && tries.standing(id) > (false, 0) => Outcome::Switch,
+            Some(asked) => Outcome::Later(asked),
+            None if others.iter().any(|other| !tries.standing(*other).0) => {
+                Outcome::Later(Duration::ZERO)
+            }
+            None => Outcome::Never,
+        };
+        (outcome, tries)
+    }
+
+    fn count(&mut self, id: IntegrationId, misconfigured: bool) {
+        match self.failed.iter_mut().find(|failed| failed.integration_id == id) {
+            Some(failed) => {
+                failed.times = failed.times.saturating_add(1);
+                failed.misconfigured = misconfigured;
+            }
+            None => self.failed.push(Failed { integration_id: id, times: 1, misconfigured }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
