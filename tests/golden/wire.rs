@@ -337,7 +337,7 @@ fn the_full_files_leave_nothing_unset() {
 }
 
 /// Fields that the specification does not have.
-const ADDED: [&str; 16] = [
+const ADDED: [&str; 17] = [
     "actor",
     "actor_id",
     "awaits",
@@ -351,6 +351,7 @@ const ADDED: [&str; 16] = [
     "on_past",
     "outcomes",
     "outside",
+    "paused_at",
     "result",
     "run_if",
     "window_type",

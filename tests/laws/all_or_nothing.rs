@@ -27,7 +27,8 @@ use tidings::{Delivery, Error, Result};
 
 use crate::parsed;
 use crate::seeded::{
-    self, ada, copy_of, email, email_integration, entries, inbox, inbox_of, is_urgent, trigger,
+    self, ada, copy_of, email, email_integration, entries, inbox, inbox_of, is_urgent,
+    paused_integration, trigger,
 };
 
 #[test]
@@ -62,6 +63,12 @@ fn integrations() {
         });
     }
     check(|world| world.env.integrations().set_primary(email_integration(&world.env, 1)?));
+    check(|world| world.env.integrations().pause(email_integration(&world.env, 0)?));
+    check(|world| world.env.integrations().resume(paused_integration(&world.env)?));
+    check(|world| {
+        let id = paused_integration(&world.env)?;
+        world.env.integrations().delete(id, &IntegrationDelete::default())
+    });
     for promote in [false, true] {
         check(|world| {
             world.env.integrations().delete(
@@ -93,7 +100,10 @@ fn workflows() {
     check(|world| {
         world.env.workflows().update("both", &parsed(json!({ "name": "New", "steps": [inbox()] })))
     });
+    check(|world| world.env.workflows().pause("both"));
+    check(|world| world.env.workflows().resume("paused"));
     check(|world| world.env.workflows().delete("both"));
+    check(|world| world.env.workflows().delete("paused"));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn an_inbox_that_is_miscounted_is_found() {
 /// The rows of a lane: gone, of another lane, or not readable.
 #[test]
 fn a_lane_that_is_misplaced_is_found() {
-    for table in [Table::Lanes, Table::LaneHeads] {
+    for table in [Table::Lanes, Table::LaneHeads, Table::HeldLanes] {
         let (_, key, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
         for ruin in [None, Some(b"?".as_slice()), Some(b"")] {
             let found = findings(|world| put(&world.store, table, key, ruin));
@@ -233,5 +233,6 @@ fn is_derived(table: Table) -> bool {
             | Table::Lanes
             | Table::LaneHeads
             | Table::NotificationOutcomes
+            | Table::HeldLanes
     )
 }

@@ -60,6 +60,8 @@ fn a_ruined_value_is_not_read_as_something_else() {
                 Table::Due
                     | Table::Lanes
                     | Table::LaneHeads
+                    | Table::Held
+                    | Table::HeldLanes
                     | Table::ExpiringAnswers
                     | Table::CanceledTriggers
             );

@@ -118,7 +118,8 @@ fn check_tasks(world: &World) {
             | Work::Call { .. }
             | Work::Sweep { .. }
             | Work::FanOut { .. }
-            | Work::Cancel { .. } => {}
+            | Work::Cancel { .. }
+            | Work::Release { .. } => {}
         }
     }
     assert_eq!(sends, waiting);

@@ -21,6 +21,7 @@ mod lists;
 mod lookups;
 mod messages;
 mod notifications;
+mod pause;
 mod preferences;
 mod retention;
 mod simulation;

@@ -2,6 +2,7 @@
 
 mod compose;
 mod declare;
+mod pause;
 mod peers;
 mod route;
 
@@ -57,6 +58,9 @@ pub struct Integration {
     /// Standing among the integrations of the channel.
     #[serde(flatten)]
     pub standing: Standing,
+    /// Time at which the integration was paused. `None` if it is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<Timestamp>,
     /// Conditions for sending in place of the primary integration.
     #[serde(default)]
     pub conditions: Vec<Filter>,
@@ -262,6 +266,7 @@ impl Integration {
             credentials: create.credentials,
             configurations: create.configurations,
             standing: Standing::Inactive,
+            paused_at: None,
             conditions: create.conditions,
             fallback: create.fallback,
             on_unknown: create.on_unknown,

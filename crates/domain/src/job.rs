@@ -233,6 +233,8 @@ wire_enum! {
     OutsideSchedule = "outside_schedule",
     ScheduleNeverOpens = "schedule_never_opens",
     ExtendedToSchedule = "extended_to_schedule",
+    WorkflowPaused = "workflow_paused",
+    IntegrationPaused = "integration_paused",
     MaxExtensionsReached = "max_extensions_reached",
     HandlerCompleted = "handler_completed",
     HandlerMissing = "handler_missing",
@@ -307,7 +309,9 @@ impl Detail {
             | Detail::StepDelayed
             | Detail::DigestOpened
             | Detail::DeferredToSchedule
-            | Detail::ExtendedToSchedule => ExecutionStatus::Pending,
+            | Detail::ExtendedToSchedule
+            | Detail::WorkflowPaused
+            | Detail::IntegrationPaused => ExecutionStatus::Pending,
             Detail::ContentNotGenerated
             | Detail::NoActiveIntegration
             | Detail::ProviderMissing

@@ -38,7 +38,7 @@ use crate::time::Timestamp;
 use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
-pub use attempt::{Address, Attempt, Content, Dispatch, again, attempt, call};
+pub use attempt::{Address, Attempt, Content, Dispatch, Hold, again, attempt, call, hold};
 pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::environment::Home;
 use crate::ids::{
-    DigestWindowId, EnvironmentId, JobId, NotificationId, OrganizationId, StepId, TaskId,
-    TransactionId, WorkflowId,
+    DigestWindowId, EnvironmentId, IntegrationId, JobId, NotificationId, OrganizationId, StepId,
+    TaskId, TransactionId, WorkflowId,
 };
 use crate::message::Message;
 use crate::notification::Notification;
@@ -88,6 +88,14 @@ pub enum TaskState {
         /// Number of attempts, the current one included.
         attempts: u32,
     },
+    /// Is not due until an integration is resumed.
+    Held {
+        /// Integration that is paused.
+        #[serde(rename = "_integrationId")]
+        integration_id: IntegrationId,
+        /// Number of attempts so far.
+        attempts: u32,
+    },
 }
 
 /// What a task does.
@@ -160,6 +168,12 @@ pub enum Work {
         run: u64,
         /// Ordinal of the next notification.
         next: u64,
+    },
+    /// Messages that were held while an integration was paused are due again.
+    Release {
+        /// Integration.
+        #[serde(rename = "_integrationId")]
+        integration_id: IntegrationId,
     },
 }
 
@@ -265,7 +279,10 @@ impl Work {
             | Work::Send { notification_id, .. }
             | Work::Close { notification_id, .. }
             | Work::Call { notification_id, .. } => Some(*notification_id),
-            Work::Sweep { .. } | Work::FanOut { .. } | Work::Cancel { .. } => None,
+            Work::Sweep { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. }
+            | Work::Release { .. } => None,
         }
     }
 }

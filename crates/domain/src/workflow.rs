@@ -3,6 +3,7 @@
 mod compose;
 mod declare;
 mod matching;
+mod pause;
 mod request;
 mod steps;
 mod sync;
@@ -105,6 +106,9 @@ pub struct Workflow {
     /// Origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<WorkflowOrigin>,
+    /// Time at which the workflow was paused. `None` if it is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<Timestamp>,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Time of the last change.
@@ -243,6 +247,7 @@ impl Workflow {
             is_translation_enabled: create.is_translation_enabled,
             severity: create.severity,
             origin: None,
+            paused_at: None,
             created_at: now,
             updated_at: now,
         }

@@ -202,9 +202,13 @@ impl Engine {
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
         self.parts.notifications.forget(changes);
-        let is_task =
-            |change: &Change| change.table == Table::Tasks && change.kind == ChangeKind::Inserted;
-        if changes.iter().any(is_task) {
+        // The tasks of a workflow that was paused are due again when it is resumed or deleted.
+        let brings_work = |change: &Change| {
+            let is_new = change.kind == ChangeKind::Inserted;
+            (change.table == Table::Tasks && is_new)
+                || (change.table == Table::Workflows && !is_new)
+        };
+        if changes.iter().any(brings_work) {
             self.parts.bell.ring();
         }
     }

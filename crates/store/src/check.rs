@@ -114,6 +114,7 @@ fn indexes() -> impl Iterator<Item = Table> {
                 | Table::Lanes
                 | Table::LaneHeads
                 | Table::NotificationOutcomes
+                | Table::HeldLanes
         )
     };
     let is_other = move |table: &Table| is_activity(table) || is_derived(table);
@@ -282,15 +283,17 @@ impl<'s> Checking<'s> {
         Ok(())
     }
 
-    // Finds the first task of each lane. A task that cannot be read has no known lane, so that
-    // lanes are compared only if all tasks can be read.
+    // Finds the first task of each lane, and the lanes of paused workflows. A task that cannot be
+    // read has no known lane, and a workflow that cannot be read may be paused, so that lanes are
+    // compared only if all of them can be read.
     fn lanes(&mut self) -> Result<()> {
         let snapshot = self.snapshot;
         let tasks = readable::<Task>(snapshot)?;
-        let all = Prefix::<Task>::of_all();
-        let is_known = snapshot.count(&all, None)? == tasks.len();
-        let mut expected = lanes::expected(&tasks);
-        for table in [Table::Lanes, Table::LaneHeads] {
+        let workflows = readable::<Workflow>(snapshot)?;
+        let is_known = snapshot.count(&Prefix::<Task>::of_all(), None)? == tasks.len()
+            && snapshot.count(&Prefix::<Workflow>::of_all(), None)? == workflows.len();
+        let mut expected = lanes::expected(&tasks, &workflows);
+        for table in [Table::Lanes, Table::LaneHeads, Table::HeldLanes] {
             each(snapshot, table, |key, value| {
                 self.check.entries += 1;
                 if !expected.remove(&(table, key.to_vec(), value.to_vec())) && is_known {

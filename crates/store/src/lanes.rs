@@ -1,11 +1,14 @@
 //! Lanes of tasks: two rows for each lane that has some. One has the time at which the first task
-//! is due, and the other sorts the lanes of a class by that time.
+//! is due, and the other sorts the lanes of a class by that time. The lanes of a paused workflow have
+//! a row in a table of their own in place of the second one, also without tasks. So nobody who
+//! looks for due tasks comes across them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use domain::task::{Lane, Task};
 use domain::time::Timestamp;
+use domain::workflow::Workflow;
 
 use crate::{
     Change, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
@@ -17,9 +20,14 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
     lanes.into_iter().try_for_each(|lane| move_lane(transaction, &lane))
 }
 
-/// Moves a lane to the time of its first task. A row that cannot be read is written anew.
+/// Moves a lane to the time of its first task. A row that cannot be read is written anew. A lane
+/// that is held stays where it is.
 pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
-    let (before, after) = (head(transaction, lane)?, first_due(transaction, lane)?);
+    let before = head(transaction, lane)?;
+    if before == Head::Held {
+        return Ok(());
+    }
+    let after = first_due(transaction, lane)?;
     if before == Head::of(after) {
         return Ok(());
     }
@@ -40,8 +48,28 @@ pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
 
 /// Moves a lane that an entry sorts by `due_at` to the time of its first task.
 pub fn mend(transaction: &mut dyn Transaction, lane: &Lane, due_at: Timestamp) -> Result<()> {
-    if first_due(transaction, lane)? != Some(due_at) {
+    let is_held = head(transaction, lane)? == Head::Held;
+    if is_held || first_due(transaction, lane)? != Some(due_at) {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
+    }
+    move_lane(transaction, lane)
+}
+
+/// Takes a lane out of those that have due tasks, until it is released.
+pub fn hold(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
+    if let Head::At(due_at) = head(transaction, lane)? {
+        transaction.delete_key(&layout::lane_entry(lane, due_at))?;
+    }
+    let (entry, key) = (layout::held_lane(lane), layout::lane_head(lane));
+    transaction.put_bytes(&entry, key.as_bytes())?;
+    transaction.put_bytes(&key, entry.as_bytes())
+}
+
+/// Puts a lane that was held back to the time of its first task.
+pub fn release(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
+    transaction.delete_key(&layout::held_lane(lane))?;
+    if head(transaction, lane)? == Head::Held {
+        transaction.delete_key(&layout::lane_head(lane))?;
     }
     move_lane(transaction, lane)
 }
@@ -64,6 +92,8 @@ enum Head {
     Absent,
     // Time at which the first task is due.
     At(Timestamp),
+    // The workflow of the lane is paused.
+    Held,
     // It belongs to another lane, or to none.
     Unreadable,
 }
@@ -78,22 +108,35 @@ fn head(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Head> {
     let mut head = Head::Absent;
     snapshot.get_bytes(&layout::lane_head(lane), &mut |entry| {
         let named = layout::lane_of(entry).filter(|(named, _)| named == lane);
-        head = named.map_or(Head::Unreadable, |(_, due_at)| Head::At(due_at));
+        let is_held = || layout::held_lane_of(entry).is_some_and(|named| named == *lane);
+        head = match named {
+            Some((_, due_at)) => Head::At(due_at),
+            None if is_held() => Head::Held,
+            None => Head::Unreadable,
+        };
     })?;
     Ok(head)
 }
 
-/// The rows of the lanes of `tasks`.
-pub(crate) fn expected(tasks: &[Task]) -> BTreeSet<(Table, Vec<u8>, Vec<u8>)> {
+/// The rows of the lanes of `tasks`, and of those of paused workflows.
+pub(crate) fn expected(
+    tasks: &[Task],
+    workflows: &[Workflow],
+) -> BTreeSet<(Table, Vec<u8>, Vec<u8>)> {
+    let paused = workflows.iter().filter(|workflow| workflow.is_paused());
+    let standing: BTreeSet<Lane> = paused.flat_map(Workflow::lanes).collect();
     let mut heads: BTreeMap<Lane, Timestamp> = BTreeMap::new();
-    for task in tasks {
-        let due_at = task.state.due_at();
-        heads.entry(task.lane()).and_modify(|head| *head = due_at.min(*head)).or_insert(due_at);
+    for task in tasks.iter().filter(|task| !standing.contains(&task.lane())) {
+        if let Some(due_at) = task.state.due_at() {
+            heads.entry(task.lane()).and_modify(|head| *head = due_at.min(*head)).or_insert(due_at);
+        }
     }
-    let rows = heads.into_iter().flat_map(|(lane, due_at)| {
-        let entry = layout::lane_entry(&lane, due_at).as_bytes().to_vec();
+    let moving = heads.into_iter().map(|(lane, due_at)| (lane, layout::lane_entry(&lane, due_at)));
+    let standing = standing.into_iter().map(|lane| (lane, layout::held_lane(&lane)));
+    let rows = moving.chain(standing).flat_map(|(lane, entry)| {
+        let (table, entry) = (entry.table(), entry.as_bytes().to_vec());
         let head = layout::lane_head(&lane).as_bytes().to_vec();
-        [(Table::Lanes, entry.clone(), head.clone()), (Table::LaneHeads, head, entry)]
+        [(table, entry.clone(), head.clone()), (Table::LaneHeads, head, entry)]
     });
     rows.collect()
 }

@@ -187,6 +187,8 @@ layout! {
         TASKS = Tasks [EnvironmentId, TaskId];
         /// Tasks of a lane by the time at which they are due.
         DUE = Due [TaskClass, EnvironmentId, Option<WorkflowId>, Timestamp, TaskId];
+        /// Tasks that wait until an integration is resumed.
+        HELD = Held [EnvironmentId, IntegrationId, TaskId];
     }
     DigestBucket {
         /// Digests of the events with one key.
@@ -226,6 +228,8 @@ layout! {
         LANE_HEADS = LaneHeads [TaskClass, EnvironmentId, Option<WorkflowId>];
         /// Lanes of a class by the time at which their first task is due.
         LANES = Lanes [TaskClass, Timestamp, EnvironmentId, Option<WorkflowId>];
+        /// Lanes of a class whose workflow is paused.
+        HELD_LANES = HeldLanes [TaskClass, EnvironmentId, Option<WorkflowId>];
     }
     Bytes {
         /// Parts of the index of addresses: the kind of the part, and two numbers.

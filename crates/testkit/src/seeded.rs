@@ -7,7 +7,9 @@ use domain::context::{ContextSet, RichContext};
 use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId, TransactionId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
+use domain::notification::NotificationQuery;
 use domain::quarantine::{Quarantined, Unreadable};
+use domain::task::Task;
 use domain::trigger::{
     AcceptedTrigger, CanceledTrigger, Cancellation, Crowd, FanOut, FanOutState, Progress, Trigger,
 };
@@ -66,6 +68,7 @@ pub fn made_in(store: Interposed) -> World {
     trigger_and_deliver(&world);
     add_quarantine(&world);
     reach_many(&world);
+    pause(&world);
     world
         .organization
         .environments()
@@ -391,6 +394,31 @@ fn reach_many(world: &World) {
     .unwrap();
 }
 
+// Leaves behind a workflow and an integration that are paused, and a message that waits for the
+// integration. The message is put there, since a notification more would fill the segment.
+fn pause(world: &World) {
+    let create = json!({ "workflowId": "paused", "name": "paused", "steps": [inbox()] });
+    let workflow = world.env.workflows().create(&parsed(create)).unwrap();
+    world.env.workflows().pause(workflow.id).unwrap();
+    let create = json!({ "providerId": "paused", "channel": "sms", "identifier": "paused" });
+    let integration = world.env.integrations().create(&parsed(create)).unwrap();
+    world.env.integrations().pause(integration.id).unwrap();
+    let page = world.env.notifications().list(&NotificationQuery::default()).unwrap();
+    let task = json!({
+        "_id": "00000000-0000-7000-8000-000000000003",
+        "_environmentId": world.env.environment_id(),
+        "_organizationId": "acme",
+        "_templateId": workflow.id,
+        "class": "normal",
+        "state": "held",
+        "_integrationId": integration.id,
+        "attempts": 1,
+        "work": { "type": "turn", "_notificationId": page.data[0].id },
+    });
+    let task: Task = parsed(task);
+    store::write(&world.store, |transaction| transaction.insert(&task)).unwrap();
+}
+
 /// A trigger of `workflow` for `to`.
 pub fn trigger(workflow: &str, to: Value) -> Trigger {
     let mut trigger = json!({ "name": workflow, "payload": { "urgent": true, "n": 1 } });
@@ -414,6 +442,14 @@ pub fn email_integration(env: &Scope, rank: usize) -> Result<IntegrationId> {
     let integrations = env.integrations().list()?;
     let mut emails = integrations.iter().filter(|found| found.channel == Channel::Email);
     let found = emails.nth(rank).map(|integration| integration.id);
+    found.ok_or_else(|| Error::NotFound { entity: Entity::Integration, ids: Vec::new() })
+}
+
+/// The integration that is paused.
+pub fn paused_integration(env: &Scope) -> Result<IntegrationId> {
+    let integrations = env.integrations().list()?;
+    let found = integrations.iter().find(|found| found.is_paused());
+    let found = found.map(|integration| integration.id);
     found.ok_or_else(|| Error::NotFound { entity: Entity::Integration, ids: Vec::new() })
 }
 

@@ -30,6 +30,7 @@ pub(super) struct Known {
     ada: SubscriberId,
     primary: IntegrationId,
     second: IntegrationId,
+    idle: IntegrationId,
     messages: Vec<MessageId>,
     notifications: Vec<NotificationId>,
 }
@@ -176,6 +177,14 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let id = if args == Args::These { known.second } else { known.primary };
         shown(scope.integrations().set_primary(id))
     }),
+    ("integrations.pause", |scope, known, args| {
+        let id = if args == Args::These { known.second } else { known.primary };
+        shown(scope.integrations().pause(id))
+    }),
+    ("integrations.resume", |scope, known, args| {
+        let id = if args == Args::These { known.idle } else { known.primary };
+        shown(scope.integrations().resume(id))
+    }),
     ("integrations.delete", |scope, known, args| {
         let mut delete = IntegrationDelete::default();
         delete.promote = args == Args::These;
@@ -292,6 +301,8 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let workflows = [parsed(workflow_of(args.pick("hi", "new"), &[in_app()]))];
         shown(scope.workflows().sync(&workflows))
     }),
+    ("workflows.pause", |scope, _, args| shown(scope.workflows().pause(args.pick("hi", "mail")))),
+    ("workflows.resume", |scope, _, args| shown(scope.workflows().resume(args.pick("idle", "hi")))),
     ("workflows.delete", |scope, _, args| shown(scope.workflows().delete(args.pick("hi", "mail")))),
 ];
 
@@ -330,6 +341,10 @@ pub(super) fn known(world: &World) -> Known {
         world.integration(with(create, credentials.clone())).id
     });
     world.active_integration("chat", "slack");
+    let idle = world.active_integration("push", "fcm").id;
+    world.env.integrations().pause(idle).unwrap();
+    world.in_app_workflow("idle");
+    world.env.workflows().pause("idle").unwrap();
     let connection = json!({
         "identifier": "conn",
         "integrationIdentifier": "slack",
@@ -354,5 +369,5 @@ pub(super) fn known(world: &World) -> Known {
     for locale in ["fr", "en"] {
         upsert(world, "workflow", "hi", locale, json!({ "a": "A" }));
     }
-    Known { ada, primary, second, messages, notifications }
+    Known { ada, primary, second, idle, messages, notifications }
 }

@@ -97,6 +97,7 @@ impl Peers {
         let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
         self.change(id, |integration| {
             integration.standing = Standing::Deleted { at: now, by };
+            integration.paused_at = None;
             integration.credentials = Credentials::default();
             integration.configurations = None;
         });

@@ -141,6 +141,8 @@ fn an_entry_has_a_severity_and_a_provider() {
         (OutsideSchedule, Success, false, false),
         (ScheduleNeverOpens, Warning, false, false),
         (ExtendedToSchedule, Pending, false, false),
+        (WorkflowPaused, Pending, false, false),
+        (IntegrationPaused, Pending, false, false),
         (MaxExtensionsReached, Warning, false, false),
         (HandlerCompleted, Success, false, false),
         (HandlerMissing, Failed, false, false),

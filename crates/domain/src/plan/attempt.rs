@@ -16,6 +16,7 @@ use crate::step::{Rendered, StepKind};
 use crate::subscriber::Profile;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
+use crate::workflow::Workflow;
 
 /// Message for a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,25 @@ pub enum Attempt {
         /// Time of the opening.
         due_at: Timestamp,
     },
+    /// The message waits until what is paused is resumed.
+    Hold(Hold),
+}
+
+/// What is paused, so that work waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The workflow.
+    Workflow,
+    /// The integration that sends the message.
+    Integration(IntegrationId),
+}
+
+/// Returns what keeps the work of a notification from being done for the time being.
+pub const fn hold(workflow: Option<&Workflow>) -> Option<Hold> {
+    match workflow {
+        Some(workflow) if workflow.is_paused() => Some(Hold::Workflow),
+        Some(_) | None => None,
+    }
 }
 
 /// Content of the message of an attempt.
@@ -77,6 +97,9 @@ pub fn attempt(
     let step = RunStep::new(run, job, facts, &run.results)?;
     let channel = step.step.definition.kind.channel();
     let channel = channel.ok_or(fail(Detail::ContentNotGenerated))?;
+    if let Some(hold) = hold(facts.workflow) {
+        return Ok(Attempt::Hold(hold));
+    }
     step.check_preferences(channel)?;
     match step.timing(channel) {
         Timing::Now => {}
@@ -84,11 +107,17 @@ pub fn attempt(
         Timing::Drop => return Err(skip(Detail::OutsideSchedule)),
         Timing::Never => return Err(skip(Detail::ScheduleNeverOpens)),
     }
+    let chosen = step.integration(channel);
+    if let Ok((integration, _)) = &chosen
+        && integration.is_paused()
+    {
+        return Ok(Attempt::Hold(Hold::Integration(integration.id)));
+    }
     let rendered = match content {
         Content::New => Some(step.render()?),
         Content::Kept => None,
     };
-    let (integration, others) = step.integration(channel)?;
+    let (integration, others) = chosen?;
     let address = address(&step.subscriber.profile, integration)?;
     let integration = integration.clone();
     let overrides = step.overrides(channel, Some(&integration.provider_id));

@@ -113,6 +113,7 @@ impl World {
         match attempt(&run, run.jobs[0], self.facts(), content)? {
             Attempt::Send(dispatch) => Ok(*dispatch),
             Attempt::Defer { due_at } => panic!("deferred to {due_at}"),
+            Attempt::Hold(hold) => panic!("held by {hold:?}"),
         }
     }
 
@@ -521,6 +522,38 @@ fn a_canceled_event_is_not_sent() {
     }
     assert_eq!(again(true), Err(canceled));
     assert_eq!(again(false), Ok(()));
+}
+
+/// One row per combination of what is paused: the decision of an attempt. What ends the message comes
+/// before what holds it, and a message whose content cannot be rendered waits too.
+#[test]
+fn a_message_waits_for_what_is_paused() {
+    let integration = Some(Hold::Integration(sample::id(number(Channel::Email))));
+    for (workflow_is, integration_is, expected) in [
+        (false, false, None),
+        (true, false, Some(Hold::Workflow)),
+        (false, true, integration),
+        (true, true, Some(Hold::Workflow)),
+    ] {
+        let mut world = World::on(Channel::Email);
+        let paused_at = |is_paused: bool| is_paused.then(|| sample::at(1));
+        world.workflow.as_mut().unwrap().paused_at = paused_at(workflow_is);
+        for integration in &mut world.integrations {
+            Arc::make_mut(integration).paused_at = paused_at(integration_is);
+        }
+        let run = Run::of(&world.notification);
+        assert_eq!(hold(world.workflow.as_ref()).is_some(), workflow_is);
+        for content in [Content::New, Content::Kept] {
+            let held = match attempt(&run, run.jobs[0], world.facts(), content).unwrap() {
+                Attempt::Hold(hold) => Some(hold),
+                Attempt::Send(_) | Attempt::Defer { .. } => None,
+            };
+            assert_eq!(held, expected, "{workflow_is} {integration_is}");
+        }
+        let canceled = Facts { canceled: true, ..world.facts() };
+        let refused = attempt(&run, run.jobs[0], canceled, Content::New).unwrap_err();
+        assert_eq!(refused.detail, Detail::Canceled);
+    }
 }
 
 #[test]

@@ -53,7 +53,10 @@ impl Notification {
                 let waiting = self.jobs.iter().position(|job| !job.status.has_ended());
                 (failed.or(waiting), JobStatus::Pending)
             }
-            Work::Sweep { .. } | Work::FanOut { .. } | Work::Cancel { .. } => return Ok(None),
+            Work::Sweep { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. }
+            | Work::Release { .. } => return Ok(None),
         };
         let job = job.ok_or(RequeueRefusal::Ended)?;
         if is_set_aside(job) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::TaskState;
+use crate::ids::IntegrationId;
 use crate::job::RetryPolicy;
 use crate::time::Timestamp;
 
@@ -51,11 +52,13 @@ pub enum Settlement {
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl TaskState {
-    /// Returns the time of the next attempt, or the end of the lease.
-    pub const fn due_at(self) -> Timestamp {
+    /// Returns the time of the next attempt, or the end of the lease. Returns `None` if the task is
+    /// held.
+    pub const fn due_at(self) -> Option<Timestamp> {
         match self {
-            TaskState::Waiting { due_at, .. } => due_at,
-            TaskState::Leased { until, .. } => until,
+            TaskState::Waiting { due_at, .. } => Some(due_at),
+            TaskState::Leased { until, .. } => Some(until),
+            TaskState::Held { .. } => None,
         }
     }
 
@@ -73,7 +76,7 @@ impl TaskState {
                     Claim::Repeat(attempts.saturating_add(1))
                 })
             }
-            TaskState::Waiting { .. } | TaskState::Leased { .. } => None,
+            TaskState::Waiting { .. } | TaskState::Leased { .. } | TaskState::Held { .. } => None,
         }
     }
 
@@ -111,11 +114,27 @@ impl TaskState {
         self.is_attempt(attempt).then_some(TaskState::Waiting { due_at, attempts })
     }
 
+    /// Returns the state after attempt number `attempt` has found that `integration_id` is paused.
+    /// The attempt does not count. Returns `None` if it is not the current attempt.
+    pub fn held(self, attempt: u32, integration_id: IntegrationId) -> Option<TaskState> {
+        let attempts = attempt.saturating_sub(1);
+        self.is_attempt(attempt).then_some(TaskState::Held { integration_id, attempts })
+    }
+
+    /// Returns the state of a held task that is due again at `due_at`.
+    #[must_use]
+    pub const fn released(self, due_at: Timestamp) -> TaskState {
+        match self {
+            TaskState::Held { attempts, .. } => TaskState::Waiting { due_at, attempts },
+            TaskState::Waiting { .. } | TaskState::Leased { .. } => self,
+        }
+    }
+
     /// Returns `true` if the task is leased for the attempt number `attempt`.
     pub const fn is_attempt(self, attempt: u32) -> bool {
         match self {
             TaskState::Leased { attempts, .. } => attempts == attempt,
-            TaskState::Waiting { .. } => false,
+            TaskState::Waiting { .. } | TaskState::Held { .. } => false,
         }
     }
 
@@ -128,7 +147,7 @@ impl TaskState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::at;
+    use crate::sample::{at, id};
 
     const POLICY: RetryPolicy = RetryPolicy::new(2, Duration::from_millis(10));
 
@@ -138,6 +157,10 @@ mod tests {
 
     const fn leased(until: i64, attempts: u32) -> TaskState {
         TaskState::Leased { until: Timestamp::from_millis(until), attempts }
+    }
+
+    fn paused(attempts: u32) -> TaskState {
+        TaskState::Held { integration_id: id(1), attempts }
     }
 
     fn retry(due_at: i64) -> Settlement {
@@ -156,6 +179,7 @@ mod tests {
             (leased(5, 1), Some(Claim::Repeat(2))),
             (leased(5, 2), Some(Claim::GiveUp(2))),
             (waiting(5, u32::MAX), Some(Claim::Attempt(u32::MAX))),
+            (paused(0), None),
         ] {
             assert_eq!(state.claim(&POLICY, at(5)), claim, "{state:?}");
         }
@@ -171,6 +195,7 @@ mod tests {
             // Another worker has the task, or had it.
             (leased(9, 2), Some(Done), None, None),
             (waiting(9, 2), Some(Done), None, None),
+            (paused(1), Some(Done), None, None),
         ] {
             let after = |outcome| state.settle(1, outcome, (&POLICY, || 0), at(5));
             let effects = [Outcome::Done, later, Outcome::Never].map(after);
@@ -188,6 +213,21 @@ mod tests {
             (waiting(9, 2), None),
         ] {
             assert_eq!(state.given_back(2, at(5)), after, "{state:?}");
+        }
+    }
+
+    /// One row per state: the state after the second attempt has found its integration paused, and
+    /// the state after the integration is resumed, at 5.
+    #[test]
+    fn an_attempt_that_was_held_does_not_count() {
+        for (state, held, released) in [
+            (leased(9, 2), Some(paused(1)), leased(9, 2)),
+            (leased(9, 3), None, leased(9, 3)),
+            (waiting(9, 2), None, waiting(9, 2)),
+            (paused(2), None, waiting(5, 2)),
+        ] {
+            assert_eq!(state.held(2, id(1)), held, "{state:?}");
+            assert_eq!(state.released(at(5)), released, "{state:?}");
         }
     }
 

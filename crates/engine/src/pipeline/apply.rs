@@ -208,6 +208,12 @@ impl Course<'_, '_> {
         self.queue(self.tx.id(), self.tx.now(), work)
     }
 
+    /// Leaves the first turn of a notification to a task, which waits until the workflow is resumed.
+    pub(crate) fn begin_later(&mut self) -> Result<()> {
+        self.log(0, Detail::WorkflowPaused, None);
+        self.go_on()
+    }
+
     /// Writes into the log of a job.
     pub(crate) fn log(&mut self, job: usize, detail: Detail, raw: Option<String>) {
         let (id, now) = (self.tx.id(), self.tx.now());

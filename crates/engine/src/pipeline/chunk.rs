@@ -7,7 +7,7 @@ use domain::context::Context;
 use domain::environment::Home;
 use domain::event::Event;
 use domain::ids::TransactionId;
-use domain::plan::Run;
+use domain::plan::{self, Hold, Run};
 use domain::subscriber::Subscriber;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
@@ -22,6 +22,14 @@ use crate::pipeline::trigger::notify;
 use crate::resources::{contexts, workflows};
 use crate::tx::{Reading, Tx, View};
 use crate::{Engine, Result};
+
+// Decision about the next recipients of an event.
+enum Planned {
+    Chunk(Box<Chunk>),
+    Hold(Hold),
+    // The event is over.
+    Over,
+}
 
 /// Next recipients of an event, planned on a snapshot.
 struct Chunk {
@@ -41,31 +49,42 @@ struct Next {
 
 /// Tells the next recipients of an event, and leaves a task for the others. Returns the number of
 /// notifications. Does nothing if the attempt was superseded.
-pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result<usize> {
+pub(crate) fn step(
+    engine: &Engine,
+    leased: &Task,
+    id: &TransactionId,
+) -> Result<Result<usize, Hold>> {
     let (home, environment) = (leased.home(), leased.environment_id);
-    let chunk = engine.read(|snapshot| {
+    let planned = engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let state = view.find(&layout::fan_out_state(environment, id))?;
         let fan_out = view.find(&layout::fan_out(environment, id))?;
         let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, state, fan_out));
-        planned.transpose()
+        planned.unwrap_or(Ok(Planned::Over))
     })?;
+    let chunk = match planned {
+        Planned::Chunk(chunk) => Some(chunk),
+        Planned::Over => None,
+        Planned::Hold(hold) => return Ok(Err(hold)),
+    };
     let created = engine.write(engine.now(), |draft| {
         let tx = &mut draft.within(&home);
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
         tx.remove(&task)?;
-        // The event is over if it has no state.
         chunk.as_ref().map_or(Ok(0), |chunk| chunk.tell(tx))
     })?;
     engine.tend_after_trigger(environment);
-    Ok(created)
+    Ok(Ok(created))
 }
 
-fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Chunk> {
+fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Planned> {
     let Some(workflow) = workflows::find_by_id(view, fan_out.workflow_id)? else {
-        return Ok(Chunk { state, fan_out, next: None });
+        return Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next: None })));
     };
+    if let Some(hold) = plan::hold(Some(&workflow)) {
+        return Ok(Planned::Hold(hold));
+    }
     let contexts = contexts::known(view, &fan_out.context_keys)?;
     let actor_key = fan_out.actor_id.map(|id| layout::subscriber_id(view.environment_id(), id));
     let actor = match actor_key {
@@ -98,7 +117,7 @@ fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Chunk
         recipients.push((subscriber, planned));
     }
     let next = Some(Next { workflow, contexts, actor, recipients, visited });
-    Ok(Chunk { state, fan_out, next })
+    Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next })))
 }
 
 impl Chunk {

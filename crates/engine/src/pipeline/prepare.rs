@@ -69,7 +69,16 @@ pub(crate) struct PlannedRecipient {
     /// The subscriber as it was read.
     pub(crate) read: Option<Arc<Kept<Subscriber>>>,
     pub(crate) topics: Vec<NotificationTopic>,
-    pub(crate) actions: Vec<Action>,
+    pub(crate) first: FirstTurn,
+}
+
+/// The first turn of a notification.
+#[derive(Debug)]
+pub(crate) enum FirstTurn {
+    /// It is a part of the transaction that creates the notification.
+    Planned(Vec<Action>),
+    /// A task plans it, since the workflow is paused.
+    Later,
 }
 
 /// Preparation of the triggers of one call, in their order. Each one sees the subscribers and the
@@ -319,10 +328,15 @@ pub(crate) fn plan_recipient(
     (event, run): (&Event<'_>, &Run<'_>),
 ) -> Result<PlannedRecipient> {
     let workflow = event.workflow;
+    if plan::hold(Some(workflow)).is_some() {
+        let first = FirstTurn::Later;
+        return Ok(PlannedRecipient { recipient, read: None, topics, first });
+    }
     let preferences = Preferences::of(view, subscriber.id, event.context_keys, Some(workflow.id))?;
     let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
     let facts = Facts { actor: event.actor, ..facts };
-    Ok(PlannedRecipient { recipient, read: None, topics, actions: plan::turn(run, facts) })
+    let first = FirstTurn::Planned(plan::turn(run, facts));
+    Ok(PlannedRecipient { recipient, read: None, topics, first })
 }
 
 fn refusal_of(planned: Result<Prepared>) -> Result<Prepared> {

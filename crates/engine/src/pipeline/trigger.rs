@@ -15,7 +15,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
 use crate::pipeline::chunk;
-use crate::pipeline::prepare::{Others, PlannedRecipient, PlannedTrigger, Prepared};
+use crate::pipeline::prepare::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::subscribers;
 use crate::tx::{Tx, View};
@@ -253,7 +253,7 @@ pub(crate) fn notify(
     subscriber: &Subscriber,
     planned: &PlannedRecipient,
 ) -> Result<CreatedNotification> {
-    let PlannedRecipient { recipient, topics, actions, .. } = planned;
+    let PlannedRecipient { recipient, topics, first, .. } = planned;
     let created_at = tx.now();
     let id = log.next_id(created_at, tx.random());
     let created = (id, created_at);
@@ -261,7 +261,10 @@ pub(crate) fn notify(
         Notification::new(created, event, subscriber, recipient, topics.clone(), || tx.id());
     log.add(Facets::from(&notification));
     let mut course = Course { tx, notification, workflow: Some(event.workflow) };
-    course.perform(actions)?;
+    match first {
+        FirstTurn::Planned(actions) => course.perform(actions)?,
+        FirstTurn::Later => course.begin_later()?,
+    }
     let notification = course.notification;
     tx.insert(&notification)?;
     Ok(CreatedNotification::new(subscriber.subscriber_id.clone(), id))

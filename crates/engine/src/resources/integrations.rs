@@ -1,5 +1,7 @@
 //! Operations on integrations.
 
+mod pause;
+
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
@@ -12,6 +14,7 @@ use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, WriteRecords, layout};
 
+use crate::pipeline::delivery::release;
 use crate::resources::cascade::{Cascade, Removed};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
@@ -189,6 +192,7 @@ impl Integrations<'_> {
             cascade.then(|tx| {
                 let (by, now) = (UserId::host(), tx.now());
                 rank(tx, integration.channel, |peers| peers.delete(id, delete.promote, by, now))?;
+                release::begin(tx, id)?;
                 Ok(cloned(all(tx)?))
             })
         })
@@ -271,7 +275,8 @@ pub(crate) fn remove_dependents(
     cascade.remove(&layout::endpoint_list(environment, order, id, subscriber, None))
 }
 
-fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integration>> {
+/// The integration of that id, unless it is deleted. Returns `None` if there is none.
+pub(crate) fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integration>> {
     let found: Option<Integration> = view.find(&layout::integration(view.environment_id(), id))?;
     Ok(found.filter(|integration| !integration.is_deleted()))
 }

@@ -1,6 +1,7 @@
 //! Operations on workflows.
 
 mod declare;
+mod pause;
 
 use std::sync::Arc;
 
@@ -241,7 +242,12 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step
     cascade.remove(&layout::workflow_slots(workflow.environment_id, workflow.id))?;
     let resource = Resource::workflow(workflow.identifier());
     translation_groups::remove(&mut cascade, workflow.environment_id, &resource)?;
-    cascade.then(|tx| Ok(tx.remove(workflow)?))
+    cascade.then(|tx| {
+        if workflow.is_paused() {
+            pause::release(tx, workflow)?;
+        }
+        Ok(tx.remove(workflow)?)
+    })
 }
 
 /// Marks a workflow as not translated.

@@ -16,7 +16,7 @@ use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
-use domain::task::{Lane, Task};
+use domain::task::{Lane, Task, TaskState};
 use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
@@ -26,13 +26,13 @@ use domain::workflow::Workflow;
 use super::keys::{ChannelLists, channel_list};
 use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
-    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
-    connection_owner, context, digest_bucket, endpoint, environment_id, fan_out, fan_out_state,
-    integration, integration_identifier, lane, layout, layout_id, message, message_counters,
-    message_list, notification, preference, quarantined, stored_answer, subscriber, subscriber_id,
-    subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
-    workflow, workflow_identifier,
+    HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
+    TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
+    canceled_trigger, connection, connection_owner, context, digest_bucket, endpoint,
+    environment_id, fan_out, fan_out_state, integration, integration_identifier, lane, layout,
+    layout_id, message, message_counters, message_list, notification, preference, quarantined,
+    stored_answer, subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots,
+    topic, translation, translation_group, workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -370,7 +370,15 @@ impl Record for Task {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        entries.add(lane(&self.lane()).then(self.state.due_at()).then(self.id).end());
+        match self.state {
+            TaskState::Waiting { due_at, .. } | TaskState::Leased { until: due_at, .. } => {
+                entries.add(lane(&self.lane()).then(due_at).then(self.id).end());
+            }
+            TaskState::Held { integration_id, .. } => {
+                let held = HELD.within(self.environment_id).then(integration_id);
+                entries.add(held.then(self.id).end());
+            }
+        }
     }
 
     fn lane(&self) -> Option<Lane> {

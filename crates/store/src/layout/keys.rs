@@ -35,7 +35,7 @@ use domain::workflow::Workflow;
 use super::{
     API_KEYS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS,
     CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS,
-    ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS,
+    ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES,
     INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS,
     MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE,
     STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
@@ -223,6 +223,8 @@ keys! {
 
     /// A task, by its id.
     task: Key<Task> = TASKS(environment: EnvironmentId, id: TaskId) end;
+    /// The tasks that wait until an integration is resumed.
+    held: Prefix<Task> = HELD(environment: EnvironmentId, integration: IntegrationId) open;
 
     /// An entry of the quarantine.
     quarantined: Key<Quarantined> = QUARANTINE(id: QuarantineId) end;
@@ -454,6 +456,33 @@ pub fn lanes_until(class: TaskClass, now: Timestamp) -> Range<Bytes> {
 pub fn lane_of(entry: &[u8]) -> Option<(Lane, Timestamp)> {
     let (class, (due_at, (environment_id, (workflow_id, ())))) = LANES.read(entry)?;
     Some((Lane { class, environment_id, workflow_id }, due_at))
+}
+
+/// A lane whose workflow is paused.
+pub fn held_lane(lane: &Lane) -> Key<Bytes> {
+    HELD_LANES.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id).end()
+}
+
+/// The lanes of a class whose workflows are paused.
+pub fn held_lanes(class: TaskClass) -> Range<Bytes> {
+    HELD_LANES.all().then(class).range()
+}
+
+/// The lane of an entry of [`HELD_LANES`].
+pub fn held_lane_of(entry: &[u8]) -> Option<Lane> {
+    let (class, (environment_id, (workflow_id, ()))) = HELD_LANES.read(entry)?;
+    Some(Lane { class, environment_id, workflow_id })
+}
+
+/// The tasks that wait until an integration is resumed: those of all integrations.
+pub fn all_held() -> Range<Task> {
+    HELD.all().range()
+}
+
+/// The task of an entry in [`HELD`].
+pub fn held_task_of(entry: &[u8]) -> Option<Key<Task>> {
+    let (environment, (_, (id, ()))) = HELD.read(entry)?;
+    Some(task(environment, id))
 }
 
 /// The stored answer of an entry in [`EXPIRING_ANSWERS`].

@@ -72,6 +72,8 @@ tables! {
     Due = "due",
     Lanes = "lanes",
     LaneHeads = "lane_heads",
+    Held = "held",
+    HeldLanes = "held_lanes",
     DigestBuckets = "digest_buckets",
     DigestEvents = "digest_events",
     ThrottleSlots = "throttle_slots",

@@ -197,6 +197,8 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         }
         ("workflows", "upsert") => said(env.workflows().upsert(&given.get(0)?)),
         ("workflows", "sync") => said(env.workflows().sync_with(&given.get(0)?)),
+        ("workflows", "pause") => said(env.workflows().pause(&given.get::<String>(0)?)),
+        ("workflows", "resume") => said(env.workflows().resume(&given.get::<String>(0)?)),
         ("workflows", "delete") => said(env.workflows().delete(&given.get::<String>(0)?)),
         ("contexts", "create") => said(env.contexts().create(&given.get(0)?)),
         ("contexts", "get") => said(env.contexts().get(given.name(0)?)),
@@ -225,6 +227,8 @@ fn channels(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("integrations", "list_active") => said(integrations.list_active()),
         ("integrations", "update") => said(integrations.update(given.name(0)?, &given.get(1)?)),
         ("integrations", "set_primary") => said(integrations.set_primary(given.name(0)?)),
+        ("integrations", "pause") => said(integrations.pause(given.name(0)?)),
+        ("integrations", "resume") => said(integrations.resume(given.name(0)?)),
         ("integrations", "delete") => {
             said(integrations.delete(given.name(0)?, &given.get::<IntegrationDelete>(1)?))
         }

@@ -102,6 +102,8 @@ fn workflows() -> Vec<Value> {
             { "workflowId": "both", "name": "New", "steps": [email()] },
             { "workflowId": "new", "name": "New", "steps": [] },
         ] }]),
+        json!(["workflows.pause", "both"]),
+        json!(["workflows.resume", "paused"]),
         json!(["workflows.delete", "both"]),
         json!(["integrations.create", {
             "providerId": "new", "channel": "email", "active": true, "conditions": [is_urgent()],
@@ -114,6 +116,8 @@ fn workflows() -> Vec<Value> {
         json!(["integrations.list_active"]),
         json!(["integrations.update", "$integration 0", { "name": "New" }]),
         json!(["integrations.set_primary", "$integration 1"]),
+        json!(["integrations.pause", "$integration 0"]),
+        json!(["integrations.resume", "$integration 7"]),
         json!(["integrations.delete", "$integration 0", { "promote": true }]),
         json!(["integrations.delete", "$integration 6", {}]),
     ]

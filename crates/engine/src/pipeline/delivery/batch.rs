@@ -9,7 +9,7 @@ use super::claim::{LeaseKind, Leased};
 use super::quota::Admission;
 use super::send::{self, Attempt};
 use super::settle::{self, Done};
-use super::{DeliveryQueue, DeliveryReport, call, quarantine, turn};
+use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, turn};
 use crate::Result;
 use crate::pipeline::{cancel, chunk, sweep};
 
@@ -66,14 +66,15 @@ impl DeliveryQueue<'_> {
             // A rehearsal tells the recipients of its trigger only.
             Work::FanOut { .. } if self.engine.parts.findings.is_some() => Ok(Done::Dropped),
             Work::FanOut { transaction_id } => {
-                chunk::step(self.engine, &leased.task, transaction_id).map(Done::Created)
+                let created = chunk::step(self.engine, &leased.task, transaction_id)?;
+                Ok(created.map_or_else(Done::Paused, Done::Created))
             }
             Work::Cancel { .. } => {
                 cancel::step(self.engine, &leased.task).map(|()| Done::Created(0))
             }
-            Work::Turn { notification_id } => {
-                let turn = turn::plan(self.engine, leased, *notification_id)?;
-                Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))
+            Work::Turn { notification_id } => turn::plan(self.engine, leased, *notification_id),
+            Work::Release { integration_id } => {
+                release::step(self.engine, &leased.task, *integration_id).map(|()| Done::Created(0))
             }
             Work::Send { notification_id, job_id, message, .. } => {
                 let job = (*notification_id, *job_id);
@@ -93,14 +94,12 @@ impl DeliveryQueue<'_> {
                     }
                     Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),
                     Attempt::Defer(due_at) => Done::Deferred(*job_id, due_at),
+                    Attempt::Hold(hold) => Done::Paused(hold),
                     Attempt::Drop => Done::Dropped,
                 })
             }
             Work::Sweep { .. } => sweep::step(self.engine, &leased.task).map(Done::Swept),
-            Work::Close { .. } => {
-                let turn = turn::close(self.engine, leased)?;
-                Ok(turn.map_or(Done::Dropped, |turn| Done::Turned(Box::new(turn))))
-            }
+            Work::Close { .. } => turn::close(self.engine, leased),
             Work::Call { notification_id, job_id } => {
                 let job = (*notification_id, *job_id);
                 Ok(match call::prepare(self.engine, leased, job)? {
@@ -108,6 +107,7 @@ impl DeliveryQueue<'_> {
                         Done::Called(*job_id, call::call(self.engine, &call))
                     }
                     call::Prepared::Refuse(refusal) => Done::Refused(*job_id, refusal),
+                    call::Prepared::Hold(hold) => Done::Paused(hold),
                     call::Prepared::Drop => Done::Dropped,
                 })
             }

@@ -7,7 +7,7 @@ use domain::ids::{JobId, NotificationId};
 use domain::job::Detail;
 use domain::json::Object;
 use domain::notification::Notification;
-use domain::plan::{self, Refusal};
+use domain::plan::{self, Hold, Refusal};
 use domain::subscriber::Subscriber;
 use domain::task::Outcome;
 
@@ -81,6 +81,7 @@ pub struct Call {
 pub(super) enum Prepared {
     Call(Box<Call>),
     Refuse(Refusal),
+    Hold(Hold),
     Drop,
 }
 
@@ -121,6 +122,9 @@ pub(super) fn prepare(
             return Ok(Prepared::Drop);
         };
         let facts = RunFacts::of(&view, &notification)?;
+        if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
+            return Ok(Prepared::Hold(hold));
+        }
         let run = facts.run(&view, &notification)?;
         let Some(job) = run.jobs.get(number) else { return Ok(Prepared::Drop) };
         let handler = match plan::call(&run, *job, facts.facts(engine.now())) {

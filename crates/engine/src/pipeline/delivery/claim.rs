@@ -97,7 +97,7 @@ pub(super) fn next_besides_sweeps(snapshot: &dyn Snapshot) -> Result<Option<Time
             let first = store::leads(snapshot, &range, 2, layout::task_of)?;
             let mut others = first.into_iter().filter_map(|entry| match entry.lead {
                 Lead::Record(Task { work: Work::Sweep { .. }, .. }) => None,
-                Lead::Record(task) => Some(task.state.due_at()),
+                Lead::Record(task) => task.state.due_at(),
                 Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => Some(due_at),
             });
             next = next.into_iter().chain(others.next()).min();
@@ -196,6 +196,21 @@ pub(super) fn lanes_of(
         if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(found)
+}
+
+// The first `limit` lanes of a class whose workflows are paused.
+pub(super) fn held_lanes_of(
+    snapshot: &(impl Snapshot + ?Sized),
+    class: TaskClass,
+    limit: usize,
+) -> Result<Vec<Lane>> {
+    let mut lanes = Vec::new();
+    let range = layout::held_lanes(class);
+    snapshot.scan_bytes(&range, Order::Ascending, Some(limit), &mut |entry, _| {
+        lanes.extend(layout::held_lane_of(entry));
+        ControlFlow::Continue(())
+    })?;
+    Ok(lanes)
 }
 
 impl Claimed {

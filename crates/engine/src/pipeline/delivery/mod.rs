@@ -9,6 +9,7 @@ mod outbox;
 mod provider;
 mod quarantine;
 pub(crate) mod quota;
+pub(crate) mod release;
 mod report;
 mod round;
 mod sample;

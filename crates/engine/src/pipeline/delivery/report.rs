@@ -29,8 +29,9 @@ pub struct DeliveryReport {
     pub created: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
-    /// Number of messages that wait, because their provider takes no more at the moment. See
-    /// [`Builder::per_second`](crate::Builder::per_second).
+    /// Number of messages that wait, because their provider takes no more at the moment, or because
+    /// their integration is paused. See [`Builder::per_second`](crate::Builder::per_second) and
+    /// [`Integrations::pause`](crate::Integrations::pause).
     pub held: usize,
     /// Number of tasks taken out of the queue, because a stored record cannot be read. See
     /// [`quarantined`](crate::DeliveryQueue::quarantined).

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use domain::ids::{JobId, NotificationId};
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{self, Content, Dispatch, Refusal};
+use domain::plan::{self, Content, Dispatch, Hold, Refusal};
 use domain::task::Task;
 use domain::time::Timestamp;
 
@@ -30,6 +30,8 @@ pub(super) enum Attempt {
     Refuse(Refusal),
     /// The message is sent at a later time.
     Defer(Timestamp),
+    /// The message waits until what is paused is resumed.
+    Hold(Hold),
     /// The notification is gone, or the job has ended.
     Drop,
 }
@@ -75,6 +77,7 @@ fn decide(
     let dispatch = match plan::attempt(&run, *job, facts.facts(now), content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
+        Ok(plan::Attempt::Hold(hold)) => return Ok(Attempt::Hold(hold)),
         Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
     let Dispatch { integration, others, address, rendered, overrides } = *dispatch;

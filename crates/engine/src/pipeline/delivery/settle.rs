@@ -1,6 +1,7 @@
 //! Settlement: the results of leased tasks are stored in a transaction.
 
 mod answer;
+mod paused;
 mod returned;
 mod turned;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use domain::ids::JobId;
 use domain::job::{Detail, JobStatus};
 use domain::notification::Notification;
-use domain::plan::{self, Refusal, RefusalKind, Run};
+use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
@@ -41,6 +42,8 @@ pub(super) enum Done {
     Superseded,
     /// The provider takes no more messages before this time.
     Held(Timestamp),
+    /// The work waits until what is paused is resumed.
+    Paused(Hold),
     /// The jobs of a notification go on.
     Turned(Box<Turn>),
     /// The outcome of the last attempt is unknown.
@@ -200,6 +203,9 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         put_back(tx, leased, &task, *until)?;
         return Ok(Settled::Held);
     }
+    if let Done::Paused(Hold::Workflow) = done {
+        return paused::wait_for_workflow(tx, leased, &task);
+    }
     if let Done::Unreadable(unreadable) = done {
         return set_aside(tx, &task, unreadable);
     }
@@ -274,6 +280,10 @@ impl Course<'_, '_> {
                 self.note_repeat(job, leased);
                 self.returned(job, leased, task, result)
             }
+            Done::Paused(Hold::Integration(integration_id)) => {
+                let Some(job) = self.job_of(task) else { return self.drop_task(task) };
+                self.wait_for_integration(job, leased, task, *integration_id)
+            }
             Done::GaveUp => {
                 let Some(job) = self.job_of(task) else { return self.drop_task(task) };
                 self.tx.remove(task)?;
@@ -285,6 +295,7 @@ impl Course<'_, '_> {
             Done::Dropped
             | Done::Superseded
             | Done::Held(_)
+            | Done::Paused(Hold::Workflow)
             | Done::Unreadable(_)
             | Done::Swept(_)
             | Done::Created(_) => self.drop_task(task),
@@ -342,7 +353,10 @@ impl Course<'_, '_> {
                 self.notification.jobs.iter().position(|job| job.step.id == *step_id)
             }
             Work::Turn { .. } => self.next_job(),
-            Work::Sweep { .. } | Work::FanOut { .. } | Work::Cancel { .. } => None,
+            Work::Sweep { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. }
+            | Work::Release { .. } => None,
         }
     }
 

@@ -53,6 +53,8 @@ pub struct QueueDepth {
     pub waiting: usize,
     /// Number of tasks that are leased for an attempt.
     pub leased: usize,
+    /// Number of tasks that wait until their workflow or their integration is resumed.
+    pub held: usize,
     /// Earliest time at which a waiting task is due.
     pub oldest_due: Option<Timestamp>,
 }
@@ -85,7 +87,16 @@ impl DeliveryQueue<'_> {
                     left -= read;
                     stats.lanes.push(lane);
                 }
+                let paused = claim::held_lanes_of(snapshot, class, LANES)?;
+                stats.is_complete &= paused.len() < LANES;
+                for lane in paused {
+                    let (mut lane, read) = LaneStats::read(snapshot, &lane, left)?;
+                    left -= read;
+                    lane.depth.hold();
+                    stats.lanes.extend(Some(lane).filter(|lane| lane.depth.held > 0));
+                }
             }
+            left -= stats.add_held(snapshot, left)?;
             stats.is_complete &= left > 0;
             Ok(stats)
         })?;
@@ -98,7 +109,6 @@ impl DeliveryQueue<'_> {
 impl LaneStats {
     // Reads at most `limit` tasks, and returns their number.
     fn read(snapshot: &dyn Snapshot, lane: &Lane, limit: usize) -> Result<(Self, usize)> {
-        let Lane { class, environment_id, workflow_id } = *lane;
         let mut depth = QueueDepth::default();
         let tasks = store::leads(snapshot, &layout::lane(lane).range(), limit, layout::task_of)?;
         for entry in &tasks {
@@ -108,14 +118,48 @@ impl LaneStats {
             } else {
                 depth.waiting += 1;
                 let due_at = task.state.due_at();
-                depth.oldest_due = Some(depth.oldest_due.map_or(due_at, |old| old.min(due_at)));
+                depth.oldest_due = depth.oldest_due.into_iter().chain(due_at).min();
             }
         }
-        Ok((Self { class, environment_id, workflow_id, depth }, tasks.len()))
+        Ok((Self::of(lane, depth), tasks.len()))
+    }
+
+    const fn of(lane: &Lane, depth: QueueDepth) -> Self {
+        let Lane { class, environment_id, workflow_id } = *lane;
+        Self { class, environment_id, workflow_id, depth }
+    }
+
+    fn is_of(&self, lane: &Lane) -> bool {
+        let own = (self.class, self.environment_id, self.workflow_id);
+        own == (lane.class, lane.environment_id, lane.workflow_id)
+    }
+}
+
+impl QueueDepth {
+    // Counts the tasks as held that wait, because their workflow is paused.
+    fn hold(&mut self) {
+        self.held += std::mem::take(&mut self.waiting);
+        self.oldest_due = None;
     }
 }
 
 impl QueueStats {
+    // Counts at most `limit` tasks that wait for an integration, and returns their number.
+    fn add_held(&mut self, snapshot: &dyn Snapshot, limit: usize) -> Result<usize> {
+        let held = store::leads(snapshot, &layout::all_held(), limit, layout::held_task_of)?;
+        for entry in &held {
+            let Lead::Record(task) = &entry.lead else { continue };
+            let lane = task.lane();
+            if let Some(stats) = self.lanes.iter_mut().find(|stats| stats.is_of(&lane)) {
+                stats.depth.held += 1;
+            } else {
+                let depth = QueueDepth { held: 1, ..QueueDepth::default() };
+                self.lanes.push(LaneStats::of(&lane, depth));
+            }
+        }
+        Ok(held.len())
+    }
+
     /// Returns the depth of the whole queue.
     pub fn total(&self) -> QueueDepth {
         self.sum(|_| true)
@@ -136,6 +180,7 @@ impl QueueStats {
         lanes.fold(QueueDepth::default(), |sum, lane| QueueDepth {
             waiting: sum.waiting + lane.waiting,
             leased: sum.leased + lane.leased,
+            held: sum.held + lane.held,
             oldest_due: sum.oldest_due.into_iter().chain(lane.oldest_due).min(),
         })
     }

@@ -13,6 +13,7 @@ use domain::task::Work;
 use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
+use super::settle::Done;
 use crate::pipeline::facts::{RunFacts, is_canceled};
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
@@ -41,39 +42,48 @@ pub(super) struct Closed {
     pub(super) digest: JobDigest,
 }
 
-/// Plans the turn of a notification. Returns `None` if it is gone.
+/// Plans the turn of a notification.
 pub(super) fn plan(
     engine: &Engine,
     leased: &Leased,
     notification_id: NotificationId,
-) -> Result<Option<Turn>> {
+) -> Result<Done> {
     let home = leased.task.home();
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(read) = notifications::find_kept(&view, notification_id)? else {
-            return Ok(None);
+            return Ok(Done::Dropped);
         };
         let facts = RunFacts::of(&view, &read)?;
+        if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
+            return Ok(Done::Paused(hold));
+        }
         let turn = of(&view, Cow::Borrowed(&*read), facts, leased, None)?;
-        Ok(Some(Turn { read: Some(read), ..turn }))
+        Ok(Done::Turned(Box::new(Turn { read: Some(read), ..turn })))
     })
 }
 
-/// Plans the turn after the window of a digest has closed. Returns `None` if no event is left.
-pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Option<Turn>> {
+/// Plans the turn after the window of a digest has closed, unless no event is left.
+pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
     let Work::Close { notification_id, step_id, window_id, .. } = leased.task.work else {
-        return Ok(None);
+        return Ok(Done::Dropped);
     };
     let home = leased.task.home();
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let Some((notification, events)) = events(&view, window_id)? else { return Ok(None) };
+        let Some((notification, events)) = events(&view, window_id)? else {
+            return Ok(Done::Dropped);
+        };
         let facts = RunFacts::of(&view, &notification)?;
+        if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
+            return Ok(Done::Paused(hold));
+        }
         let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
         digest.collect(&events);
         digest.window_id = Some(window_id);
         let closed = Some(Closed { step_id, digest });
-        Ok(Some(of(&view, Cow::Owned(notification), facts, leased, closed)?))
+        let turn = of(&view, Cow::Owned(notification), facts, leased, closed)?;
+        Ok(Done::Turned(Box::new(turn)))
     })
 }
 

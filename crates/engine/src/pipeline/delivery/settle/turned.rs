@@ -51,7 +51,8 @@ impl Course<'_, '_> {
             | Work::Call { .. }
             | Work::Sweep { .. }
             | Work::FanOut { .. }
-            | Work::Cancel { .. } => Ok(()),
+            | Work::Cancel { .. }
+            | Work::Release { .. } => Ok(()),
         }
     }
 }

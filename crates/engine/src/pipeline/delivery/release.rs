@@ -1,0 +1,64 @@
+//! Releases: messages that were held while an integration was paused are due again, some at a time.
+
+use domain::ids::IntegrationId;
+use domain::task::{Task, Work};
+use store::{Lead, ReadRecords, WriteRecords, lanes, layout};
+
+use super::quarantine;
+use crate::resources::integrations;
+use crate::tx::{Tx, View};
+use crate::{Engine, Result};
+
+// Number of messages that one transaction makes due again.
+const AT_A_TIME: usize = 200;
+
+/// Leaves a task that makes the messages of an integration due again, if it holds some.
+pub(crate) fn begin(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
+    let held = layout::held(tx.environment_id(), integration_id);
+    if tx.count(&held, Some(1))? == 0 {
+        return Ok(());
+    }
+    let work = Work::Release { integration_id };
+    let task = Task::background(tx.home, None, tx.id(), tx.now(), work);
+    Ok(tx.insert(&task)?)
+}
+
+/// Makes the next messages of an integration due again, and leaves a task for the others. Does
+/// nothing if the attempt was superseded, or the integration is paused again.
+pub(super) fn step(engine: &Engine, leased: &Task, integration_id: IntegrationId) -> Result<()> {
+    let home = leased.home();
+    engine.write(engine.now(), |draft| {
+        let tx = &mut draft.within(&home);
+        let task = tx.find::<Task>(&layout::task(home.environment_id, leased.id))?;
+        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
+        tx.remove(&task)?;
+        let integration = integrations::find(tx, integration_id)?;
+        if integration.is_some_and(|integration| integration.is_paused()) {
+            return Ok(());
+        }
+        release(tx, integration_id)?;
+        begin(tx, integration_id)
+    })
+}
+
+fn release(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
+    let environment = tx.environment_id();
+    let range = layout::held(environment, integration_id).range();
+    for entry in store::leads(tx, &range, AT_A_TIME, layout::held_task_of)? {
+        if !matches!(entry.lead, Lead::Record(_)) {
+            entry.take_out(tx, &range)?;
+        }
+        match entry.lead {
+            Lead::Record(task) => {
+                let due = task.with(task.state.released(tx.now()));
+                tx.replace(&task, &due)?;
+            }
+            Lead::Other(task) => lanes::move_lane(tx, &task.lane())?,
+            Lead::Unreadable(unreadable) => {
+                quarantine::put(&mut tx.draft, environment, &unreadable, None)?;
+            }
+            Lead::Nowhere => {}
+        }
+    }
+    Ok(())
+}

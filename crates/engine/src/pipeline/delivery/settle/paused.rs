@@ -1,0 +1,60 @@
+//! Settlement of work that waits until a workflow or an integration is resumed. Its attempt does not
+//! count.
+
+use std::time::Duration;
+
+use domain::ids::IntegrationId;
+use domain::job::Detail;
+use domain::task::Task;
+use store::{WriteRecords, lanes};
+
+use super::{Settled, make_due, put_back};
+use crate::Result;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::claim::Leased;
+use crate::resources::{integrations, workflows};
+use crate::tx::Tx;
+
+// Wait of work whose workflow or integration was resumed since it was looked at.
+const AGAIN: Duration = Duration::from_millis(100);
+
+// Leaves a task in the lane of its workflow, which nobody looks at. The lane may have been lost to
+// damage.
+pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<Settled> {
+    let workflow = match task.workflow_id {
+        Some(id) => workflows::find_by_id(tx, id)?,
+        None => None,
+    };
+    if workflow.is_some_and(|workflow| workflow.is_paused()) {
+        lanes::hold(tx, &task.lane())?;
+        make_due(tx, leased, task)?;
+    } else {
+        put_back(tx, leased, task, tx.now().after(AGAIN))?;
+    }
+    Ok(Settled::Again)
+}
+
+impl Course<'_, '_> {
+    // Takes a message out of its lane, so that claims do not meet it again.
+    pub(super) fn wait_for_integration(
+        &mut self,
+        job: usize,
+        leased: &Leased,
+        task: &Task,
+        integration_id: IntegrationId,
+    ) -> Result<Settled> {
+        let integration = integrations::find(self.tx, integration_id)?;
+        if !integration.is_some_and(|integration| integration.is_paused()) {
+            let due_at = self.tx.now().after(AGAIN);
+            put_back(self.tx, leased, task, due_at)?;
+            return Ok(Settled::Again);
+        }
+        let Some(state) = task.state.held(leased.attempt, integration_id) else {
+            return Ok(Settled::Superseded);
+        };
+        self.note_repeat(job, leased);
+        self.log(job, Detail::IntegrationPaused, Some(integration_id.to_string()));
+        self.tx.replace(task, &task.with(state))?;
+        Ok(Settled::Held)
+    }
+}

@@ -1,0 +1,79 @@
+//! Integrations that are paused.
+
+use domain::convert::IntoChecked;
+use domain::ids::IntegrationId;
+use domain::integration::Integration;
+use store::WriteRecords;
+
+use super::{Integrations, get};
+use crate::Result;
+use crate::pipeline::delivery::release;
+
+impl Integrations<'_> {
+    /// Pauses an integration, for example while its provider is out of order. It is chosen as
+    /// before, and its messages wait until it is [resumed](Self::resume): none of them fails, and no
+    /// attempt counts. Other integrations go on. Events can be canceled and expire meanwhile. A call
+    /// that the provider has begun is not recalled.
+    ///
+    /// An integration that is paused stays as it is, and `upsert` does not resume it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{Engine, Outbox, store::memory::MemoryStore, integration::IntegrationCreate};
+    /// # use tidings::{step::Step, subscriber::SubscriberCreate, trigger::Trigger};
+    /// # use tidings::{vocabulary::Channel, workflow::WorkflowCreate};
+    /// # let outbox = Outbox::default();
+    /// # let engine = Engine::builder().default_provider(outbox.clone()).build(MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # let ses = env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("order-shipped", "Shipped")?.step(Step::email("Hi", "Hi")?))?;
+    /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
+    /// env.integrations().pause(ses.id)?;
+    /// env.events().trigger(&Trigger::new("order-shipped", ada)?)?;
+    /// assert_eq!(engine.delivery().run_due(100)?.held, 1);
+    ///
+    /// env.integrations().resume(ses.id)?;
+    /// assert_eq!(engine.delivery().run_due(100)?.sent, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
+    pub fn pause(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
+        self.pause_one(id.into_checked()?)
+    }
+
+    fn pause_one(&self, id: IntegrationId) -> Result<Integration> {
+        self.scope.write("integrations.pause", id, |tx| {
+            let before = get(tx, id)?;
+            let after = before.paused(tx.now());
+            tx.replace(&before, &after)?;
+            Ok(after)
+        })
+    }
+
+    /// Resumes an integration that was [paused](Self::pause): its messages are due again, some
+    /// hundreds at a time. An integration that is not paused stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
+    pub fn resume(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
+        self.resume_one(id.into_checked()?)
+    }
+
+    fn resume_one(&self, id: IntegrationId) -> Result<Integration> {
+        self.scope.write("integrations.resume", id, |tx| {
+            let before = get(tx, id)?;
+            let after = before.resumed();
+            if before.is_paused() {
+                tx.replace(&before, &after)?;
+                release::begin(tx, id)?;
+            }
+            Ok(after)
+        })
+    }
+}
