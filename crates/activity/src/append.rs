@@ -10,6 +10,7 @@ use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecor
 
 use crate::facets::{FACETS_IN_ROW, Facets};
 use crate::head::Head;
+use crate::row::RowState;
 use crate::{ActivityIndex, corrupt};
 
 /// Takes in the notifications of a trigger, one after the other.
@@ -77,8 +78,10 @@ pub(crate) fn put_facets(
             let mut copy = |there: &[u8]| bytes.extend_from_slice(there);
             txn.get_bytes(&key, &mut copy)?;
         }
+        // Readers report a damaged row, which a rebuilding replaces. It does not refuse triggers.
+        let mut state = RowState::behind(&bytes).unwrap_or_default();
         for facets in these {
-            facets.write(&mut bytes);
+            state.write(facets, &mut bytes);
         }
         txn.put_bytes(&key, &bytes)?;
         next += these.len() as u64;

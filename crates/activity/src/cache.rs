@@ -16,6 +16,7 @@ use crate::head::Head;
 use crate::merged::{LEVELS, Merged, Span};
 use crate::open::OpenSegment;
 use crate::presence::Presence;
+use crate::row::RowState;
 use crate::times::{TimeRange, Times};
 
 /// The index as of some committed moment.
@@ -187,14 +188,14 @@ impl Cache {
     }
 
     fn read_row(&mut self, row: u64, mut bytes: &[u8], head: &Head) -> Option<()> {
+        let mut state = RowState::default();
         for ordinal in row * u64::from(FACETS_IN_ROW).. {
             if bytes.is_empty() || ordinal == head.next {
                 break;
             }
-            let (facets, rest) = Facets::read(bytes)?;
-            bytes = rest;
+            bytes = state.read(bytes)?;
             if ordinal == self.next {
-                self.push(&facets);
+                self.push(state.last());
             }
         }
         Some(())

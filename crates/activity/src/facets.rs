@@ -32,7 +32,7 @@ enum Dimension {
 }
 
 /// Time of creation and terms of a notification.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facets {
     /// Time of creation.
     pub created_at: Timestamp,
@@ -145,30 +145,6 @@ impl From<&Notification> for Facets {
     }
 }
 
-impl Facets {
-    /// Adds the bytes of the facets to `out`.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.created_at.as_millis().to_be_bytes());
-        let count = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
-        out.extend_from_slice(&count.to_be_bytes());
-        for term in &self.terms {
-            out.extend_from_slice(&term.to_bytes());
-        }
-    }
-
-    /// Returns the facets at the start of `bytes`, and the rest. Returns `None` if the bytes are no
-    /// facets.
-    pub(crate) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let (millis, rest) = bytes.split_first_chunk()?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let count = usize::try_from(u32::from_be_bytes(*count)).ok()?;
-        let (terms, rest) = rest.split_at_checked(count.checked_mul(17)?)?;
-        let terms = terms.as_chunks().0.iter().map(|bytes| Term::of_bytes(*bytes));
-        let created_at = Timestamp::from_millis(i64::from_be_bytes(*millis));
-        Some((Self { created_at, terms: terms.collect::<Option<_>>()? }, rest))
-    }
-}
-
 // A word of a closed list is its own value: none is longer than 16 bytes, or starts as another one.
 fn word(word: &str) -> u128 {
     word.bytes().take(16).fold(0, |value, byte| value << 8 | u128::from(byte))
@@ -204,20 +180,5 @@ mod tests {
         let values: BTreeSet<u128> = words.iter().map(|one| word(one)).collect();
         assert_eq!(values.len(), words.len());
         assert!(words.iter().all(|word| word.len() <= 16));
-    }
-
-    #[test]
-    fn facets_are_read_as_they_were_written() {
-        let terms = vec![Term::severity(Severity::High), Term::channel(JobType::InApp)];
-        let facets = Facets { created_at: Timestamp::from_millis(-5), terms };
-        let mut bytes = Vec::new();
-        facets.write(&mut bytes);
-        facets.write(&mut bytes);
-        let (first, rest) = Facets::read(&bytes).unwrap();
-        assert_eq!(first, facets);
-        assert_eq!(Facets::read(rest).unwrap(), (facets, [].as_slice()));
-        for end in 0..rest.len() {
-            assert_eq!(Facets::read(&rest[..end]), None);
-        }
     }
 }

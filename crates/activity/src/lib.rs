@@ -14,6 +14,7 @@
 //! | file        | subject |
 //! |-------------|------------------|
 //! | `facets`    | terms, and the terms of a notification |
+//! | `row`       | the terms of several notifications in one value of the store |
 //! | `filter`    | the filter of a search |
 //! | `head`      | the extent of the list, and of the index |
 //! | `set`       | sets of places |
@@ -57,6 +58,7 @@ mod open;
 mod outcomes;
 mod presence;
 mod rebuild;
+mod row;
 mod seal;
 mod search;
 mod set;
