@@ -212,7 +212,7 @@ fn holds(backend: &Backend, chosen: &[Value], critical: bool, events: &[Event]) 
 fn an_explanation_keeps_to_the_rate_of_a_provider() {
     let mails: Vec<_> = steps().into_iter().filter(|step| step["type"] == "email").collect();
     let chosen = [&steps()[..1], &mails[..]].concat();
-    holds(&Backend::both()[0], &chosen, true, &[(0, 0b0100_1111)]);
+    holds(&Backend::both()[0], &chosen, true, &[(0, 0b0110_1111)]);
 }
 
 proptest! {

@@ -348,6 +348,25 @@ fn windows_and_places_are_those_of_the_store() {
     });
 }
 
+/// Events that wait do not go on in an explanation, so that its cost does not depend on them.
+#[test]
+fn events_that_wait_take_no_part() {
+    on_both(|world| {
+        let wait = json!({ "type": "delay", "metadata": lasting(1) });
+        let limit = json!({ "amount": 1, "unit": "days" });
+        let throttle = json!({ "type": "throttle", "metadata": limit });
+        world.workflow_of("late", &[wait, throttle, in_app()]);
+        let event = json!({ "name": "late", "to": "ada" });
+        world.trigger(event.clone());
+        world.tick();
+        let explained = step(&explain(&world, event), 1);
+        let found = kinds(&explained);
+        let [FindingKind::Throttle { passes: true, used: 0, .. }] = found[..] else {
+            panic!("{found:?}")
+        };
+    });
+}
+
 /// The window of an event that is explained closes with this event alone.
 #[test]
 fn a_window_that_opens_is_assumed_to_get_no_other_events() {
