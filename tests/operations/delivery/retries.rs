@@ -45,6 +45,23 @@ fn as_much_is_kept_of_what_a_provider_says_as_is_worth_keeping() {
 }
 
 #[test]
+fn a_message_whose_answer_was_lost_is_tried_again_with_its_key() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        world.outbox.refuse_next(SendError::unknown("reset"));
+        assert_eq!(world.run_due(), RETRIED);
+
+        world.clock.set(due_at(&world, id, 1));
+        world.run_due();
+
+        let log = log(&world.notification(id), 0);
+        assert!(log.contains(&"provider_retry: no answer: reset".into()), "{log:?}");
+        let sent = only(world.outbox.sent());
+        assert_eq!(sent.idempotency_key(), only(world.notification(id).jobs).id);
+    });
+}
+
+#[test]
 fn a_message_is_tried_again_when_its_policy_says() {
     on_both(|world| {
         let policy = RetryPolicy::default();

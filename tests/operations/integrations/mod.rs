@@ -1,6 +1,7 @@
 //! Integrations: creating, changing, listing (15), deleting (13), and which one is primary.
 
 mod ranks;
+mod vetting;
 
 use serde_json::{Value, json};
 use store::encoding;

@@ -5,7 +5,7 @@ mod pause;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
-use domain::error::Reason;
+use domain::error::{Invalid, Reason};
 use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
@@ -14,10 +14,10 @@ use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, WriteRecords, layout};
 
-use crate::pipeline::delivery::release;
+use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Rejection, Result, Scope};
+use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 
 /// The integrations of an environment.
 ///
@@ -49,9 +49,10 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::Conflict`], if the identifier is taken; [`Rejection::OneInbox`] for a second in-app
-    /// integration.
+    /// integration; [`Error::Invalid`], if the provider lacks a credential.
     pub fn create(&self, create: &IntegrationCreate) -> Result<Integration> {
-        self.scope.write("integrations.create", create, |tx| created(tx, create))
+        let accepted = self.accept(create);
+        self.scope.write("integrations.create", create, |tx| created(tx, create, &accepted))
     }
 
     /// Creates the integration of that identifier, or changes it to the declaration. An equal
@@ -79,13 +80,16 @@ impl Integrations<'_> {
     /// As [`create`](Self::create), but for the conflict; [`Error::Invalid`] if the request has no
     /// identifier, or if the integration has another channel or another provider.
     pub fn upsert(&self, create: &IntegrationCreate) -> Result<Integration> {
+        let accepted = self.accept(create);
         self.scope.write("integrations.upsert", create, |tx| {
             let Some(identifier) = &create.identifier else {
                 return Err(Error::invalid("identifier", Reason::Missing));
             };
             match find_by_identifier(tx, identifier)? {
-                Some(before) => changed(tx, &before, &before.redeclared(create.clone())?),
-                None => created(tx, create),
+                Some(before) => {
+                    changed(tx, &before, &before.redeclared(create.clone())?, &accepted)
+                }
+                None => created(tx, create, &accepted),
             }
         })
     }
@@ -127,7 +131,8 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such integration; [`Error::Conflict`], if the
-    /// identifier is taken.
+    /// identifier is taken; [`Error::Invalid`], if the provider lacks a credential of those that
+    /// are to be stored.
     pub fn update(
         &self,
         id: impl IntoChecked<IntegrationId>,
@@ -137,10 +142,49 @@ impl Integrations<'_> {
     }
 
     fn change(&self, id: IntegrationId, update: &IntegrationUpdate) -> Result<Integration> {
+        let accepted = match (&update.credentials, self.look_up(id)?) {
+            (Some(credentials), Some(Integration { provider_id, channel, .. })) => {
+                vet::accept(&self.scope.engine, &provider_id, channel, credentials)
+            }
+            (None, _) | (_, None) => Ok(()),
+        };
         self.scope.write("integrations.update", (id, update), |tx| {
             let before = get(tx, id)?;
-            changed(tx, &before, update)
+            changed(tx, &before, update, &accepted)
         })
+    }
+
+    // Asks the provider, which is code of the host, before a transaction is open.
+    fn accept(&self, create: &IntegrationCreate) -> Result<(), Invalid> {
+        let IntegrationCreate { provider_id, channel, credentials, .. } = create;
+        vet::accept(&self.scope.engine, provider_id, *channel, credentials)
+    }
+
+    /// Tests an integration: its provider tries to reach the service with the stored credentials.
+    /// No message is sent. The integration may be inactive.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::integration::IntegrationCreate;
+    /// use tidings::{IntegrationTest, vocabulary::Channel};
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let mail = env.integrations().create(&IntegrationCreate::new("smtp", Channel::Email)?)?;
+    /// match env.integrations().test(mail.id)? {
+    ///     IntegrationTest::Failed(error) => println!("{error}"),
+    ///     other => assert_eq!(other, IntegrationTest::NoProvider),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such integration.
+    pub fn test(&self, id: impl IntoChecked<IntegrationId>) -> Result<IntegrationTest> {
+        let integration = self.get(id)?;
+        Ok(vet::test(&self.scope.engine, &integration))
     }
 
     /// Makes an integration the primary one of its channel: it becomes active, and its conditions
@@ -200,10 +244,15 @@ impl Integrations<'_> {
 }
 
 // Creates an integration, active by default.
-fn created(tx: &mut Tx<'_>, create: &IntegrationCreate) -> Result<Integration> {
+fn created(
+    tx: &mut Tx<'_>,
+    create: &IntegrationCreate,
+    accepted: &Result<(), Invalid>,
+) -> Result<Integration> {
     let made = || Integration::made_identifier(create, &tx.text(8));
     let identifier = create.identifier.clone().map_or_else(made, Ok)?;
     let integration = Integration::new(tx.id(), tx.home(), identifier, create.clone())?;
+    accepted.clone()?;
     claim_identifier(tx, &integration)?;
     if !peers(tx, integration.channel)?.admits(&integration) {
         return Err(Rejection::OneInbox.into());
@@ -220,8 +269,10 @@ fn changed(
     tx: &mut Tx<'_>,
     before: &Integration,
     update: &IntegrationUpdate,
+    accepted: &Result<(), Invalid>,
 ) -> Result<Integration> {
     let after = before.updated(update.clone())?;
+    accepted.clone()?;
     if after.identifier != before.identifier {
         claim_identifier(tx, &after)?;
     }

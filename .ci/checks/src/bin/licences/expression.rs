@@ -1,6 +1,6 @@
 //! Licence expressions, such as `(MIT OR Apache-2.0) AND Unicode-3.0`.
 
-const ALLOWED: [&str; 13] = [
+const ALLOWED: [&str; 14] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -8,6 +8,8 @@ const ALLOWED: [&str; 13] = [
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    // Data: the certificates of the public authorities.
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",

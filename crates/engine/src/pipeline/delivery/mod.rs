@@ -18,6 +18,7 @@ mod settle;
 mod simulate;
 mod stats;
 mod turn;
+pub(crate) mod vet;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,7 +31,7 @@ use crate::{Engine, Result};
 pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
 pub use outbox::Outbox;
-pub use provider::{Delivery, Provider, ProviderReceipt, SendError};
+pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
 pub(crate) use send::discard;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use domain::ids::IntegrationId;
-use domain::ids::JobId;
+use domain::credentials::Credentials;
+use domain::error::Invalid;
+use domain::ids::{IntegrationId, JobId};
 use domain::integration::Integration;
 use domain::job::Detail;
 use domain::json::Object;
@@ -13,6 +14,7 @@ use domain::notification::Notification;
 use domain::plan::Address;
 use domain::subscriber::Subscriber;
 use domain::task::{Failure, Outcome, Tries};
+use domain::vocabulary::Channel;
 use thiserror::Error;
 
 /// A sender of messages, such as an SMTP client or an HTTP client of a service.
@@ -26,6 +28,58 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     ///
     /// [`SendError`]. Its variant decides whether the engine tries again.
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError>;
+
+    /// Checks the channel and the credentials of an integration that is created or changed. By
+    /// default, all are accepted.
+    ///
+    /// ```
+    /// use tidings::credentials::Credentials;
+    /// use tidings::error::{Invalid, Reason};
+    /// use tidings::vocabulary::Channel;
+    /// # use tidings::{Delivery, ProviderReceipt, SendError};
+    ///
+    /// # #[derive(Debug)]
+    /// # struct Relay;
+    /// # impl tidings::Provider for Relay {
+    /// #     fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+    /// #         Ok(ProviderReceipt::default())
+    /// #     }
+    /// fn accept(&self, _: Channel, credentials: &Credentials) -> Result<(), Invalid> {
+    ///     let key = credentials.api_key.as_ref();
+    ///     key.map(drop).ok_or(Invalid::new("credentials.apiKey", Reason::Missing))
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with the path of the field, such as `credentials.apiKey`. The engine refuses the
+    /// integration with it.
+    fn accept(&self, channel: Channel, credentials: &Credentials) -> Result<(), Invalid> {
+        let _ = (channel, credentials);
+        Ok(())
+    }
+
+    /// Tries an integration without sending a message, see
+    /// [`Integrations::test`](crate::Integrations::test). By default, this is not supported.
+    fn check(&self, integration: &Integration) -> IntegrationTest {
+        let _ = integration;
+        IntegrationTest::NotSupported
+    }
+}
+
+/// Result of the test of an integration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IntegrationTest {
+    /// The service can be reached, and accepts the credentials.
+    Passed,
+    /// The service cannot be reached, or refuses the credentials.
+    Failed(SendError),
+    /// The provider cannot try an integration without sending a message.
+    NotSupported,
+    /// No provider is registered for the integration.
+    NoProvider,
 }
 
 /// A message for a provider, with the records that the provider needs.
@@ -257,6 +311,12 @@ impl SendResult {
                 shortened(&format!("no provider is registered for `{provider}`"))
             }
         })
+    }
+}
+
+impl From<Result<(), SendError>> for IntegrationTest {
+    fn from(tried: Result<(), SendError>) -> Self {
+        tried.map_or_else(IntegrationTest::Failed, |()| IntegrationTest::Passed)
     }
 }
 

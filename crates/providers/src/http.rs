@@ -1,0 +1,191 @@
+//! Requests over HTTP: one `POST`, within a timeout, to a public address, without redirects.
+
+mod guard;
+
+use std::io::{ErrorKind, Read};
+use std::time::{Duration, SystemTime};
+
+use tidings::SendError;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
+use ureq::{Agent, Body, Timeout, http};
+
+use self::guard::Guard;
+
+// Bytes of an answer that are read.
+const LONGEST_ANSWER: u64 = 4 * 1024;
+
+// Longest text of an answer in an error, in characters.
+const LONGEST_REASON: usize = 300;
+
+/// Settings of the providers that send over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) timeout: Duration,
+    pub(crate) reach: Reach,
+    /// Certificates in DER that are trusted in place of those of the public authorities.
+    pub(crate) roots: Option<Vec<Vec<u8>>>,
+}
+
+/// Addresses to which requests go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Public addresses, over `https`.
+    Public,
+    /// All addresses, also over `http`.
+    Private,
+}
+
+/// Client with a pool of connections.
+#[derive(Debug)]
+pub(crate) struct Client {
+    agent: Agent,
+}
+
+/// Answer of a service.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Start of the body.
+    pub(crate) text: String,
+    /// Time for which the service asks not to be called.
+    retry_after: Option<Duration>,
+    pub(crate) location: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(15), reach: Reach::Public, roots: None }
+    }
+}
+
+impl Client {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let certificates = |roots: &Vec<Vec<u8>>| {
+            let roots = roots.iter().map(|root| Certificate::from_der(root).to_owned());
+            RootCerts::new_with_certs(&roots.collect::<Vec<_>>())
+        };
+        let roots = settings.roots.as_ref().map_or(RootCerts::WebPki, certificates);
+        let config = Agent::config_builder()
+            .timeout_global(Some(settings.timeout))
+            // The parts end before the whole, so that a timeout of the whole is one of the answer.
+            .timeout_resolve(Some(settings.timeout / 4))
+            .timeout_connect(Some(settings.timeout / 2))
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .https_only(settings.reach == Reach::Public)
+            // The proxy of the environment would look up names behind the guard.
+            .proxy(None)
+            .user_agent(concat!("tidings/", env!("CARGO_PKG_VERSION")))
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .build();
+        let guard = Guard::new(settings.reach);
+        Self { agent: Agent::with_parts(config, DefaultConnector::default(), guard) }
+    }
+
+    /// Posts a body. Returns every answer, also a refusal.
+    pub(crate) fn post(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        body: &[u8],
+    ) -> Result<Answer, SendError> {
+        let mut request = self.agent.post(url);
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        request.send(body).map(Answer::read).map_err(|error| failure(&error))
+    }
+
+    /// Returns `Ok` if there is a service at the URL, whatever it answers.
+    #[cfg(feature = "webhook")]
+    pub(crate) fn reach(&self, url: &str) -> Result<(), SendError> {
+        self.agent.head(url).call().map(drop).map_err(|error| failure(&error))
+    }
+}
+
+impl Answer {
+    fn read(mut response: http::Response<Body>) -> Self {
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let retry_after = header("retry-after").and_then(span);
+        let location = header("location").map(ToOwned::to_owned);
+        let status = response.status().as_u16();
+        let mut text = Vec::new();
+        // The status has been read. What is missing of the text changes nothing.
+        let _ = response.body_mut().as_reader().take(LONGEST_ANSWER).read_to_end(&mut text);
+        let text = String::from_utf8_lossy(&text).trim().to_owned();
+        Self { status, text, retry_after, location }
+    }
+
+    /// Returns `Ok` if the service has accepted the request.
+    pub(crate) fn accepted(self) -> Result<Self, SendError> {
+        let reason = self.reason();
+        let error = match self.status {
+            200..300 => return Ok(self),
+            // A redirect may lead anywhere, and a request that follows it may be another one.
+            300..400 => {
+                let to = self.location.as_deref().unwrap_or_default();
+                SendError::permanent(format!("{reason}: redirects to {}", shortened(to)))
+            }
+            410 => SendError::recipient_gone(reason),
+            408 | 409 | 423 | 425 | 429 | 500..600 => SendError::retryable(reason),
+            _ => SendError::permanent(reason),
+        };
+        Err(match self.retry_after {
+            Some(span) => error.after(span),
+            None => error,
+        })
+    }
+
+    /// Returns the status and the text.
+    pub(crate) fn reason(&self) -> String {
+        match self.text.as_str() {
+            "" => self.status.to_string(),
+            text => format!("{} {}", self.status, shortened(text)),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let letters = text.chars().take(LONGEST_REASON);
+    letters.map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+// Returns the time in a Retry-After header: seconds, or a date.
+fn span(value: &str) -> Option<Duration> {
+    if let Ok(seconds) = value.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value.trim()).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+// Returns the error of a request without an answer. Its outcome is unknown once the service may have
+// read it.
+fn failure(error: &ureq::Error) -> SendError {
+    let reason = error.to_string();
+    match error {
+        ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect)
+        | ureq::Error::HostNotFound
+        | ureq::Error::ConnectionFailed => SendError::retryable(reason),
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::RequireHttpsOnly(_) => {
+            SendError::permanent(reason)
+        }
+        ureq::Error::Rustls(_) | ureq::Error::Tls(_) => SendError::misconfigured(reason),
+        ureq::Error::Io(error) if is_untrusted(error) => SendError::misconfigured(reason),
+        ureq::Error::Io(error) => match error.kind() {
+            ErrorKind::PermissionDenied => SendError::permanent(reason),
+            ErrorKind::ConnectionRefused
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable => SendError::retryable(reason),
+            _ => SendError::unknown(reason),
+        },
+        _ => SendError::unknown(reason),
+    }
+}
+
+fn is_untrusted(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    inner.is_some()
+}

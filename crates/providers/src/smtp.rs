@@ -1,0 +1,118 @@
+//! E-mail through an SMTP server.
+
+mod account;
+mod connection;
+mod mail;
+mod outcome;
+mod pool;
+mod settings;
+mod wire;
+
+use std::time::{Duration, Instant};
+
+use tidings::credentials::Credentials;
+use tidings::error::{Invalid, Reason};
+use tidings::integration::Integration;
+use tidings::vocabulary::Channel;
+use tidings::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
+
+use self::account::Account;
+use self::connection::Connection;
+use self::mail::Mail;
+use self::pool::Relays;
+
+/// E-mail through the SMTP server of an integration.
+///
+/// Credentials of the integration:
+///
+/// | credential | |
+/// |---|---|
+/// | `host`, `from` | required; `from` is an address, with or without a name |
+/// | `port` | 587 by default, and 465 if `secure` |
+/// | `user`, `password` | for `AUTH`, both or none |
+/// | `senderName` | name in `From`, in place of that in `from` |
+/// | `secure` | `true`: TLS from the start. `false`: `STARTTLS`. By default, port 465 is secure |
+/// | `requireTls` | `true`: `STARTTLS` is required also of a server on the loopback interface |
+/// | `ignoreTls` | `true`: the connection is not encrypted |
+/// | `tlsOptions` | `ca`, certificates in PEM to trust; `servername`, a name in place of `host` |
+///
+/// Overrides of a trigger that it takes: `to`, `cc`, `bcc` (an address or a list of them), `from`,
+/// `senderName`, `replyTo`, `text` (the text part), `unsubscribeUrl` (`List-Unsubscribe`, with one
+/// click if it is an `https` URL), `headers` (an object of texts) and `attachments`: a list of
+/// `{ "file": <base64>, "name", "mime", "contentId" }`. One with a `contentId` is an inline image,
+/// `<img src="cid:..">`. Without this override, `attachments` in the payload are taken.
+///
+/// ```
+/// use tidings::credentials::Credentials;
+/// use tidings::integration::IntegrationCreate;
+/// use tidings::vocabulary::Channel;
+/// use tidings::{Engine, store::memory::MemoryStore};
+/// use tidings_providers::Smtp;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder().provider("smtp", Smtp::default()).build(MemoryStore::default());
+/// let env = engine.organization("shop")?.production()?;
+///
+/// let relay = Credentials::default().host("smtp.example.org").from("shop@example.org");
+/// let mail = IntegrationCreate::new("smtp", Channel::Email)?.identifier("mail")?;
+/// env.integrations().upsert(&mail.credentials(relay))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Smtp {
+    timeout: Duration,
+    relays: Relays,
+}
+
+impl Default for Smtp {
+    /// 30 seconds for an e-mail.
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), relays: Relays::default() }
+    }
+}
+
+impl Smtp {
+    /// Sets how long an e-mail may take, from the look-up of the server's name to its last answer:
+    /// a day at most.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    fn deadline(&self) -> Instant {
+        const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+        Instant::now() + self.timeout.min(LONGEST)
+    }
+}
+
+impl Provider for Smtp {
+    fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
+        let relay = self.relays.of(&delivery.integration).map_err(misconfigured)?;
+        let mail = Mail::of(delivery, relay.account())?;
+        let sent = relay.send(&mail, self.deadline());
+        sent.map_err(|failure| failure.of(mail.has_one_recipient()))?;
+        Ok(ProviderReceipt::id(mail.id))
+    }
+
+    fn accept(&self, channel: Channel, credentials: &Credentials) -> Result<(), Invalid> {
+        if channel != Channel::Email {
+            return Err(Invalid::new("channel", Reason::malformed("email")));
+        }
+        Account::of(credentials).map(drop)
+    }
+
+    /// Connects, greets the server, and logs in.
+    fn check(&self, integration: &Integration) -> IntegrationTest {
+        let account = Account::of(&integration.credentials).map_err(misconfigured);
+        let tried = account.and_then(|account| {
+            let opened = Connection::open(&account, self.deadline());
+            opened.and_then(Connection::close).map_err(|failure| failure.of(true))
+        });
+        tried.into()
+    }
+}
+
+fn misconfigured(invalid: Invalid) -> SendError {
+    SendError::misconfigured(invalid.to_string())
+}

@@ -1,0 +1,241 @@
+//! Connections: the dialogue with a server.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use lettre::address::Envelope;
+use lettre::transport::smtp::authentication::Mechanism;
+use lettre::transport::smtp::commands::{Auth, Data, Ehlo, Mail, Noop, Quit, Rcpt, Rset, Starttls};
+use lettre::transport::smtp::extension::{ClientId, MailBodyParameter, MailParameter};
+
+use super::account::{Account, Login, Security, Trust};
+use super::outcome::{Cause, Failure, Stage};
+use super::wire::{Answer, Wire};
+
+type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Connection to a server that has greeted and accepted the login.
+#[derive(Debug)]
+pub(super) struct Connection {
+    wire: Wire,
+    abilities: Vec<Ability>,
+    since: Instant,
+}
+
+// Keywords of the answer to EHLO that matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ability {
+    StartTls,
+    EightBit,
+    Unicode,
+    Plain,
+    Login,
+}
+
+impl Connection {
+    /// Connects to the server of an account, and logs in.
+    pub(super) fn open(account: &Account, deadline: Instant) -> Result<Self> {
+        let mut wire = Wire::connect(&account.host, account.port, deadline).map_err(unreached)?;
+        if let Security::Implicit(trust) = &account.security {
+            wire = wire.encrypt(trust).map_err(unreached)?;
+        }
+        let mut connection = Self { wire, abilities: Vec::new(), since: Instant::now() };
+        connection.answer(Stage::Greeting)?;
+        connection.greet()?;
+        if let Security::Upgrade { trust, required } = &account.security {
+            connection = connection.upgraded(trust, *required)?;
+        }
+        if let Some(login) = &account.login {
+            connection.log_in(login)?;
+        }
+        Ok(connection)
+    }
+
+    fn upgraded(mut self, trust: &Trust, required: bool) -> Result<Self> {
+        if !self.has(Ability::StartTls) {
+            let cause = Cause::Lacking("the server has no STARTTLS");
+            let lacking = Failure { stage: Stage::Greeting, cause };
+            return if required { Err(lacking) } else { Ok(self) };
+        }
+        self.command(Stage::Greeting, Starttls)?;
+        self.wire = self.wire.encrypt(trust).map_err(unreached)?;
+        self.greet()?;
+        Ok(self)
+    }
+
+    fn greet(&mut self) -> Result<()> {
+        let name = match self.wire.local_address() {
+            Ok(IpAddr::V4(address)) => ClientId::Ipv4(address),
+            Ok(IpAddr::V6(address)) => ClientId::Ipv6(address),
+            Err(_) => ClientId::default(),
+        };
+        let answer = self.command(Stage::Greeting, Ehlo::new(name))?;
+        self.abilities = answer.lines.iter().flat_map(|line| abilities(line)).collect();
+        Ok(())
+    }
+
+    fn log_in(&mut self, login: &Login) -> Result<()> {
+        let (mechanism, prompts): (_, &[&str]) = if self.has(Ability::Plain) {
+            (Mechanism::Plain, &[])
+        } else if self.has(Ability::Login) {
+            (Mechanism::Login, &["Username:", "Password:"])
+        } else {
+            let cause = Cause::Lacking("the server has neither AUTH PLAIN nor AUTH LOGIN");
+            return Err(Failure { stage: Stage::Login, cause });
+        };
+        let mut answer = self.authenticate(mechanism, login, None)?;
+        for prompt in prompts {
+            if answer.code == 334 {
+                answer = self.authenticate(mechanism, login, Some((*prompt).to_owned()))?;
+            }
+        }
+        match answer.code {
+            235 => Ok(()),
+            _ => Err(Failure { stage: Stage::Login, cause: Cause::Refused(answer) }),
+        }
+    }
+
+    fn authenticate(
+        &mut self,
+        mechanism: Mechanism,
+        login: &Login,
+        prompt: Option<String>,
+    ) -> Result<Answer> {
+        let command = Auth::new(mechanism, login.credentials(), prompt).map_err(|error| {
+            Failure { stage: Stage::Login, cause: Cause::Unreadable(error.to_string()) }
+        })?;
+        self.command(Stage::Login, command)
+    }
+
+    /// Sends an e-mail, which ends with a line break.
+    pub(super) fn send(&mut self, envelope: &Envelope, mail: &[u8]) -> Result<()> {
+        let mut options = Vec::new();
+        let mut addresses = envelope.to().iter().chain(envelope.from());
+        if addresses.any(|address| !AsRef::<str>::as_ref(address).is_ascii()) {
+            if !self.has(Ability::Unicode) {
+                return Err(Failure { stage: Stage::Mail, cause: Cause::NoUnicode });
+            }
+            options.push(MailParameter::SmtpUtfEight);
+        }
+        if !mail.is_ascii() && self.has(Ability::EightBit) {
+            options.push(MailParameter::Body(MailBodyParameter::EightBitMime));
+        }
+        self.command(Stage::Mail, Mail::new(envelope.from().cloned(), options))?;
+        for recipient in envelope.to() {
+            self.command(Stage::Recipient, Rcpt::new(recipient.clone(), Vec::new()))?;
+        }
+        self.command(Stage::Mail, Data)?;
+        // The server accepts nothing before the last dot. Until all is written, nothing is sent.
+        let written = self.wire.write(&with_dots(mail));
+        written.map_err(|error| Failure { stage: Stage::Content, cause: Cause::Broken(error) })?;
+        self.answer(Stage::Acceptance).map(drop)
+    }
+
+    /// Prepares the connection for another e-mail. A connection that is dead leaves time for
+    /// another one.
+    pub(super) fn reset(&mut self, deadline: Instant) -> Result<()> {
+        let now = Instant::now();
+        self.wire.set_deadline(now + deadline.saturating_duration_since(now) / 4);
+        self.command(Stage::Mail, Rset)?;
+        self.wire.set_deadline(deadline);
+        Ok(())
+    }
+
+    /// Returns the time of the last e-mail.
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Starts the time without an e-mail.
+    pub(super) fn rest(self) -> Self {
+        Self { since: Instant::now(), ..self }
+    }
+
+    /// Ends the dialogue.
+    pub(super) fn close(mut self) -> Result<()> {
+        self.command(Stage::Mail, Noop)?;
+        // A server that hangs up at once has been told, too.
+        let _ = self.command(Stage::Mail, Quit);
+        Ok(())
+    }
+
+    fn has(&self, ability: Ability) -> bool {
+        self.abilities.contains(&ability)
+    }
+
+    fn command(&mut self, stage: Stage, command: impl std::fmt::Display) -> Result<Answer> {
+        let written = self.wire.write(command.to_string().as_bytes());
+        written.map_err(|error| Failure { stage, cause: Cause::Broken(error) })?;
+        self.answer(stage)
+    }
+
+    fn answer(&mut self, stage: Stage) -> Result<Answer> {
+        let cause = match self.wire.read() {
+            Ok(Ok(answer)) if answer.code < 400 => return Ok(answer),
+            Ok(Ok(answer)) => Cause::Refused(answer),
+            Ok(Err(problem)) => Cause::Unreadable(problem),
+            Err(error) => Cause::Broken(error),
+        };
+        Err(Failure { stage, cause })
+    }
+}
+
+fn unreached(error: std::io::Error) -> Failure {
+    Failure { stage: Stage::Greeting, cause: Cause::Broken(error) }
+}
+
+// Returns the abilities in a line of the answer to EHLO.
+fn abilities(line: &str) -> Vec<Ability> {
+    let line = line.to_ascii_uppercase();
+    let mut words = line.split([' ', '=']);
+    match words.next() {
+        Some("STARTTLS") => vec![Ability::StartTls],
+        Some("8BITMIME") => vec![Ability::EightBit],
+        Some("SMTPUTF8") => vec![Ability::Unicode],
+        Some("AUTH") => words
+            .filter_map(|mechanism| match mechanism {
+                "PLAIN" => Some(Ability::Plain),
+                "LOGIN" => Some(Ability::Login),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+// Returns the content with a second dot at the start of each line that starts with one, and with the
+// last line. A line also ends at a lone line feed, since some servers take it for an end.
+fn with_dots(mail: &[u8]) -> Vec<u8> {
+    let mut content = Vec::with_capacity(mail.len() + 64);
+    for line in mail.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b".") {
+            content.push(b'.');
+        }
+        content.extend_from_slice(line);
+    }
+    if !content.ends_with(b"\r\n") {
+        content.extend_from_slice(b"\r\n");
+    }
+    content.extend_from_slice(b".\r\n");
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_dots;
+
+    /// One row per content: the bytes on the wire.
+    #[test]
+    fn only_the_last_line_is_a_dot() {
+        for (mail, wire) in [
+            ("a\r\n", "a\r\n.\r\n"),
+            ("a", "a\r\n.\r\n"),
+            (".\r\n", "..\r\n.\r\n"),
+            ("a\r\n.\r\nMAIL FROM:<x@y.z>\r\n", "a\r\n..\r\nMAIL FROM:<x@y.z>\r\n.\r\n"),
+            ("a\n.\nb\r\n", "a\n..\nb\r\n.\r\n"),
+            ("a.b\r\n..c\r\n", "a.b\r\n...c\r\n.\r\n"),
+        ] {
+            assert_eq!(String::from_utf8(with_dots(mail.as_bytes())).unwrap(), wire, "{mail:?}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! E-mails: a message of the engine as bytes, the same for every attempt.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use lettre::address::Envelope;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart};
+use tidings::content::{EmailBlock, EmailBlockType, MessageContent, TextAlign};
+use tidings::{Address, Delivery, SendError};
+
+use super::account::Account;
+use super::settings::{File, Settings, one_line};
+
+// Larger HTML has a text part that says where to look.
+const LONGEST_HTML: usize = 512 * 1024;
+
+/// E-mail that is ready to be sent.
+#[derive(Debug)]
+pub(super) struct Mail {
+    pub(super) id: String,
+    pub(super) envelope: Envelope,
+    pub(super) content: Vec<u8>,
+}
+
+impl Mail {
+    /// Makes the e-mail of a delivery.
+    pub(super) fn of(delivery: &Delivery, account: &Account) -> Result<Self, SendError> {
+        let settings = Settings::of(delivery)?;
+        let (to, from) = (recipient(delivery)?, sender(&settings, account));
+        let id = format!("<{}@{}>", delivery.idempotency_key(), from.email.domain());
+        let subject = delivery.message.subject.as_deref().unwrap_or_default();
+        let message = MessageBuilder::new()
+            .date(created_at(delivery))
+            .message_id(Some(id.clone()))
+            .subject(one_line(subject))
+            .from(from.clone())
+            .to(to.clone());
+        let message = with_headers(with_copies(message, &settings), &settings)?;
+        let envelope = Envelope::new(Some(from.email), recipients(to.email, &settings));
+        let envelope = envelope.map_err(malformed)?;
+        let message = message.multipart(body(delivery, settings)?).map_err(malformed)?;
+        Ok(Self { id, envelope, content: message.formatted() })
+    }
+
+    /// Returns `true` if a refusal of a recipient is one of the subscriber's address.
+    pub(super) fn has_one_recipient(&self) -> bool {
+        self.envelope.to().len() == 1
+    }
+}
+
+fn recipient(delivery: &Delivery) -> Result<Mailbox, SendError> {
+    let Address::Email(address) = &delivery.address else {
+        return Err(SendError::misconfigured("SMTP sends e-mail only"));
+    };
+    let address = address.as_str().parse().map_err(malformed)?;
+    let profile = &delivery.subscriber.profile;
+    let names = [&profile.first_name, &profile.last_name].into_iter().flatten();
+    let name = names.map(String::as_str).collect::<Vec<_>>().join(" ");
+    Ok(named(Mailbox::new(Some(name).filter(|name| !name.is_empty()), address)))
+}
+
+// Returns every recipient once.
+fn recipients(to: lettre::Address, settings: &Settings) -> Vec<lettre::Address> {
+    let others = [&settings.to, &settings.cc, &settings.bcc];
+    let others = others.into_iter().flat_map(|list| &list.0).map(|one| one.email.clone());
+    let mut known = HashSet::new();
+    std::iter::once(to).chain(others).filter(|one| known.insert(one.clone())).collect()
+}
+
+fn with_copies(mut message: MessageBuilder, settings: &Settings) -> MessageBuilder {
+    for mailbox in &settings.to.0 {
+        message = message.to(named(mailbox.clone()));
+    }
+    for mailbox in &settings.cc.0 {
+        message = message.cc(named(mailbox.clone()));
+    }
+    for mailbox in &settings.reply_to.0 {
+        message = message.reply_to(named(mailbox.clone()));
+    }
+    message
+}
+
+fn sender(settings: &Settings, account: &Account) -> Mailbox {
+    let from = settings.from.as_ref().map_or(&account.from, |from| &from.0);
+    let name = settings.sender_name.clone().or(from.name.clone());
+    named(Mailbox::new(name.or(account.from.name.clone()), from.email.clone()))
+}
+
+fn named(mailbox: Mailbox) -> Mailbox {
+    Mailbox::new(mailbox.name.map(|name| one_line(&name)), mailbox.email)
+}
+
+fn created_at(delivery: &Delivery) -> SystemTime {
+    let millis = u64::try_from(delivery.message.created_at.as_millis()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+}
+
+fn with_headers(
+    mut message: MessageBuilder,
+    settings: &Settings,
+) -> Result<MessageBuilder, SendError> {
+    let unfolded = |name, value: &str| {
+        HeaderValue::dangerous_new_pre_encoded(name, value.to_owned(), value.to_owned())
+    };
+    if let Some(link) = &settings.unsubscribe_url {
+        let name = HeaderName::new_from_ascii_str("List-Unsubscribe");
+        // Folding may not cut a URL, which is plain ASCII.
+        message = message.raw_header(unfolded(name, &format!("<{}>", link.as_str())));
+        if link.has_one_click() {
+            let name = HeaderName::new_from_ascii_str("List-Unsubscribe-Post");
+            message = message.raw_header(unfolded(name, "List-Unsubscribe=One-Click"));
+        }
+    }
+    for (name, value) in settings.headers.iter().flatten() {
+        message = message.raw_header(HeaderValue::new(name.to_header()?, one_line(value)));
+    }
+    Ok(message)
+}
+
+// Returns text and HTML, with inline images beside the HTML and other files behind both. Boundaries
+// follow from the key, so that every attempt has the same bytes.
+fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError> {
+    let content = delivery.message.content.as_ref();
+    let html = content.map(html).ok_or(SendError::permanent("the message has no content"))?;
+    let text = settings.text.unwrap_or_else(|| text_of(&html));
+    let boundary = |part: &str| format!("{part}-{}", delivery.idempotency_key());
+    let files = settings.attachments.unwrap_or_default();
+    let (inline, attached): (Vec<_>, Vec<_>) = files.into_iter().partition(File::is_inline);
+    let both = MultiPart::alternative().boundary(boundary("both"));
+    let both = both.singlepart(SinglePart::plain(text));
+    let html = SinglePart::html(html);
+    let mut body = if inline.is_empty() {
+        both.singlepart(html)
+    } else {
+        let related = MultiPart::related().boundary(boundary("images")).singlepart(html);
+        both.multipart(with_files(related, inline))
+    };
+    if !attached.is_empty() {
+        let mixed = MultiPart::mixed().boundary(boundary("files")).multipart(body);
+        body = with_files(mixed, attached);
+    }
+    Ok(body)
+}
+
+fn with_files(part: MultiPart, files: Vec<File>) -> MultiPart {
+    files.into_iter().fold(part, |part, file| part.singlepart(file.into_part()))
+}
+
+fn text_of(html: &str) -> String {
+    if html.len() > LONGEST_HTML {
+        return "This e-mail is shown as HTML only.".into();
+    }
+    nanohtml2text::html2text(html)
+}
+
+fn html(content: &MessageContent) -> String {
+    match content {
+        MessageContent::Text(html) => html.clone(),
+        MessageContent::Blocks(blocks) => blocks.iter().map(block).collect(),
+    }
+}
+
+// The content of a block is HTML, as the template has rendered it.
+fn block(block: &EmailBlock<String>) -> String {
+    let align = match block.styles.map(|styles| styles.text_align) {
+        Some(TextAlign::Center) => "center",
+        Some(TextAlign::Right) => "right",
+        Some(TextAlign::Left) | None => "left",
+    };
+    let inner = match (block.kind, &block.url) {
+        (EmailBlockType::Button, Some(url)) => {
+            let url = url.replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+            format!("<a href=\"{url}\">{}</a>", block.content)
+        }
+        (EmailBlockType::Button | EmailBlockType::Text, _) => block.content.clone(),
+    };
+    format!("<p style=\"text-align: {align}\">{inner}</p>\r\n")
+}
+
+fn malformed(error: impl std::fmt::Display) -> SendError {
+    SendError::permanent(error.to_string())
+}

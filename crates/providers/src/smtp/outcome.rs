@@ -1,0 +1,128 @@
+//! Outcomes: what a failure at a stage of a dialogue means for the e-mail.
+
+use std::io;
+
+use tidings::SendError;
+
+use super::wire::Answer;
+
+// Longest text of an answer in an error, in characters.
+const LONGEST_REASON: usize = 500;
+
+/// Part of the dialogue with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Connection, greeting and encryption.
+    Greeting,
+    /// `AUTH`.
+    Login,
+    /// `MAIL FROM` and `DATA`.
+    Mail,
+    /// `RCPT TO`.
+    Recipient,
+    /// The content, but for the answer.
+    Content,
+    /// The answer to the content. The server may have accepted the e-mail.
+    Acceptance,
+}
+
+/// Failure of a dialogue.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) stage: Stage,
+    pub(super) cause: Cause,
+}
+
+/// Cause of a failure.
+#[derive(Debug)]
+pub(super) enum Cause {
+    /// The connection is broken, or the time is up.
+    Broken(io::Error),
+    /// The server refuses.
+    Refused(Answer),
+    /// The server has said what is no answer.
+    Unreadable(String),
+    /// The server does not have what the account needs.
+    Lacking(&'static str),
+    /// The server does not have what the address needs.
+    NoUnicode,
+}
+
+impl Failure {
+    /// Returns `true` if the server has refused, and the connection is good for another e-mail.
+    pub(super) fn leaves_connection(&self) -> bool {
+        match &self.cause {
+            Cause::Refused(answer) => answer.code != 421,
+            Cause::NoUnicode => true,
+            Cause::Broken(_) | Cause::Unreadable(_) | Cause::Lacking(_) => false,
+        }
+    }
+
+    /// Returns the error of the attempt. `alone` says that the e-mail has one recipient, of whom
+    /// the server speaks.
+    pub(super) fn of(&self, alone: bool) -> SendError {
+        match &self.cause {
+            Cause::Refused(answer) => refused(self.stage, answer, alone),
+            Cause::Broken(error) if is_untrusted(error) => {
+                SendError::misconfigured(format!("the certificate of the server: {error}"))
+            }
+            Cause::Broken(error) => self.lost(format!("{error}")),
+            Cause::Unreadable(problem) => self.lost(problem.clone()),
+            Cause::Lacking(what) => SendError::misconfigured(*what),
+            Cause::NoUnicode => SendError::permanent("the server has no SMTPUTF8"),
+        }
+    }
+
+    fn lost(&self, reason: String) -> SendError {
+        match self.stage {
+            Stage::Acceptance => SendError::unknown(reason),
+            Stage::Greeting | Stage::Login | Stage::Mail | Stage::Recipient | Stage::Content => {
+                SendError::retryable(reason)
+            }
+        }
+    }
+}
+
+fn refused(stage: Stage, answer: &Answer, alone: bool) -> SendError {
+    let reason = answer.to_string();
+    match (answer.code, stage) {
+        (200..500, _) => SendError::retryable(reason),
+        // A server that greets with 554 does not serve this client, whatever the e-mail.
+        (530 | 534 | 535 | 538, _) | (_, Stage::Login | Stage::Greeting) => {
+            SendError::misconfigured(reason)
+        }
+        (_, Stage::Recipient | Stage::Acceptance) if alone && answer.says_gone(stage) => {
+            SendError::recipient_gone(reason)
+        }
+        (_, Stage::Mail | Stage::Recipient | Stage::Content | Stage::Acceptance) => {
+            SendError::permanent(reason)
+        }
+    }
+}
+
+fn is_untrusted(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+impl Answer {
+    // Returns `true` if there is no such mailbox. The enhanced code decides (RFC 3463: 5.1.1, 5.1.2,
+    // 5.1.6 and 5.1.10), because 550 is also the answer to what looks like spam.
+    fn says_gone(&self, stage: Stage) -> bool {
+        let first = self.lines.first().and_then(|line| line.split_whitespace().next());
+        let enhanced =
+            first.filter(|word| word.starts_with("5.") && word.matches('.').count() == 2);
+        match enhanced {
+            Some(code) => ["5.1.1", "5.1.2", "5.1.6", "5.1.10"].contains(&code),
+            None => stage == Stage::Recipient && matches!(self.code, 550 | 551),
+        }
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = self.lines.join(" ");
+        let letters = text.chars().filter(|letter| !letter.is_control()).take(LONGEST_REASON);
+        write!(f, "{} {}", self.code, letters.collect::<String>())
+    }
+}

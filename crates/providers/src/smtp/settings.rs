@@ -1,0 +1,237 @@
+//! Settings: what the overrides of a trigger say about an e-mail.
+
+use std::collections::BTreeMap;
+
+use base64ct::{Base64, Encoding};
+use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName};
+use lettre::message::{Attachment, Body, Mailbox, SinglePart};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidings::{Delivery, SendError};
+
+// Headers that the parts of the e-mail decide.
+const OWN_HEADERS: [&str; 15] = [
+    "bcc",
+    "cc",
+    "content-transfer-encoding",
+    "content-type",
+    "date",
+    "from",
+    "list-unsubscribe",
+    "list-unsubscribe-post",
+    "message-id",
+    "mime-version",
+    "reply-to",
+    "return-path",
+    "sender",
+    "subject",
+    "to",
+];
+
+/// Overrides that an e-mail knows.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Settings {
+    pub(super) to: Mailboxes,
+    pub(super) cc: Mailboxes,
+    pub(super) bcc: Mailboxes,
+    pub(super) from: Option<Address>,
+    pub(super) sender_name: Option<String>,
+    pub(super) reply_to: Mailboxes,
+    pub(super) text: Option<String>,
+    pub(super) unsubscribe_url: Option<Link>,
+    pub(super) headers: Option<BTreeMap<Name, String>>,
+    pub(super) attachments: Option<Vec<File>>,
+}
+
+/// One address, or a list of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "OneOrMany")]
+pub(super) struct Mailboxes(pub(super) Vec<Mailbox>);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "an e-mail address or a list of them")]
+enum OneOrMany {
+    None(()),
+    One(Address),
+    Many(Vec<Address>),
+}
+
+/// E-mail address, with or without a name.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Address(pub(super) Mailbox);
+
+/// URL at which a recipient unsubscribes.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Link(String);
+
+/// Name of a header.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Name(String);
+
+/// File that is attached.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct File {
+    #[serde(rename = "file")]
+    bytes: Bytes,
+    name: Option<String>,
+    mime: Option<Mime>,
+    content_id: Option<ContentId>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Bytes(Vec<u8>);
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Mime(ContentType);
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct ContentId(String);
+
+impl Settings {
+    /// Reads the overrides of a delivery, and the attachments in its payload.
+    pub(super) fn of(delivery: &Delivery) -> Result<Self, SendError> {
+        let mut settings = json!(delivery.overrides);
+        let payload = delivery.notification.payload.as_ref();
+        let attached = payload.and_then(|payload| payload.get("attachments"));
+        if let (Some(attached), Some(settings)) = (attached, settings.as_object_mut())
+            && settings.get("attachments").is_none_or(Value::is_null)
+        {
+            settings.insert("attachments".into(), attached.clone());
+        }
+        serde_json::from_value(settings)
+            .map_err(|error| SendError::permanent(format!("an override: {error}")))
+    }
+}
+
+impl From<OneOrMany> for Mailboxes {
+    fn from(addresses: OneOrMany) -> Self {
+        let addresses = match addresses {
+            OneOrMany::None(()) => Vec::new(),
+            OneOrMany::One(address) => vec![address],
+            OneOrMany::Many(addresses) => addresses,
+        };
+        Self(addresses.into_iter().map(|Address(mailbox)| mailbox).collect())
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| format!("`{text}` is no e-mail address"))
+    }
+}
+
+impl TryFrom<String> for Link {
+    type Error = &'static str;
+
+    fn try_from(url: String) -> Result<Self, &'static str> {
+        // A line of a header has 998 characters at most.
+        let is_short = url.len() <= 900;
+        let is_known = ["https://", "http://", "mailto:"].iter().any(|way| url.starts_with(way));
+        let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>,".contains(&byte));
+        if is_short && is_known && is_plain {
+            Ok(Self(url))
+        } else {
+            Err("`unsubscribeUrl` is no URL")
+        }
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let is_own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        if name.is_empty() || name.len() > 76 || !name.bytes().all(is_token) || is_own {
+            return Err(format!("`{}` is no header to set", name.escape_debug()));
+        }
+        Ok(Self(name))
+    }
+}
+
+impl TryFrom<String> for Bytes {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        Base64::decode_vec(&text).map(Self).map_err(|_| "`file` is not in base64")
+    }
+}
+
+impl TryFrom<String> for Mime {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        ContentType::parse(&text).map(Self).map_err(|_| "`mime` is no media type")
+    }
+}
+
+impl TryFrom<String> for ContentId {
+    type Error = &'static str;
+
+    fn try_from(id: String) -> Result<Self, &'static str> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
+        let is_sound = !id.is_empty() && id.bytes().all(is_plain);
+        if is_sound {
+            Ok(Self(id))
+        } else {
+            Err("`contentId` has other characters than A-Z 0-9 -_.@")
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns `true` if a mail program may unsubscribe by a request of its own. RFC 8058 asks for
+    /// `https`.
+    pub(super) fn has_one_click(&self) -> bool {
+        self.0.starts_with("https://")
+    }
+}
+
+impl Name {
+    pub(super) fn to_header(&self) -> Result<HeaderName, SendError> {
+        let name = HeaderName::new_from_ascii(self.0.clone());
+        name.map_err(|_| SendError::permanent("an override: a header has no valid name"))
+    }
+}
+
+impl File {
+    /// Returns `true` if the HTML shows the file.
+    pub(super) fn is_inline(&self) -> bool {
+        self.content_id.is_some()
+    }
+
+    /// Returns the file as a part of an e-mail.
+    pub(super) fn into_part(self) -> SinglePart {
+        let name = one_line(self.name.as_deref().unwrap_or("attachment"));
+        let binary =
+            || ContentType::parse("application/octet-stream").unwrap_or(ContentType::TEXT_PLAIN);
+        let mime = self.mime.map_or_else(binary, |Mime(mime)| mime);
+        let attachment = match self.content_id {
+            Some(ContentId(id)) => Attachment::new_inline_with_name(id, name),
+            None => Attachment::new(name),
+        };
+        // Base64 keeps each byte, line breaks among them.
+        let encoding = ContentTransferEncoding::Base64;
+        let body = Body::new_with_encoding(self.bytes.0, encoding).unwrap_or_else(Body::new);
+        attachment.body(body, mime)
+    }
+}
+
+/// Returns a text for a header, without line breaks and other control characters.
+pub(super) fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

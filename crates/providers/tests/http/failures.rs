@@ -1,0 +1,128 @@
+//! Failures: what an answer, a silence or a broken connection means for the message.
+
+use std::time::{Duration, Instant};
+
+use tidings::credentials::Credentials;
+use tidings::{Provider, SendError};
+use tidings_providers::Webhook;
+
+use crate::server::{Act, Server, answer};
+use crate::{chat, kind};
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+fn webhook() -> Webhook {
+    Webhook::default().allow_private_addresses().timeout(TIMEOUT)
+}
+
+fn signed() -> Credentials {
+    Credentials::default().secret_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+}
+
+/// One row per answer: the error, and how long the service asks not to be called.
+#[test]
+fn an_answer_decides_what_follows() {
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    for (status, headers, expected, wait) in [
+        (200, "", "sent", None),
+        (202, "", "sent", None),
+        (301, "location: http://127.0.0.1:1/\r\n", "permanent", None),
+        (307, "location: /elsewhere\r\n", "permanent", None),
+        (400, "", "permanent", None),
+        (401, "", "permanent", None),
+        (404, "", "permanent", None),
+        (408, "", "retryable", None),
+        (410, "", "gone", None),
+        (429, "retry-after: 90\r\n", "retryable", seconds(90)),
+        (429, "retry-after: soon\r\n", "retryable", None),
+        (503, "retry-after: Thu, 01 Jan 1970 00:00:00 GMT\r\n", "retryable", seconds(0)),
+        (500, "", "retryable", None),
+    ] {
+        let server = Server::start(move |_| answer(status, headers, "because"));
+        match webhook().send(&chat(&server.url("http"), signed())) {
+            Ok(_) => assert_eq!(expected, "sent", "{status}"),
+            Err(error) => {
+                assert_eq!(kind(&error), expected, "{status}: {error}");
+                assert!(error.to_string().contains(&format!("{status} because")), "{error}");
+                if let SendError::Retryable { after, .. } = error {
+                    assert_eq!(after, wait, "{status} {headers}");
+                }
+            }
+        }
+        // A redirect is not followed.
+        assert_eq!(server.requests().len(), 1, "{status}");
+    }
+}
+
+type Script = Box<dyn Fn() -> Vec<Act> + Send + Sync>;
+
+/// One row per misbehaviour: the error. None lasts longer than the timeout.
+#[test]
+fn nothing_hangs_and_a_lost_answer_is_unknown() {
+    let silence = || vec![Act::Wait(Duration::from_secs(10))];
+    let megabyte = |status: u16| move || answer(status, "", &"x".repeat(1 << 20));
+    let endless = || {
+        vec![
+            Act::Say("HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\nfffff\r\n".into()),
+            Act::Drip,
+        ]
+    };
+    let rows: [(&str, Script, &str); 10] = [
+        ("silence", Box::new(silence), "unknown"),
+        ("hangs up", Box::new(|| vec![Act::HangUp]), "unknown"),
+        ("drips a header", Box::new(|| vec![Act::Drip]), "unknown"),
+        ("no HTTP", Box::new(|| vec![Act::Say("220 ready\r\n\r\n".into())]), "unknown"),
+        ("half a header", Box::new(|| vec![Act::Say("HTTP/1.1 20".into())]), "unknown"),
+        (
+            "long header",
+            Box::new(|| answer(200, &format!("x: {}\r\n", "x".repeat(1 << 20)), "")),
+            "unknown",
+        ),
+        ("a megabyte", Box::new(megabyte(200)), "sent"),
+        ("a megabyte of error", Box::new(megabyte(500)), "retryable"),
+        ("drips an error", Box::new(endless), "retryable"),
+        (
+            "slow",
+            Box::new(|| {
+                let mut acts = vec![Act::Wait(Duration::from_millis(100))];
+                acts.extend(answer(200, "", ""));
+                acts
+            }),
+            "sent",
+        ),
+    ];
+    for (name, script, expected) in rows {
+        let server = Server::start(move |_| script());
+        let start = Instant::now();
+        let sent = webhook().send(&chat(&server.url("http"), signed()));
+        let found = sent.as_ref().map_or_else(kind, |_| "sent");
+        assert_eq!(found, expected, "{name}: {sent:?}");
+        assert!(start.elapsed() < TIMEOUT * 4, "{name}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn the_text_of_an_error_is_short() {
+    let server = Server::start(|_| answer(500, "", &"x\u{1}".repeat(1 << 20)));
+    let error = webhook().send(&chat(&server.url("http"), signed())).unwrap_err().to_string();
+    assert!(error.len() < 400 && !error.contains('\u{1}'), "{error}");
+}
+
+#[test]
+fn a_service_that_is_not_there_is_tried_again() {
+    for url in ["http://127.0.0.1:1/", "http://nowhere.invalid/"] {
+        let error = webhook().send(&chat(url, signed())).unwrap_err();
+        assert_eq!(kind(&error), "retryable", "{url}: {error}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_wrong_ends_the_attempt() {
+    let server = Server::secure(|_| answer(200, "", ""));
+    let error = webhook().send(&chat(&server.url("https"), signed())).unwrap_err();
+    assert_eq!(kind(&error), "misconfigured", "{error}");
+    assert_eq!(server.requests().len(), 0);
+
+    let trusting = webhook().trust([server.certificate.clone()]);
+    assert!(trusting.send(&chat(&server.url("https"), signed())).is_ok());
+}

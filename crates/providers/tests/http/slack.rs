@@ -1,0 +1,50 @@
+//! Slack's incoming webhooks.
+
+use serde_json::{Value, json};
+use tidings::Provider;
+use tidings::credentials::Credentials;
+use tidings::vocabulary::Channel;
+use tidings_providers::Slack;
+
+use crate::server::{Server, answer};
+use crate::{chat, kind};
+
+#[test]
+fn a_message_is_text_with_the_blocks_of_the_trigger() {
+    let server = Server::start(|_| answer(200, "", "ok"));
+    let slack = Slack::default().allow_private_addresses();
+    let mut delivery = chat(&server.url("http"), Credentials::default());
+    slack.send(&delivery).unwrap();
+    let blocks = json!([{ "type": "divider" }]);
+    delivery.overrides = json!({ "blocks": blocks, "attachments": "none" }).try_into().unwrap();
+    slack.send(&delivery).unwrap();
+
+    let bodies: Vec<Value> = server
+        .requests()
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect();
+    let text = "Order *A-1* is on its way";
+    assert_eq!(bodies, [json!({ "text": text }), json!({ "text": text, "blocks": blocks })]);
+}
+
+/// One row per answer of Slack: the error.
+#[test]
+fn an_answer_of_slack_is_understood() {
+    for (status, text, expected) in [
+        (404, "no_service", "gone"),
+        (410, "channel_is_archived", "gone"),
+        (404, "channel_not_found", "gone"),
+        (403, "action_prohibited", "permanent"),
+        (400, "invalid_payload", "permanent"),
+        (500, "rollup_error", "retryable"),
+        (429, "rate_limited", "retryable"),
+    ] {
+        let server = Server::start(move |_| answer(status, "", text));
+        let slack = Slack::default().allow_private_addresses();
+        let error = slack.send(&chat(&server.url("http"), Credentials::default())).unwrap_err();
+        assert_eq!(kind(&error), expected, "{error}");
+    }
+    let of_mail = Slack::default().accept(Channel::Email, &Credentials::default());
+    assert_eq!(of_mail.unwrap_err().field, "channel");
+}

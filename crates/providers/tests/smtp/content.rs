@@ -1,0 +1,147 @@
+//! Content: text and HTML, files, headers.
+
+use serde_json::{Value, json};
+use tidings_providers::Smtp;
+
+use crate::server::{Mail, Server, polite};
+use crate::{account, delivery, outcome, overridden};
+
+/// Sends an e-mail with overrides, and returns it as the server has got it.
+fn sent(overrides: Value) -> Mail {
+    let server = Server::start(polite);
+    let delivery = overridden(delivery(account(&server)), overrides);
+    assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()));
+    server.kept().pop().unwrap()
+}
+
+fn refused(overrides: Value) -> String {
+    let server = Server::start(polite);
+    let delivery = overridden(delivery(account(&server)), overrides);
+    let (kind, said) = outcome(&Smtp::default(), &delivery);
+    assert_eq!((kind, server.connections()), ("permanent", 0), "{said}");
+    said
+}
+
+fn headers(mail: &Mail) -> &str {
+    mail.content.split("\r\n\r\n").next().unwrap()
+}
+
+#[test]
+fn an_email_has_text_and_html() {
+    let mail = sent(json!({}));
+    let parts: Vec<&str> = mail.content.split("\r\n--both-").skip(1).collect();
+    assert!(headers(&mail).contains("Content-Type: multipart/alternative;"));
+    assert!(parts[0].contains("Content-Type: text/plain; charset=utf-8"));
+    assert!(parts[0].contains("\r\n\r\nDear Ada"), "{}", parts[0]);
+    assert!(parts[1].contains("Content-Type: text/html; charset=utf-8"));
+    assert!(parts[1].contains("<p>Dear <b>Ada</b></p>"));
+    let own = sent(json!({ "text": "Dear Ada, in words" }));
+    assert!(own.content.contains("\r\n\r\nDear Ada, in words\r\n"));
+}
+
+#[test]
+fn every_attempt_has_the_same_bytes() {
+    let overrides = json!({
+        "attachments": [{ "file": "YQ==", "name": "a" }, { "file": "YQ==", "contentId": "i" }],
+    });
+    assert_eq!(sent(overrides.clone()), sent(overrides));
+}
+
+#[test]
+fn files_are_attached_and_images_are_in_the_html() {
+    let mail = sent(json!({ "attachments": [
+        { "file": "/wD+", "name": "Rechnung für Ada.pdf", "mime": "application/pdf" },
+        { "file": "R0lGODlh", "name": "logo.gif", "mime": "image/gif", "contentId": "logo" },
+    ] }));
+    assert!(headers(&mail).contains("multipart/mixed;"));
+    assert!(mail.content.contains("multipart/related;"));
+    assert!(mail.content.contains("Content-ID: <logo>\r\n"));
+    assert!(mail.content.contains("Content-Disposition: inline; filename=\"logo.gif\""));
+    assert!(mail.content.contains("Content-Type: application/pdf\r\n"));
+    assert!(mail.content.contains("\r\n\r\n/wD+\r\n"));
+    assert!(mail.content.contains("Content-Disposition: attachment;"));
+}
+
+#[test]
+fn attachments_in_the_payload_are_taken() {
+    let server = Server::start(polite);
+    let mut delivery = delivery(account(&server));
+    let payload =
+        json!({ "attachments": [{ "file": "aGVsbG8=", "name": "a.txt", "mime": "text/plain" }] });
+    delivery.notification.payload = Some(payload.try_into().unwrap());
+    assert_eq!(outcome(&Smtp::default(), &delivery).0, "sent");
+    assert!(server.kept()[0].content.contains("filename=\"a.txt\""));
+}
+
+#[test]
+fn copies_are_in_the_envelope_and_blind_ones_there_only() {
+    let mail = sent(json!({
+        "to": "Bob <bob@example.org>", "cc": ["cleo@example.org", "ada@example.org"],
+        "bcc": "dora@example.org", "replyTo": "help@example.com",
+        "from": "orders@example.com", "senderName": "Orders",
+    }));
+    assert_eq!(
+        mail.to,
+        ["<ada@example.org>", "<bob@example.org>", "<cleo@example.org>", "<dora@example.org>"]
+    );
+    assert_eq!(mail.from, "<orders@example.com>");
+    assert!(headers(&mail).contains("To: Ada <ada@example.org>, Bob <bob@example.org>"));
+    assert!(headers(&mail).contains("Cc: cleo@example.org, ada@example.org"));
+    assert!(headers(&mail).contains("Reply-To: help@example.com"));
+    assert!(headers(&mail).contains("From: Orders <orders@example.com>"));
+    assert!(!mail.content.contains("dora@"));
+}
+
+#[test]
+fn a_link_to_unsubscribe_works_with_one_click() {
+    let url = format!("https://shop.example.com/u/{}", "x".repeat(200));
+    let mail = sent(json!({ "unsubscribeUrl": url }));
+    assert!(headers(&mail).contains(&format!("\r\nList-Unsubscribe: <{url}>")));
+    assert!(headers(&mail).contains("\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click"));
+    let by_mail = sent(json!({ "unsubscribeUrl": "mailto:stop@example.com" }));
+    assert!(headers(&by_mail).contains("List-Unsubscribe: <mailto:stop@example.com>"));
+    assert!(!by_mail.content.contains("One-Click"));
+}
+
+#[test]
+fn no_text_becomes_a_header_of_its_own() {
+    let evil = "x\r\nBcc: eve@example.net\r\n\r\n<p>";
+    let server = Server::start(polite);
+    let mut delivery = delivery(account(&server).sender_name(evil));
+    delivery.message.subject = Some(evil.into());
+    delivery.subscriber.profile.first_name = Some(evil.into());
+    let delivery = overridden(
+        delivery,
+        json!({
+            "headers": { "X-Campaign": evil }, "attachments": [{ "file": "", "name": evil }],
+        }),
+    );
+    assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()));
+    let [mail] = &server.kept()[..] else { panic!("one e-mail") };
+    assert_eq!(mail.to, ["<ada@example.org>"]);
+    assert!(headers(mail).contains("X-Campaign: x"));
+    for line in mail.content.lines() {
+        assert!(!line.to_ascii_lowercase().starts_with("bcc"), "{}", mail.content);
+    }
+}
+
+/// One row per override that no e-mail can have: the refusal.
+#[test]
+fn an_override_that_is_wrong_is_refused_before_a_connection() {
+    let name = "`X: y\\r\\nBcc` is no header to set";
+    for (overrides, refusal) in [
+        (json!({ "cc": "nobody" }), "an e-mail address or a list of them"),
+        (json!({ "cc": 1 }), "an e-mail address or a list of them"),
+        (json!({ "bcc": ["a@b.c\r\nRCPT TO:<e@f.g>"] }), "an e-mail address or a list of them"),
+        (json!({ "headers": { "X: y\r\nBcc": "z" } }), name),
+        (json!({ "headers": { "Message-ID": "z" } }), "`Message-ID` is no header to set"),
+        (json!({ "unsubscribeUrl": "javascript:x" }), "`unsubscribeUrl` is no URL"),
+        (json!({ "unsubscribeUrl": "https://a.b/>,<x" }), "`unsubscribeUrl` is no URL"),
+        (json!({ "attachments": [{ "file": "?" }] }), "`file` is not in base64"),
+        (json!({ "attachments": [{ "file": "", "mime": "a\r\nb" }] }), "`mime` is no media type"),
+        (json!({ "attachments": [{ "file": "", "contentId": "a>b" }] }), "`contentId` has other"),
+    ] {
+        let said = refused(overrides);
+        assert!(said.contains(refusal), "{said}");
+    }
+}

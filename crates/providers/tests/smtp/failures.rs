@@ -1,0 +1,151 @@
+//! Failures: what an answer, a silence or a broken connection means for the e-mail.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tidings_providers::Smtp;
+
+use crate::server::{Act, Moment, Server, but, polite, polite_with_tls, say};
+use crate::{account, delivery, outcome, overridden, tls};
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+fn smtp() -> Smtp {
+    Smtp::default().timeout(TIMEOUT)
+}
+
+/// One row per answer: where it comes, what it says, and the error.
+#[test]
+fn an_answer_decides_what_follows() {
+    for (at, answer, kind) in [
+        ("connected", "421 closing", "retryable"),
+        ("connected", "554 no service for you", "misconfigured"),
+        ("EHLO", "500 what", "misconfigured"),
+        ("AUTH", "535 5.7.8 wrong password", "misconfigured"),
+        ("AUTH", "454 4.7.0 try later", "retryable"),
+        ("MAIL", "530 5.7.0 log in first", "misconfigured"),
+        ("MAIL", "451 4.3.0 busy", "retryable"),
+        ("MAIL", "550 5.7.1 sender refused", "permanent"),
+        ("RCPT", "450 4.2.1 greylisted", "retryable"),
+        ("RCPT", "550 no such user", "gone"),
+        ("RCPT", "550 5.1.1 no such user", "gone"),
+        ("RCPT", "553 5.1.10 null mx", "gone"),
+        ("RCPT", "550 5.7.1 relaying denied", "permanent"),
+        ("RCPT", "552 5.2.2 mailbox full", "permanent"),
+        ("DATA", "452 no space", "retryable"),
+        ("sent", "451 4.7.1 greylisted", "retryable"),
+        ("sent", "554 5.6.0 spam", "permanent"),
+        ("sent", "550 blocked", "permanent"),
+        ("sent", "550 5.1.1 no such user", "gone"),
+    ] {
+        let server = Server::start(but(move |line| line.starts_with(at).then(|| say(answer))));
+        let delivery = delivery(account(&server).user("ada").password("secret"));
+
+        let (found, said) = outcome(&smtp(), &delivery);
+
+        assert_eq!(found, kind, "{at}: {answer}");
+        assert!(said.contains(answer), "{said}");
+        assert_eq!(server.kept(), []);
+    }
+}
+
+#[test]
+fn a_refusal_of_one_of_several_recipients_is_none_of_the_subscriber() {
+    let server = Server::start(but(|line| {
+        line.starts_with("RCPT TO:<bob").then(|| say("550 5.1.1 no such user"))
+    }));
+    let delivery = overridden(delivery(account(&server)), json!({ "cc": "bob@example.org" }));
+    assert_eq!(outcome(&smtp(), &delivery).0, "permanent");
+}
+
+type Script = Box<dyn Fn(Moment) -> Vec<Act> + Send + Sync>;
+
+/// One row per misbehaviour: the error. None lasts longer than the timeout.
+#[test]
+fn nothing_hangs_and_only_a_lost_answer_is_unknown() {
+    let silence = || vec![Act::Wait(Duration::from_secs(10))];
+    let endless = || vec![Act::Say(format!("250 {}", "x".repeat(1 << 20)))];
+    let at = |place: &'static str, acts: fn() -> Vec<Act>| -> Script {
+        Box::new(but(move |line| line.starts_with(place).then(acts)))
+    };
+    let keeps_and_hangs_up: Script = Box::new(|moment| match moment {
+        Moment::Sent(mail) => vec![Act::Keep(mail), Act::HangUp],
+        moment => polite(moment),
+    });
+    let rows: [(Script, &str); 13] = [
+        (at("connected", silence), "retryable"),
+        (at("connected", || vec![Act::HangUp]), "retryable"),
+        (at("connected", || vec![Act::Drip]), "retryable"),
+        (at("connected", || say("\u{0}\u{ff}")), "retryable"),
+        (at("EHLO", endless), "retryable"),
+        (at("EHLO", || say(&vec!["250-a"; 100_000].join("\r\n"))), "retryable"),
+        (at("EHLO", || say("250-localhost\r\n250- \r\n250 ")), "misconfigured"),
+        (at("MAIL", || vec![Act::HangUp]), "retryable"),
+        (at("DATA", || vec![Act::HangUp]), "retryable"),
+        (at("sent", || vec![Act::HangUp]), "unknown"),
+        (at("sent", silence), "unknown"),
+        (at("sent", || say("hello")), "unknown"),
+        (keeps_and_hangs_up, "unknown"),
+    ];
+    for (number, (script, kind)) in rows.into_iter().enumerate() {
+        let server = Server::start(script);
+        let delivery = delivery(account(&server).user("ada").password("secret"));
+        let start = Instant::now();
+
+        let (found, said) = outcome(&smtp(), &delivery);
+
+        assert_eq!(found, kind, "row {number}: {said}");
+        assert!(start.elapsed() < TIMEOUT * 4, "row {number}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_tried_again() {
+    let credentials = account(&Server::start(polite)).port("1");
+    assert_eq!(outcome(&smtp(), &delivery(credentials)).0, "retryable");
+    let credentials = account(&Server::start(polite)).host("nowhere.invalid").ignore_tls(true);
+    assert_eq!(outcome(&smtp(), &delivery(credentials)).0, "retryable");
+}
+
+/// One row per account: the encryption that it asks for is not there.
+#[test]
+fn an_email_does_not_leave_without_the_encryption_that_is_asked_for() {
+    let trusted = |server: &Server| account(server).tls_options(tls(&server.certificate)).unwrap();
+    let (plain, encrypted) = (Server::start(polite), Server::start(polite_with_tls));
+    for (number, (server, credentials)) in [
+        (&plain, account(&plain).require_tls(true)),
+        // The certificate is signed by itself.
+        (&encrypted, account(&encrypted)),
+        // Its name is another one.
+        (
+            &encrypted,
+            trusted(&encrypted)
+                .tls_options(json!({
+                    "ca": encrypted.certificate, "servername": "mail.example.org",
+                }))
+                .unwrap(),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (found, said) = outcome(&smtp(), &delivery(credentials));
+        assert_eq!(found, "misconfigured", "{number}: {said}");
+        assert!(!server.commands().iter().any(|line| line.starts_with("MAIL")));
+    }
+    assert_eq!(outcome(&smtp(), &delivery(trusted(&encrypted))).0, "sent");
+}
+
+/// What comes before the handshake may be of anybody (CVE-2011-0411).
+#[test]
+fn an_answer_before_the_handshake_is_refused() {
+    let server = Server::start(|moment| match &moment {
+        Moment::Command(line) if line == "STARTTLS" => {
+            vec![Act::Say("220 go\r\n250 smuggled".into()), Act::Encrypt]
+        }
+        _ => polite_with_tls(moment),
+    });
+    let credentials = account(&server).tls_options(tls(&server.certificate)).unwrap();
+    assert_eq!(outcome(&smtp(), &delivery(credentials)).0, "retryable");
+    assert_eq!(server.kept(), []);
+}
