@@ -8,7 +8,7 @@ use domain::ids::EnvironmentId;
 use store::Snapshot;
 pub use store::check::{Problem, TableFinding};
 
-use crate::{Engine, Result};
+use crate::{Engine, Result, trace};
 
 /// The result of comparing the indexes of a store with its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,10 @@ impl Engine {
     ///
     /// [`Error::Store`](crate::Error::Store), if the backend fails. Damage is a finding.
     pub fn check(&self) -> Result<StoreCheck> {
+        trace::operation("engine.check", None, || self.checked())
+    }
+
+    fn checked(&self) -> Result<StoreCheck> {
         self.read(|snapshot| {
             let store::check::TableCheck { records, entries, findings } =
                 store::check::check(snapshot)?;

@@ -52,7 +52,7 @@ impl Scope {
         self.write_in_steps(operation, arguments, (), |tx, ()| body(tx).map(Step::Done))
     }
 
-    /// The same for an operation whose time is known already.
+    /// The same within [`operation`](Self::operation), at a time that is known already.
     pub(crate) fn write_at<T: Serialize + DeserializeOwned>(
         &self,
         now: Timestamp,
@@ -72,7 +72,9 @@ impl Scope {
         start: S,
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
-        self.write_steps_at(self.engine.now(), operation, arguments, start, body)
+        self.operation(operation, || {
+            self.write_steps_at(self.engine.now(), operation, arguments, start, body)
+        })
     }
 
     fn write_steps_at<S, T: Serialize + DeserializeOwned>(

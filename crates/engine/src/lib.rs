@@ -24,6 +24,7 @@ mod pipeline;
 mod resources;
 mod scope;
 pub mod store;
+mod trace;
 mod tx;
 mod worker;
 
@@ -121,11 +122,12 @@ impl Engine {
     }
 
     fn scope_of(&self, id: EnvironmentId) -> Result<Scope> {
-        self.read(|snapshot| {
+        let get = |snapshot: &dyn Snapshot| {
             let environment = snapshot.find(&::store::layout::environment_id(id))?;
             environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
-        })
-        .map(|environment| Scope::new(self.clone(), &environment))
+        };
+        trace::operation("engine.environment", Some(id), || self.read(get))
+            .map(|environment| Scope::new(self.clone(), &environment))
     }
 
     /// Returns the scope of the environment of an API key. `authorization` is the value of an
@@ -139,11 +141,12 @@ impl Engine {
         let key = Unauthorized::key_in(authorization)?;
         // The time of a look-up by hash reveals nothing about the key.
         let hash = resources::environments::hash(key);
-        self.read(|snapshot| {
+        let find = |snapshot: &dyn Snapshot| {
             let environment = snapshot.find(&::store::layout::api_key(&hash))?;
             environment.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
-        })
-        .map(|environment| Scope::new(self.clone(), &environment))
+        };
+        trace::operation("engine.authenticate", None, || self.read(find))
+            .map(|environment| Scope::new(self.clone(), &environment))
     }
 
     /// Returns the delivery queue of all environments.

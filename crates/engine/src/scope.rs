@@ -6,6 +6,7 @@ use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::page::{ListId, ListKind};
 
 use crate::resources::environments::Viewer;
+use crate::trace;
 use crate::tx::Reading;
 use crate::{
     ChannelConnections, ChannelEndpoints, Contexts, Engine, Environments, Events, Inbox,
@@ -188,8 +189,26 @@ impl Scope {
         ListId::new(self.environment_id(), kind)
     }
 
-    /// Runs `body` on one view of the environment.
-    pub(crate) fn read<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
+    /// Runs an operation of the environment, which may read and write several times.
+    pub(crate) fn operation<T>(
+        &self,
+        name: &'static str,
+        body: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        trace::operation(name, Some(self.environment_id()), body)
+    }
+
+    /// Runs an operation that reads one view of the environment.
+    pub(crate) fn read<T>(
+        &self,
+        operation: &'static str,
+        body: impl FnMut(&Reading<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.operation(operation, || self.view(body))
+    }
+
+    /// Runs a part of an operation on one view of the environment.
+    pub(crate) fn view<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
         let (engine, home) = (&self.engine, &self.home);
         engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
     }

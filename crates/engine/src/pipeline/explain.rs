@@ -66,6 +66,10 @@ impl Events<'_> {
     ///
     /// As [`trigger`](Self::trigger).
     pub fn explain(&self, trigger: &Trigger, at: Timestamp) -> Result<Explanation> {
+        self.scope.operation("events.explain", || self.explained(trigger, at))
+    }
+
+    fn explained(&self, trigger: &Trigger, at: Timestamp) -> Result<Explanation> {
         let repeated = trigger.transaction_id.as_ref().map(|id| self.is_repeated(id));
         if let Some(id) = repeated.transpose()?.flatten() {
             let outcome = EventOutcome::repeated(id);
@@ -90,7 +94,7 @@ impl Events<'_> {
 
     // Returns the transaction id if an event with it was accepted.
     fn is_repeated(&self, id: &TransactionId) -> Result<Option<TransactionId>> {
-        self.scope.read(|view| Ok(find_receipt(view, id)?.map(|_| id.clone())))
+        self.scope.view(|view| Ok(find_receipt(view, id)?.map(|_| id.clone())))
     }
 
     // The notifications of a rehearsal, in their order.
@@ -100,7 +104,7 @@ impl Events<'_> {
         receipt: &TriggerReceipt,
     ) -> Result<Vec<ExplainedRecipient>> {
         let findings = rehearsal.engine.parts.findings.as_deref();
-        let explained = rehearsal.read(|view| {
+        let explained = rehearsal.view(|view| {
             let Some(accepted) = find_accepted(view, &receipt.transaction_id)? else {
                 return Ok(Vec::new());
             };
@@ -110,7 +114,7 @@ impl Events<'_> {
             explained.collect::<Result<Vec<_>>>()
         })?;
         let mut explained: Vec<_> = explained.into_iter().flatten().collect();
-        self.scope.read(|view| {
+        self.scope.view(|view| {
             for recipient in &mut explained {
                 recipient.is_new = subscribers::find(view, &recipient.subscriber_id)?.is_none();
             }
@@ -122,7 +126,7 @@ impl Events<'_> {
     // The subscribers in the topics of a trigger.
     fn crowd(&self, trigger: &Trigger) -> Result<ExplainedCrowd> {
         let audience = trigger.audience()?;
-        self.scope.read(|view| {
+        self.scope.view(|view| {
             let (source, _) = Source::topics(view, audience.topic_keys())?;
             let (mut subscribers, mut behind) = (0, None);
             while subscribers < COUNTED {

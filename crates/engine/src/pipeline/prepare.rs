@@ -108,7 +108,7 @@ impl Scope {
         mut body: impl FnMut(&mut Preparation<'_>) -> Result<T>,
     ) -> Result<T> {
         let seed = self.engine.parts.seeds.draw(now);
-        self.read(|view| {
+        self.view(|view| {
             let made = &seed.start();
             let (subscribers, contexts) = (HashMap::new(), HashMap::new());
             body(&mut Preparation { view, made, now, subscribers, contexts })

@@ -59,7 +59,7 @@ impl Events<'_> {
     /// recipient, or there are more than 100, if a context is not well formed, or if the schema of
     /// the workflow does not allow the payload.
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        let receipt = self.accept(trigger)?;
+        let receipt = self.scope.operation("events.trigger", || self.accept(trigger))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
     }
@@ -79,13 +79,23 @@ impl Events<'_> {
     /// [`Error::Invalid`], if there is no event, or there are more than 100; [`Error::Store`], and
     /// then none of them has happened.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
+        let receipts =
+            self.scope.operation("events.trigger_bulk", || self.accept_bulk(triggers))?;
+        self.scope.engine.tend_after_trigger(self.scope.environment_id());
+        Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
+    }
+
+    fn accept_bulk(
+        &self,
+        triggers: &[Trigger],
+    ) -> Result<Vec<Result<TriggerReceipt, StoredRefusal>>> {
         let now = self.scope.engine.now();
         let checked = Trigger::check_bulk(triggers);
         let planned = if checked.is_ok() { triggers } else { &[] };
         let prepared = self.scope.prepare(now, |preparation| {
             planned.iter().map(|trigger| preparation.prepare(trigger)).collect::<Result<Vec<_>>>()
         })?;
-        let receipts = self.scope.write_at(now, "events.trigger_bulk", triggers, |tx| {
+        self.scope.write_at(now, "events.trigger_bulk", triggers, |tx| {
             checked.clone()?;
             let mut receipts = Vec::with_capacity(triggers.len());
             for (trigger, prepared) in triggers.iter().zip(&prepared) {
@@ -95,9 +105,7 @@ impl Events<'_> {
                 });
             }
             Ok(receipts)
-        })?;
-        self.scope.engine.tend_after_trigger(self.scope.environment_id());
-        Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
+        })
     }
 
     /// Tells all subscribers of the environment. More than 100 are told by tasks, a chunk at a
@@ -126,11 +134,12 @@ impl Events<'_> {
     pub fn broadcast(&self, broadcast: &Broadcast) -> Result<TriggerReceipt> {
         let now = self.scope.engine.now();
         let trigger = broadcast.to_trigger();
-        let prepared =
-            self.scope.prepare(now, |preparation| preparation.prepare_broadcast(&trigger))?;
-        let receipt = self
-            .scope
-            .write_at(now, "events.broadcast", broadcast, |tx| accept(tx, &trigger, &prepared))?;
+        let receipt = self.scope.operation("events.broadcast", || {
+            let prepared =
+                self.scope.prepare(now, |preparation| preparation.prepare_broadcast(&trigger))?;
+            let accept = |tx: &mut Tx<'_>| accept(tx, &trigger, &prepared);
+            self.scope.write_at(now, "events.broadcast", broadcast, accept)
+        })?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
     }
@@ -146,7 +155,7 @@ impl Events<'_> {
     }
 
     fn progress_of(&self, id: &TransactionId) -> Result<Progress> {
-        self.scope.read(|view| {
+        self.scope.read("events.progress", |view| {
             let state = view.find(&layout::fan_out_state(view.environment_id(), id))?;
             let progress = if let Some(FanOutState { progress, .. }) = state {
                 progress

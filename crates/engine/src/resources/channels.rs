@@ -107,7 +107,7 @@ pub(crate) fn find_shown<R: OfIntegration>(
     scope: &Scope,
     identifier: &R::Identifier,
 ) -> Result<Option<R>> {
-    scope.read(|view| {
+    scope.view(|view| {
         let found = view.find(&R::at(view.environment_id(), identifier))?;
         found.map(|record| shown(view, record)).transpose()
     })

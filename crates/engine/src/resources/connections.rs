@@ -80,7 +80,9 @@ impl ChannelConnections<'_> {
         &self,
         identifier: impl IntoChecked<ConnectionIdentifier>,
     ) -> Result<ChannelConnection> {
-        channels::get_shown(self.scope, &identifier.into_checked()?)
+        let identifier = identifier.into_checked()?;
+        self.scope
+            .operation("channel_connections.get", || channels::get_shown(self.scope, &identifier))
     }
 
     /// The connection of that identifier. Returns `None` if there is none.
@@ -88,7 +90,9 @@ impl ChannelConnections<'_> {
         &self,
         identifier: impl IntoChecked<ConnectionIdentifier>,
     ) -> Result<Option<ChannelConnection>> {
-        channels::find_shown(self.scope, &identifier.into_checked()?)
+        let identifier = identifier.into_checked()?;
+        self.scope
+            .operation("channel_connections.find", || channels::find_shown(self.scope, &identifier))
     }
 
     /// A page of the connections, newest first by default.
@@ -100,7 +104,7 @@ impl ChannelConnections<'_> {
         let request = query
             .page
             .check(self.scope.list_id(ListKind::ChannelConnections), ChannelFilter::ORDERS)?;
-        self.scope.read(|view| {
+        self.scope.read("channel_connections.list", |view| {
             let lists =
                 channels::lists(view, &query.filter, request.order_by, layout::connection_list)?;
             let mut page = view.page(&List::new(lists), &request)?;

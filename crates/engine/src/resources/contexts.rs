@@ -59,16 +59,17 @@ impl Contexts<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, key: impl IntoChecked<ContextKey>) -> Result<Context> {
         let key = key.into_checked()?;
-        self.look_up(&key)?.ok_or_else(|| missing(&key))
+        self.scope.operation("contexts.get", || self.look_up(&key)?.ok_or_else(|| missing(&key)))
     }
 
     /// The context of that key, `type:id`. Returns `None` if there is none.
     pub fn find(&self, key: impl IntoChecked<ContextKey>) -> Result<Option<Context>> {
-        self.look_up(&key.into_checked()?)
+        let key = key.into_checked()?;
+        self.scope.operation("contexts.find", || self.look_up(&key))
     }
 
     fn look_up(&self, key: &ContextKey) -> Result<Option<Context>> {
-        self.scope.read(|view| find(view, key))
+        self.scope.view(|view| find(view, key))
     }
 
     /// A page of the contexts, newest first by default.
@@ -83,7 +84,7 @@ impl Contexts<'_> {
         let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
         let matches = |context: &Context| query.matches(context);
         let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
-        self.scope.read(|view| Ok(view.page(&list, &request)?))
+        self.scope.read("contexts.list", |view| Ok(view.page(&list, &request)?))
     }
 
     /// Replaces the data of a context. Its other fields stay.

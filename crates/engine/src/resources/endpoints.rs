@@ -78,7 +78,9 @@ impl ChannelEndpoints<'_> {
     ///
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<ChannelEndpoint> {
-        channels::get_shown(self.scope, &identifier.into_checked()?)
+        let identifier = identifier.into_checked()?;
+        self.scope
+            .operation("channel_endpoints.get", || channels::get_shown(self.scope, &identifier))
     }
 
     /// The endpoint of that identifier. Returns `None` if there is none.
@@ -86,7 +88,9 @@ impl ChannelEndpoints<'_> {
         &self,
         identifier: impl IntoChecked<EndpointIdentifier>,
     ) -> Result<Option<ChannelEndpoint>> {
-        channels::find_shown(self.scope, &identifier.into_checked()?)
+        let identifier = identifier.into_checked()?;
+        self.scope
+            .operation("channel_endpoints.find", || channels::find_shown(self.scope, &identifier))
     }
 
     /// A page of the endpoints, newest first by default.
@@ -101,7 +105,7 @@ impl ChannelEndpoints<'_> {
         let wanted = query.connection_identifier.as_ref();
         let matches =
             |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
-        self.scope.read(|view| {
+        self.scope.read("channel_endpoints.list", |view| {
             let lists =
                 channels::lists(view, &query.filter, request.order_by, layout::endpoint_list)?;
             let list = List::new(lists).of_records(wanted.is_some(), &matches);

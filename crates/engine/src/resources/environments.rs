@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::sweep;
+use crate::trace;
 use crate::tx::Draft;
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
@@ -62,9 +63,9 @@ impl<'e> Environments<'e> {
     /// is taken; [`Error::NotFound`] if the parent is not there.
     pub fn create(&self, create: &EnvironmentCreate) -> Result<Environment> {
         match self.viewer {
-            Viewer::Host => {
+            Viewer::Host => self.operation("environments.create", || {
                 self.engine.write(self.engine.now(), |draft| self.insert(draft, create))
-            }
+            }),
             Viewer::Environment(scope) => {
                 scope.write("environments.create", create, |tx| self.insert(&mut tx.draft, create))
             }
@@ -88,13 +89,13 @@ impl<'e> Environments<'e> {
     /// The environment `Development`. Every organization has it: it is created when it is first
     /// asked for.
     pub fn development(&self) -> Result<Environment> {
-        self.provided(Provided::Development)
+        self.operation("environments.development", || self.provided(Provided::Development))
     }
 
     /// The environment `Production`. Every organization has it: it is created when it is first
     /// asked for.
     pub fn production(&self) -> Result<Environment> {
-        self.provided(Provided::Production)
+        self.operation("environments.production", || self.provided(Provided::Production))
     }
 
     /// The environment of that id.
@@ -104,20 +105,34 @@ impl<'e> Environments<'e> {
     /// [`Error::NotFound`] if the organization has none.
     pub fn get(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Environment> {
         let id = id.into_checked()?;
-        self.look_up(id)?.ok_or_else(|| Error::not_found(Entity::Environment, id))
+        let missing = || Error::not_found(Entity::Environment, id);
+        self.operation("environments.get", || self.look_up(id)?.ok_or_else(missing))
     }
 
     /// The environment of that id. Returns `None` if the organization has none.
     pub fn find(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Option<Environment>> {
-        self.look_up(id.into_checked()?)
+        let id = id.into_checked()?;
+        self.operation("environments.find", || self.look_up(id))
     }
 
     fn look_up(&self, id: EnvironmentId) -> Result<Option<Environment>> {
-        Ok(self.list()?.into_iter().find(|environment| environment.id == id))
+        Ok(self.listed()?.into_iter().find(|environment| environment.id == id))
     }
 
     /// The environments of the organization, oldest first.
     pub fn list(&self) -> Result<Vec<Environment>> {
+        self.operation("environments.list", || self.listed())
+    }
+
+    fn operation<T>(&self, name: &'static str, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        let environment = match self.viewer {
+            Viewer::Host => None,
+            Viewer::Environment(own) => Some(own.environment_id()),
+        };
+        trace::operation(name, environment, body)
+    }
+
+    fn listed(&self) -> Result<Vec<Environment>> {
         let environments = self.engine.read(|snapshot| self.all(snapshot))?;
         Ok(environments.into_iter().map(|environment| self.shown(environment)).collect())
     }

@@ -51,7 +51,7 @@ impl Inbox<'_> {
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
         let query = query.clone().channel(Channel::InApp);
         let list = self.scope.list_id(ListKind::Messages);
-        self.scope.read(|view| {
+        self.scope.read("inbox.list", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             messages::page(view, list, &subscriber, &query)
         })
@@ -63,7 +63,7 @@ impl Inbox<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
     pub fn counts(&self) -> Result<InboxCounts> {
-        self.scope.read(|view| {
+        self.scope.read("inbox.counts", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let key = layout::message_counters(view.environment_id(), subscriber.id);
             Ok(store::counters::find(view, &key)?.counts())

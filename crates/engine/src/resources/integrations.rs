@@ -101,21 +101,22 @@ impl Integrations<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
         let id = id.into_checked()?;
-        self.look_up(id)?.ok_or_else(|| missing(id))
+        self.scope.operation("integrations.get", || self.look_up(id)?.ok_or_else(|| missing(id)))
     }
 
     /// The integration of that id. Returns `None` if there is none.
     pub fn find(&self, id: impl IntoChecked<IntegrationId>) -> Result<Option<Integration>> {
-        self.look_up(id.into_checked()?)
+        let id = id.into_checked()?;
+        self.scope.operation("integrations.find", || self.look_up(id))
     }
 
     fn look_up(&self, id: IntegrationId) -> Result<Option<Integration>> {
-        self.scope.read(|view| find(view, id))
+        self.scope.view(|view| find(view, id))
     }
 
     /// Every integration, oldest first.
     pub fn list(&self) -> Result<Vec<Integration>> {
-        self.scope.read(|view| Ok(cloned(all(view)?)))
+        self.scope.read("integrations.list", |view| Ok(cloned(all(view)?)))
     }
 
     /// Every integration that is active, oldest first.
@@ -183,8 +184,11 @@ impl Integrations<'_> {
     ///
     /// [`Error::NotFound`], if there is no such integration.
     pub fn test(&self, id: impl IntoChecked<IntegrationId>) -> Result<IntegrationTest> {
-        let integration = self.get(id)?;
-        Ok(vet::test(&self.scope.engine, &integration))
+        let id = id.into_checked()?;
+        self.scope.operation("integrations.test", || {
+            let integration = self.look_up(id)?.ok_or_else(|| missing(id))?;
+            Ok(vet::test(&self.scope.engine, &integration))
+        })
     }
 
     /// Makes an integration the primary one of its channel: it becomes active, and its conditions

@@ -54,13 +54,13 @@ impl Layouts<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, name: impl Into<AnyLayoutName>) -> Result<Layout> {
         let name = name.into();
-        self.scope.read(|view| get(view, name.as_str()))
+        self.scope.read("layouts.get", |view| get(view, name.as_str()))
     }
 
     /// The layout of that name. Returns `None` if there is none.
     pub fn find(&self, name: impl Into<AnyLayoutName>) -> Result<Option<Layout>> {
         let name = name.into();
-        self.scope.read(|view| find(view, name.as_str()))
+        self.scope.read("layouts.find", |view| find(view, name.as_str()))
     }
 
     /// A page of the layouts, newest first by default.
@@ -74,7 +74,7 @@ impl Layouts<'_> {
         let prefix = layout::layout_ids(self.scope.environment_id());
         let matches = |layout: &Layout| query.matches(layout);
         let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
-        self.scope.read(|view| Ok(view.page(&list, &request)?))
+        self.scope.read("layouts.list", |view| Ok(view.page(&list, &request)?))
     }
 
     /// Deletes a layout, with its translations.

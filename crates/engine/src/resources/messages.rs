@@ -59,7 +59,7 @@ impl Messages<'_> {
 
     fn listed(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
         let list = self.scope.list_id(ListKind::Messages);
-        self.scope.read(|view| {
+        self.scope.read("messages.list", |view| {
             let subscriber = subscribers::get(view, subscriber)?;
             let mut page = page(view, list, &subscriber, query)?;
             for message in &mut page.data {
@@ -81,8 +81,10 @@ impl Messages<'_> {
         id: impl IntoChecked<MessageId>,
     ) -> Result<Message> {
         let (subscriber, id) = (subscriber.into_checked()?, id.into_checked()?);
-        let found = self.look_up(&subscriber, id)?;
-        found.ok_or_else(|| Error::not_found(Entity::Message, id))
+        self.scope.operation("messages.get", || {
+            let found = self.look_up(&subscriber, id)?;
+            found.ok_or_else(|| Error::not_found(Entity::Message, id))
+        })
     }
 
     /// The message of that id, with its subscriber and, as long as it exists, its workflow.
@@ -96,11 +98,12 @@ impl Messages<'_> {
         subscriber: impl IntoChecked<SubscriberId>,
         id: impl IntoChecked<MessageId>,
     ) -> Result<Option<Message>> {
-        self.look_up(&subscriber.into_checked()?, id.into_checked()?)
+        let (subscriber, id) = (subscriber.into_checked()?, id.into_checked()?);
+        self.scope.operation("messages.find", || self.look_up(&subscriber, id))
     }
 
     fn look_up(&self, subscriber: &SubscriberId, id: MessageId) -> Result<Option<Message>> {
-        self.scope.read(|view| {
+        self.scope.view(|view| {
             let subscriber = subscribers::get(view, subscriber)?;
             let Some(mut message) = find(view, &subscriber, id)? else { return Ok(None) };
             message.template = template(view, &message)?;

@@ -67,16 +67,17 @@ impl Notifications<'_> {
     /// [`Error::NotFound`], if there is none.
     pub fn get(&self, id: impl IntoChecked<NotificationId>) -> Result<Notification> {
         let id = id.into_checked()?;
-        self.look_up(id)?.ok_or_else(|| missing(id))
+        self.scope.operation("notifications.get", || self.look_up(id)?.ok_or_else(|| missing(id)))
     }
 
     /// The notification of that id, with its jobs and their logs. Returns `None` if there is none.
     pub fn find(&self, id: impl IntoChecked<NotificationId>) -> Result<Option<Notification>> {
-        self.look_up(id.into_checked()?)
+        let id = id.into_checked()?;
+        self.scope.operation("notifications.find", || self.look_up(id))
     }
 
     fn look_up(&self, id: NotificationId) -> Result<Option<Notification>> {
-        self.scope.read(|view| {
+        self.scope.view(|view| {
             let key = layout::notification(view.environment_id(), id.ordinal());
             let found = view.engine().parts.notifications.find(view.snapshot, &key)?;
             let Some(mut notification) = found.map(Arc::unwrap_or_clone).filter(|one| one.id == id)
@@ -96,7 +97,7 @@ impl Notifications<'_> {
     pub fn list(&self, query: &NotificationQuery) -> Result<NotificationPage> {
         let limit = query.check()?;
         let skip = u64::from(query.page) * limit as u64;
-        self.scope.read(|view| {
+        self.scope.read("notifications.list", |view| {
             let (filter, environment) = (filter(view, query)?, view.environment_id());
             let index = self.scope.engine.activity();
             let found = index.find(view, environment, &filter, skip, limit + 1)?;
@@ -115,7 +116,7 @@ impl Notifications<'_> {
     /// As [`list`](Self::list).
     pub fn count(&self, query: &NotificationQuery) -> Result<u64> {
         query.check()?;
-        self.scope.read(|view| {
+        self.scope.read("notifications.count", |view| {
             let filter = filter(view, query)?;
             let index = self.scope.engine.activity();
             Ok(index.count(view, view.environment_id(), &filter)?)
@@ -156,7 +157,7 @@ impl Notifications<'_> {
     }
 
     fn events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
-        self.scope.read(|view| {
+        self.scope.read("notifications.digest_events", |view| {
             let notification = find(view, id)?.ok_or_else(|| missing(id))?;
             let mut digests = notification.jobs.iter().filter_map(|job| job.digest.as_ref());
             let Some(window) = digests.find_map(|digest| digest.window_id) else {
@@ -256,7 +257,7 @@ impl Notifications<'_> {
         const AT_A_TIME: usize = 1_000;
         let index = self.scope.engine.activity();
         let environment = self.scope.environment_id();
-        let old = self.scope.read(|view| Ok(index.created_before(view, environment, time)?))?;
+        let old = self.scope.view(|view| Ok(index.created_before(view, environment, time)?))?;
         let deleted = self.scope.write_in_steps(
             "notifications.delete_before",
             json!({ "time": time }),
@@ -280,7 +281,9 @@ impl Notifications<'_> {
     /// first case [`rebuild_index`](Self::rebuild_index) helps.
     pub fn check_index(&self) -> Result<IndexCheck> {
         let environment = self.scope.environment_id();
-        self.scope.read(|view| Ok(self.scope.engine.activity().check(view, environment)?))
+        self.scope.read("notifications.check_index", |view| {
+            Ok(self.scope.engine.activity().check(view, environment)?)
+        })
     }
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
@@ -292,10 +295,12 @@ impl Notifications<'_> {
     /// [`Error::Store`], if a notification cannot be read.
     pub fn rebuild_index(&self) -> Result<()> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
-        store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
-        outcomes::rebuild(engine.store(), environment)?;
-        engine.activity().rebuild(engine.store(), environment)?;
-        Ok(engine.activity().tend_all(engine.store(), environment)?)
+        self.scope.operation("notifications.rebuild_index", || {
+            store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
+            outcomes::rebuild(engine.store(), environment)?;
+            engine.activity().rebuild(engine.store(), environment)?;
+            Ok(engine.activity().tend_all(engine.store(), environment)?)
+        })
     }
 }
 

@@ -54,7 +54,7 @@ impl SubscriberPreferences<'_> {
     ///
     /// [`Error::NotFound`], if there is no such subscriber.
     pub fn get(&self, query: &PreferencesQuery) -> Result<Preferences> {
-        self.scope.read(|view| {
+        self.scope.read("preferences.get", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let said = Said::all(view, subscriber.id, &query.context_keys)?;
             let prefix = layout::workflows(view.environment_id());

@@ -78,16 +78,17 @@ impl Subscribers<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, id: impl IntoChecked<SubscriberId>) -> Result<Subscriber> {
         let id = id.into_checked()?;
-        self.look_up(&id)?.ok_or_else(|| missing(&id))
+        self.scope.operation("subscribers.get", || self.look_up(&id)?.ok_or_else(|| missing(&id)))
     }
 
     /// The subscriber of that id. Returns `None` if there is none.
     pub fn find(&self, id: impl IntoChecked<SubscriberId>) -> Result<Option<Subscriber>> {
-        self.look_up(&id.into_checked()?)
+        let id = id.into_checked()?;
+        self.scope.operation("subscribers.find", || self.look_up(&id))
     }
 
     fn look_up(&self, id: &SubscriberId) -> Result<Option<Subscriber>> {
-        self.scope.read(|view| find(view, id))
+        self.scope.view(|view| find(view, id))
     }
 
     /// A page of the subscribers, newest first by default.
@@ -106,7 +107,7 @@ impl Subscribers<'_> {
         };
         let matches = |subscriber: &Subscriber| query.matches(subscriber);
         let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
-        self.scope.read(|view| Ok(view.page(&list, &request)?))
+        self.scope.read("subscribers.list", |view| Ok(view.page(&list, &request)?))
     }
 
     /// Changes a subscriber. Cleared fields are removed. Custom data is replaced as a whole.

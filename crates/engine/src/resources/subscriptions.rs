@@ -99,7 +99,7 @@ impl Topics<'_> {
         identifier: impl IntoChecked<SubscriptionIdentifier>,
     ) -> Result<Subscription> {
         let (topic, identifier) = (topic.into_checked()?, identifier.into_checked()?);
-        self.scope.read(|view| {
+        self.scope.read("topics.get_subscription", |view| {
             let topic = topics::get(view, &topic)?;
             let found = find(view, &topic, &identifier)?;
             with_workflows(view, found.ok_or_else(|| missing(&identifier))?)
@@ -114,7 +114,7 @@ impl Topics<'_> {
         identifier: impl IntoChecked<SubscriptionIdentifier>,
     ) -> Result<Option<Subscription>> {
         let (topic, identifier) = (topic.into_checked()?, identifier.into_checked()?);
-        self.scope.read(|view| {
+        self.scope.read("topics.find_subscription", |view| {
             let Some(topic) = topics::find(view, &topic)? else { return Ok(None) };
             let found = find(view, &topic, &identifier)?;
             found.map(|subscription| with_workflows(view, subscription)).transpose()
@@ -138,7 +138,7 @@ impl Topics<'_> {
         let list_id = self.scope.list_id(ListKind::Subscriptions);
         let request = query.page.check(list_id, SubscriptionQuery::ORDERS)?;
         let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
-        self.scope.read(|view| {
+        self.scope.read("topics.subscriptions", |view| {
             let topic = topics::get(view, topic)?;
             let list = listed(view, &topic, query)?;
             let list = list.of_records(!query.context_keys.is_any(), &matches);

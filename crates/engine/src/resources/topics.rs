@@ -82,16 +82,17 @@ impl Topics<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, key: impl IntoChecked<TopicKey>) -> Result<Topic> {
         let key = key.into_checked()?;
-        self.look_up(&key)?.ok_or_else(|| missing(&key))
+        self.scope.operation("topics.get", || self.look_up(&key)?.ok_or_else(|| missing(&key)))
     }
 
     /// The topic of that key. Returns `None` if there is none.
     pub fn find(&self, key: impl IntoChecked<TopicKey>) -> Result<Option<Topic>> {
-        self.look_up(&key.into_checked()?)
+        let key = key.into_checked()?;
+        self.scope.operation("topics.find", || self.look_up(&key))
     }
 
     fn look_up(&self, key: &TopicKey) -> Result<Option<Topic>> {
-        self.scope.read(|view| find(view, key))
+        self.scope.view(|view| find(view, key))
     }
 
     /// A page of the topics, newest first by default.
@@ -108,7 +109,7 @@ impl Topics<'_> {
             search.as_ref().zip(topic).is_some_and(|(search, topic)| search.finds(topic))
         };
         let list = List::new([prefix]).of_texts(search.is_some(), &finds);
-        self.scope.read(|view| Ok(view.page(&list, &request)?))
+        self.scope.read("topics.list", |view| Ok(view.page(&list, &request)?))
     }
 
     /// Renames a topic. Its key stays.

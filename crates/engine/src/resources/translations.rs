@@ -96,7 +96,7 @@ impl Translations<'_> {
         locale: impl IntoChecked<Locale>,
     ) -> Result<Translation> {
         let locale = locale.into_checked()?;
-        self.scope.read(|view| get(view, &known(view, resource)?, &locale))
+        self.scope.read("translations.get", |view| get(view, &known(view, resource)?, &locale))
     }
 
     /// The texts of a resource in one language. Returns `None` if there are none, or no such
@@ -107,7 +107,7 @@ impl Translations<'_> {
         locale: impl IntoChecked<Locale>,
     ) -> Result<Option<Translation>> {
         let locale = locale.into_checked()?;
-        self.scope.read(|view| match find_known(view, resource)? {
+        self.scope.read("translations.find", |view| match find_known(view, resource)? {
             Some(resource) => find(view, &resource, &locale),
             None => Ok(None),
         })
@@ -125,7 +125,7 @@ impl Translations<'_> {
         let prefix = layout::translation_ids(self.scope.environment_id());
         let matches = |translation: &Translation| query.matches(translation);
         let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
-        self.scope.read(|view| Ok(view.page(&list, &request)?))
+        self.scope.read("translations.list", |view| Ok(view.page(&list, &request)?))
     }
 
     /// Deletes the texts of a resource in one language. Its group stays, even if it is empty.

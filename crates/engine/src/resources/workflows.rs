@@ -78,13 +78,14 @@ impl Workflows<'_> {
     /// [`Error::NotFound`] if there is none.
     pub fn get(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
         let name = name.into();
-        self.scope.read(|view| get(view, name.as_str()).map(Arc::unwrap_or_clone))
+        self.scope.read("workflows.get", |view| get(view, name.as_str()).map(Arc::unwrap_or_clone))
     }
 
     /// The workflow of that name. Returns `None` if there is none.
     pub fn find(&self, name: impl Into<AnyWorkflowName>) -> Result<Option<Workflow>> {
         let name = name.into();
-        self.scope.read(|view| Ok(find(view, name.as_str())?.map(Arc::unwrap_or_clone)))
+        self.scope
+            .read("workflows.find", |view| Ok(find(view, name.as_str())?.map(Arc::unwrap_or_clone)))
     }
 
     /// A page of the workflows, newest first by default.
@@ -98,7 +99,7 @@ impl Workflows<'_> {
         let prefix = layout::workflows(self.scope.environment_id());
         let matches = |workflow: &Workflow| query.matches(workflow);
         let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
-        self.scope.read(|view| Ok(view.page(&list, &request)?))
+        self.scope.read("workflows.list", |view| Ok(view.page(&list, &request)?))
     }
 
     /// Changes a workflow. Steps are replaced as a whole, and matched to existing steps as in
@@ -159,7 +160,7 @@ impl Workflows<'_> {
     /// cannot be rendered, with its line.
     pub fn preview(&self, name: impl Into<AnyWorkflowName>, preview: &Preview) -> Result<Rendered> {
         let name = name.into();
-        self.scope.read(|view| {
+        self.scope.read("workflows.preview", |view| {
             let workflow = get(view, name.as_str())?;
             let subscriber = subscribers::get(view, &preview.subscriber_id)?;
             let named = contexts::named(preview.context.as_ref())?;

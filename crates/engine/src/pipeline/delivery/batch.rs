@@ -12,6 +12,7 @@ use super::settle::{self, Done};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, turn};
 use crate::Result;
 use crate::pipeline::{cancel, chunk, sweep};
+use crate::trace;
 
 // Time of the engine's clock after which results are settled, checked after each task. If the
 // process crashes before the settlement, the messages are sent again.
@@ -52,6 +53,10 @@ impl DeliveryQueue<'_> {
     }
 
     fn work_on(&self, leased: &Leased) -> Result<Done> {
+        trace::task(&leased.task, leased.attempt, Done::word, || self.try_work_on(leased))
+    }
+
+    fn try_work_on(&self, leased: &Leased) -> Result<Done> {
         if leased.kind == LeaseKind::GiveUp && leased.task.work.notification_id().is_some() {
             return Ok(Done::GaveUp);
         }

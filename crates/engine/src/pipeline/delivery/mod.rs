@@ -26,7 +26,7 @@ use domain::time::Timestamp;
 
 use self::round::Round;
 
-use crate::{Engine, Result};
+use crate::{Engine, Result, trace};
 
 pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
@@ -97,6 +97,10 @@ impl<'e> DeliveryQueue<'e> {
     /// [`Error::Store`](crate::Error::Store), also if a claimed task is still due. Claimed tasks
     /// that were not settled are done again when their lease is over.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
+        trace::operation("delivery.run_due", None, || self.rounds(limit))
+    }
+
+    fn rounds(&self, limit: usize) -> Result<DeliveryReport> {
         let mut report = DeliveryReport::default();
         let (mut left, mut batch) = (limit, BATCH);
         let mut rounds = Rounds::default();
@@ -115,6 +119,6 @@ impl<'e> DeliveryQueue<'e> {
     /// Returns the time at which the next task is due. The time is in the past if a task is due
     /// already. Returns `None` if no task waits.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
-        claim::next_due(self.engine)
+        trace::operation("delivery.next_due", None, || claim::next_due(self.engine))
     }
 }

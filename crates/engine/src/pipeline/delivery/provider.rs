@@ -170,6 +170,21 @@ pub(super) enum SendResult {
     NoProvider,
 }
 
+impl SendResult {
+    /// Returns the word of the answer.
+    pub(super) const fn word(&self) -> &'static str {
+        match self {
+            SendResult::Sent(_) => "sent",
+            SendResult::Refused(SendError::Retryable { .. }) => "retryable",
+            SendResult::Refused(SendError::Permanent { .. }) => "permanent",
+            SendResult::Refused(SendError::RecipientGone { .. }) => "recipient_gone",
+            SendResult::Refused(SendError::Misconfigured { .. }) => "misconfigured",
+            SendResult::Refused(SendError::Unknown { .. }) => "unknown",
+            SendResult::NoProvider => "no_provider",
+        }
+    }
+}
+
 impl ProviderReceipt {
     /// Returns the receipt of a message by the id that the service gave it.
     ///

@@ -6,7 +6,7 @@ use domain::job::Detail;
 use domain::quarantine::{Quarantined, RequeueRefusal, Unreadable};
 use domain::task::{Task, TaskState};
 use serde_json::Value;
-use store::{Order, Prefix, ReadRecords, Record, Witness, WriteRecords, layout};
+use store::{Order, Prefix, ReadRecords, Record, Snapshot, Witness, WriteRecords, layout};
 
 use super::DeliveryQueue;
 use super::claim::Leased;
@@ -15,7 +15,7 @@ use crate::pipeline::apply::Course;
 use crate::pipeline::facts::RunFacts;
 use crate::resources::notifications;
 use crate::tx::{Draft, Reading, Tx};
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, trace};
 
 impl DeliveryQueue<'_> {
     /// Returns the first `limit` tasks of all environments that were taken out of the queue, because
@@ -36,9 +36,10 @@ impl DeliveryQueue<'_> {
     ///
     /// [`Error::Store`].
     pub fn quarantined(&self, limit: usize) -> Result<Vec<Quarantined>> {
-        self.engine.read(|snapshot| {
+        let first = |snapshot: &dyn Snapshot| {
             Ok(snapshot.first(&Prefix::of_all().range(), Order::Ascending, limit)?)
-        })
+        };
+        trace::operation("delivery.quarantined", None, || self.engine.read(first))
     }
 
     /// Puts a task of the quarantine back into the queue, such as after the damaged record was
@@ -64,14 +65,16 @@ impl DeliveryQueue<'_> {
     /// [`Rejection::NotRequeued`], if the task itself cannot be read, if its notification is gone, or
     /// if its job has ended in another way. [`Error::Store`], if the notification cannot be read.
     pub fn requeue(&self, id: QuarantineId) -> Result<bool> {
-        self.engine.write(self.engine.now(), |draft| {
+        let requeue = |draft: &mut Draft<'_>| {
             let Some(quarantined) = draft.writer.find(&layout::quarantined(id))? else {
                 return Ok(false);
             };
             let task = quarantined.readable_task().map_err(refused)?;
             put_back(&mut draft.within(&task.home()), &quarantined, &task)?;
             Ok(true)
-        })
+        };
+        let now = self.engine.now();
+        trace::operation("delivery.requeue", None, || self.engine.write(now, requeue))
     }
 
     /// Removes an entry of the quarantine. Returns `false` if there is none with this id.
@@ -80,13 +83,15 @@ impl DeliveryQueue<'_> {
     ///
     /// [`Error::Store`].
     pub fn discard(&self, id: QuarantineId) -> Result<bool> {
-        self.engine.write(self.engine.now(), |draft| {
+        let remove = |draft: &mut Draft<'_>| {
             // An entry that cannot be read is removed too.
             let key = layout::quarantined(id);
             let is_there = draft.writer.contains(&key)?;
             draft.writer.delete_key(&key)?;
             Ok(is_there)
-        })
+        };
+        let now = self.engine.now();
+        trace::operation("delivery.discard", None, || self.engine.write(now, remove))
     }
 }
 

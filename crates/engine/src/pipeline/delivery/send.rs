@@ -19,6 +19,7 @@ use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
 use crate::resources::notifications;
+use crate::trace;
 use crate::tx::{Reading, View};
 
 /// Decision about an attempt to send a message.
@@ -132,13 +133,15 @@ pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
     let Some(provider) = engine.parts.providers.of(provider_id) else {
         return SendResult::NoProvider;
     };
-    catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
-        |payload| {
-            discard(payload);
-            SendResult::Refused(SendError::unknown("the provider panicked"))
-        },
-        SendResult::from,
-    )
+    trace::provider_call(&delivery.integration, SendResult::word, || {
+        catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
+            |payload| {
+                discard(payload);
+                SendResult::Refused(SendError::unknown("the provider panicked"))
+            },
+            SendResult::from,
+        )
+    })
 }
 
 /// Drops the payload of a panic if it is a text. Any other type is the host's, and its destructor

@@ -58,6 +58,27 @@ pub(super) enum Done {
     Created(usize),
 }
 
+impl Done {
+    /// Returns the word of the result.
+    pub(super) const fn word(&self) -> &'static str {
+        match self {
+            Done::Asked(..) => "asked",
+            Done::Refused(..) => "refused",
+            Done::Deferred(..) => "deferred",
+            Done::Called(..) => "called",
+            Done::Superseded => "superseded",
+            Done::Held(_) => "held",
+            Done::Paused(_) => "paused",
+            Done::Turned(_) => "turned",
+            Done::GaveUp => "gave_up",
+            Done::Dropped => "dropped",
+            Done::Unreadable(_) => "unreadable",
+            Done::Swept(_) => "swept",
+            Done::Created(_) => "created",
+        }
+    }
+}
+
 // Effect of a result on the report.
 enum Settled {
     Sent,

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use super::claim::{self, Claimed};
 use super::{DeliveryQueue, DeliveryReport};
 use crate::error::Rejection;
-use crate::{Clock, Error, ManualClock, Result};
+use crate::{Clock, Error, ManualClock, Result, trace};
 
 /// Tasks of one claim. The clock stands still meanwhile, so that leases do not matter.
 const AT_ONCE: usize = 4096;
@@ -55,12 +55,16 @@ impl DeliveryQueue<'_> {
     /// [`ManualClock`](crate::ManualClock). [`Error::Store`], and then the clock shows the time of
     /// the failure.
     pub fn run_until(&self, end: Timestamp) -> Result<DeliveryReport> {
+        trace::operation("delivery.run_until", None, || self.simulate(end))
+    }
+
+    fn simulate(&self, end: Timestamp) -> Result<DeliveryReport> {
         let clock = self.engine.parts.clock.as_manual();
         let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
         let mut report = DeliveryReport::default();
         let mut before = None;
         let end = end.min(LATEST);
-        while let Some(due_at) = self.next_due()?.filter(|due_at| *due_at <= end) {
+        while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
             let first = self.run_now(AT_ONCE, &mut report)?;
             // Every claim changes its tasks.

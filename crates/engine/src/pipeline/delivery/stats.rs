@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use store::{Lead, Snapshot, layout};
 
 use super::{DeliveryQueue, claim};
-use crate::Result;
+use crate::{Result, trace};
 
 // Number of tasks that are counted.
 const TASKS: usize = 10_000;
@@ -76,6 +76,10 @@ impl DeliveryQueue<'_> {
     ///
     /// [`Error::Store`](crate::Error::Store).
     pub fn stats(&self) -> Result<QueueStats> {
+        trace::operation("delivery.stats", None, || self.measured())
+    }
+
+    fn measured(&self) -> Result<QueueStats> {
         let mut stats = self.engine.read(|snapshot| {
             let mut stats = QueueStats { is_complete: true, ..QueueStats::default() };
             let mut left = TASKS;
