@@ -6,6 +6,7 @@ mod cascades;
 mod channel_connections;
 mod channel_endpoints;
 mod conditions;
+mod content;
 mod contexts;
 mod delivery;
 mod environments;

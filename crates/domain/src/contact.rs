@@ -109,6 +109,13 @@ impl Locale {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the language, the script and the region.
+    pub(crate) fn parts(&self) -> (&str, Option<&str>, Option<&str>) {
+        let mut parts = self.0.split('_').peekable();
+        let language = parts.next().unwrap_or_default();
+        (language, parts.next_if(|part| part.len() == 4), parts.next())
+    }
 }
 
 fn is_of_letters(part: &str, length: RangeInclusive<usize>) -> bool {

@@ -1,5 +1,8 @@
 //! Content of a message, and its call to action.
 
+mod html;
+mod plain;
+
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Member, Object, Shape, Shaped, shape};

@@ -204,6 +204,10 @@ wire_enum! {
     StepDeleted = "step_deleted",
     StepInactive = "step_inactive",
     ContentNotGenerated = "content_not_generated",
+    VariableMissing = "variable_missing",
+    TranslationMissing = "translation_missing",
+    TranslationInvalid = "translation_invalid",
+    LayoutMissing = "layout_missing",
     NoActiveIntegration = "no_active_integration",
     MissingEmail = "missing_email",
     MissingPhone = "missing_phone",
@@ -301,6 +305,9 @@ impl Detail {
             | Detail::DelayTimePassed
             | Detail::ScheduleNeverOpens
             | Detail::MaxExtensionsReached
+            | Detail::TranslationMissing
+            | Detail::TranslationInvalid
+            | Detail::LayoutMissing
             | Detail::Canceled
             | Detail::Expired => ExecutionStatus::Warning,
             Detail::ProviderRetry
@@ -313,6 +320,7 @@ impl Detail {
             | Detail::WorkflowPaused
             | Detail::IntegrationPaused => ExecutionStatus::Pending,
             Detail::ContentNotGenerated
+            | Detail::VariableMissing
             | Detail::NoActiveIntegration
             | Detail::ProviderMissing
             | Detail::ProviderError

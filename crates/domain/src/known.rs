@@ -33,6 +33,9 @@ pub(crate) const ROOTS: [&str; 11] = [
     "total_count",
     "t",
 ];
+/// Roots of the variables of layouts.
+pub(crate) const FRAME_ROOTS: [&str; 7] =
+    ["content", "payload", "subscriber", "actor", "context", "workflow", "t"];
 /// Variables of the latest digest.
 pub(crate) const DIGEST_ROOTS: [&str; 4] = ["events", "first", "last", "total_count"];
 /// Fields of a subscriber.

@@ -1,4 +1,6 @@
-//! Layouts: frames around the e-mails of several workflows. The engine keeps their names and translations.
+//! Layouts: frames around the e-mails of several workflows, with translations of their own.
+
+mod frame;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,11 @@ use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::setters::{page_setters, setters};
+use crate::template::Template;
 use crate::time::{Dated, Timestamp, dated};
+
+#[doc(hidden)]
+pub use frame::{Frame, Framed, LayoutChoice};
 
 /// Frame around the e-mails of several workflows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +38,13 @@ pub struct Layout {
     pub name: String,
     /// `true` if the layout has translations.
     pub is_translation_enabled: bool,
+    /// HTML around an e-mail, with `{{ content }}` for its body. Without it, the body is alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Template>,
+    /// `true` if e-mails have this layout that name no other one. At most one layout of an
+    /// environment is the default.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_default: bool,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Time of the last change.
@@ -51,10 +64,19 @@ pub struct LayoutUpsert {
     /// new one has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_translation_enabled: Option<bool>,
+    /// HTML around an e-mail, with `{{ content }}` for its body. If absent, an existing layout keeps
+    /// its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Template>,
+    /// `true` makes the layout the default one, in place of the present one. If absent, an existing
+    /// layout stays what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_default: Option<bool>,
 }
 
 shape! { LayoutUpsert {
     "layoutId": layout_id, "name": name, "isTranslationEnabled": is_translation_enabled,
+    "body": body, "isDefault": is_default,
 } }
 
 /// Query of layouts. A layout must meet every condition that is set.
@@ -90,6 +112,8 @@ impl Layout {
             layout_id: upsert.layout_id,
             name: upsert.name,
             is_translation_enabled: upsert.is_translation_enabled.unwrap_or_default(),
+            body: upsert.body,
+            is_default: upsert.is_default.unwrap_or_default(),
             created_at: now,
             updated_at: now,
         }
@@ -102,8 +126,35 @@ impl Layout {
     pub fn updated(&self, upsert: LayoutUpsert, now: Timestamp) -> Self {
         let is_translation_enabled =
             upsert.is_translation_enabled.unwrap_or(self.is_translation_enabled);
-        let layout = Self { name: upsert.name, is_translation_enabled, ..self.clone() };
+        let body = upsert.body.or_else(|| self.body.clone());
+        let is_default = upsert.is_default.unwrap_or(self.is_default);
+        let name = upsert.name;
+        let layout = Self { name, is_translation_enabled, body, is_default, ..self.clone() };
         layout.changed_from(self, now)
+    }
+
+    /// Returns the layout as one of those that are not the default.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn replaced(&self, now: Timestamp) -> Self {
+        Self { is_default: false, ..self.clone() }.changed_from(self, now)
+    }
+
+    /// Returns the memory of its compiled template, in bytes: an upper bound.
+    #[doc(hidden)]
+    pub fn prepared_weight(&self) -> usize {
+        self.body.as_ref().map_or(0, Template::prepared_weight)
+    }
+
+    /// Refuses a body with texts of translations if the layout has none.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        match &self.body {
+            Some(body) if !self.is_translation_enabled => {
+                body.check_untranslated().map_err(|invalid| invalid.named("body"))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Returns the layout without translations.
@@ -121,12 +172,38 @@ impl LayoutUpsert {
         name: impl Into<String>,
     ) -> Result<Self, Invalid> {
         let layout_id = layout_id.into_checked()?;
-        Ok(Self { layout_id, name: name.into(), is_translation_enabled: None })
+        Ok(Self {
+            layout_id,
+            name: name.into(),
+            is_translation_enabled: None,
+            body: None,
+            is_default: None,
+        })
     }
 
-    /// Refuses a name that is empty or too long.
+    /// Sets the HTML around an e-mail, with `{{ content }}` for its body.
+    ///
+    /// ```
+    /// # extern crate tidings_domain as tidings;
+    /// use tidings::layout::LayoutUpsert;
+    ///
+    /// let frame = "<h1>{{ workflow.name }}</h1>{{ content }}<p>The shop</p>";
+    /// let layout = LayoutUpsert::new("frame", "Frame")?.body(frame)?.default(true);
+    /// let error = LayoutUpsert::new("frame", "Frame")?.body("<h1>Hello</h1>").unwrap_err();
+    /// assert_eq!(error.to_string(), "`body` must be a template with `{{ content }}`");
+    /// # Ok::<(), tidings::error::Invalid>(())
+    /// ```
+    pub fn body(mut self, html: impl Into<String>) -> Result<Self, Invalid> {
+        let body = Template::unchecked(html.into());
+        frame::check(&body)?;
+        self.body = Some(body);
+        Ok(self)
+    }
+
+    /// Refuses a name that is empty or too long, and a body that is no frame.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
+        self.body.as_ref().map_or(Ok(()), frame::check)?;
         if self.name.is_empty() {
             return Err(Invalid::new("name", Reason::Empty));
         }
@@ -138,6 +215,8 @@ impl LayoutUpsert {
 setters! { LayoutUpsert:
     /// Switches translations on or off.
     translated @ is_translation_enabled: exact(bool);
+    /// Makes the layout the default one, or another one than that.
+    default @ is_default: exact(bool);
 }
 
 setters! { LayoutQuery:
@@ -163,6 +242,11 @@ impl LayoutQuery {
     pub fn matches(&self, layout: &Layout) -> bool {
         self.is_translation_enabled.is_none_or(|enabled| layout.is_translation_enabled == enabled)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 #[cfg(test)]

@@ -343,6 +343,20 @@ impl Message {
         }
     }
 
+    /// Returns the text of an e-mail without its HTML, for a text part beside the HTML: a line for
+    /// each block, and the address behind each link. Returns the text of any other message.
+    ///
+    /// The same content has the same text, so that all attempts to send a message agree.
+    pub fn plain_text(&self) -> Option<String> {
+        let content = self.content.as_ref()?;
+        match self.channel {
+            Channel::Email => Some(content.plain_text()),
+            Channel::InApp | Channel::Sms | Channel::Chat | Channel::Push => {
+                self.text().map(ToOwned::to_owned)
+            }
+        }
+    }
+
     /// Returns the message to `address`, sent by `provider_id`.
     #[doc(hidden)]
     #[must_use]

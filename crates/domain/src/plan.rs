@@ -24,6 +24,7 @@ use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus};
 use crate::json::Object;
 use crate::known::Shared;
+use crate::layout::Framed;
 use crate::message::Stage;
 use crate::notification::Notification;
 use crate::preference::Preference;
@@ -35,10 +36,11 @@ use crate::step::{
 use crate::subscriber::Subscriber;
 use crate::task::Tries;
 use crate::time::Timestamp;
+use crate::translation::Texts;
 use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
-pub use attempt::{Address, Attempt, Content, Dispatch, Hold, again, attempt, call, hold};
+pub use attempt::{Address, Attempt, Content, Dispatch, Hold, again, attempt, call, hold, layout};
 pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.
@@ -64,6 +66,10 @@ pub struct Facts<'a> {
     pub schedule: Option<&'a Schedule>,
     /// Takes note of what the decisions are made from. `None` if nothing is explained.
     pub findings: Option<&'a Findings>,
+    /// Texts of the workflow in the languages of the subscriber.
+    pub texts: Option<&'a Texts>,
+    /// Layout of the e-mail. Only the attempt that renders one needs it.
+    pub framed: Framed<'a>,
     /// Time of the plan.
     pub now: Timestamp,
 }

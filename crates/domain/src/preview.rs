@@ -11,9 +11,11 @@ use crate::filter::FilterFacts;
 use crate::ids::{SubscriberId, TransactionId};
 use crate::json::{Object, shape};
 use crate::known::{Known, Shared, about};
+use crate::layout::{Framed, LayoutChoice};
 use crate::setters::setters;
 use crate::step::{DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
+use crate::translation::Texts;
 use crate::workflow::Workflow;
 
 /// Request for the rendered content of a step.
@@ -78,6 +80,7 @@ impl Preview {
         workflow: &Workflow,
         subscriber: &Subscriber,
         contexts: &[Context],
+        (texts, framed): (Option<&Texts>, Framed<'_>),
     ) -> Result<Rendered, Invalid> {
         workflow.check_payload(&self.payload)?;
         let (place, step) = self.step_of(workflow)?;
@@ -92,14 +95,23 @@ impl Preview {
         let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
         let known = Known::new(&about, &self.payload, contexts, workflow);
         let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
-        let rendered =
-            step.render(|| facts, &known.variables(&Shared::default())).ok_or_else(|| {
-                Invalid::new("step", Reason::malformed("a step that sends a message"))
-            })?;
+        let variables = workflow.variables(known.variables(&Shared::default()), texts);
+        let rendered = step.render(|| facts, &variables).ok_or_else(|| {
+            Invalid::new("step", Reason::malformed("a step that sends a message"))
+        })?;
+        let rendered = rendered.and_then(|rendered| rendered.finished(framed, &variables));
         rendered.map_err(|error| {
             let reason = Reason::Template { problem: error.to_string() };
             Invalid::new(format!("steps[{place}].template"), reason)
         })
+    }
+
+    /// Returns the layout that the step wants.
+    #[doc(hidden)]
+    pub fn layout(&self, workflow: &Workflow, subscriber: &Subscriber) -> LayoutChoice {
+        let (about, steps) = (about(subscriber), without_results(workflow));
+        let facts = || FilterFacts::new(&about, &self.payload).with_steps(&steps);
+        self.step_of(workflow).map_or(LayoutChoice::None, |(_, step)| step.layout(facts))
     }
 
     fn step_of<'w>(&self, workflow: &'w Workflow) -> Result<(usize, &'w WorkflowStep), Invalid> {
@@ -152,7 +164,7 @@ mod tests {
     fn preview(step: &str, payload: Value) -> Result<Rendered, Invalid> {
         let subscriber = sample::subscriber(json!({ "firstName": "Ada" }));
         let preview = Preview::new(step, "ada").unwrap().payload(sample::object(payload)).unwrap();
-        preview.render(&workflow(), &subscriber, &[])
+        preview.render(&workflow(), &subscriber, &[], (None, Framed::Bare))
     }
 
     #[test]
@@ -177,7 +189,7 @@ mod tests {
         let render = |workflow: &Workflow| {
             let preview = Preview::new("inbox", "ada").unwrap();
             let preview = preview.payload(json!({ "a": "x" })).unwrap();
-            preview.render(workflow, &subscriber, &[]).unwrap().content
+            preview.render(workflow, &subscriber, &[], (None, Framed::Bare)).unwrap().content
         };
         assert_eq!(render(&workflow), MessageContent::Text("pending".into()));
 

@@ -21,12 +21,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::condition::Rule;
-use crate::content::{ButtonType, Cta, CtaAction, CtaButton, EmailBlock, MessageContent};
+use crate::content::{ButtonType, Cta, EmailBlock, MessageContent};
 use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
-use crate::ids::{StepId, TemplateId};
+use crate::ids::{LayoutIdentifier, StepId, TemplateId};
+use crate::job::Detail;
 use crate::json::{Shape, Shaped, shape};
-use crate::template::{Format, RenderError, Template, Variables};
+use crate::patch::Patch;
+use crate::template::Template;
 use crate::vocabulary::{Channel, JobType};
 
 pub use custom::CustomMetadata;
@@ -273,15 +275,25 @@ shape! { ButtonTemplate { "type": kind, "content": content } }
 
 /// Content of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmailTemplate {
     /// Subject.
     pub subject: Template,
     /// Body: HTML, or blocks.
     pub body: EmailBody,
+    /// Layout around the body. If absent, the default one of the environment. If `null`, none.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub layout_id: Patch<LayoutIdentifier>,
+    /// `true` if values are inserted into the body without escaping their HTML.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub disable_output_sanitization: bool,
 }
 
-shape! { EmailTemplate { "subject": subject, "body": body } }
+shape! { EmailTemplate {
+    "subject": subject, "body": body, "layoutId": layout_id,
+    "disableOutputSanitization": disable_output_sanitization,
+} }
 
 /// Body of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -343,6 +355,18 @@ pub struct Rendered {
     /// Name of the variant, or the index of a variant without name. `None` for the step's own
     /// content.
     pub variant: Option<String>,
+    /// What is not as the author of the content wanted it.
+    pub warnings: Vec<ContentWarning>,
+}
+
+/// Warning about the content of a message, which the log of its job has as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContentWarning {
+    /// Entry of the log.
+    pub detail: Detail,
+    /// Key of a text, or name of a layout.
+    pub subject: String,
 }
 
 impl StepKind {
@@ -365,79 +389,11 @@ impl StepKind {
     pub const fn channel(&self) -> Option<Channel> {
         self.job_type().channel()
     }
-
-    /// Renders the content of the step. Returns `None` if the step has no content.
-    #[doc(hidden)]
-    pub fn render(&self, variables: &Variables) -> Option<Result<Rendered, RenderError>> {
-        match self {
-            StepKind::InApp { template } => Some(template.render(variables)),
-            StepKind::Email { template } => Some(template.render(variables)),
-            StepKind::Sms { template } | StepKind::Chat { template } => {
-                Some(template.body.render(Format::Plain, variables).map(Rendered::text))
-            }
-            StepKind::Push { template } => Some(template.render(variables)),
-            StepKind::Digest { .. }
-            | StepKind::Delay { .. }
-            | StepKind::Throttle { .. }
-            | StepKind::Custom { .. } => None,
-        }
-    }
 }
 
-impl InAppTemplate {
-    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
-        let plain = |template: &Template| template.render(Format::Plain, variables);
-        let button = |button: &ButtonTemplate| {
-            Ok(CtaButton {
-                kind: button.kind,
-                content: plain(&button.content)?,
-                result_content: None,
-            })
-        };
-        let buttons = self.buttons.iter().map(button).collect::<Result<Vec<_>, RenderError>>()?;
-        Ok(Rendered {
-            subject: self.subject.as_ref().map(plain).transpose()?.map(one_line),
-            cta: Cta::new(self.url.as_ref().map(plain).transpose()?, CtaAction::pending(buttons)),
-            ..Rendered::text(plain(&self.body)?)
-        })
-    }
-}
-
-impl EmailTemplate {
-    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
-        let html = |template: &Template| template.render(Format::Html, variables);
-        let content = match &self.body {
-            EmailBody::Html(body) => MessageContent::Text(html(body)?),
-            EmailBody::Blocks(blocks) => {
-                let blocks = blocks.iter().map(|block| block.try_map(html));
-                MessageContent::Blocks(blocks.collect::<Result<_, _>>()?)
-            }
-        };
-        let subject = Some(one_line(self.subject.render(Format::Plain, variables)?));
-        Ok(Rendered { subject, title: None, content, cta: Cta::default(), variant: None })
-    }
-}
-
-impl PushTemplate {
-    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
-        let title = Some(one_line(self.title.render(Format::Plain, variables)?));
-        let text = self.body.render(Format::Plain, variables)?;
-        Ok(Rendered { title, ..Rendered::text(text) })
-    }
-}
-
-impl Rendered {
-    fn text(text: String) -> Self {
-        let content = MessageContent::Text(text);
-        Self { subject: None, title: None, content, cta: Cta::default(), variant: None }
-    }
-}
-
-// Replaces control characters by spaces: a line break in a subject could begin another header.
-fn one_line(text: String) -> String {
-    let breaks =
-        |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
-    if text.contains(breaks) { text.replace(breaks, " ") } else { text }
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 const fn yes() -> bool {

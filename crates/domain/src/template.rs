@@ -1,7 +1,11 @@
 //! Templates: texts with placeholders, such as `Hello {{ subscriber.firstName }}`.
 //!
 //! The language is Jinja's. A template knows `subscriber`, `payload`, `context` (by type: `id` and
-//! `data`) and `workflow`. An undefined value renders as an empty text.
+//! `data`) and `workflow`, and `t` with the texts of the workflow's translations: `t.cart.title`,
+//! `t("cart.items", count=3)`. [`MissingVariables`] says what an undefined value renders as.
+//!
+//! `date` and `time` show a moment in the time zone of the subscriber, or in UTC:
+//! `{{ payload.at | date("%d.%m.%Y") }}`. Formats are those of `strftime`.
 //!
 //! Templates are as trusted as the code of workflows. The scan and the engine bound instructions
 //! and sizes of values. Variables need no trust.
@@ -16,15 +20,19 @@ mod expression;
 mod filters;
 mod growth;
 mod lexer;
+mod moments;
 mod names;
 mod places;
 mod problem;
+mod roots;
 mod scan;
 mod signatures;
+mod texts;
 
 use std::collections::HashSet;
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 
 use minijinja::value::{Serde, Value};
 use serde::{Deserialize, Serialize};
@@ -32,10 +40,14 @@ use thiserror::Error;
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
-use crate::json::Object;
+use crate::translation::Texts;
+use crate::vocabulary::wire_enum;
 use compiled::{Compiled, Prepared};
 use engine::{ENGINE, Output};
+pub(crate) use names::Role;
 use problem::Problem;
+pub use roots::TextNote;
+use roots::{Notes, Roots};
 use scan::Scan;
 
 /// Text with placeholders.
@@ -51,10 +63,26 @@ pub struct Template {
     prepared: Prepared,
 }
 
-/// Values of the placeholders.
+/// Values of the placeholders of a message.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Variables(Value);
+pub struct Variables {
+    known: Value,
+    /// Body of the message, for its frame.
+    content: Option<Value>,
+    texts: Option<Texts>,
+    missing: MissingVariables,
+    notes: Arc<Notes>,
+}
+
+wire_enum! {
+    /// Effect of a placeholder without a value, such as `{{ payload.order }}` or
+    /// `{{ payload.order | upper }}`, unless the filter `default` gives it one.
+    MissingVariables, "missingVariables":
+    Error = "error",
+    Empty = "empty",
+    Marker = "marker",
+}
 
 /// Format of the rendered text.
 #[doc(hidden)]
@@ -66,11 +94,24 @@ pub enum Format {
     Html,
 }
 
-/// Error of a rendering: the template ran too long, or failed.
+/// Error of a rendering.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct RenderError(String);
+pub enum RenderError {
+    /// The template ran too long, or failed.
+    #[error("{0}")]
+    Failed(String),
+    /// A variable has no value.
+    #[error("the variable `{0}` is missing")]
+    Missing(String),
+}
+
+// Costs of a rendering.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    fuel: u64,
+    weight: usize,
+}
 
 impl Template {
     /// Returns `raw` as a template. Refuses a text that does not compile.
@@ -80,29 +121,38 @@ impl Template {
         Ok(template)
     }
 
-    fn unchecked(text: String) -> Self {
+    pub(crate) fn unchecked(text: String) -> Self {
         Self { text, prepared: Prepared::default() }
     }
 
     /// Refuses a template that is too long, does not compile, or uses unknown names.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
-        self.check_for(None)
+        self.check_as(Role::Message(None))
     }
 
-    /// Checks the template for a workflow whose payload has the JSON schema `payload`.
-    pub(crate) fn check_for(&self, payload: Option<&Object>) -> Result<(), Invalid> {
+    /// Checks the template for its role.
+    pub(crate) fn check_as(&self, role: Role<'_>) -> Result<(), Invalid> {
         let scan = self.scan()?;
-        let unknown = scan.uses.iter().find_map(|used| used.check(payload).err());
+        let unknown = scan.uses.iter().find_map(|used| used.check(role).err());
         if let Some(problem) = unknown {
             return Err(self.invalid(&problem));
         }
         let edited = scan.edits.applied(&self.text);
         let compiled = ENGINE.template_from_named_str(Format::Plain.name(), &edited);
         compiled.map(drop).map_err(|error| {
-            let problem = RenderError::from(error).0;
+            let problem = RenderError::from(error).to_string();
             Invalid::new("template", Reason::Template { problem })
         })
+    }
+
+    /// Refuses a template with texts of translations.
+    pub(crate) fn check_untranslated(&self) -> Result<(), Invalid> {
+        let scan = self.scan()?;
+        let Some(used) = scan.uses.iter().find(|used| used.root == names::TEXTS) else {
+            return Ok(());
+        };
+        Err(self.invalid(&Problem::new("`t` needs `isTranslationEnabled`", used.at)))
     }
 
     fn scan(&self) -> Result<Scan<'_>, Invalid> {
@@ -120,7 +170,12 @@ impl Template {
 
     /// Returns the memory of the compiled template, in bytes: an upper bound for one format.
     pub(crate) fn prepared_weight(&self) -> usize {
-        Compiled::weight(self.text.len())
+        Self::weight(self.text.len())
+    }
+
+    /// Returns the memory of a compiled template of `len` bytes: an upper bound for one format.
+    pub(crate) const fn weight(len: usize) -> usize {
+        Compiled::weight(len)
     }
 
     /// Returns the text of the template.
@@ -153,19 +208,50 @@ impl Template {
     }
 
     fn rendered(&self, format: Format, variables: &Variables) -> Result<String, RenderError> {
-        let compiled = self.prepared.get_or_compile(format, || self.compile(format))?;
+        let roots = Roots { variables: variables.clone(), format, given: None };
+        let rendered = self.run(format, variables.is_watched(), Value::from_object(roots));
+        if let Some(name) = variables.notes.missing() {
+            return Err(RenderError::Missing(name));
+        }
+        match variables.notes.failure() {
+            Some(problem) => Err(RenderError::Failed(problem)),
+            None => rendered.map(|(text, _)| text),
+        }
+    }
+
+    // Renders the template with these roots. Variables are watched so that missing ones are noted.
+    fn run(
+        &self,
+        format: Format,
+        watched: bool,
+        roots: Value,
+    ) -> Result<(String, Cost), RenderError> {
+        let compile = || self.compile(format, watched);
+        let compiled = self.prepared.get_or_compile((format, watched), compile)?;
         let mut output = Output::default();
-        match compiled.template()?.render_captured_to(variables.0.clone(), &mut output) {
-            Ok(_) => Ok(output.into_text()),
-            Err(_) if output.full => {
-                Err(RenderError(format!("the text is longer than {} bytes", Self::MAX_OUTPUT)))
+        match compiled.template()?.render_captured_to(roots, &mut output) {
+            Ok(mut captured) => {
+                let cost = captured.with_state_mut(|state| Cost {
+                    fuel: state.fuel_levels().map_or(0, |(consumed, _)| consumed),
+                    weight: budget::LIMIT - budget::left(state),
+                });
+                drop(captured);
+                Ok((output.into_text(), cost))
             }
+            Err(_) if output.full => Err(RenderError::Failed(format!(
+                "the text is longer than {} bytes",
+                Self::MAX_OUTPUT
+            ))),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn compile(&self, format: Format) -> Result<Compiled, RenderError> {
-        let scan = self.scan().map_err(|invalid| RenderError(invalid.reason.to_string()))?;
+    fn compile(&self, format: Format, watched: bool) -> Result<Compiled, RenderError> {
+        let scan = self.scan().map_err(|invalid| RenderError::Failed(invalid.reason.to_string()));
+        let mut scan = scan?;
+        if watched {
+            scan.watch();
+        }
         Ok(Compiled::new(format, scan.edits.applied(&self.text))?)
     }
 }
@@ -173,12 +259,54 @@ impl Template {
 impl Variables {
     /// Returns the roots of `known` as variables.
     pub(crate) fn of(known: Value) -> Self {
-        Self(known)
+        let (content, texts, missing, notes) = Default::default();
+        Self { known, content, texts, missing, notes }
     }
 
     /// Returns `variables` as serialized.
     pub fn new(variables: impl Serialize) -> Self {
-        Self(Value::from(Serde(variables)))
+        Self::of(Value::from(Serde(variables)))
+    }
+
+    /// Sets the effect of missing variables.
+    #[must_use]
+    pub fn missing(self, missing: MissingVariables) -> Self {
+        Self { missing, ..self }
+    }
+
+    /// Sets the texts of `t`.
+    #[must_use]
+    pub fn texts(self, texts: Texts) -> Self {
+        Self { texts: Some(texts), ..self }
+    }
+
+    /// Sets the body of the message, which is HTML.
+    #[must_use]
+    pub fn content(self, html: String) -> Self {
+        Self { content: Some(Value::from_safe_string(html)), ..self }
+    }
+
+    /// Returns the notes about texts of translations, over all renderings.
+    pub fn notes(&self) -> Vec<TextNote> {
+        self.notes.texts()
+    }
+
+    fn is_watched(&self) -> bool {
+        self.missing != MissingVariables::Empty
+    }
+}
+
+impl Default for MissingVariables {
+    fn default() -> Self {
+        Self::Empty
+    }
+}
+
+impl MissingVariables {
+    /// Returns `true` if missing variables are empty texts.
+    #[doc(hidden)]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::Empty
     }
 }
 
@@ -201,14 +329,14 @@ impl fmt::Debug for Template {
 // Turns a panic of the engine into an error: one template must not stop the delivery of others.
 fn guarded(render: impl FnOnce() -> Result<String, RenderError>) -> Result<String, RenderError> {
     panic::catch_unwind(AssertUnwindSafe(render))
-        .unwrap_or_else(|_| Err(RenderError("the template engine panicked".into())))
+        .unwrap_or_else(|_| Err(RenderError::Failed("the template engine panicked".into())))
 }
 
 impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {
         let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
         let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
-        Self(format!("{}{detail}{line}", error.kind()))
+        Self::Failed(format!("{}{detail}{line}", error.kind()))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Translations: texts of a workflow or a layout in one language.
 
 mod compose;
+mod plural;
+mod texts;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +17,9 @@ use crate::json::{Object, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::wire_enum;
+
+#[doc(hidden)]
+pub use texts::{Texts, chain};
 
 /// Texts of a workflow or a layout in one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +46,8 @@ pub struct Translation {
     pub created_at: Timestamp,
     /// Time of the last change of the content.
     pub updated_at: Timestamp,
+    #[serde(skip)]
+    prepared: texts::Prepared,
 }
 
 /// Workflow or layout with translations, by its identifier.
@@ -195,6 +202,7 @@ impl Translation {
             content: upsert.content,
             created_at: now,
             updated_at: now,
+            prepared: texts::Prepared::default(),
         }
     }
 
@@ -202,7 +210,7 @@ impl Translation {
     #[doc(hidden)]
     #[must_use]
     pub fn with_content(&self, content: Object, now: Timestamp) -> Self {
-        Self { content, ..self.clone() }.changed(now)
+        Self { content, prepared: texts::Prepared::default(), ..self.clone() }.changed(now)
     }
 
     /// Refuses content of more than 1 MiB, and values that are neither texts nor objects of texts.

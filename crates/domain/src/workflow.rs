@@ -14,6 +14,7 @@ use std::mem;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::contact::Locale;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::ids::{
@@ -24,8 +25,9 @@ use crate::json::Object;
 use crate::preference::{ConditionData, Layers, Preference, WorkflowInfo, WorkflowName};
 use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
-use crate::template::Template;
+use crate::template::{MissingVariables, Template, Variables};
 use crate::time::{Dated, Timestamp, dated};
+use crate::translation::Texts;
 use crate::vocabulary::{JobType, Severity, wire_enum};
 
 pub use crate::payload::PayloadSchema;
@@ -101,6 +103,12 @@ pub struct Workflow {
     /// `true` if the workflow has translations.
     #[serde(default)]
     pub is_translation_enabled: bool,
+    /// Language for subscribers whose own one has no texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_locale: Option<Locale>,
+    /// Effect of placeholders without a value.
+    #[serde(default, skip_serializing_if = "MissingVariables::is_empty")]
+    pub missing_variables: MissingVariables,
     /// Severity of its notifications.
     pub severity: Severity,
     /// Origin.
@@ -245,6 +253,8 @@ impl Workflow {
             payload_schema: create.payload_schema.map(PayloadSchema::new),
             validate_payload: create.validate_payload,
             is_translation_enabled: create.is_translation_enabled,
+            default_locale: create.default_locale,
+            missing_variables: create.missing_variables,
             severity: create.severity,
             origin: None,
             paused_at: None,
@@ -274,6 +284,8 @@ impl Workflow {
         workflow.critical = update.critical.unwrap_or(workflow.critical);
         workflow.is_translation_enabled =
             update.is_translation_enabled.unwrap_or(workflow.is_translation_enabled);
+        update.default_locale.apply(&mut workflow.default_locale);
+        workflow.missing_variables = update.missing_variables.unwrap_or(workflow.missing_variables);
         workflow.severity = update.severity.unwrap_or(workflow.severity);
         workflow.tags = update.tags.unwrap_or(workflow.tags);
         workflow.preference_settings =
@@ -313,7 +325,20 @@ impl Workflow {
             }
             plain(&field, tag)
         })?;
+        self.check_texts()?;
         self.check_schema()
+    }
+
+    // Refuses templates with texts of translations if the workflow has none.
+    fn check_texts(&self) -> Result<(), Invalid> {
+        if self.is_translation_enabled {
+            return Ok(());
+        }
+        let mut steps = self.steps.iter().enumerate();
+        steps.try_for_each(|(index, step)| {
+            let checked = step.definition.check_untranslated();
+            checked.map_err(|invalid| invalid.within(format!("steps[{index}]")))
+        })
     }
 
     // Refuses a schema that is none, and templates that name fields that it does not have.
@@ -345,6 +370,15 @@ impl Workflow {
         let templates = self.steps.iter().flat_map(|step| step.definition.templates());
         let schema = self.payload_schema.as_ref().map_or(0, PayloadSchema::prepared_weight);
         schema + templates.map(Template::prepared_weight).sum::<usize>()
+    }
+
+    /// Returns the variables of its templates, with their texts and the effect of missing ones.
+    pub(crate) fn variables(&self, known: Variables, texts: Option<&Texts>) -> Variables {
+        let variables = known.missing(self.missing_variables);
+        match texts {
+            Some(texts) => variables.texts(texts.clone()),
+            None => variables,
+        }
     }
 
     /// Returns the identifier that triggers the workflow.

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::ActivityIndex;
+use domain::contact::Locale;
+use domain::convert::IntoChecked;
 use domain::explain::Findings;
 use domain::integration::Integration;
 use domain::job::RetryPolicy;
+use domain::layout::Layout;
 use domain::limits::Limits;
 use domain::notification::Notification;
 use domain::retention::Retention;
 use domain::time::Timestamp;
+use domain::translation::Translation;
 use domain::workflow::Workflow;
 use store::{Decoded, Fork, Store, Table};
 
@@ -33,6 +37,8 @@ const PREPARED: usize = 16 << 20;
 
 // The ids of a rehearsal differ from those that the host's entropy makes.
 const REHEARSED: u64 = u64::from_be_bytes(*b"explain!");
+// Bytes of memory for translations, and as many for layouts, with compiled templates.
+const TEXTS: usize = 8 << 20;
 
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]
@@ -49,6 +55,7 @@ pub struct Builder {
     retention: Retention,
     observer: Dispatcher,
     findings: Option<Arc<Findings>>,
+    default_locale: Option<Locale>,
 }
 
 /// The parts of an engine.
@@ -61,6 +68,11 @@ pub(crate) struct Parts {
     /// Workflows for triggers and deliveries, which compile their templates.
     pub(crate) prepared: Decoded<Workflow>,
     pub(crate) integrations: Decoded<Integration>,
+    /// Translations and layouts for messages, which compile their templates.
+    pub(crate) translations: Decoded<Translation>,
+    pub(crate) layouts: Decoded<Layout>,
+    /// Language of an environment for workflows without a default one.
+    pub(crate) default_locale: Option<Locale>,
     /// Notifications that are read again and again, such as those of the first page.
     pub(crate) notifications: Decoded<Notification>,
     pub(crate) clock: Box<dyn Clock>,
@@ -107,6 +119,7 @@ impl Default for Builder {
             retention: Retention::default(),
             observer: Dispatcher::default(),
             findings: None,
+            default_locale: None,
         }
     }
 }
@@ -243,6 +256,17 @@ impl Builder {
         Self { retention, ..self }
     }
 
+    /// Sets the language for subscribers whose own one has no texts, in workflows without a default
+    /// language, and in layouts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid), if it is no locale such as `en` or `en_US`.
+    pub fn default_locale(self, locale: impl IntoChecked<Locale>) -> crate::Result<Self> {
+        let locale = locale.into_checked().map_err(|invalid| invalid.named("defaultLocale"))?;
+        Ok(Self { default_locale: Some(locale), ..self })
+    }
+
     /// Sets the number of notifications in a segment of the activity index, 16 to 61,440. The
     /// default is 61,440. The number applies to environments without segments. Small segments are
     /// for tests.
@@ -266,6 +290,7 @@ impl Builder {
             retention,
             observer,
             findings,
+            default_locale,
         } = self;
         let store = Arc::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
@@ -276,6 +301,9 @@ impl Builder {
             workflows,
             prepared,
             integrations,
+            translations: Decoded::weighing(TEXTS, Translation::prepared_weight),
+            layouts: Decoded::weighing(TEXTS, Layout::prepared_weight),
+            default_locale,
             notifications: Decoded::of_repeated(),
             clock,
             seeds,
@@ -322,6 +350,7 @@ impl Parts {
             limits: self.limits,
             quotas: self.quotas.without_calls(),
             findings: Some(Arc::default()),
+            default_locale: self.default_locale.clone(),
             ..Builder::default()
         };
         builder.build(Fork::new(Arc::clone(&self.store), HIDDEN))

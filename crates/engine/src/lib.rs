@@ -205,6 +205,8 @@ impl Engine {
         self.parts.workflows.forget(changes);
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
+        self.parts.translations.forget(changes);
+        self.parts.layouts.forget(changes);
         self.parts.notifications.forget(changes);
         // The tasks of a workflow that was paused are due again when it is resumed or deleted.
         let brings_work = |change: &Change| {

@@ -148,6 +148,8 @@ layout! {
         LAYOUTS = Layouts [EnvironmentId, LayoutIdentifier];
         /// Layouts by their ids.
         LAYOUT_IDS = LayoutIds [EnvironmentId, LayoutId];
+        /// The default layouts.
+        DEFAULT_LAYOUTS = DefaultLayouts [EnvironmentId];
     }
     Translation {
         /// Translations.

@@ -253,6 +253,7 @@ fn add_translations(world: &World) {
     for (id, is_translated) in [("plain", false), ("framed", true)] {
         let upsert = json!({
             "layoutId": id, "name": id, "isTranslationEnabled": is_translated,
+            "body": "<b>{{ content }}</b>", "isDefault": true,
         });
         world.env.layouts().upsert(&parsed(upsert)).unwrap();
     }

@@ -258,7 +258,11 @@ fn logged(detail: Detail, raw: Option<&str>) -> Option<Branch> {
     let said = raw.map(excerpt).unwrap_or_default();
     match detail {
         Detail::VariantChosen => Some(Branch::leaf(format!("variant: {said}"))),
-        Detail::ContentNotGenerated
+        Detail::TranslationMissing | Detail::TranslationInvalid | Detail::LayoutMissing => {
+            Some(Branch::leaf(format!("{}: {said}", spaced(detail.as_str()))))
+        }
+        Detail::VariableMissing
+        | Detail::ContentNotGenerated
         | Detail::DelayNotPossible
         | Detail::DigestNotPossible
         | Detail::ThrottleNotPossible

@@ -52,6 +52,7 @@ fn message(on: Channel) -> Message {
         content: MessageContent::Text("C".into()),
         cta: Cta::new(Some("/".into()), None),
         variant: None,
+        warnings: Vec::new(),
     };
     let now = sample::at(5);
     Message::new(sample::id(9), &notification, &workflow, sample::id(8), on, rendered, now)

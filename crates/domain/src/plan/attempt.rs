@@ -10,11 +10,13 @@ use crate::ids::IntegrationId;
 use crate::integration::{self, Integration, Routed};
 use crate::job::Detail;
 use crate::json::Object;
+use crate::layout::LayoutChoice;
 use crate::schedule::Timing;
 use crate::secret::Secret;
 use crate::step::{Rendered, StepKind};
 use crate::subscriber::Profile;
 use crate::time::Timestamp;
+use crate::trigger::overrides;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
@@ -122,6 +124,13 @@ pub fn attempt(
     let integration = integration.clone();
     let overrides = step.overrides(channel, Some(&integration.provider_id));
     Ok(Attempt::Send(Box::new(Dispatch { integration, others, address, rendered, overrides })))
+}
+
+/// Returns the layout that the message of `job` wants. One that is not sent wants none.
+pub fn layout(run: &Run<'_>, job: RunJob, facts: Facts<'_>) -> LayoutChoice {
+    RunStep::new(run, job, facts, &run.results).map_or(LayoutChoice::None, |step| {
+        overrides::layout(run.overrides, step.step, &|| step.filter_facts())
+    })
 }
 
 /// Decides the call of a custom step. Returns the name of the function.

@@ -14,6 +14,7 @@ use crate::preference::{ConditionData, Layer, Layers, resolve};
 use crate::schedule::{Schedule, Timing};
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
+use crate::template::RenderError;
 use crate::trigger::overrides;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
@@ -170,10 +171,15 @@ impl<'a> RunStep<'a> {
 
     /// Renders the message of the step.
     pub(super) fn render(&self) -> Result<Rendered, Refusal> {
-        let variables = self.known().variables(&self.run.shared);
+        let Facts { texts, framed, .. } = self.facts;
+        let variables = self.workflow.variables(self.known().variables(&self.run.shared), texts);
         match self.step.render(|| self.filter_facts(), &variables) {
-            Some(Ok(rendered)) => Ok(self.overriding(rendered)),
-            Some(Err(error)) => Err(fail(Detail::ContentNotGenerated).because(error.to_string())),
+            Some(rendered) => rendered
+                .and_then(|rendered| self.overriding(rendered).finished(framed, &variables))
+                .map_err(|error| match error {
+                    RenderError::Missing(name) => fail(Detail::VariableMissing).because(name),
+                    RenderError::Failed(text) => fail(Detail::ContentNotGenerated).because(text),
+                }),
             None => Err(fail(Detail::ContentNotGenerated)),
         }
     }

@@ -6,6 +6,7 @@ use crate::contact::Email;
 use crate::content::MessageContent;
 use crate::filter;
 use crate::integration::Standing;
+use crate::layout::Framed;
 use crate::sample;
 use crate::step::StepDefinition;
 use crate::subscriber::Profile;
@@ -85,6 +86,8 @@ impl World {
             integrations: &self.integrations,
             schedule: None,
             canceled: self.canceled,
+            texts: None,
+            framed: Framed::Bare,
             now: sample::at(60_000),
         }
     }

@@ -11,7 +11,8 @@ use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, T
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
-use crate::ids::{StepId, TemplateId};
+use crate::ids::{LayoutIdentifier, StepId, TemplateId};
+use crate::patch::Patch;
 use crate::setters::setters;
 use crate::template::Template;
 
@@ -44,6 +45,25 @@ impl Step {
         body: impl IntoChecked<EmailBody>,
     ) -> Result<Self, Invalid> {
         StepKind::email(subject, body).map(Self::new)
+    }
+
+    /// Sets the layout around an e-mail, in place of the default one.
+    pub fn layout(self, layout: impl IntoChecked<LayoutIdentifier>) -> Result<Self, Invalid> {
+        let layout = layout.into_checked()?;
+        self.with_layout(Patch::Set(layout))
+    }
+
+    /// Sends an e-mail without a layout.
+    pub fn without_layout(self) -> Result<Self, Invalid> {
+        self.with_layout(Patch::Clear)
+    }
+
+    fn with_layout(mut self, layout: Patch<LayoutIdentifier>) -> Result<Self, Invalid> {
+        let StepKind::Email { template } = &mut self.definition.kind else {
+            return Err(Invalid::new("layoutId", Reason::malformed("part of an e-mail")));
+        };
+        template.layout_id = layout;
+        Ok(self)
     }
 
     /// Returns a step that sends a text message.
@@ -180,7 +200,10 @@ impl StepKind {
     ) -> Result<Self, Invalid> {
         let subject = template("subject", subject)?;
         let body = template("body", body)?;
-        Ok(Self::Email { template: EmailTemplate { subject, body } })
+        let (layout_id, disable_output_sanitization) = (Patch::Keep, false);
+        Ok(Self::Email {
+            template: EmailTemplate { subject, body, layout_id, disable_output_sanitization },
+        })
     }
 
     /// Sends a text message.

@@ -1,8 +1,15 @@
 //! Rendering of a step.
 
-use super::{Rendered, Variant, WorkflowStep};
+use super::{
+    ButtonTemplate, ContentWarning, EmailBody, EmailTemplate, InAppTemplate, PushTemplate,
+    Rendered, StepKind, Variant, WorkflowStep,
+};
+use crate::content::{Cta, CtaAction, CtaButton, MessageContent};
 use crate::filter::{self, FilterFacts};
-use crate::template::{RenderError, Variables};
+use crate::job::Detail;
+use crate::layout::{Framed, LayoutChoice};
+use crate::patch::Patch;
+use crate::template::{Format, RenderError, Template, TextNote, Variables};
 
 impl WorkflowStep {
     /// Renders the variant of the step that the `facts` choose. Returns `None` if the step sends no
@@ -12,12 +19,31 @@ impl WorkflowStep {
         facts: impl FnOnce() -> FilterFacts<'f>,
         variables: &Variables,
     ) -> Option<Result<Rendered, RenderError>> {
-        let has_variants = !self.definition.variants.is_empty();
-        let variant = has_variants.then(|| self.variant(&facts())).flatten();
-        let kind = variant.map_or(&self.definition.kind, |(_, variant)| &variant.kind);
+        let (kind, variant) = self.chosen(facts);
         let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
         let rendered = kind.render(variables)?;
         Some(rendered.map(|rendered| Rendered { variant, ..rendered }))
+    }
+
+    /// Returns the layout that the content wants which the `facts` choose.
+    pub(crate) fn layout<'f>(&self, facts: impl FnOnce() -> FilterFacts<'f>) -> LayoutChoice {
+        match self.chosen(facts).0 {
+            StepKind::Email { template } => match &template.layout_id {
+                Patch::Keep => LayoutChoice::Default,
+                Patch::Clear => LayoutChoice::None,
+                Patch::Set(id) => LayoutChoice::Named(id.as_str().to_owned()),
+            },
+            _ => LayoutChoice::None,
+        }
+    }
+
+    fn chosen<'f>(
+        &self,
+        facts: impl FnOnce() -> FilterFacts<'f>,
+    ) -> (&StepKind, Option<(usize, &Variant)>) {
+        let has_variants = !self.definition.variants.is_empty();
+        let variant = has_variants.then(|| self.variant(&facts())).flatten();
+        (variant.map_or(&self.definition.kind, |(_, variant)| &variant.kind), variant)
     }
 
     // Returns the first variant whose conditions hold, and its index. A variant without conditions
@@ -30,4 +56,110 @@ impl WorkflowStep {
                 && filter::evaluate(&variant.filters, facts).holds
         })
     }
+}
+
+impl StepKind {
+    /// Renders the content of the step. Returns `None` if the step has no content.
+    #[doc(hidden)]
+    pub fn render(&self, variables: &Variables) -> Option<Result<Rendered, RenderError>> {
+        match self {
+            StepKind::InApp { template } => Some(template.render(variables)),
+            StepKind::Email { template } => Some(template.render(variables)),
+            StepKind::Sms { template } | StepKind::Chat { template } => {
+                Some(template.body.render(Format::Plain, variables).map(Rendered::text))
+            }
+            StepKind::Push { template } => Some(template.render(variables)),
+            StepKind::Digest { .. }
+            | StepKind::Delay { .. }
+            | StepKind::Throttle { .. }
+            | StepKind::Custom { .. } => None,
+        }
+    }
+}
+
+impl InAppTemplate {
+    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
+        let plain = |template: &Template| template.render(Format::Plain, variables);
+        let button = |button: &ButtonTemplate| {
+            Ok(CtaButton {
+                kind: button.kind,
+                content: plain(&button.content)?,
+                result_content: None,
+            })
+        };
+        let buttons = self.buttons.iter().map(button).collect::<Result<Vec<_>, RenderError>>()?;
+        Ok(Rendered {
+            subject: self.subject.as_ref().map(plain).transpose()?.map(one_line),
+            cta: Cta::new(self.url.as_ref().map(plain).transpose()?, CtaAction::pending(buttons)),
+            ..Rendered::text(plain(&self.body)?)
+        })
+    }
+}
+
+impl EmailTemplate {
+    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
+        let format = if self.disable_output_sanitization { Format::Plain } else { Format::Html };
+        let html = |template: &Template| template.render(format, variables);
+        let content = match &self.body {
+            EmailBody::Html(body) => MessageContent::Text(html(body)?),
+            EmailBody::Blocks(blocks) => {
+                let blocks = blocks.iter().map(|block| block.try_map(html));
+                MessageContent::Blocks(blocks.collect::<Result<_, _>>()?)
+            }
+        };
+        let subject = Some(one_line(self.subject.render(Format::Plain, variables)?));
+        Ok(Rendered { subject, ..Rendered::of(content) })
+    }
+}
+
+impl PushTemplate {
+    fn render(&self, variables: &Variables) -> Result<Rendered, RenderError> {
+        let title = Some(one_line(self.title.render(Format::Plain, variables)?));
+        let text = self.body.render(Format::Plain, variables)?;
+        Ok(Rendered { title, ..Rendered::text(text) })
+    }
+}
+
+impl Rendered {
+    /// Puts an e-mail into its layout, and adds the warnings of all its parts.
+    pub(crate) fn finished(
+        mut self,
+        framed: Framed<'_>,
+        variables: &Variables,
+    ) -> Result<Self, RenderError> {
+        match framed {
+            Framed::Bare => {}
+            Framed::Missing(name) => self.warn(Detail::LayoutMissing, name.to_owned()),
+            Framed::By(frame) => {
+                self.content = MessageContent::Text(frame.around(&self.content, variables)?);
+            }
+        }
+        for note in variables.notes() {
+            match note {
+                TextNote::Missing(key) => self.warn(Detail::TranslationMissing, key),
+                TextNote::Invalid(problem) => self.warn(Detail::TranslationInvalid, problem),
+            }
+        }
+        Ok(self)
+    }
+
+    fn warn(&mut self, detail: Detail, subject: String) {
+        self.warnings.push(ContentWarning { detail, subject });
+    }
+
+    fn text(text: String) -> Self {
+        Self::of(MessageContent::Text(text))
+    }
+
+    fn of(content: MessageContent) -> Self {
+        let (subject, title, cta, variant, warnings) = Default::default();
+        Self { subject, title, content, cta, variant, warnings }
+    }
+}
+
+// Replaces control characters by spaces: a line break in a subject could begin another header.
+fn one_line(text: String) -> String {
+    let breaks =
+        |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
+    if text.contains(breaks) { text.replace(breaks, " ") } else { text }
 }

@@ -3,7 +3,7 @@
 use super::{EmailBody, InAppTemplate, StepDefinition, StepKind};
 use crate::error::Invalid;
 use crate::json::Object;
-use crate::template::Template;
+use crate::template::{Role, Template};
 
 /// Path in the step, and template.
 type Named<'a> = (String, &'a Template);
@@ -18,10 +18,22 @@ impl StepDefinition {
 
     /// Refuses templates that name fields of the payload that its `schema` does not have.
     pub(crate) fn check_payload(&self, schema: &Object) -> Result<(), Invalid> {
-        self.kind.check_payload(schema)?;
+        self.each_template(|template| template.check_as(Role::Message(Some(schema))))
+    }
+
+    /// Refuses templates with texts of translations.
+    pub(crate) fn check_untranslated(&self) -> Result<(), Invalid> {
+        self.each_template(Template::check_untranslated)
+    }
+
+    fn each_template(
+        &self,
+        check: impl Fn(&Template) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
+        self.kind.each_template(&check)?;
         let mut variants = self.variants.iter().enumerate();
         variants.try_for_each(|(index, variant)| {
-            let checked = variant.kind.check_payload(schema);
+            let checked = variant.kind.each_template(&check);
             checked.map_err(|invalid| invalid.within(format!("variants[{index}]")))
         })
     }
@@ -31,10 +43,6 @@ impl StepKind {
     /// Refuses templates that do not compile, or that name what there is not.
     pub(super) fn check_templates(&self) -> Result<(), Invalid> {
         self.each_template(Template::check)
-    }
-
-    fn check_payload(&self, schema: &Object) -> Result<(), Invalid> {
-        self.each_template(|template| template.check_for(Some(schema)))
     }
 
     fn each_template(

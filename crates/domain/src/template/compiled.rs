@@ -12,6 +12,8 @@ use super::engine::ENGINE;
 pub(super) struct Prepared {
     plain: OnceLock<Arc<Compiled>>,
     html: OnceLock<Arc<Compiled>>,
+    watched_plain: OnceLock<Arc<Compiled>>,
+    watched_html: OnceLock<Arc<Compiled>>,
 }
 
 /// Template that is compiled for one format.
@@ -23,15 +25,18 @@ pub(super) struct Compiled {
 }
 
 impl Prepared {
-    /// Returns the compiled form for `format`. A failure of `compile` is not kept.
+    /// Returns the compiled form for `format`, which reports missing variables if it is `watched`. A
+    /// failure of `compile` is not kept.
     pub(super) fn get_or_compile<E>(
         &self,
-        format: Format,
+        (format, watched): (Format, bool),
         compile: impl FnOnce() -> Result<Compiled, E>,
     ) -> Result<&Compiled, E> {
-        let form = match format {
-            Format::Plain => &self.plain,
-            Format::Html => &self.html,
+        let form = match (format, watched) {
+            (Format::Plain, false) => &self.plain,
+            (Format::Html, false) => &self.html,
+            (Format::Plain, true) => &self.watched_plain,
+            (Format::Html, true) => &self.watched_html,
         };
         match form.get() {
             Some(compiled) => Ok(compiled),

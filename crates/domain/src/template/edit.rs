@@ -19,16 +19,28 @@ pub(super) const READ: &str = "__read";
 pub(super) const ITEM: &str = "__item";
 /// Prefix that names in templates must not have.
 pub(super) const RESERVED: &str = "__";
+/// Returns a value that is printed. Reports one that is missing, by its name.
+pub(super) const SHOWN: &str = "__shown";
+/// Name of the translator, which templates cannot set.
+pub(super) const TRANSLATOR: &str = "__t";
+/// Name of the variables themselves.
+pub(super) const WATCH: &str = "__watch";
 
 /// Change at one place, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
+    /// End of a key: `"]`.
+    KeyEnd,
+    /// Argument with the text from the first place to the second.
+    Name(usize, usize),
     /// End of a call.
     Close,
     /// Absent bound of a slice.
     Absent,
     /// Replacement of this many bytes by a comma.
     Separate(usize),
+    /// Replacement of a dot by the start of a key: `["`.
+    KeyStart,
     /// Start of a call. The operator that binds its operands less tightly starts first.
     Open(Call),
     /// Replacement of a bracket.
@@ -50,6 +62,8 @@ pub(super) enum Call {
     Item,
     List,
     Map,
+    /// For a variable that is printed, without its filters.
+    Shown,
 }
 
 impl Call {
@@ -63,6 +77,7 @@ impl Call {
             Call::Multiply => MULTIPLY,
             Call::List => LIST,
             Call::Map => MAP,
+            Call::Shown => SHOWN,
         }
     }
 }
@@ -92,6 +107,16 @@ impl Edits {
             edited.push_str(source.get(copied..at).unwrap_or_default());
             copied = at;
             match change {
+                Change::KeyEnd => edited.push_str("\"]"),
+                Change::KeyStart => {
+                    edited.push_str("[\"");
+                    copied += 1;
+                }
+                Change::Name(from, to) => {
+                    edited.push_str(", \"");
+                    edited.push_str(source.get(from..to).unwrap_or_default());
+                    edited.push('"');
+                }
                 Change::Close => edited.push(')'),
                 Change::Absent => edited.push_str("none"),
                 Change::Separate(len) => {

@@ -12,7 +12,7 @@ use super::{Format, Template, filters};
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
 
 /// Enough for some thousand placeholders. It is used up within a few milliseconds.
-const FUEL: u64 = 50_000;
+pub(super) const FUEL: u64 = 50_000;
 
 const HTML: &str = "html";
 const PLAIN: &str = "plain";

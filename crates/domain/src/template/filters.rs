@@ -8,8 +8,11 @@ use minijinja::{Environment, Error, State, filters, tests};
 use super::budget::{LIMIT, allow, keep, read, read_texts, refusal, weigh};
 use super::edit;
 use super::growth;
+use super::moments;
 use super::places;
+use super::roots;
 use super::signatures::{Kind, Parameter, either, may, named, needs, needs_either};
+use super::texts;
 
 /// Largest number for a filter, as a length or a count.
 const MAX_COUNT: usize = 1000;
@@ -21,8 +24,8 @@ const ATTRIBUTE: Parameter = named("attribute", Kind::Text);
 const OTHER: Parameter = needs("other", Kind::Any);
 
 /// Filters that read no nested values.
-const SHALLOW_FILTERS: [&str; 7] =
-    ["__bool", "__count", "__d", "__default", "__first", "__last", "__length"];
+const SHALLOW_FILTERS: [&str; 9] =
+    ["__date", "__time", "__bool", "__count", "__d", "__default", "__first", "__last", "__length"];
 /// Tests that read more than the kind of a value.
 const READING_TESTS: [&str; 18] = [
     "endingwith",
@@ -46,7 +49,10 @@ const READING_TESTS: [&str; 18] = [
 ];
 
 /// Functions of templates.
-pub(super) const FUNCTIONS: &[&str] = &["range"];
+pub(super) const FUNCTIONS: &[&str] = &["range", "t"];
+
+/// Parameters of the function `t`.
+pub(super) const TEXT: [Parameter; 2] = [needs("key", Kind::Text), named("values", Kind::Named)];
 
 /// Parameters of `range`.
 pub(super) const RANGE: [Parameter; 3] =
@@ -111,6 +117,7 @@ filters! {
     "capitalize"[]: filters::capitalize,
     "count"[]: filters::length,
     "d"[may("default_value", Kind::Any), may("boolean", Kind::Any)]: filters::default,
+    "date"[either("format", Kind::Moment), either("zone", Kind::Zone)]: moments::date,
     "default"[may("default_value", Kind::Any), may("boolean", Kind::Any)]: filters::default,
     "dictsort"[named("by", Kind::Word(&["key", "value"])), CASE, named("reverse", Kind::Flag)]: filters::dictsort,
     "e"[]: filters::escape,
@@ -144,6 +151,8 @@ filters! {
     "split"[may("separator", Kind::Text), may("maxsplit", Kind::Whole)]: filters::split,
     "string"[]: filters::string,
     "sum"[either("attribute", Kind::Text), either("start", Kind::Any)]: filters::sum,
+    "t"[named("values", Kind::Named)]: texts::text,
+    "time"[either("format", Kind::Moment), either("zone", Kind::Zone)]: moments::time,
     "title"[]: filters::title,
     "trim"[may("chars", Kind::Any)]: filters::trim,
     "unique"[CASE, ATTRIBUTE]: filters::unique,
@@ -200,6 +209,7 @@ pub(super) fn add_to(engine: &mut Environment<'_>) {
     engine.add_function(edit::KEEP, growth::kept);
     engine.add_function(edit::READ, growth::read);
     engine.add_function(edit::ITEM, growth::item);
+    engine.add_function(edit::SHOWN, roots::shown);
 }
 
 // Calls the engine's filter `name` with `values`, within the budget.

@@ -4,7 +4,21 @@ use serde_json::{Map, Value};
 
 use super::problem::{Problem, meant};
 use crate::json::Object;
-use crate::known::{CONTEXT_FIELDS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
+use crate::known::{CONTEXT_FIELDS, FRAME_ROOTS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
+
+/// Root of the texts of translations.
+pub(super) const TEXTS: &str = "t";
+
+/// Text that a template is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role<'p> {
+    /// Part of a message. The payload may have a JSON schema.
+    Message(Option<&'p Object>),
+    /// Frame around messages.
+    Frame,
+    /// Text of a translation, whose callers may give it values under any name.
+    Text,
+}
 
 /// Use of a variable in a template.
 #[derive(Clone, Debug)]
@@ -18,9 +32,12 @@ pub(super) struct Use<'s> {
 }
 
 impl Use<'_> {
-    /// Refuses an unknown variable. `payload` is the schema of the payload, if the workflow has
-    /// one.
-    pub(super) fn check(&self, payload: Option<&Object>) -> Result<(), Problem> {
+    /// Refuses a variable that a template of this role does not have.
+    pub(super) fn check(&self, role: Role<'_>) -> Result<(), Problem> {
+        let payload = match role {
+            Role::Message(payload) => payload,
+            Role::Frame | Role::Text => None,
+        };
         let field = |place: &str, name: &str, known: &[&str]| {
             if known.contains(&name) {
                 return Ok(());
@@ -35,6 +52,14 @@ impl Use<'_> {
                 field(&format!("context.{kind}"), name, &CONTEXT_FIELDS)
             }
             ("payload", path) => self.check_payload(path, payload),
+            (TEXTS, _) if role == Role::Text => {
+                Err(Problem::new("a text of a translation refers to other texts", self.at))
+            }
+            (_, _) if role == Role::Text => Ok(()),
+            (root, _) if role == Role::Frame && FRAME_ROOTS.contains(&root) => Ok(()),
+            (root, _) if role == Role::Frame => {
+                Err(Problem::unknown("variable", root, FRAME_ROOTS, self.at))
+            }
             (root, _) if ROOTS.contains(&root) => Ok(()),
             (root, _) => Err(Problem::unknown("variable", root, ROOTS, self.at)),
         }

@@ -4,12 +4,14 @@
 //! bounds the depth and the length of expressions and statements, and refuses unknown constructs.
 //! Operators that enlarge values become calls of bounded functions.
 
+use std::mem;
+
 use super::Template;
 use super::cursor::Cursor;
-use super::edit::{Edits, RESERVED};
+use super::edit::{Call, Change, Edits, RESERVED};
 use super::expression::{Choice, Expressions};
 use super::lexer::{Lexer, Tag};
-use super::names::Use;
+use super::names::{TEXTS, Use};
 use super::problem::Problem;
 
 const MAX_TAGS: usize = Template::MAX_TAGS;
@@ -42,6 +44,8 @@ pub(super) struct Scan<'s> {
     pub(super) edits: Edits,
     /// Variables that the template does not set.
     pub(super) uses: Vec<Use<'s>>,
+    /// Start and end of each variable that is printed, without its filters.
+    shown: Vec<(usize, usize)>,
     blocks: Vec<Block<'s>>,
     // Names set outside of all blocks.
     names: Vec<&'s str>,
@@ -70,8 +74,8 @@ enum BlockKind {
 impl<'s> Scan<'s> {
     /// Scans all of `source`.
     pub(super) fn of(source: &'s str) -> Result<Self, Problem> {
-        let (edits, uses, blocks, names) = Default::default();
-        let mut scan = Self { edits, uses, blocks, names };
+        let (edits, uses, shown, blocks, names) = Default::default();
+        let mut scan = Self { edits, uses, shown, blocks, names };
         let mut lexer = Lexer::new(source);
         let mut tags = 0;
         while let Some(tag) = lexer.next_tag()? {
@@ -83,6 +87,7 @@ impl<'s> Scan<'s> {
                 scan.statement(&tag)?;
             } else {
                 scan.expression(Cursor::new(&tag), Choice::Allowed)?.finish()?;
+                scan.shown.extend(tag.shown().filter(|(at, _)| scan.is_used_at(*at)));
             }
         }
         match scan.blocks.last() {
@@ -91,12 +96,27 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Records the use of a variable that the template does not set.
-    pub(super) fn note(&mut self, used: Use<'s>) {
+    /// Records the use of a variable. Returns `false` if the template sets it.
+    pub(super) fn note(&mut self, used: Use<'s>) -> bool {
         let inner = self.blocks.iter().flat_map(|block| &block.names);
-        if !inner.chain(&self.names).any(|name| *name == used.root) {
+        let is_free = !inner.chain(&self.names).any(|name| *name == used.root);
+        if is_free {
             self.uses.push(used);
         }
+        is_free
+    }
+
+    /// Makes each variable that is printed an argument of a call, together with its name.
+    pub(super) fn watch(&mut self) {
+        for (start, end) in mem::take(&mut self.shown) {
+            self.edits.push(end, Change::Name(start, end));
+            self.edits.wrap(start, end, Call::Shown);
+        }
+    }
+
+    // Returns `true` if a variable of the data, other than a text of a translation, starts at `at`.
+    fn is_used_at(&self, at: usize) -> bool {
+        self.uses.iter().rev().any(|used| used.at == at && used.root != TEXTS)
     }
 
     fn expression<'t>(

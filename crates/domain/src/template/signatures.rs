@@ -2,6 +2,7 @@
 
 use super::filters::{FILTERS, TESTS, filter, test};
 use super::lexer::{Kind as TokenKind, Token};
+use super::moments;
 use super::problem::{Problem, meant};
 
 /// Parameter of a filter, test or function.
@@ -28,6 +29,8 @@ pub(super) enum Kind {
     Any,
     /// Any number of values, with any names.
     Rest,
+    /// Any number of values with names.
+    Named,
     Text,
     Flag,
     /// Whole number.
@@ -36,6 +39,10 @@ pub(super) enum Kind {
     From(i32, i32),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Format of a date or a time.
+    Moment,
+    /// Name of a time zone.
+    Zone,
     /// Name of a filter. The other arguments are those of that filter.
     Filter,
     /// Name of a test. The other arguments are those of that test.
@@ -101,7 +108,8 @@ impl Called<'_> {
         parameters: &[Parameter],
         arguments: &[Argument<'_>],
     ) -> Result<(), Problem> {
-        let open = parameters.iter().any(|parameter| parameter.kind == Kind::Rest);
+        let has = |kind| parameters.iter().any(|parameter| parameter.kind == kind);
+        let (open, named) = (has(Kind::Rest), has(Kind::Named));
         let mut places = parameters.iter().filter(|parameter| parameter.place != Place::Name);
         let mut given: Vec<&str> = Vec::new();
         for (place, argument) in arguments.iter().enumerate() {
@@ -110,7 +118,7 @@ impl Called<'_> {
                 Some(name) => parameters.iter().find(|one| one.is_named(name)),
             };
             let Some(parameter) = parameter else {
-                if open {
+                if open || named && argument.name.is_some() {
                     continue;
                 }
                 return Err(self.superfluous(parameters, argument));
@@ -210,10 +218,12 @@ impl Parameter {
 impl Kind {
     fn takes(self, literal: Literal<'_>) -> bool {
         match (self, literal) {
-            (Kind::Any | Kind::Rest, _)
+            (Kind::Any | Kind::Rest | Kind::Named, _)
             | (Kind::Text, Literal::Text(_))
             | (Kind::Flag, Literal::Flag) => true,
             (Kind::Word(words), Literal::Text(text)) => words.contains(&text),
+            (Kind::Moment, Literal::Text(text)) => moments::is_format(text),
+            (Kind::Zone, Literal::Text(text)) => moments::is_zone(text),
             (Kind::Whole, Literal::Number(number)) => number.fract() == 0.0 && number.abs() < 9e18,
             (Kind::From(least, most), Literal::Number(number)) => {
                 number.fract() == 0.0 && (f64::from(least)..=f64::from(most)).contains(&number)
@@ -224,12 +234,14 @@ impl Kind {
 
     fn wanted(self) -> String {
         match self {
-            Kind::Any | Kind::Rest => "a value".into(),
+            Kind::Any | Kind::Rest | Kind::Named => "a value".into(),
             Kind::Text => "a text".into(),
             Kind::Flag => "true or false".into(),
             Kind::Whole => "a whole number".into(),
             Kind::From(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Word(words) => format!("one of: {}", words.join(", ")),
+            Kind::Moment => "a format such as `%Y-%m-%d`".into(),
+            Kind::Zone => "an IANA time zone".into(),
             Kind::Filter => "the name of a filter".into(),
             Kind::Test => "the name of a test".into(),
         }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -185,4 +187,99 @@ fn a_query_shows_what_fulfils_all_of_it() {
             "{query:?}"
         );
     }
+}
+
+/// One row per set of languages: the best ones for the readers of some locales.
+#[test]
+fn the_best_languages_come_first() {
+    let locales = |tags: &str| -> Vec<Locale> {
+        tags.split_whitespace().map(|tag| Locale::new(tag).unwrap()).collect()
+    };
+    for (wants, available, expected) in [
+        ("de_DE", "en_US de_CH de de_DE de_AT", "de_DE de de_AT de_CH"),
+        ("de_AT en", "en_GB de_DE fr en", "de_DE en en_GB"),
+        ("zh_Hant_TW", "zh zh_CN zh_Hant zh_Hant_HK", "zh_Hant zh_Hant_HK zh zh_CN"),
+        ("fr it en_US", "en it_CH de", "it_CH en"),
+        ("en", "en_AU en_CA en_GB en_IE en_NZ en_US", "en_AU en_CA en_GB en_IE en_NZ"),
+        ("pt de de_DE", "de_DE de", "de de_DE"),
+        ("xx_XX", "en", ""),
+        ("", "en", ""),
+    ] {
+        let (wants, available) = (locales(wants), locales(available));
+        let chain = chain(&wants, &available);
+        let found: Vec<_> = chain.iter().map(|one| one.as_str()).collect();
+        assert_eq!(found.join(" "), expected, "{wants:?}");
+    }
+}
+
+fn of(locale: &str, content: Value) -> Translation {
+    let upsert =
+        TranslationUpsert::new(Resource::workflow("hi"), locale, sample::object(content)).unwrap();
+    Translation::new(sample::id(9), &sample::home(), upsert, sample::at(0))
+}
+
+/// One row per language and number: the plural form.
+#[cfg(feature = "plurals")]
+#[test]
+fn a_form_is_that_of_the_number_in_its_language() {
+    let all = json!({ "n": {
+        "zero": "zero", "one": "one", "two": "two", "few": "few", "many": "many", "other": "other",
+    } });
+    for (locale, rows) in [
+        ("en", vec![("0", "other"), ("1", "one"), ("2", "other"), ("1.0", "other"), ("-1", "one")]),
+        ("pl_PL", vec![("1", "one"), ("2", "few"), ("5", "many"), ("22", "few"), ("1.5", "other")]),
+        ("ar", vec![("0", "zero"), ("1", "one"), ("2", "two"), ("3", "few"), ("11", "many")]),
+        ("ja_JP", vec![("1", "other")]),
+        ("fr_CA", vec![("0", "one"), ("1.5", "one"), ("2", "other"), ("1000000", "many")]),
+        ("xx_XX", vec![("1", "other")]),
+        ("en", vec![("", "other"), ("one", "other"), ("1e300", "other"), ("NaN", "other")]),
+    ] {
+        let translation = of(locale, all.clone());
+        for (count, form) in rows {
+            assert_eq!(translation.text("n", Some(count)), Some(form), "{locale} {count:?}");
+        }
+        assert_eq!(translation.text("n", None), Some("other"));
+        assert_eq!(translation.text("n", Some(&"9".repeat(1_000_000))), Some("other"));
+    }
+    let polish = of("pl", json!({ "n": { "one": "one", "other": "other" } }));
+    assert_eq!(polish.text("n", Some("3")), Some("other"), "a form that there is not");
+}
+
+#[test]
+fn names_with_dots_come_before_paths() {
+    let content = json!({
+        "a": { "b": { "c": "path" }, "b.c": "half", "one": "form", "other": 7 },
+        "a.b.d": "flat", "forms": { "other": "o", "fix": "f" },
+    });
+    let translation = of("en", content);
+    for (key, text) in [
+        ("a.b.c", Some("half")),
+        ("a.b.d", Some("flat")),
+        ("a.b", None),
+        ("a.one", Some("form")),
+        ("a", None),
+        ("forms", None),
+        ("forms.other", Some("o")),
+        ("", None),
+        ("a..b", None),
+        (".", None),
+    ] {
+        assert_eq!(translation.text(key, Some("1")), text, "{key}");
+    }
+    assert!(translation.is_group("a.b") && translation.is_group("forms"));
+    assert!(!translation.is_group("a.b.c") && !translation.is_group("x"));
+}
+
+#[test]
+fn a_text_is_compiled_once_and_at_most_so_many_are_kept() {
+    let translation = of("en", json!({ "x": "{{ payload.a }}" }));
+    let compiled = |text: &str| translation.template(text).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&compiled("{{ payload.a }}"), &compiled("{{ payload.a }}")));
+    assert!(translation.template("a { b }").unwrap().is_none());
+    for number in 0..400 {
+        compiled(&format!("{{{{ payload.a{number} }}}}"));
+    }
+    assert!(!Arc::ptr_eq(&compiled("{{ payload.a399 }}"), &compiled("{{ payload.a399 }}")));
+    assert!(translation.prepared_weight() > 10_000);
+    assert_eq!(of("en", json!({ "x": "plain" })).prepared_weight(), 0);
 }

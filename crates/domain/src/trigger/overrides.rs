@@ -8,13 +8,17 @@ use serde_json::{Map, Value};
 use super::Trigger;
 use crate::content::MessageContent;
 use crate::error::{Invalid, Reason};
-use crate::ids::IntegrationIdentifier;
+use crate::filter::FilterFacts;
+use crate::ids::{IntegrationIdentifier, LayoutIdentifier};
 use crate::json::Object;
+use crate::layout::LayoutChoice;
 use crate::step::{Rendered, WorkflowStep};
 use crate::vocabulary::{Channel, Severity};
 
 /// Settings that put a text in place of rendered content.
 const CONTENT: [&str; 3] = ["subject", "title", "body"];
+/// Settings with the name of a layout, or `null` for none. The second one is an older form.
+const LAYOUT: [&str; 2] = ["layoutId", "layoutIdentifier"];
 
 /// Returns the settings of a message of `step`. Settings of the step come before those of the
 /// channel, and those before settings of the provider:
@@ -56,6 +60,26 @@ pub(crate) fn settings(
     Object::try_from(settings).unwrap_or_default()
 }
 
+/// Returns the layout of a message of `step`: that of the trigger, or else that of the step. `null`
+/// stands for no layout.
+pub(crate) fn layout<'f>(
+    overrides: Option<&Object>,
+    step: &WorkflowStep,
+    facts: &dyn Fn() -> FilterFacts<'f>,
+) -> LayoutChoice {
+    if step.definition.kind.channel() != Some(Channel::Email) {
+        return LayoutChoice::None;
+    }
+    let settings = settings(overrides, step, Channel::Email, None);
+    let everywhere = || overrides.and_then(|overrides| overrides.get("layoutIdentifier"));
+    let setting = settings.get("layoutId").or_else(|| settings.get("layoutIdentifier"));
+    match setting.or_else(everywhere) {
+        Some(Value::String(name)) => LayoutChoice::Named(name.clone()),
+        Some(_) => LayoutChoice::None,
+        None => step.layout(facts),
+    }
+}
+
 /// Puts the texts of `settings` in place of rendered content.
 pub(crate) fn put_texts(settings: &Object, mut rendered: Rendered) -> Rendered {
     let text = |name: &str| settings.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
@@ -74,6 +98,10 @@ impl Trigger {
         let Some(overrides) = &self.overrides else { return Ok(()) };
         if let Some(severity) = overrides.get("severity") {
             word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
+        }
+        if let Some(layout) = overrides.get("layoutIdentifier") {
+            word::<LayoutIdentifier>(layout)
+                .map_err(|bad| bad.named("overrides.layoutIdentifier"))?;
         }
         for channel in Channel::ALL {
             if let Some(settings) = overrides.get(channel.as_str()) {
@@ -126,7 +154,7 @@ fn check(settings: &Value, field: impl Fn() -> String) -> Result<(), Invalid> {
         let named = |bad: Invalid| bad.named(format!("{}.integrationIdentifier", field()));
         word::<IntegrationIdentifier>(identifier).map_err(named)?;
     }
-    for name in CONTENT {
+    for name in CONTENT.into_iter().chain(LAYOUT) {
         match settings.get(name) {
             None | Some(Value::Null | Value::String(_)) => {}
             Some(_) => {

@@ -1,6 +1,7 @@
 //! Constructors and setters of workflows.
 
 use super::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+use crate::contact::Locale;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
 use crate::ids::WorkflowIdentifier;
@@ -8,6 +9,7 @@ use crate::json::Object;
 use crate::preference::Preference;
 use crate::setters::{page_setters, setters};
 use crate::step::Step;
+use crate::template::MissingVariables;
 use crate::vocabulary::Severity;
 
 impl WorkflowCreate {
@@ -23,6 +25,8 @@ impl WorkflowCreate {
             active: None,
             critical: false,
             is_translation_enabled: false,
+            default_locale: None,
+            missing_variables: MissingVariables::default(),
             severity: Severity::default(),
             tags: Vec::new(),
             preference_settings: Preference::default(),
@@ -45,6 +49,10 @@ setters! { WorkflowCreate:
     critical: flag(true);
     /// Switches translations on.
     translated @ is_translation_enabled: flag(true);
+    /// Sets the language for subscribers whose own one has no texts.
+    default_locale: checked(Locale, "defaultLocale");
+    /// Sets the effect of placeholders without a value.
+    missing_variables: exact(MissingVariables);
     /// Sets the severity of its notifications.
     severity: exact(Severity);
     /// Sets the tags: at most 16 of at most 64 characters.
@@ -74,6 +82,12 @@ setters! { WorkflowUpdate:
     critical: exact(bool);
     /// Switches translations on or off.
     translated @ is_translation_enabled: exact(bool);
+    /// Sets the language for subscribers whose own one has no texts.
+    default_locale: checked(Locale, "defaultLocale");
+    /// Removes the language for subscribers whose own one has no texts.
+    clear_default_locale @ default_locale: clear();
+    /// Sets the effect of placeholders without a value.
+    missing_variables: exact(MissingVariables);
     /// Sets the severity of its notifications.
     severity: exact(Severity);
     /// Sets the tags: at most 16 of at most 64 characters.

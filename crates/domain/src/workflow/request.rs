@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Workflow;
+use crate::contact::Locale;
 use crate::error::Invalid;
 use crate::ids::WorkflowIdentifier;
 use crate::json::{Object, shape};
@@ -11,6 +12,7 @@ use crate::patch::Patch;
 use crate::preference::Preference;
 use crate::query;
 use crate::step::Step;
+use crate::template::MissingVariables;
 use crate::vocabulary::Severity;
 
 /// New workflow.
@@ -52,6 +54,12 @@ pub struct WorkflowCreate {
     /// `true` if the workflow has translations.
     #[serde(default)]
     pub is_translation_enabled: bool,
+    /// Language for subscribers whose own one has no texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_locale: Option<Locale>,
+    /// Effect of placeholders without a value.
+    #[serde(default, skip_serializing_if = "MissingVariables::is_empty")]
+    pub missing_variables: MissingVariables,
     /// Severity of its notifications.
     #[serde(default)]
     pub severity: Severity,
@@ -77,7 +85,8 @@ pub struct WorkflowCreate {
 
 shape! { WorkflowCreate {
     "workflowId": workflow_id, "name": name, "description": description, "active": active,
-    "critical": critical, "isTranslationEnabled": is_translation_enabled, "severity": severity,
+    "critical": critical, "isTranslationEnabled": is_translation_enabled,
+    "defaultLocale": default_locale, "missingVariables": missing_variables, "severity": severity,
     "tags": tags, "preferenceSettings": preference_settings, "steps": steps, "data": data,
     "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
@@ -98,6 +107,10 @@ pub struct WorkflowUpdate {
     pub critical: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_translation_enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub default_locale: Patch<Locale>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_variables: Option<MissingVariables>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +131,8 @@ pub struct WorkflowUpdate {
 
 shape! { WorkflowUpdate {
     "name": name, "description": description, "active": active, "critical": critical,
-    "isTranslationEnabled": is_translation_enabled, "severity": severity, "tags": tags,
+    "isTranslationEnabled": is_translation_enabled, "defaultLocale": default_locale,
+    "missingVariables": missing_variables, "severity": severity, "tags": tags,
     "preferenceSettings": preference_settings, "preferences": preferences, "steps": steps,
     "data": data, "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }

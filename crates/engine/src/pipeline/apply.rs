@@ -7,7 +7,7 @@ use domain::job::{Detail, ExecutionDetail, JobStatus};
 use domain::message::{Message, Stage};
 use domain::notification::Notification;
 use domain::plan::{self, Action, Refusal, Run};
-use domain::step::Rendered;
+use domain::step::{ContentWarning, Rendered};
 use domain::task::{Task, Tries, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
@@ -65,6 +65,7 @@ impl Course<'_, '_> {
         if let Some(variant) = &rendered.variant {
             self.log(job, Detail::VariantChosen, Some(variant.clone()));
         }
+        self.warn(job, &rendered.warnings);
         self.store(job, message)?;
         self.complete(job, Detail::MessageCreated, None);
         Ok(())
@@ -212,6 +213,13 @@ impl Course<'_, '_> {
     pub(crate) fn begin_later(&mut self) -> Result<()> {
         self.log(0, Detail::WorkflowPaused, None);
         self.go_on()
+    }
+
+    /// Writes warnings about a content into the log of a job.
+    pub(crate) fn warn(&mut self, job: usize, warnings: &[ContentWarning]) {
+        for warning in warnings {
+            self.log(job, warning.detail, Some(warning.subject.clone()));
+        }
     }
 
     /// Writes into the log of a job.

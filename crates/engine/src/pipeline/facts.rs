@@ -7,6 +7,7 @@ use domain::context::{Context, ContextSet};
 use domain::explain::Findings;
 use domain::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
+use domain::layout::Framed;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::{Facts, Run};
@@ -14,10 +15,12 @@ use domain::preference::{Preference, SubscriberPreference};
 use domain::schedule::Schedule;
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
+use domain::translation::Texts;
 use domain::workflow::Workflow;
 use store::{ReadRecords, layout};
 
 use crate::Result;
+use crate::pipeline::texts;
 use crate::resources::{contexts, integrations, workflows};
 use crate::tx::View;
 
@@ -30,6 +33,7 @@ pub(crate) struct RunFacts {
     contexts: Vec<Context>,
     preferences: Preferences,
     integrations: Vec<Arc<Integration>>,
+    texts: Option<Texts>,
     pub(crate) canceled: bool,
 }
 
@@ -47,10 +51,15 @@ impl RunFacts {
     pub(crate) fn of(view: &dyn View, notification: &Notification) -> Result<Self> {
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
         let key = layout::subscriber_id(view.environment_id(), subscriber);
+        let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);
         Ok(Self {
-            subscriber: view.find(&key)?,
             actor: actor_of(view, notification)?,
-            workflow: workflow_of(view, notification)?,
+            texts: match &known {
+                Some(workflow) => texts::of_workflow(view, workflow, reader.as_ref())?,
+                None => None,
+            },
+            subscriber: reader,
+            workflow: known,
             contexts: contexts::known(view, &notification.context_keys)?,
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
             integrations: integrations::all(view)?,
@@ -63,6 +72,7 @@ impl RunFacts {
             integrations: &self.integrations,
             canceled: self.canceled,
             actor: self.actor.as_ref(),
+            texts: self.texts.as_ref(),
             ..self.preferences.facts(
                 self.subscriber.as_ref(),
                 self.workflow.as_deref(),
@@ -143,6 +153,8 @@ impl Preferences {
             schedule: self.schedule.as_ref(),
             canceled: false,
             findings: self.findings.as_deref(),
+            texts: None,
+            framed: Framed::Bare,
             now,
         }
     }

@@ -10,5 +10,6 @@ pub(crate) mod fan_out;
 pub(crate) mod leases;
 mod prepare;
 pub(crate) mod sweep;
+pub(crate) mod texts;
 pub(crate) mod trigger;
 mod windows;

@@ -21,6 +21,7 @@ use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::facts::Preferences;
 use crate::pipeline::fan_out::{Member, Part, Source};
+use crate::pipeline::texts;
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, subscribers, workflows};
 use crate::tx::{Reading, View};
@@ -334,7 +335,8 @@ pub(crate) fn plan_recipient(
     }
     let preferences = Preferences::of(view, subscriber.id, event.context_keys, Some(workflow.id))?;
     let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
-    let facts = Facts { actor: event.actor, ..facts };
+    let texts = texts::of_workflow(view, workflow, Some(subscriber))?;
+    let facts = Facts { actor: event.actor, texts: texts.as_ref(), ..facts };
     let first = FirstTurn::Planned(plan::turn(run, facts));
     Ok(PlannedRecipient { recipient, read: None, topics, first })
 }

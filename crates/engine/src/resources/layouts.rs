@@ -1,7 +1,9 @@
 //! Operations on layouts.
 
+use std::sync::Arc;
+
 use domain::ids::{AnyLayoutName, LayoutIdentifier};
-use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
+use domain::layout::{Layout, LayoutChoice, LayoutQuery, LayoutUpsert};
 use domain::page::{ListKind, Page};
 use domain::translation::Resource;
 use store::{List, ReadRecords, WriteRecords, layout};
@@ -31,11 +33,13 @@ pub struct Layouts<'s> {
 }
 
 impl Layouts<'_> {
-    /// Creates a layout, or changes the one of that identifier.
+    /// Creates a layout, or changes the one of that identifier. A default layout takes the place of
+    /// the one that was the default.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the name is empty or longer than 128 characters.
+    /// [`Error::Invalid`] if the name is empty or longer than 128 characters, or if the body is no
+    /// template with `{{ content }}`.
     pub fn upsert(&self, upsert: &LayoutUpsert) -> Result<Layout> {
         self.scope.write("layouts.upsert", upsert, |tx| {
             upsert.check()?;
@@ -128,10 +132,45 @@ fn find_by_identifier(view: &dyn View, identifier: &LayoutIdentifier) -> Result<
 fn put(tx: &mut Tx<'_>, upsert: &LayoutUpsert) -> Result<Layout> {
     let Some(before) = find_by_identifier(tx, &upsert.layout_id)? else {
         let layout = Layout::new(tx.id(), tx.home(), upsert.clone(), tx.now());
+        layout.check()?;
+        make_room(tx, &layout)?;
         tx.insert(&layout)?;
         return Ok(layout);
     };
     let after = before.updated(upsert.clone(), tx.now());
+    after.check()?;
+    make_room(tx, &after)?;
     tx.replace(&before, &after)?;
     Ok(after)
+}
+
+// Makes the default layout one of the others if `layout` is to be the default.
+fn make_room(tx: &mut Tx<'_>, layout: &Layout) -> Result<()> {
+    if !layout.is_default {
+        return Ok(());
+    }
+    let present = tx.find(&layout::default_layout(layout.environment_id))?;
+    match present.filter(|present| present.id != layout.id) {
+        Some(present) => Ok(tx.replace(&present, &present.replaced(tx.now()))?),
+        None => Ok(()),
+    }
+}
+
+/// The layout that an e-mail wants, with its compiled template. Returns `None` if there is none.
+pub(crate) fn chosen(view: &dyn View, choice: &LayoutChoice) -> Result<Option<Arc<Layout>>> {
+    let (environment, layouts) = (view.environment_id(), &view.engine().parts.layouts);
+    let name = match choice {
+        LayoutChoice::None => return Ok(None),
+        LayoutChoice::Default => {
+            return Ok(layouts.find(view, &layout::default_layout(environment))?);
+        }
+        LayoutChoice::Named(name) => name,
+    };
+    if let Ok(identifier) = LayoutIdentifier::new(name.as_str())
+        && let Some(layout) = layouts.find(view, &layout::layout(environment, &identifier))?
+    {
+        return Ok(Some(layout));
+    }
+    let Ok(id) = name.parse() else { return Ok(None) };
+    Ok(layouts.find(view, &layout::layout_id(environment, id))?)
 }

@@ -14,6 +14,7 @@ use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, Workflo
 use store::{Key, List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
+use crate::pipeline::texts;
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{contexts, subscribers, translation_groups};
 use crate::tx::{Tx, View};
@@ -165,7 +166,12 @@ impl Workflows<'_> {
             let subscriber = subscribers::get(view, &preview.subscriber_id)?;
             let named = contexts::named(preview.context.as_ref())?;
             let contexts = contexts::known(view, &contexts::keys(&named))?;
-            Ok(preview.render(&workflow, &subscriber, &contexts)?)
+            let reader = Some(&subscriber);
+            let texts = texts::of_workflow(view, &workflow, reader)?;
+            let choice = preview.layout(&workflow, &subscriber);
+            let framed = texts::framed(view, choice, &workflow, reader)?;
+            let shown = (texts.as_ref(), framed.as_framed());
+            Ok(preview.render(&workflow, &subscriber, &contexts, shown)?)
         })
     }
 

@@ -28,11 +28,11 @@ use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
     TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
-    canceled_trigger, connection, connection_owner, context, digest_bucket, endpoint,
-    environment_id, fan_out, fan_out_state, integration, integration_identifier, lane, layout,
-    layout_id, message, message_counters, message_list, notification, preference, quarantined,
-    stored_answer, subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots,
-    topic, translation, translation_group, workflow, workflow_identifier,
+    canceled_trigger, connection, connection_owner, context, default_layout, digest_bucket,
+    endpoint, environment_id, fan_out, fan_out_state, integration, integration_identifier, lane,
+    layout, layout_id, message, message_counters, message_list, notification, preference,
+    quarantined, stored_answer, subscriber, subscriber_id, subscription, subscription_id, task,
+    throttle_slots, topic, translation, translation_group, workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -238,6 +238,9 @@ impl Record for Layout {
 
     fn index(&self, entries: &mut Entries<Self>) {
         entries.add(layout_id(self.environment_id, self.id));
+        if self.is_default {
+            entries.add(default_layout(self.environment_id));
+        }
     }
 }
 

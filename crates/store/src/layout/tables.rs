@@ -53,6 +53,7 @@ tables! {
     SubscriberSubscriptions = "subscriber_subscriptions",
     Layouts = "layouts",
     LayoutIds = "layout_ids",
+    DefaultLayouts = "default_layouts",
     Translations = "translations",
     TranslationIds = "translation_ids",
     TranslationGroups = "translation_groups",

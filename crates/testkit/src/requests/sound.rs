@@ -202,6 +202,9 @@ fn translations() -> Vec<Value> {
     vec![
         json!(["layouts.upsert", { "layoutId": "new", "name": "New", "isTranslationEnabled": true }]),
         json!(["layouts.upsert", { "layoutId": "plain", "name": "New" }]),
+        json!(["layouts.upsert", {
+            "layoutId": "plain", "name": "New", "body": "<p>{{ content }}</p>", "isDefault": true,
+        }]),
         json!(["layouts.get", "plain"]),
         json!(["layouts.get", "$layout 0"]),
         json!(["layouts.list", {}]),

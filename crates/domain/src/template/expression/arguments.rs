@@ -1,9 +1,10 @@
 //! Arguments of filters, tests and functions.
 
-use super::{Choice, Expressions, Problem, TESTS, WORDS, known};
+use super::{Choice, Expressions, Problem, TESTS, Use, WORDS, known};
 use crate::template::engine::FILTERS;
 use crate::template::filters;
 use crate::template::lexer::Kind;
+use crate::template::names::TEXTS;
 use crate::template::signatures::{Argument, Called, Literal};
 
 impl<'s> Expressions<'_, '_, 's> {
@@ -11,6 +12,9 @@ impl<'s> Expressions<'_, '_, 's> {
     pub(super) fn filter(&mut self) -> Result<(), Problem> {
         let filter = self.cursor.name()?;
         known("filter", filter.text, FILTERS, filter.at)?;
+        if filter.text == TEXTS {
+            self.scan.note(Use { root: TEXTS, path: Vec::new(), at: filter.at });
+        }
         let arguments = self.arguments_if_any()?;
         let called = Called { what: "filter", name: filter.text, at: filter.at };
         called.check(filters::filter(filter.text).unwrap_or_default(), &arguments)
@@ -43,12 +47,19 @@ impl<'s> Expressions<'_, '_, 's> {
         called.check(filters::test(test.text).unwrap_or_default(), &arguments)
     }
 
-    // Parses the arguments of the function `name`.
-    pub(super) fn function(&mut self, name: &'s str, at: usize) -> Result<(), Problem> {
+    // Parses the arguments of the function `used`.
+    pub(super) fn function(&mut self, used: Use<'s>, at: usize) -> Result<(), Problem> {
+        let name = used.root;
         known("function", name, super::FUNCTIONS, at)?;
+        let parameters: &[_] = if name == TEXTS {
+            self.scan.note(used);
+            &filters::TEXT
+        } else {
+            &filters::RANGE
+        };
         self.count()?;
         let arguments = self.arguments()?;
-        Called { what: "function", name, at }.check(&filters::RANGE, &arguments)
+        Called { what: "function", name, at }.check(parameters, &arguments)
     }
 
     fn arguments_if_any(&mut self) -> Result<Vec<Argument<'s>>, Problem> {

@@ -3,6 +3,7 @@
 use super::{Call, Change, Choice, Expressions, Kind, LOOP_FIELDS, LOOP_METHODS, Problem, known};
 use super::{MAX_INDEX, MAX_PATH, Use};
 use crate::template::lexer::unexpected;
+use crate::template::names::TEXTS;
 
 /// Variable with the names behind it, and its place. Brackets around it belong to it.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ impl<'s> Expressions<'_, '_, 's> {
             return self.note(used, at);
         }
         match used.path.as_slice() {
-            [] => self.function(root, at),
+            [] => self.function(used, at),
             [method] if root == "loop" => {
                 known("method", method, &LOOP_METHODS, at)?;
                 if self.cursor.text_after() == ")" {
@@ -50,9 +51,22 @@ impl<'s> Expressions<'_, '_, 's> {
         if let ("loop", Some(field)) = (used.root, used.path.first()) {
             known("field of the loop", field, &LOOP_FIELDS, used.at)?;
         }
-        self.scan.note(used.clone());
-        self.lone = Some(Path { used, start, end: self.cursor.ended() });
+        let end = self.cursor.ended();
+        if self.scan.note(used.clone()) && used.root == TEXTS {
+            self.key(&used, end);
+        }
+        self.lone = Some(Path { used, start, end });
         Ok(())
+    }
+
+    // Makes `t.a.b` the item `t["a.b"]`, so that its key is known as a whole.
+    fn key(&mut self, used: &Use<'s>, end: usize) {
+        let names: usize = used.path.iter().map(|name| name.len() + 1).sum();
+        let dot = used.at + used.root.len();
+        if !used.path.is_empty() && dot + names == end {
+            self.scan.edits.push(dot, Change::KeyStart);
+            self.scan.edits.push(end, Change::KeyEnd);
+        }
     }
 
     // Parses `.name` and `['name']`, up to an index or another step.

@@ -121,7 +121,7 @@ fn renders(call: &str, operator: &str) -> bool {
     (0..11).any(|place| {
         let call = format!("{{{{ payload.values[{place}] {operator} {call} }}}}");
         let compiled = ENGINE.template_from_named_str(Format::Plain.name(), &call);
-        compiled.is_ok_and(|compiled| compiled.render(variables.0.clone()).is_ok())
+        compiled.is_ok_and(|compiled| compiled.render(roots(&variables)).is_ok())
     })
 }
 
@@ -148,4 +148,9 @@ fn every_accepted_call_suits_some_value_and_every_refused_call_none() {
         }
     }
     assert_eq!(wrong, []);
+}
+
+fn roots(variables: &Variables) -> Value {
+    let variables = variables.clone();
+    Value::from_object(Roots { variables, format: Format::Plain, given: None })
 }

@@ -104,7 +104,7 @@ fn no_two_values_make_an_operator_panic() {
     });
     for (a, b) in values.iter().flat_map(|a| values.iter().map(move |b| (a, b))) {
         let payload = Value::from_pairs([("a", a.clone()), ("b", b.clone())]);
-        let variables = Variables(Value::from_pairs([("payload", payload)]));
+        let variables = Variables::of(Value::from_pairs([("payload", payload)]));
         for template in &templates {
             let _ = template.rendered(Format::Plain, &variables);
         }

@@ -140,7 +140,9 @@ fn the_fields_of_a_declared_payload_are_known() {
         },
         "additionalProperties": false,
     }));
-    let check = |template: &str| Template::unchecked(template.into()).check_for(Some(&schema));
+    let check = |template: &str| {
+        Template::unchecked(template.into()).check_as(Role::Message(Some(&schema)))
+    };
     for template in [
         "{{ payload }}{{ payload.order }}{{ payload.order.id }}{{ payload['order']['id'] }}",
         "{{ payload.open.b.c }}{{ payload.other.b }}{{ payload.items[0].a }}{{ payload.items.x }}",

@@ -12,6 +12,7 @@ use domain::json::Object;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::Address;
+use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
 use domain::task::{Failure, Outcome, Tries};
 use domain::vocabulary::Channel;
@@ -103,6 +104,8 @@ pub struct Delivery {
     pub notification: Notification,
     /// Name of the chosen variant, if this attempt has rendered the message.
     pub(super) variant: Option<String>,
+    /// Warnings about the content, if this attempt has rendered the message.
+    pub(super) warnings: Vec<ContentWarning>,
     pub(super) job: JobId,
     /// The other integrations that may send the message.
     pub(super) others: Vec<IntegrationId>,

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use domain::ids::{JobId, NotificationId};
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{self, Content, Dispatch, Hold, Refusal};
+use domain::plan::{self, Content, Dispatch, Facts, Hold, Refusal};
 use domain::task::Task;
 use domain::time::Timestamp;
 
@@ -18,6 +18,7 @@ use super::provider::{Delivery, SendError, SendResult};
 use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
+use crate::pipeline::texts::{self, Wanted};
 use crate::resources::notifications;
 use crate::trace;
 use crate::tx::{Reading, View};
@@ -74,8 +75,16 @@ fn decide(
     let Some((job, job_id)) = jobs.map(|(job, stored)| (job, stored.id)) else {
         return Ok(Attempt::Drop);
     };
-    let now = view.engine().now();
-    let dispatch = match plan::attempt(&run, *job, facts.facts(now), content) {
+    let known = facts.facts(view.engine().now());
+    let framed = match (content, &facts.workflow) {
+        (Content::New, Some(workflow)) => {
+            let choice = plan::layout(&run, *job, known);
+            texts::framed(view, choice, workflow, facts.subscriber.as_ref())?
+        }
+        (Content::New, None) | (Content::Kept, _) => Wanted::Bare,
+    };
+    let (known, now) = (Facts { framed: framed.as_framed(), ..known }, known.now);
+    let dispatch = match plan::attempt(&run, *job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
         Ok(plan::Attempt::Hold(hold)) => return Ok(Attempt::Hold(hold)),
@@ -86,6 +95,7 @@ fn decide(
         return Ok(Attempt::Drop);
     };
     let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
+    let warnings = rendered.iter().flat_map(|rendered| &rendered.warnings).cloned().collect();
     let made = rendered.and_then(|rendered| {
         let content = (workflow, integration.channel);
         Message::of_job(notification, number, content, rendered, (now, random))
@@ -99,6 +109,7 @@ fn decide(
         overrides,
         notification: notification.clone(),
         variant,
+        warnings,
         job: job_id,
         others,
         tries: leased.task.tries(),

@@ -83,6 +83,7 @@ impl Course<'_, '_> {
         if let Some(variant) = &delivery.variant {
             self.log(job, Detail::VariantChosen, Some(variant.clone()));
         }
+        self.warn(job, &delivery.warnings);
         if let Some(job) = self.notification.jobs.get_mut(job) {
             let known = integration.provider_id.parse();
             job.provider_id = known.unwrap_or(ProviderId::built_in(integration.channel));

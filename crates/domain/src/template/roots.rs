@@ -1,0 +1,153 @@
+//! Variables of a rendering, and what it notes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use minijinja::value::{Enumerator, Object, Value};
+use minijinja::{Error, State};
+
+use super::budget::{LIMIT, refusal};
+use super::edit::{TRANSLATOR, WATCH};
+use super::engine::FUEL;
+use super::texts::Translator;
+use super::{Format, MissingVariables, Variables};
+
+/// Maximum number of notes about the texts of a message.
+const MAX_NOTES: usize = 20;
+/// Longest key in a note, in characters.
+const MAX_KEY: usize = 200;
+
+/// Variables of one rendering.
+#[derive(Debug)]
+pub(super) struct Roots {
+    pub(super) variables: Variables,
+    pub(super) format: Format,
+    /// Values that a text of a translation is given. `None` in any other template.
+    pub(super) given: Option<Value>,
+}
+
+/// Note about a text of a translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextNote {
+    /// No translation has the key.
+    Missing(String),
+    /// The text under a key does not compile.
+    Invalid(String),
+}
+
+/// What the renderings of one message have in common.
+#[derive(Debug, Default)]
+pub(super) struct Notes(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    texts: Vec<TextNote>,
+    missing: Option<String>,
+    failure: Option<String>,
+    // Costs of the texts of translations.
+    fuel: u64,
+    weight: usize,
+}
+
+impl Object for Roots {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if let Some(given) = &self.given
+            && let Some(value) = given.get_attr(key).ok().filter(|value| !value.is_undefined())
+        {
+            return Some(value);
+        }
+        match key {
+            // A text does not refer to other texts.
+            "t" | TRANSLATOR => self.given.is_none().then(|| Translator::of(Arc::clone(self))),
+            WATCH => Some(Value::from_dyn_object(Arc::clone(self))),
+            "content" if self.variables.content.is_some() => self.variables.content.clone(),
+            name => {
+                let value = self.variables.known.get_attr(name).ok()?;
+                (!value.is_undefined()).then_some(value)
+            }
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+}
+
+/// Returns a value that is printed. A missing one becomes what the workflow wants.
+pub(super) fn shown(state: &State<'_, '_>, value: Value, name: &str) -> Result<Value, Error> {
+    if !value.is_undefined() && !value.is_none() {
+        return Ok(value);
+    }
+    let watch = state.lookup(WATCH);
+    let Some(roots) = watch.as_ref().and_then(|watch| watch.downcast_object_ref::<Roots>()) else {
+        return Ok(value);
+    };
+    match roots.variables.missing {
+        MissingVariables::Empty => Ok(value),
+        MissingVariables::Marker => Ok(Value::from(format!("[missing: {name}]"))),
+        MissingVariables::Error => {
+            roots.variables.notes.is_without(name);
+            Err(refusal("a variable is missing"))
+        }
+    }
+}
+
+impl Notes {
+    // A note is whole after each call, also if a rendering has panicked.
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a missing variable.
+    fn is_without(&self, name: &str) {
+        self.noted().missing.get_or_insert_with(|| name.to_owned());
+    }
+
+    /// Notes an error where there is no way to return it.
+    pub(super) fn fail(&self, error: &Error) {
+        let text = error.detail().map_or_else(|| error.to_string(), ToOwned::to_owned);
+        self.noted().failure.get_or_insert(text);
+    }
+
+    /// Returns the first missing variable.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.noted().missing.take()
+    }
+
+    /// Returns the first error.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.noted().failure.take()
+    }
+
+    /// Returns the notes about texts of translations.
+    pub(super) fn texts(&self) -> Vec<TextNote> {
+        self.noted().texts.clone()
+    }
+
+    /// Adds a note about a text of a translation.
+    pub(super) fn add(&self, note: fn(String) -> TextNote, key: &str) {
+        let key = match key.char_indices().nth(MAX_KEY) {
+            Some((end, _)) => key.get(..end).unwrap_or_default(),
+            None => key,
+        };
+        let note = note(key.to_owned());
+        let mut noted = self.noted();
+        if noted.texts.len() < MAX_NOTES && !noted.texts.contains(&note) {
+            noted.texts.push(note);
+        }
+    }
+
+    /// Adds the costs of a text. Refuses texts of a message that cost more than one rendering may.
+    pub(super) fn spend(&self, fuel: u64, weight: usize) -> Result<(), Error> {
+        let mut noted = self.noted();
+        noted.fuel = noted.fuel.saturating_add(fuel);
+        noted.weight = noted.weight.saturating_add(weight);
+        if noted.fuel > FUEL || noted.weight > LIMIT {
+            return Err(refusal("the texts of the translations are too large"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Texts of translations, dates and times, and missing variables.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+
+use super::super::*;
+use crate::sample;
+use crate::translation::{Resource, Translation, TranslationUpsert};
+
+fn translation(locale: &str, content: Json) -> Arc<Translation> {
+    let resource = Resource::workflow("hi");
+    let upsert = TranslationUpsert::new(resource, locale, sample::object(content)).unwrap();
+    Arc::new(Translation::new(sample::id(9), &sample::home(), upsert, sample::at(0)))
+}
+
+fn variables() -> Variables {
+    let german = translation(
+        "de_DE",
+        json!({
+            "hello": "Hallo <b>{{ subscriber.firstName }}</b>",
+            "cart": { "title": "Korb", "items": { "one": "{{ count }} Ding", "other": "{{ count }} Dinge" } },
+            "broken": "{{ payload.a | upcase }}",
+            "lost": "{{ payload.a | upcase }}",
+            "loop": "{{ t.loop }}",
+            "a.b": "flat",
+            "greets": "{{ who }}, {{ payload.a }}",
+            "gap": "[{{ payload.nothing }}]",
+        }),
+    );
+    let english = translation("en", json!({ "broken": "whole", "only": "English {# no #}text" }));
+    let known = json!({
+        "payload": { "a": "<A>", "n": 3, "key": "cart.title", "part": "title", "none": null },
+        "subscriber": { "firstName": "Ada & Co", "timezone": "Europe/Berlin" },
+    });
+    Variables::new(known).texts(Texts::new([german, english]))
+}
+
+/// One row per template: what it renders as, and the keys that it notes.
+#[test]
+fn texts_are_found_by_their_keys() {
+    for (template, expected, notes) in [
+        ("{{ t.cart.title }}", "Korb", vec![]),
+        ("{{ t['cart'].title }}{{ t['cart']['title'] }}", "KorbKorb", vec![]),
+        ("{{ t[payload.key] }}{{ t.cart[payload.part] }}", "KorbKorb", vec![]),
+        ("{{ (t).cart.title | upper }}", "KORB", vec![]),
+        ("{{ t.a.b }}", "flat", vec![]),
+        ("{{ t.hello }}", "Hallo <b>Ada & Co</b>", vec![]),
+        ("{{ t(payload.key) }}{{ payload.key | t }}", "KorbKorb", vec![]),
+        ("{{ t('cart.items', count=1) }}", "1 Ding", vec![]),
+        ("{{ t('cart.items', count=payload.n) }}", "3 Dinge", vec![]),
+        ("{{ 'cart.items' | t(count=payload.n) }}", "3 Dinge", vec![]),
+        ("{{ t.cart('items', count=1) if false }}", "", vec![]),
+        ("{{ t('greets', who='Bob') }}", "Bob, <A>", vec![]),
+        ("{{ t.greets }}", ", <A>", vec![]),
+        ("{{ t.cart.items }}", " Dinge", vec![]),
+        ("{{ t.cart.items.one }}", " Ding", vec![]),
+        ("{{ t.only }}", "English text", vec![]),
+        ("{{ t.nothing }}", "nothing", vec![TextNote::Missing("nothing".into())]),
+        ("{{ t.cart.x.y | upper }}", "CART.X.Y", vec![TextNote::Missing("cart.x.y".into())]),
+        ("{{ t.cart }}", "cart", vec![TextNote::Missing("cart".into())]),
+        ("{{ t('x', n=1) }}{{ t.x }}", "xx", vec![TextNote::Missing("x".into())]),
+        (
+            "{% for one in ['a', 'cart.title'] %}{{ one | t }} {% endfor %}",
+            "a Korb ",
+            vec![TextNote::Missing("a".into())],
+        ),
+        ("{% set t = 'own' %}{{ t }}", "own", vec![]),
+    ] {
+        if template.contains("t.cart(") {
+            assert!(Template::new(template).is_err());
+            continue;
+        }
+        let variables = variables();
+        let rendered = Template::new(template).unwrap().render(Format::Plain, &variables);
+        assert_eq!(rendered.as_deref(), Ok(expected), "{template}");
+        assert_eq!(variables.notes(), notes, "{template}");
+    }
+}
+
+#[test]
+fn markup_of_a_text_stays_and_that_of_values_is_escaped() {
+    let render =
+        |text: &str| Template::new(text).unwrap().render(Format::Html, &variables()).unwrap();
+    assert_eq!(render("{{ t.hello }}"), "Hallo <b>Ada &amp; Co</b>");
+    assert_eq!(render("{{ t('greets', who='<i>') }}"), "&lt;i&gt;, &lt;A&gt;");
+    assert_eq!(render("{{ t.hello ~ payload.a }}").matches("<A>").count(), 0);
+    assert_eq!(render("{{ t['<x>'] }}"), "&lt;x&gt;", "a key that is missing is no markup");
+}
+
+#[test]
+fn a_text_that_does_not_compile_is_passed_over() {
+    let variables = variables();
+    let template = Template::new("{{ t.broken }} {{ t.lost }} {{ t.loop }}").unwrap();
+    assert_eq!(template.render(Format::Plain, &variables).as_deref(), Ok("whole lost loop"));
+    let [broken, lost, missing, loops, none] = &variables.notes()[..] else { panic!() };
+    let problem = "in de_DE: is not a valid template: unknown filter `upcase` in line 1";
+    assert_eq!(*broken, TextNote::Invalid(format!("broken {problem}")));
+    assert_eq!(*lost, TextNote::Invalid(format!("lost {problem}")));
+    assert_eq!(*missing, TextNote::Missing("lost".into()));
+    assert!(matches!(loops, TextNote::Invalid(text) if text.contains("refers to other texts")));
+    assert_eq!(*none, TextNote::Missing("loop".into()));
+}
+
+/// One row per text that wants too much, and the template that uses it.
+#[test]
+fn texts_have_the_limits_of_a_rendering() {
+    let long = "x".repeat(300_000);
+    let many = "{{ payload.a }}".repeat(9_000);
+    for (text, template) in [
+        ("{{ range(100000) | list }}".into(), "{{ t.x }}".to_owned()),
+        (long, "{% set a = t.x %}".repeat(60)),
+        (many, "{% set a = t.x %}".repeat(60)),
+        ("{% for a in range(40000) %}{% endfor %}".into(), "{{ t.x }}{{ t('x') }}".into()),
+        (
+            "{% for a in range(900) %}{% set b = payload.l | upper %}{% endfor %}".into(),
+            "{% set a = t.x %}".repeat(500),
+        ),
+    ] {
+        let texts = Texts::new([translation("en", json!({ "x": text }))]);
+        let variables = Variables::new(json!({ "payload": { "a": "a", "l": "l".repeat(9_000) } }));
+        let variables = variables.texts(texts);
+        let start = Instant::now();
+        let rendered = Template::new(template).unwrap().render(Format::Plain, &variables);
+        assert!(matches!(rendered, Err(RenderError::Failed(_))), "{:.40}", text);
+        assert!(start.elapsed() < Duration::from_secs(8), "{:.40} {:?}", text, start.elapsed());
+    }
+}
+
+#[test]
+fn a_million_braces_are_no_text() {
+    for text in ["{{".repeat(500_000), "{{ a }}".repeat(140_000), "{%".repeat(100_000)] {
+        let variables = Variables::new(json!({}));
+        let variables = variables.texts(Texts::new([translation("xx_XX", json!({ "x": text }))]));
+        let rendered = Template::new("{{ t.x }}").unwrap().render(Format::Plain, &variables);
+        assert_eq!(rendered.as_deref(), Ok("x"));
+        assert!(matches!(variables.notes()[0], TextNote::Invalid(_)));
+    }
+}
+
+/// One row per filter: what it shows of a moment, for a subscriber in Berlin.
+#[test]
+fn moments_are_shown_in_the_zone_of_the_subscriber() {
+    for (template, expected) in [
+        ("{{ '2026-01-05T23:30:00Z' | date }}", "2026-01-06"),
+        ("{{ '2026-01-05T23:30:00Z' | time }}", "00:30"),
+        ("{{ '2026-07-05T23:30:00.250Z' | date('%d.%m.%Y %H:%M') }}", "06.07.2026 01:30"),
+        ("{{ '2026-01-05T23:30:00-05:00' | date(format='%H', zone='UTC') }}", "04"),
+        ("{{ '2026-01-05T23:30:00Z' | date('%A', 'Asia/Tokyo') }}", "Tuesday"),
+        ("{{ '2026-01-05T23:30:00' | time }}", "00:30"),
+        ("{{ '2026-01-05' | date('%-d %B') }}", "5 January"),
+        ("{{ 0 | time }}", "01:00"),
+        ("{{ payload.nothing | date }}|{{ payload.none | date | default('-', true) }}", "|-"),
+    ] {
+        let rendered = Template::new(template).unwrap().render(Format::Plain, &variables());
+        assert_eq!(rendered.as_deref(), Ok(expected), "{template}");
+    }
+    let utc = Variables::new(json!({ "subscriber": { "timezone": 7 } }));
+    let time = Template::new("{{ 0 | time }}").unwrap();
+    assert_eq!(time.render(Format::Plain, &utc).as_deref(), Ok("00:00"));
+    for wrong in [
+        "{{ 'soon' | date }}",
+        "{{ 1e300 | date }}",
+        "{{ 9223372036854775807 | date }}",
+        "{{ [] | date }}",
+        "{{ 0 | date(payload.a ~ '%') }}",
+        "{{ 0 | date(zone=payload.a) }}",
+    ] {
+        let rendered = Template::new(wrong).unwrap().render(Format::Plain, &variables());
+        assert!(rendered.is_err(), "{wrong}: {rendered:?}");
+    }
+    let refused = Template::new("{{ payload.at | date('%Q') }}").unwrap_err().to_string();
+    let expected = "`format` of the filter `date` must be a format such as `%Y-%m-%d`";
+    assert!(refused.contains(expected), "{refused}");
+}
+
+/// One row per template: what a missing variable makes of it, as a marker and as an error.
+#[test]
+fn missing_variables_are_empty_marked_or_an_error() {
+    let missing = |name: &str| Err(RenderError::Missing(name.into()));
+    for (template, empty, marked, error) in [
+        ("[{{ payload.x }}]", "[]", "[[missing: payload.x]]", missing("payload.x")),
+        ("{{ payload.x | upper }}", "", "[MISSING: PAYLOAD.X]", missing("payload.x")),
+        ("{{ payload.x.y }}", "", "[missing: payload.x.y]", missing("payload.x.y")),
+        ("{{ payload.none }}", "None", "[missing: payload.none]", missing("payload.none")),
+        ("{{ payload.x | date }}", "", "", missing("payload.x")),
+        ("{{ payload.x | default('d') }}", "d", "d", Ok("d".into())),
+        ("{{ payload.x | d('d') | upper }}", "D", "D", Ok("D".into())),
+        ("{% if payload.x %}{{ payload.x }}{% endif %}", "", "", Ok(String::new())),
+        (
+            "{{ payload.n }}{{ payload.n + 1 }}{{ t.cart.title }}",
+            "34Korb",
+            "34Korb",
+            Ok("34Korb".into()),
+        ),
+        ("{{ t.gap }}", "[]", "[[missing: payload.nothing]]", missing("payload.nothing")),
+        (
+            "{% set x = 1 %}{{ x }}{% for y in [1] %}{{ y }}{{ loop.index }}{% endfor %}",
+            "111",
+            "111",
+            Ok("111".into()),
+        ),
+    ] {
+        let template = Template::new(template).unwrap();
+        let render = |how| template.render(Format::Plain, &variables().missing(how));
+        assert_eq!(render(MissingVariables::Empty).as_deref(), Ok(empty), "{template:?}");
+        if !template.as_str().contains("date") {
+            assert_eq!(render(MissingVariables::Marker).as_deref(), Ok(marked), "{template:?}");
+        }
+        assert_eq!(render(MissingVariables::Error), error, "{template:?}");
+    }
+}
+
+#[test]
+fn a_frame_has_the_body_and_no_results_of_steps() {
+    let frame = Template::new("<html>{{ content }} {{ payload.a }}</html>").unwrap_err();
+    assert!(frame.to_string().contains("unknown variable `content`"), "{frame}");
+    let frame = Template::unchecked("<html>{{ content }} {{ payload.a }}</html>".into());
+    assert_eq!(frame.check_as(Role::Frame), Ok(()));
+    let rendered = frame.render(Format::Html, &variables().content("<p>x</p>".into()));
+    assert_eq!(rendered.as_deref(), Ok("<html><p>x</p> &lt;A&gt;</html>"));
+    for other in ["{{ steps.mail.seen }}", "{{ total_count }}", "{{ contnt }}"] {
+        assert!(Template::unchecked(other.into()).check_as(Role::Frame).is_err(), "{other}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Texts and layouts of messages, in the languages of their readers.
+
+use std::ops::ControlFlow;
+
+use domain::contact::Locale;
+use domain::layout::{Frame, Framed, LayoutChoice};
+use domain::subscriber::Subscriber;
+use domain::translation::{Resource, Texts, chain};
+use domain::workflow::Workflow;
+use store::{Order, layout};
+
+use crate::Result;
+use crate::resources::layouts;
+use crate::tx::View;
+
+/// Layout of an e-mail, as of one snapshot.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    Bare,
+    Missing(String),
+    By(Frame),
+}
+
+/// Returns the texts of a workflow in the languages of a reader. Returns `None` if it has no
+/// translations.
+pub(crate) fn of_workflow(
+    view: &dyn View,
+    workflow: &Workflow,
+    reader: Option<&Subscriber>,
+) -> Result<Option<Texts>> {
+    if !workflow.is_translation_enabled {
+        return Ok(None);
+    }
+    let wants = wanted(view, workflow, reader);
+    of_resource(view, &Resource::workflow(workflow.identifier()), &wants).map(Some)
+}
+
+/// Returns the layout of an e-mail, with its texts.
+pub(crate) fn framed(
+    view: &dyn View,
+    choice: LayoutChoice,
+    workflow: &Workflow,
+    reader: Option<&Subscriber>,
+) -> Result<Wanted> {
+    let Some(layout) = layouts::chosen(view, &choice)? else {
+        return Ok(match choice {
+            LayoutChoice::Named(name) => Wanted::Missing(name),
+            LayoutChoice::None | LayoutChoice::Default => Wanted::Bare,
+        });
+    };
+    let texts = if layout.is_translation_enabled {
+        let wants = wanted(view, workflow, reader);
+        of_resource(view, &Resource::layout(&layout.layout_id), &wants)?
+    } else {
+        Texts::default()
+    };
+    Ok(Wanted::By(Frame { layout, texts }))
+}
+
+impl Wanted {
+    /// Returns the layout as the plan needs it.
+    pub(crate) fn as_framed(&self) -> Framed<'_> {
+        match self {
+            Wanted::Bare => Framed::Bare,
+            Wanted::Missing(name) => Framed::Missing(name),
+            Wanted::By(frame) => Framed::By(frame),
+        }
+    }
+}
+
+// The locales of a reader, the best one first.
+fn wanted<'l>(
+    view: &'l dyn View,
+    workflow: &'l Workflow,
+    reader: Option<&'l Subscriber>,
+) -> Vec<&'l Locale> {
+    let own = reader.and_then(|reader| reader.profile.locale.as_ref());
+    let defaults = [&workflow.default_locale, &view.engine().parts.default_locale];
+    own.into_iter().chain(defaults.into_iter().flatten()).collect()
+}
+
+// The languages of a resource are read from the keys, so that only the wanted texts are decoded.
+fn of_resource(view: &dyn View, resource: &Resource, wants: &[&Locale]) -> Result<Texts> {
+    let environment = view.environment_id();
+    let range = layout::translations(environment, resource).range();
+    let mut available = Vec::new();
+    view.scan(range.table(), range.bytes(), Order::Ascending, None, &mut |key, _| {
+        available.extend(layout::TRANSLATIONS.read(key).map(|(_, (_, (locale, ())))| locale));
+        ControlFlow::Continue(())
+    })?;
+    let best = chain(wants.iter().copied(), &available);
+    let key = |locale: &&Locale| layout::translation(environment, resource, locale);
+    let keys: Vec<_> = best.iter().map(key).collect();
+    let found = view.engine().parts.translations.find_many(view, &keys)?;
+    Ok(Texts::new(found.into_iter().flatten()))
+}
