@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::template::Variables;
 
 fn kind(json: Value) -> StepKind {
     serde_json::from_value(json).unwrap()
