@@ -23,8 +23,8 @@ fn template(placeholder: impl Fn(usize) -> String) -> Template {
     let placeholders: Vec<_> = (0..VARIABLES).map(placeholder).collect();
     let taken: usize = placeholders.iter().map(String::len).sum();
     let filler = "x".repeat((SIZE - taken) / VARIABLES);
-    let text: String = placeholders.iter().map(|one| format!("{filler}{one}")).collect();
-    Template::new(text).unwrap()
+    let text: Vec<_> = placeholders.into_iter().map(|one| filler.clone() + &one).collect();
+    Template::new(text.concat()).unwrap()
 }
 
 fn known() -> Value {

@@ -296,6 +296,7 @@ impl Variables {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "the words of the wire are declared by a macro")]
 impl Default for MissingVariables {
     fn default() -> Self {
         Self::Empty

@@ -193,15 +193,12 @@ fn decoded(html: &str) -> String {
         // The longest entity has 8 bytes: `#x10ffff`.
         let end = part.bytes().take(10).position(|byte| byte == b';');
         let entity = end.and_then(|end| Some((character(part.get(..end)?)?, end + 1)));
-        match entity {
-            Some((character, end)) => {
-                text.push(character);
-                text.push_str(part.get(end..).unwrap_or_default());
-            }
-            None => {
-                text.push('&');
-                text.push_str(part);
-            }
+        if let Some((character, end)) = entity {
+            text.push(character);
+            text.push_str(part.get(end..).unwrap_or_default());
+        } else {
+            text.push('&');
+            text.push_str(part);
         }
     }
     text

@@ -123,8 +123,8 @@ fn texts_have_the_limits_of_a_rendering() {
         let variables = variables.texts(texts);
         let start = Instant::now();
         let rendered = Template::new(template).unwrap().render(Format::Plain, &variables);
-        assert!(matches!(rendered, Err(RenderError::Failed(_))), "{:.40}", text);
-        assert!(start.elapsed() < Duration::from_secs(8), "{:.40} {:?}", text, start.elapsed());
+        assert!(matches!(rendered, Err(RenderError::Failed(_))), "{text:.40}");
+        assert!(start.elapsed() < Duration::from_secs(8), "{text:.40} {:?}", start.elapsed());
     }
 }
 
