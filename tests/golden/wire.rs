@@ -337,17 +337,22 @@ fn the_full_files_leave_nothing_unset() {
 }
 
 /// Fields that the specification does not have.
-const ADDED: [&str; 17] = [
+const ADDED: [&str; 22] = [
     "actor",
     "actor_id",
     "awaits",
+    "body",
     "cron_expression",
+    "default_locale",
     "dynamic_key",
     "event_count",
     "expires_at",
     "extend_to_schedule",
+    "is_default",
     "last_event",
+    "layout_id",
     "listed_at",
+    "missing_variables",
     "on_past",
     "outcomes",
     "outside",
