@@ -34,9 +34,13 @@ fn check(address: &Address) -> Result<(), SendError> {
         Address::Email(email) if email.as_str().ends_with("@full.example.org") => {
             Err(SendError::retryable("452 mailbox full"))
         }
-        Address::Devices(tokens) if tokens.iter().all(|token| token.starts_with("expired-")) => {
+        Address::Device(token) if token.starts_with("expired-") => {
             Err(SendError::recipient_gone("the app was removed"))
         }
-        Address::Email(_) | Address::Phone(_) | Address::Webhook(_) | Address::Devices(_) => Ok(()),
+        Address::Email(_)
+        | Address::Phone(_)
+        | Address::Webhook { .. }
+        | Address::Device(_)
+        | Address::Workspace { .. } => Ok(()),
     }
 }

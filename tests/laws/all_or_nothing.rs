@@ -361,7 +361,9 @@ fn assert_whole(world: &World) {
     assert_eq!(sends, waiting);
     let messages = records::<Message>(&world.store);
     let ids: BTreeSet<_> = messages.iter().map(|message| message.id).collect();
-    let named: BTreeSet<_> = jobs().filter_map(|job| job.message_id).collect();
+    let of_sends = |job: &Job| job.sends.iter().filter_map(|send| send.message_id).collect();
+    let of_sends = jobs().flat_map(|job| -> Vec<_> { of_sends(job) });
+    let named: BTreeSet<_> = jobs().filter_map(|job| job.message_id).chain(of_sends).collect();
     assert!(named.is_subset(&ids), "a message is missing");
     let there: BTreeSet<_> = notifications.iter().map(|notification| notification.id).collect();
     let of_known = messages.iter().filter(|message| there.contains(&message.notification_id));

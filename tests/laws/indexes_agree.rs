@@ -109,8 +109,9 @@ fn check_tasks(world: &World) {
     let mut sends = BTreeSet::new();
     for task in records::<Task>(&world.store) {
         match task.work {
-            Work::Send { notification_id, job_id, .. } if is_there(notification_id) => {
-                assert!(sends.insert(job_id), "{job_id} has two tasks");
+            Work::Send { notification_id, job_id, target, .. } if is_there(notification_id) => {
+                let is_new = sends.insert(job_id);
+                assert!(is_new || target.is_some(), "{job_id} has two tasks");
             }
             Work::Send { .. }
             | Work::Turn { .. }

@@ -2,18 +2,21 @@
 
 mod digest;
 mod retry;
+mod sends;
 
 use serde::{Deserialize, Serialize};
 
 use crate::filter::Filter;
-use crate::ids::{DetailId, JobId, MessageId, StepId, TemplateId};
+use crate::ids::{DetailId, IntegrationId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
 use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, ProviderId, wire_enum};
+use crate::workflow::Workflow;
 
 pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
+pub use sends::{Destination, JobSend, SendStatus, SendTarget, SendsOutcome};
 
 /// Execution of one step of a workflow, for one notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +56,9 @@ pub struct Job {
     /// Result of a function of the host application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Object>,
+    /// Sends to the destinations of the subscriber, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sends: Vec<JobSend>,
     /// Number of delays to fit the subscriber's schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_extensions_count: Option<u32>,
@@ -245,6 +251,9 @@ wire_enum! {
     HandlerRetry = "handler_retry",
     HandlerError = "handler_error",
     RecordUnreadable = "record_unreadable",
+    SendsQueued = "sends_queued",
+    SomeSendsFailed = "some_sends_failed",
+    RecipientRemoved = "recipient_removed",
     StepResent = "step_resent",
     Canceled = "canceled",
     Expired = "expired",
@@ -274,7 +283,9 @@ impl Detail {
     #[doc(hidden)]
     pub const fn status(self) -> ExecutionStatus {
         match self {
-            Detail::StepQueued | Detail::StepResent => ExecutionStatus::Queued,
+            Detail::StepQueued | Detail::StepResent | Detail::SendsQueued => {
+                ExecutionStatus::Queued
+            }
             Detail::MessageCreated
             | Detail::MessageSent
             | Detail::IntegrationSelected
@@ -300,6 +311,8 @@ impl Detail {
             | Detail::MissingPushTokens
             | Detail::MissingChatWebhook
             | Detail::LeaseExpired
+            | Detail::SomeSendsFailed
+            | Detail::RecipientRemoved
             | Detail::PrecedingStepFailed
             | Detail::PrecedingStepSkipped
             | Detail::DelayTimePassed
@@ -371,6 +384,7 @@ impl Job {
             message_id: None,
             updated_at: Some(now),
             result: None,
+            sends: Vec::new(),
             schedule_extensions_count: None,
         }
     }
@@ -381,6 +395,20 @@ impl Job {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
         self.execution_details.push(entry);
+    }
+
+    /// Returns the places between the message of the job and that of an integration. The message of
+    /// the first integration is that of the job.
+    #[doc(hidden)]
+    pub fn message_offset(&self, integration: IntegrationId) -> usize {
+        let mut known = Vec::new();
+        for send in &self.sends {
+            if !known.contains(&send.target.integration_id) {
+                known.push(send.target.integration_id);
+            }
+        }
+        let place = known.iter().position(|one| *one == integration).unwrap_or_default();
+        place * Workflow::MAX_STEPS
     }
 
     /// Sets the status.

@@ -365,8 +365,27 @@ impl Message {
         match address {
             Address::Email(email) => self.email = Some(email.to_string()),
             Address::Phone(phone) => self.phone = Some(phone.clone()),
-            Address::Webhook(url) => self.direct_webhook_url = Some(url.clone()),
-            Address::Devices(tokens) => self.device_tokens.clone_from(tokens),
+            Address::Webhook { url, .. } => self.direct_webhook_url = Some(url.clone()),
+            Address::Device(token) => self.device_tokens = vec![token.clone()],
+            Address::Workspace { .. } => {}
+        }
+        self
+    }
+
+    /// Returns the message with what is known of `before`, the same message to other destinations of
+    /// the integration.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn joined(mut self, before: &Message) -> Self {
+        let mut tokens = before.device_tokens.clone();
+        tokens.extend(
+            self.device_tokens.into_iter().filter(|one| !before.device_tokens.contains(one)),
+        );
+        self.device_tokens = tokens;
+        self.direct_webhook_url =
+            self.direct_webhook_url.or_else(|| before.direct_webhook_url.clone());
+        if before.status == MessageStatus::Sent {
+            self.status = MessageStatus::Sent;
         }
         self
     }

@@ -7,6 +7,7 @@
 
 mod attempt;
 mod step;
+mod targets;
 mod turn;
 
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ use crate::event::Event;
 use crate::explain::Findings;
 use crate::ids::{MessageId, StepId};
 use crate::integration::Integration;
-use crate::job::{Detail, Job, JobStatus};
+use crate::job::{Detail, Job, JobStatus, SendTarget};
 use crate::json::Object;
 use crate::known::Shared;
 use crate::layout::Framed;
@@ -41,6 +42,7 @@ use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
 pub use attempt::{Address, Attempt, Content, Dispatch, Hold, again, attempt, call, hold, layout};
+pub use targets::{MOST_INTEGRATIONS, Reach};
 pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.
@@ -62,6 +64,8 @@ pub struct Facts<'a> {
     pub canceled: bool,
     /// Integrations of the environment. A turn needs none.
     pub integrations: &'a [Arc<Integration>],
+    /// Endpoints of the subscriber at the integrations of a chat or push message.
+    pub endpoints: &'a [Reach],
     /// Hours in which the subscriber accepts disturbing messages.
     pub schedule: Option<&'a Schedule>,
     /// Takes note of what the decisions are made from. `None` if nothing is explained.
@@ -96,6 +100,8 @@ pub struct Run<'a> {
     pub(crate) shared: Shared,
     /// Earlier attempts to send the message of the attempt. Empty in a turn.
     pub tries: Tries,
+    /// Destination of the attempt, if the message has several.
+    pub target: Option<SendTarget>,
 }
 
 /// Events of a digest.
@@ -330,6 +336,7 @@ impl<'a> Run<'a> {
             digested: None,
             shared: Shared::default(),
             tries: Tries::default(),
+            target: None,
             expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
         }
@@ -348,6 +355,7 @@ impl<'a> Run<'a> {
             digested: jobs.clone().rev().find_map(DigestedEvents::of),
             jobs: jobs.map(RunJob::of).collect(),
             tries: Tries::default(),
+            target: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
     SubscriberId, plain,
 };
+use crate::job::{Destination, SendTarget};
 use crate::json::{Object, shape};
 use crate::limits;
 use crate::page::{OrderBy, PageQuery};
@@ -280,6 +281,26 @@ impl Subscriber {
             *url = url.as_ref().map(|_| Secret::redacted());
         }
         self
+    }
+}
+
+impl Subscriber {
+    /// Returns the subscriber without a destination. Returns `None` if it is not there.
+    #[doc(hidden)]
+    pub fn without(&self, target: &SendTarget, now: Timestamp) -> Option<Self> {
+        let mut subscriber = self.clone();
+        let settings = subscriber.profile.channels.iter_mut();
+        for settings in settings.filter(|one| one.integration_id == target.integration_id) {
+            let credentials = &mut settings.credentials;
+            match &target.to {
+                Destination::Webhook => credentials.webhook_url = None,
+                Destination::Device { token } => {
+                    credentials.device_tokens.retain(|known| known != token);
+                }
+                Destination::Endpoint { .. } => {}
+            }
+        }
+        (subscriber != *self).then(|| subscriber.changed_from(self, now))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::ids::{
     DigestWindowId, EnvironmentId, IntegrationId, JobId, NotificationId, OrganizationId, StepId,
     TaskId, TransactionId, WorkflowId,
 };
+use crate::job::SendTarget;
 use crate::message::Message;
 use crate::notification::Notification;
 use crate::retention::SweepPart;
@@ -123,6 +124,9 @@ pub enum Work {
         /// Earlier attempts.
         #[serde(default, skip_serializing_if = "Tries::is_empty")]
         tries: Tries,
+        /// Destination, if the message has several. The task has the id of the send.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<SendTarget>,
     },
     /// The window of a digest closes.
     Close {
@@ -254,6 +258,20 @@ impl Task {
             *tries = known;
         }
         self
+    }
+
+    /// Returns the id of the send of the task. Returns `None` if the task sends the only message of
+    /// its job, or none.
+    pub fn send_id(&self) -> Option<JobId> {
+        self.target().map(|_| Uuid::from(self.id).into())
+    }
+
+    /// Returns the destination of the task, if the message has several.
+    pub const fn target(&self) -> Option<&SendTarget> {
+        match &self.work {
+            Work::Send { target, .. } => target.as_ref(),
+            _ => None,
+        }
     }
 
     /// Returns the earlier attempts to send the message of the task.

@@ -53,7 +53,7 @@ impl Slack {
 
 impl Provider for Slack {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        let Address::Webhook(url) = &delivery.address else {
+        let Address::Webhook { url, .. } = &delivery.address else {
             return Err(SendError::misconfigured("Slack has chat messages only"));
         };
         let headers = [("content-type", "application/json".to_owned())];

@@ -3,7 +3,7 @@
 mod encryption;
 mod vapid;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use p256::PublicKey;
@@ -39,8 +39,6 @@ const BLOCK: usize = 128;
 /// message, and the payload of the trigger. Overrides of a trigger that it takes: `ttl` (seconds),
 /// `urgency` (`very-low`, `low`, `normal`, `high`), `topic` (a later message with the same one
 /// replaces a message that waits), and `data` in place of the payload.
-///
-/// With several tokens, the message is sent if one push service accepts it.
 #[derive(Debug)]
 pub struct WebPush {
     settings: Settings,
@@ -115,21 +113,13 @@ impl WebPush {
 
 impl Provider for WebPush {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        let Address::Devices(tokens) = &delivery.address else {
+        let Address::Device(token) = &delivery.address else {
             return Err(SendError::misconfigured("web push has push messages only"));
         };
         let vapid = Vapid::of(&delivery.integration.credentials)
             .map_err(|invalid| SendError::misconfigured(invalid.to_string()))?;
         let (headers, message) = (headers(delivery)?, message(delivery).to_string());
-        let request = (headers.as_slice(), message.as_bytes());
-        let start = Instant::now();
-        all(tokens.iter().map(|token| {
-            if start.elapsed() < self.settings.timeout {
-                self.push(token, &vapid, request)
-            } else {
-                Err(SendError::retryable("the time is up"))
-            }
-        }))
+        self.push(token, &vapid, (headers.as_slice(), message.as_bytes()))
     }
 
     fn accept(&self, channel: Channel, credentials: &Credentials) -> Result<(), Invalid> {
@@ -138,28 +128,6 @@ impl Provider for WebPush {
         }
         Vapid::of(credentials).map(drop)
     }
-}
-
-// Returns the result for all devices: a success, or else the error that leaves most hope.
-fn all(
-    results: impl Iterator<Item = Result<ProviderReceipt, SendError>>,
-) -> Result<ProviderReceipt, SendError> {
-    let hope = |error: &SendError| match error {
-        SendError::Retryable { .. } => 4,
-        SendError::Unknown { .. } => 3,
-        SendError::Misconfigured { .. } => 2,
-        SendError::Permanent { .. } => 1,
-        _ => 0,
-    };
-    let (mut sent, mut failed) = (None, SendError::permanent("there is no device"));
-    for (number, result) in results.enumerate() {
-        match result {
-            Ok(receipt) => sent = sent.or(Some(receipt)),
-            Err(error) if number == 0 || hope(&error) > hope(&failed) => failed = error,
-            Err(_) => {}
-        }
-    }
-    sent.ok_or(failed)
 }
 
 fn read(token: &str) -> Result<(String, Receiver), SendError> {

@@ -133,7 +133,7 @@ fn is_url(url: &str, reach: Reach) -> bool {
 fn url(delivery: &Delivery) -> Result<&Secret, SendError> {
     let of_integration = delivery.integration.credentials.webhook_url.as_ref();
     match &delivery.address {
-        Address::Webhook(url) => Ok(url),
+        Address::Webhook { url, .. } => Ok(url),
         _ => of_integration.ok_or(SendError::misconfigured("`credentials.webhookUrl` is required")),
     }
 }
@@ -143,9 +143,10 @@ fn body(delivery: &Delivery) -> Value {
     let to = match &delivery.address {
         Address::Email(email) => json!(email),
         Address::Phone(phone) => json!(phone),
-        Address::Devices(tokens) => json!(tokens),
+        Address::Device(token) => json!(token),
+        Address::Workspace { endpoint, .. } => json!(endpoint),
         // The URL of a webhook is its secret.
-        Address::Webhook(_) => Value::Null,
+        Address::Webhook { .. } => Value::Null,
     };
     json!({
         "type": message.template_identifier,

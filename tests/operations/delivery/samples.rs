@@ -40,8 +40,8 @@ fn a_sample_is_rendered_and_addressed() {
     for (step, channel, address) in [
         (Step::email("Hi", body), Channel::Email, r#"Email(Email("ada@example.org"))"#),
         (Step::sms(body), Channel::Sms, r#"Phone("+4912345")"#),
-        (Step::push("Hi", body), Channel::Push, r#"Devices(["t1"])"#),
-        (Step::chat(body), Channel::Chat, "Webhook("),
+        (Step::push("Hi", body), Channel::Push, r#"Device("t1")"#),
+        (Step::chat(body), Channel::Chat, "Webhook {"),
     ] {
         let delivery = sample(step, channel).unwrap();
         assert_eq!(delivery.message.text(), Some("Dear Ada"), "{channel}");

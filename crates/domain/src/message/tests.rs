@@ -82,8 +82,12 @@ fn an_address_is_written_to_its_field() {
     let rows = [
         (Address::Email(Email::new("a@b.cd").unwrap()), "email", json!("a@b.cd")),
         (Address::Phone("+1".into()), "phone", json!("+1")),
-        (Address::Webhook("https://x".into()), "directWebhookUrl", json!("https://x")),
-        (Address::Devices(vec!["d".into()]), "deviceTokens", json!(["d"])),
+        (
+            Address::Webhook { url: "https://x".into(), channel: None },
+            "directWebhookUrl",
+            json!("https://x"),
+        ),
+        (Address::Device("d".into()), "deviceTokens", json!(["d"])),
     ];
     for (address, field, value) in rows {
         let mut expected = serde_json::to_value(message(Channel::Sms)).unwrap();

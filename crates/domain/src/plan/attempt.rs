@@ -3,18 +3,20 @@
 use serde_json::Value;
 
 use super::step::RunStep;
+use super::targets::Targets;
 use super::{Facts, Refusal, Run, RunJob, fail, skip};
+use crate::connection::Workspace;
 use crate::contact::Email;
+use crate::endpoint::Endpoint;
 use crate::explain::{Candidate, FindingKind, Rejected};
 use crate::ids::IntegrationId;
 use crate::integration::{self, Integration, Routed};
-use crate::job::Detail;
+use crate::job::{Detail, SendTarget};
 use crate::json::Object;
 use crate::layout::LayoutChoice;
 use crate::schedule::Timing;
 use crate::secret::Secret;
 use crate::step::{Rendered, StepKind};
-use crate::subscriber::Profile;
 use crate::time::Timestamp;
 use crate::trigger::overrides;
 use crate::vocabulary::Channel;
@@ -31,8 +33,18 @@ pub struct Dispatch {
     pub address: Address,
     /// Content. `None` if an earlier attempt has rendered it.
     pub rendered: Option<Rendered>,
+    /// Destination of a chat or push message.
+    pub target: Option<SendTarget>,
     /// Settings of the trigger for the message.
     pub overrides: Object,
+}
+
+/// Integration that sends a message, and where to.
+pub(super) struct Chosen<'a> {
+    pub(super) integration: &'a Integration,
+    pub(super) address: Result<Address, Refusal>,
+    pub(super) others: Vec<IntegrationId>,
+    pub(super) target: Option<SendTarget>,
 }
 
 /// Decision about an attempt.
@@ -40,6 +52,8 @@ pub struct Dispatch {
 pub enum Attempt {
     /// The message is handed to a provider.
     Send(Box<Dispatch>),
+    /// The message has several destinations, and a task of its own sends to each of them.
+    FanOut(Vec<SendTarget>),
     /// The message waits for the next opening of the subscriber's schedule.
     Defer {
         /// Time of the opening.
@@ -83,9 +97,23 @@ pub enum Address {
     /// Telephone number.
     Phone(String),
     /// Webhook of a chat provider.
-    Webhook(Secret),
-    /// Device tokens of a push provider.
-    Devices(Vec<String>),
+    Webhook {
+        /// URL.
+        url: Secret,
+        /// Channel that the platform posts to.
+        channel: Option<String>,
+    },
+    /// Token of a device.
+    Device(String),
+    /// Channel or user in a workspace.
+    Workspace {
+        /// Channel or user.
+        endpoint: Endpoint,
+        /// Workspace of the connection. `None` if there is no connection.
+        workspace: Option<Workspace>,
+        /// Access token of the connection.
+        access_token: Option<Secret>,
+    },
 }
 
 /// Decides an attempt to send the message of `job`. Refuses a message that must not or cannot be
@@ -109,21 +137,7 @@ pub fn attempt(
         Timing::Drop => return Err(skip(Detail::OutsideSchedule)),
         Timing::Never => return Err(skip(Detail::ScheduleNeverOpens)),
     }
-    let chosen = step.integration(channel);
-    if let Ok((integration, _)) = &chosen
-        && integration.is_paused()
-    {
-        return Ok(Attempt::Hold(Hold::Integration(integration.id)));
-    }
-    let rendered = match content {
-        Content::New => Some(step.render()?),
-        Content::Kept => None,
-    };
-    let (integration, others) = chosen?;
-    let address = address(&step.subscriber.profile, integration)?;
-    let integration = integration.clone();
-    let overrides = step.overrides(channel, Some(&integration.provider_id));
-    Ok(Attempt::Send(Box::new(Dispatch { integration, others, address, rendered, overrides })))
+    step.dispatch(channel, content)
 }
 
 /// Returns the layout that the message of `job` wants. One that is not sent wants none.
@@ -148,58 +162,93 @@ pub const fn again(canceled: bool) -> Result<(), Refusal> {
 }
 
 impl<'a> RunStep<'a> {
+    fn dispatch(&self, channel: Channel, content: Content) -> Result<Attempt, Refusal> {
+        let named = self.overrides(channel, None);
+        let named = named.get("integrationIdentifier").and_then(Value::as_str);
+        let chosen = match channel {
+            Channel::Chat | Channel::Push => match self.targets(channel, named) {
+                Ok(Targets::Many(targets)) => return Ok(Attempt::FanOut(targets)),
+                Ok(Targets::One(found)) => Ok(found),
+                Err(refusal) => Err(refusal),
+            },
+            Channel::Email | Channel::Sms | Channel::InApp => self.recipient(channel, named),
+        };
+        if let Ok(Chosen { integration, .. }) = &chosen
+            && integration.is_paused()
+        {
+            return Ok(Attempt::Hold(Hold::Integration(integration.id)));
+        }
+        let rendered = match content {
+            Content::New => Some(self.render()?),
+            Content::Kept => None,
+        };
+        let Chosen { integration, address, others, target } = chosen?;
+        let overrides = self.overrides(channel, Some(&integration.provider_id));
+        let integration = integration.clone();
+        let address = address?;
+        let dispatch = Dispatch { integration, others, address, rendered, target, overrides };
+        Ok(Attempt::Send(Box::new(dispatch)))
+    }
+
+    // The integration that sends to the subscriber on a channel with one address.
+    fn recipient(&self, channel: Channel, named: Option<&str>) -> Result<Chosen<'a>, Refusal> {
+        let (integration, others) = self.integration(channel, named)?;
+        Ok(Chosen { integration, address: self.address(channel), others, target: None })
+    }
+
     // The integration that sends, and the others that may.
     fn integration(
         &self,
         channel: Channel,
+        named: Option<&str>,
     ) -> Result<(&'a Integration, Vec<IntegrationId>), Refusal> {
-        let overrides = self.overrides(channel, None);
-        let named = overrides.get("integrationIdentifier").and_then(Value::as_str);
-        let route = self.route(channel, named);
+        let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
+        let route = integration::route(&all, channel, named, &self.filter_facts());
         let next = self.run.tries.next(&route);
+        let ids = || route.iter().map(|routed| routed.integration.id);
         self.note(|| {
-            let chosen = next.as_ref().ok().map(|routed| routed.integration);
-            self.candidates(channel, (named, &route), chosen)
+            let chosen = next.as_ref().ok().map(|routed| routed.integration.id);
+            let waiting: Vec<_> = ids().collect();
+            self.candidates(channel, named, (chosen.as_slice(), &waiting))
         });
         let Routed { integration, .. } = next.map_err(|detail| {
             let raw = named.filter(|_| route.is_empty()).map(ToOwned::to_owned);
             Refusal { raw, ..fail(detail) }
         })?;
-        let ids = route.iter().map(|routed| routed.integration.id);
-        Ok((integration, ids.filter(|id| *id != integration.id).collect()))
+        Ok((integration, ids().filter(|id| *id != integration.id).collect()))
     }
 
-    fn route(&self, channel: Channel, named: Option<&str>) -> Vec<Routed<'a>> {
-        let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
-        let reaches = |one: &&Integration| address(&self.subscriber.profile, one).is_ok();
-        let reaching: Vec<_> = all.iter().copied().filter(reaches).collect();
-        let route = |among: &[_]| integration::route(among, channel, named, &self.filter_facts());
-        // An integration without an address of the subscriber is the last choice.
-        let found = route(&reaching);
-        if found.is_empty() { route(&all) } else { found }
+    // The address of the subscriber on a channel with one address.
+    fn address(&self, channel: Channel) -> Result<Address, Refusal> {
+        let profile = &self.subscriber.profile;
+        let (address, missing) = match channel {
+            Channel::Email => (profile.email.clone().map(Address::Email), Detail::MissingEmail),
+            Channel::Sms => {
+                let phone = profile.phone.clone().filter(|phone| !phone.is_empty());
+                (phone.map(Address::Phone), Detail::MissingPhone)
+            }
+            Channel::InApp | Channel::Chat | Channel::Push => (None, Detail::NoActiveIntegration),
+        };
+        address.ok_or(skip(missing))
     }
 }
 
 impl RunStep<'_> {
     // Returns the integrations of the channel, each with the reason for which it was not chosen.
-    fn candidates(
+    pub(super) fn candidates(
         &self,
         channel: Channel,
-        (named, route): (Option<&str>, &[Routed<'_>]),
-        chosen: Option<&Integration>,
+        named: Option<&str>,
+        (chosen, waiting): (&[IntegrationId], &[IntegrationId]),
     ) -> FindingKind {
-        let is_in = |one: &Integration| route.iter().any(|routed| routed.integration.id == one.id);
         let of_channel = self.facts.integrations.iter().filter(|one| one.channel == channel);
         let candidates = of_channel.map(|one| {
             let objection = integration::objection(one, channel, named, &self.filter_facts());
-            let missing = || address(&self.subscriber.profile, one).err();
             let rejected = match objection {
-                _ if chosen.is_some_and(|chosen| chosen.id == one.id) => None,
-                _ if is_in(one) => Some(Rejected::Waits),
+                _ if chosen.contains(&one.id) => None,
+                _ if waiting.contains(&one.id) => Some(Rejected::Waits),
                 Some(objection) => Some(Rejected::from(objection)),
-                None => Some(missing().map_or(Rejected::Outranked, |missing| {
-                    Rejected::NoAddress { detail: missing.detail }
-                })),
+                None => Some(self.unchosen(channel)),
             };
             Candidate {
                 identifier: one.identifier.clone(),
@@ -209,28 +258,18 @@ impl RunStep<'_> {
         });
         FindingKind::Integrations { channel, candidates: candidates.collect() }
     }
-}
 
-fn address(profile: &Profile, integration: &Integration) -> Result<Address, Refusal> {
-    let mut settings = profile.channels.iter();
-    let credentials = settings
-        .find(|settings| settings.integration_id == integration.id)
-        .map(|settings| settings.credentials.clone())
-        .unwrap_or_default();
-    let (address, missing) = match integration.channel {
-        Channel::InApp => (None, Detail::NoActiveIntegration),
-        Channel::Email => (profile.email.clone().map(Address::Email), Detail::MissingEmail),
-        Channel::Sms => {
-            let phone = profile.phone.clone().filter(|phone| !phone.is_empty());
-            (phone.map(Address::Phone), Detail::MissingPhone)
+    // The reason for which an integration without an objection was not chosen.
+    fn unchosen(&self, channel: Channel) -> Rejected {
+        match channel {
+            Channel::Push => Rejected::NoAddress { detail: Detail::MissingPushTokens },
+            Channel::Chat => Rejected::NoAddress { detail: Detail::MissingChatWebhook },
+            Channel::Email | Channel::Sms | Channel::InApp => {
+                let missing = self.address(channel).err();
+                missing.map_or(Rejected::Outranked, |missing| Rejected::NoAddress {
+                    detail: missing.detail,
+                })
+            }
         }
-        Channel::Chat => {
-            (credentials.webhook_url.map(Address::Webhook), Detail::MissingChatWebhook)
-        }
-        Channel::Push => {
-            let tokens = Some(credentials.device_tokens).filter(|tokens| !tokens.is_empty());
-            (tokens.map(Address::Devices), Detail::MissingPushTokens)
-        }
-    };
-    address.ok_or(skip(missing))
+    }
 }

@@ -54,7 +54,7 @@ impl World {
             "phone": "+15550100",
             "channels": [
                 settings(Channel::Chat, json!({ "webhookUrl": SECRET })),
-                settings(Channel::Push, json!({ "deviceTokens": ["d1", "d2"] })),
+                settings(Channel::Push, json!({ "deviceTokens": ["d1"] })),
             ],
             "data": { "plan": "pro" },
         }));
@@ -85,6 +85,7 @@ impl World {
             specific: self.specific.as_ref(),
             integrations: &self.integrations,
             schedule: None,
+            endpoints: &[],
             canceled: self.canceled,
             texts: None,
             framed: Framed::Bare,
@@ -117,6 +118,7 @@ impl World {
             Attempt::Send(dispatch) => Ok(*dispatch),
             Attempt::Defer { due_at } => panic!("deferred to {due_at}"),
             Attempt::Hold(hold) => panic!("held by {hold:?}"),
+            Attempt::FanOut(targets) => panic!("sent to {targets:?}"),
         }
     }
 
@@ -175,8 +177,8 @@ fn every_channel_has_an_address() {
     for (channel, address) in [
         (Channel::Email, Address::Email(Email::new("ada@example.com").unwrap())),
         (Channel::Sms, Address::Phone("+15550100".into())),
-        (Channel::Chat, Address::Webhook(SECRET.into())),
-        (Channel::Push, Address::Devices(vec!["d1".into(), "d2".into()])),
+        (Channel::Chat, Address::Webhook { url: SECRET.into(), channel: None }),
+        (Channel::Push, Address::Device("d1".into())),
     ] {
         let world = World::on(channel);
         let integration = active(channel);
@@ -549,7 +551,7 @@ fn a_message_waits_for_what_is_paused() {
         for content in [Content::New, Content::Kept] {
             let held = match attempt(&run, run.jobs[0], world.facts(), content).unwrap() {
                 Attempt::Hold(hold) => Some(hold),
-                Attempt::Send(_) | Attempt::Defer { .. } => None,
+                Attempt::Send(_) | Attempt::Defer { .. } | Attempt::FanOut(_) => None,
             };
             assert_eq!(held, expected, "{workflow_is} {integration_is}");
         }

@@ -134,7 +134,8 @@ fn a_message_hides_where_it_went() {
     let subscriber = with(sample::subscriber(json!({})), "channels", channels());
     message["subscriber"] = subscriber;
     check_record(message, Message::redacted);
-    assert_eq!(format!("{:?}", Address::Webhook(SECRET.into())), "Webhook(***)");
+    let address = Address::Webhook { url: SECRET.into(), channel: None };
+    assert_eq!(format!("{address:?}"), "Webhook { url: ***, channel: None }");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use domain::ids::{JobId, TaskId};
+use domain::ids::{JobId, MessageId, TaskId};
 use domain::job::{Detail, ExecutionDetail, JobStatus};
 use domain::message::{Message, Stage};
 use domain::notification::Notification;
@@ -84,6 +84,7 @@ impl Course<'_, '_> {
             job_id,
             message: None,
             tries: Tries::default(),
+            target: None,
         })
     }
 
@@ -142,13 +143,28 @@ impl Course<'_, '_> {
     /// Stores the message of a job as the newest one of its subscriber. A subscriber that was
     /// deleted has no messages any more.
     pub(crate) fn store(&mut self, job: usize, message: Message) -> Result<()> {
+        let before = self.delivered(job)?;
+        let id = self.list(before, message)?;
+        if let (Some(job), Some(id)) = (self.notification.jobs.get_mut(job), id) {
+            job.message_id = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Stores a message as the newest one of its subscriber, in the place of the one before. Returns
+    /// `None` if the subscriber was deleted.
+    pub(crate) fn list(
+        &mut self,
+        before: Option<Message>,
+        message: Message,
+    ) -> Result<Option<MessageId>> {
         let subscriber = layout::subscriber_id(message.environment_id, message.subscriber_id);
         if !self.tx.contains(&subscriber)? {
-            return Ok(());
+            return Ok(None);
         }
         let key = layout::message_counters(message.environment_id, message.subscriber_id);
         let mut message = message.listed(&counters::find(self.tx, &key)?);
-        match self.delivered(job)? {
+        match before {
             Some(before) => {
                 message.id = before.id;
                 message.created_at = before.created_at;
@@ -157,10 +173,7 @@ impl Course<'_, '_> {
             }
             None => self.tx.insert(&message)?,
         }
-        if let Some(job) = self.notification.jobs.get_mut(job) {
-            job.message_id = Some(message.id);
-        }
-        Ok(())
+        Ok(Some(message.id))
     }
 
     /// The message of a job that was stored before. Returns `None` if there is none.

@@ -3,7 +3,7 @@
 
 use domain::convert::IntoChecked;
 use domain::ids::TransactionId;
-use domain::job::JobStatus;
+use domain::job::{JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan;
 use domain::task::{Task, Work};
@@ -172,6 +172,9 @@ impl Course<'_, '_> {
     fn cancel(&mut self, job: usize) -> Result<Canceled> {
         let waiting = self.notification.jobs.get(job).filter(|job| !job.status.has_ended());
         let Some(waiting) = waiting else { return Ok(Canceled::HadEnded) };
+        if !waiting.sends.is_empty() {
+            return self.cancel_sends(job);
+        }
         let is_queued = matches!(waiting.status, JobStatus::Queued { .. });
         let key = layout::task(self.tx.environment_id(), Uuid::from(waiting.id).into());
         let task = self.tx.find(&key)?;
@@ -181,6 +184,31 @@ impl Course<'_, '_> {
                 return Ok(Canceled::Runs);
             }
             self.tx.remove(&task)?;
+        }
+        self.refuse(job, plan::canceled());
+        Ok(Canceled::Ended)
+    }
+
+    // Ends the sends of a job that no provider has.
+    fn cancel_sends(&mut self, job: usize) -> Result<Canceled> {
+        let environment = self.tx.environment_id();
+        let Some(stored) = self.notification.jobs.get_mut(job) else {
+            return Ok(Canceled::HadEnded);
+        };
+        let mut runs = false;
+        for send in stored.sends.iter_mut().filter(|one| one.status == SendStatus::Queued) {
+            let task =
+                self.tx.find::<Task>(&layout::task(environment, Uuid::from(send.id).into()))?;
+            match task {
+                Some(task) if task.state.is_leased() => runs = true,
+                task => {
+                    task.map_or(Ok(()), |task| self.tx.remove(&task))?;
+                    send.status = SendStatus::Canceled;
+                }
+            }
+        }
+        if runs {
+            return Ok(Canceled::Runs);
         }
         self.refuse(job, plan::canceled());
         Ok(Canceled::Ended)

@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use domain::connection::ChannelConnection;
 use domain::context::{Context, ContextSet};
+use domain::endpoint::ChannelEndpoint;
 use domain::explain::Findings;
 use domain::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
 use domain::layout::Framed;
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{Facts, Run};
+use domain::page::OrderBy;
+use domain::plan::{Facts, Reach, Run};
 use domain::preference::{Preference, SubscriberPreference};
 use domain::schedule::Schedule;
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::translation::Texts;
+use domain::vocabulary::{Channel, JobType};
 use domain::workflow::Workflow;
-use store::{ReadRecords, layout};
+use store::{Order, ReadRecords, layout};
 
 use crate::Result;
 use crate::pipeline::texts;
@@ -34,6 +38,7 @@ pub(crate) struct RunFacts {
     preferences: Preferences,
     integrations: Vec<Arc<Integration>>,
     texts: Option<Texts>,
+    endpoints: Vec<Reach>,
     pub(crate) canceled: bool,
 }
 
@@ -63,6 +68,7 @@ impl RunFacts {
             contexts: contexts::known(view, &notification.context_keys)?,
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
             integrations: integrations::all(view)?,
+            endpoints: Vec::new(),
             canceled: is_canceled(view, &notification.transaction_id)?,
         })
     }
@@ -70,6 +76,7 @@ impl RunFacts {
     pub(crate) fn facts(&self, now: Timestamp) -> Facts<'_> {
         Facts {
             integrations: &self.integrations,
+            endpoints: &self.endpoints,
             canceled: self.canceled,
             actor: self.actor.as_ref(),
             texts: self.texts.as_ref(),
@@ -83,7 +90,42 @@ impl RunFacts {
     }
 }
 
+// Largest number of endpoints of a subscriber at an integration that messages go to.
+const ENDPOINTS: usize = 100;
+
 impl RunFacts {
+    /// Adds the endpoints of the subscriber at the integrations of a chat or push message, for the
+    /// contexts of the notification.
+    pub(crate) fn with_endpoints(
+        mut self,
+        view: &dyn View,
+        notification: &Notification,
+        kind: JobType,
+    ) -> Result<Self> {
+        let channel = kind.channel().filter(|one| matches!(one, Channel::Chat | Channel::Push));
+        let (Some(channel), Some(subscriber)) = (channel, &self.subscriber) else {
+            return Ok(self);
+        };
+        let (subscriber, contexts) = (&subscriber.subscriber_id, &notification.context_keys);
+        let sending = self.integrations.iter();
+        for integration in sending.filter(|one| one.is_active() && one.channel == channel) {
+            let (environment, order) = (view.environment_id(), OrderBy::Id);
+            let list = layout::endpoint_list(
+                environment,
+                order,
+                integration.id,
+                Some(subscriber),
+                Some(contexts),
+            );
+            let endpoints = view.first(&list.range(), Order::Ascending, ENDPOINTS)?;
+            for endpoint in endpoints {
+                let connection = connection_of(view, &endpoint)?;
+                self.endpoints.push(Reach { endpoint, connection });
+            }
+        }
+        Ok(self)
+    }
+
     /// Returns the run of a notification, with the results that its steps refer to.
     pub(crate) fn run<'n>(
         &self,
@@ -150,6 +192,7 @@ impl Preferences {
             global: self.global.as_ref(),
             specific: self.specific.as_ref(),
             integrations: &[],
+            endpoints: &[],
             schedule: self.schedule.as_ref(),
             canceled: false,
             findings: self.findings.as_deref(),
@@ -158,6 +201,22 @@ impl Preferences {
             now,
         }
     }
+}
+
+// The connection that an endpoint names, or else that of its subscriber or of its contexts.
+fn connection_of(view: &dyn View, endpoint: &ChannelEndpoint) -> Result<Option<ChannelConnection>> {
+    let environment = view.environment_id();
+    if let Some(identifier) = &endpoint.connection_identifier {
+        return Ok(view.find(&layout::connection(environment, identifier))?);
+    }
+    for subscriber in [Some(&endpoint.subscriber_id), None] {
+        let (integration, contexts) = (endpoint.integration_id, &endpoint.context_keys);
+        let key = layout::connection_owner(environment, integration, subscriber, contexts);
+        if let Some(found) = view.find(&key)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns `true` if the event was canceled.

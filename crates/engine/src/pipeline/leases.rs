@@ -1,7 +1,7 @@
 //! Leases of jobs, as reads show them.
 
 use domain::ids::TaskId;
-use domain::job::JobStatus;
+use domain::job::{JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::task::{Task, TaskState};
 use store::{ReadRecords, layout};
@@ -16,11 +16,19 @@ pub(crate) fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Re
     let jobs = notifications.iter_mut().flat_map(|notification| &mut notification.jobs);
     let mut queued: Vec<_> =
         jobs.filter(|job| matches!(job.status, JobStatus::Queued { .. })).collect();
-    let task = |id: TaskId| layout::task(view.environment_id(), id);
-    let keys: Vec<_> = queued.iter().map(|job| task(Uuid::from(job.id).into())).collect();
+    let mut ids: Vec<(usize, TaskId)> = Vec::with_capacity(queued.len());
+    for (number, job) in queued.iter().enumerate() {
+        let sends = job.sends.iter().filter(|send| send.status == SendStatus::Queued);
+        let ids_of = [job.id].into_iter().chain(sends.map(|send| send.id));
+        ids.extend(ids_of.map(|id| (number, Uuid::from(id).into())));
+    }
+    let task = |(_, id): &(usize, TaskId)| layout::task(view.environment_id(), *id);
+    let keys: Vec<_> = ids.iter().map(task).collect();
     let tasks = view.find_many::<Task>(&keys)?;
-    for (job, task) in queued.iter_mut().zip(tasks) {
-        if let Some(TaskState::Leased { until, attempts }) = task.map(|task| task.state) {
+    for ((number, _), task) in ids.into_iter().zip(tasks) {
+        if let Some(TaskState::Leased { until, attempts }) = task.map(|task| task.state)
+            && let Some(job) = queued.get_mut(number)
+        {
             job.status = JobStatus::Running { lease_until: until, attempts };
         }
     }

@@ -129,23 +129,10 @@ fn an_answer_of_a_push_service_is_understood() {
     }
 }
 
-/// One row per set of devices: what comes of the message.
 #[test]
-fn a_message_is_sent_if_one_device_gets_it() {
-    let up = Server::start(|_| answer(201, "", ""));
-    let gone = Server::start(|_| answer(410, "", ""));
-    let busy = Server::start(|_| answer(503, "", ""));
-    let of = |server: &Server| Browser::new(1).subscription(&server.url("http"));
-    for (devices, expected) in [
-        (vec![of(&up)], "sent"),
-        (vec![of(&gone), of(&up)], "sent"),
-        (vec![of(&busy), of(&gone), of(&up)], "sent"),
-        (vec![of(&gone), of(&busy)], "retryable"),
-        (vec![of(&gone), "no subscription".into()], "gone"),
-    ] {
-        let sent = provider().send(&push(&devices));
-        assert_eq!(sent.as_ref().map_or_else(kind, |_| "sent"), expected, "{sent:?}");
-    }
+fn a_token_without_a_subscription_has_no_recipient() {
+    let error = provider().send(&push(&["no subscription".into()])).unwrap_err();
+    assert_eq!(kind(&error), "gone", "{error}");
 }
 
 /// One row per override that is not valid, and a message that is too long.

@@ -97,6 +97,7 @@ impl DeliveryQueue<'_> {
                         drop(permit);
                         Done::Asked(delivery, result)
                     }
+                    Attempt::FanOut(targets) => Done::FannedOut(*job_id, targets),
                     Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),
                     Attempt::Defer(due_at) => Done::Deferred(*job_id, due_at),
                     Attempt::Hold(hold) => Done::Paused(hold),

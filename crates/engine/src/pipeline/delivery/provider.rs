@@ -7,7 +7,7 @@ use domain::credentials::Credentials;
 use domain::error::Invalid;
 use domain::ids::{IntegrationId, JobId};
 use domain::integration::Integration;
-use domain::job::Detail;
+use domain::job::{Detail, SendTarget};
 use domain::json::Object;
 use domain::message::Message;
 use domain::notification::Notification;
@@ -109,6 +109,10 @@ pub struct Delivery {
     pub(super) job: JobId,
     /// The other integrations that may send the message.
     pub(super) others: Vec<IntegrationId>,
+    /// Destination of a chat or push message.
+    pub(super) target: Option<SendTarget>,
+    /// Send of the task, if the message has several destinations.
+    pub(super) send: Option<JobId>,
     /// Earlier attempts.
     pub(super) tries: Tries,
     pub(super) attempts: u32,
@@ -249,9 +253,10 @@ impl SendError {
 
 impl Delivery {
     /// Returns the key of the message, the same for every attempt. The content is the same too. The
-    /// integration and the address of a later attempt may differ.
+    /// integration and the address of a later attempt may differ. A message to several devices or
+    /// endpoints has a key for each of them.
     pub fn idempotency_key(&self) -> JobId {
-        self.job
+        self.send.unwrap_or(self.job)
     }
 
     /// Returns the number of the attempt, from 1. Attempts that ended in a crash count.
@@ -308,6 +313,11 @@ impl SendResult {
         };
         let integration = &delivery.integration;
         delivery.tries.after((integration.id, integration.on_unknown), failure, &delivery.others)
+    }
+
+    /// Returns `true` if the address has no recipient any more.
+    pub(super) const fn is_gone(&self) -> bool {
+        matches!(self, SendResult::Refused(SendError::RecipientGone { .. }))
     }
 
     /// Returns the entry in the log of a job that fails.

@@ -69,7 +69,8 @@ impl Delivery {
         let workflow = WorkflowCreate::new("sample", "Sample")?.step(step.clone());
         env.workflows().create(&workflow)?;
         env.events().trigger(&Trigger::new("sample", subscriber)?)?;
-        engine.delivery().run_due(1)?;
+        // A message to several destinations is a task, and one for each of them.
+        engine.delivery().run_due(2)?;
         let expected = "for one channel, with a step, an address and an integration";
         outbox.sent().pop().ok_or_else(|| Error::invalid("sample", Reason::malformed(expected)))
     }

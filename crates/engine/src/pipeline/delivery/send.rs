@@ -4,12 +4,14 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use domain::ids::{JobId, NotificationId};
+use domain::ids::{JobId, MessageId, NotificationId};
+use domain::job::SendTarget;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::{self, Content, Dispatch, Facts, Hold, Refusal};
 use domain::task::Task;
 use domain::time::Timestamp;
+use domain::vocabulary::JobType;
 
 use store::{ReadRecords, Record, WriteRecords};
 
@@ -30,6 +32,8 @@ pub(super) enum Attempt {
     Send(Box<Delivery>),
     /// The message is not sent.
     Refuse(Refusal),
+    /// The message has several destinations.
+    FanOut(Vec<SendTarget>),
     /// The message is sent at a later time.
     Defer(Timestamp),
     /// The message waits until what is paused is resumed.
@@ -56,7 +60,9 @@ pub(super) fn prepare(
         let Some(number) = jobs.position(|job| job.id == job_id && !job.status.has_ended()) else {
             return Ok(Attempt::Drop);
         };
+        let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
         let facts = RunFacts::of(&view, &notification)?;
+        let facts = facts.with_endpoints(&view, &notification, kind)?;
         decide(&view, leased, (&notification, number), &facts, (kept, random))
     })
 }
@@ -70,6 +76,7 @@ fn decide(
 ) -> Result<Attempt> {
     let mut run = facts.run(view, notification)?;
     run.tries = leased.task.tries();
+    run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
     let jobs = run.jobs.get(number).zip(notification.jobs.get(number));
     let Some((job, job_id)) = jobs.map(|(job, stored)| (job, stored.id)) else {
@@ -86,11 +93,13 @@ fn decide(
     let (known, now) = (Facts { framed: framed.as_framed(), ..known }, known.now);
     let dispatch = match plan::attempt(&run, *job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
+        Ok(plan::Attempt::FanOut(targets)) => return Ok(Attempt::FanOut(targets)),
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
         Ok(plan::Attempt::Hold(hold)) => return Ok(Attempt::Hold(hold)),
         Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
-    let Dispatch { integration, others, address, rendered, overrides } = *dispatch;
+    let Dispatch { integration, others, address, rendered, target, overrides } = *dispatch;
+    let send = leased.task.send_id();
     let (Some(workflow), Some(subscriber)) = (facts.workflow.as_deref(), &facts.subscriber) else {
         return Ok(Attempt::Drop);
     };
@@ -100,7 +109,11 @@ fn decide(
         let content = (workflow, integration.channel);
         Message::of_job(notification, number, content, rendered, (now, random))
     });
-    let Some(message) = made.or_else(|| kept.cloned()) else { return Ok(Attempt::Drop) };
+    let Some(mut message) = made.or_else(|| kept.cloned()) else { return Ok(Attempt::Drop) };
+    if let (Some(_), Some(job)) = (send, notification.jobs.get(number)) {
+        let place = number + job.message_offset(integration.id);
+        message.id = MessageId::new(now, notification.place_of_message(place), random);
+    }
     Ok(Attempt::Send(Box::new(Delivery {
         message: message.addressed(&integration.provider_id, &address),
         integration,
@@ -113,6 +126,8 @@ fn decide(
         job: job_id,
         others,
         tries: leased.task.tries(),
+        target,
+        send,
         attempts: leased.attempt,
     })))
 }

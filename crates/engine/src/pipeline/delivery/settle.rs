@@ -3,12 +3,13 @@
 mod answer;
 mod paused;
 mod returned;
+mod sends;
 mod turned;
 
 use std::sync::Arc;
 
 use domain::ids::JobId;
-use domain::job::{Detail, JobStatus};
+use domain::job::{Detail, JobStatus, SendStatus, SendTarget};
 use domain::notification::Notification;
 use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
@@ -32,6 +33,8 @@ use crate::{Engine, Error, Result};
 pub(super) enum Done {
     /// A provider was asked to send the message.
     Asked(Box<Delivery>, SendResult),
+    /// The message of a job has several destinations.
+    FannedOut(JobId, Vec<SendTarget>),
     /// The message of a job is not sent.
     Refused(JobId, Refusal),
     /// The message of a job is sent at a later time.
@@ -63,6 +66,7 @@ impl Done {
     pub(super) const fn word(&self) -> &'static str {
         match self {
             Done::Asked(..) => "asked",
+            Done::FannedOut(..) => "fanned_out",
             Done::Refused(..) => "refused",
             Done::Deferred(..) => "deferred",
             Done::Called(..) => "called",
@@ -268,7 +272,10 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
     let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
     if let Some(job) = course.job_of(task) {
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
-        course.fail(job)?;
+        match task.send_id() {
+            Some(send) => course.end_send(job, send, SendStatus::Failed)?,
+            None => course.fail(job)?,
+        }
     }
     let after = course.notification;
     tx.replace(&before, &after)?;
@@ -286,10 +293,18 @@ impl Course<'_, '_> {
                 self.note_repeat(job, leased);
                 self.answer(job, task, delivery, result)
             }
+            Done::FannedOut(job, targets) => {
+                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
+                self.note_repeat(job, leased);
+                self.fan_out(job, task, targets)
+            }
             Done::Refused(job, refusal) => {
                 let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
                 self.note_repeat(job, leased);
                 self.tx.remove(task)?;
+                if let Some(send) = task.send_id() {
+                    return self.send_refused(job, send, refusal);
+                }
                 self.refused(job, refusal)
             }
             Done::Deferred(job, due_at) => {
@@ -310,7 +325,10 @@ impl Course<'_, '_> {
                 self.tx.remove(task)?;
                 let failure = self.failure(job, FailureReason::Unanswered);
                 self.log(job, Detail::LeaseExpired, None);
-                self.fail(job)?;
+                match task.send_id() {
+                    Some(send) => self.end_send(job, send, SendStatus::Failed)?,
+                    None => self.fail(job)?,
+                }
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
             Done::Dropped

@@ -1,6 +1,6 @@
 //! Settlement of messages: the answers of providers, and messages that wait for an opening.
 
-use domain::job::{Detail, JobStatus};
+use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::MessageStatus;
 use domain::plan;
 use domain::task::{Outcome, Settlement, Task, TaskState};
@@ -37,9 +37,15 @@ impl Course<'_, '_> {
             Settlement::Done => {
                 let mut message = delivery.message.clone();
                 message.delivered_at.push(now);
+                self.tx.remove(task)?;
+                if let Some(send) = delivery.send {
+                    self.store_send(job, send, message)?;
+                    self.log(job, Detail::MessageSent, said);
+                    self.end_send(job, send, SendStatus::Sent)?;
+                    return Ok(Settled::Sent);
+                }
                 self.store(job, message)?;
                 self.complete(job, Detail::MessageSent, said);
-                self.tx.remove(task)?;
                 self.go_on()?;
                 Ok(Settled::Sent)
             }
@@ -52,7 +58,10 @@ impl Course<'_, '_> {
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
                 if let Err(refusal) = plan::again(self.is_canceled()?) {
                     self.tx.remove(task)?;
-                    return self.refused(job, &refusal);
+                    return match delivery.send {
+                        Some(send) => self.send_refused(job, send, &refusal),
+                        None => self.refused(job, &refusal),
+                    };
                 }
                 let kept = Some(Box::new(delivery.message.clone()));
                 let after = task.with(TaskState::Waiting { due_at, attempts });
@@ -64,10 +73,18 @@ impl Course<'_, '_> {
                 let error_text = said.clone().unwrap_or_default();
                 let mut message = delivery.message.clone();
                 message.status = MessageStatus::Error { error_id, error_text };
-                self.store(job, message)?;
                 self.log(job, result.failure(), said);
                 self.tx.remove(task)?;
-                self.fail(job)?;
+                if result.is_gone() {
+                    self.forget(job, delivery)?;
+                }
+                if let Some(send) = delivery.send {
+                    self.store_send(job, send, message)?;
+                    self.end_send(job, send, SendStatus::Failed)?;
+                } else {
+                    self.store(job, message)?;
+                    self.fail(job)?;
+                }
                 Ok(self.asked_in_vain(job, delivery, result, None))
             }
         }

@@ -1,0 +1,191 @@
+//! Sends: a chat or push message goes to each destination of the subscriber on its own.
+
+use serde::{Deserialize, Serialize};
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::ids::{EndpointIdentifier, IntegrationId, JobId, MessageId, v7};
+use crate::vocabulary::wire_enum;
+
+/// Message of a job on its way to one destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct JobSend {
+    /// Idempotency key of the attempts.
+    #[serde(rename = "_id")]
+    pub id: JobId,
+    /// Destination.
+    #[serde(flatten)]
+    pub target: SendTarget,
+    /// State.
+    pub status: SendStatus,
+    /// Message of the integration, once the send has ended.
+    #[serde(rename = "_messageId", default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+}
+
+/// Destination of a message at an integration.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SendTarget {
+    /// Integration that sends.
+    #[serde(rename = "_integrationId")]
+    pub integration_id: IntegrationId,
+    /// Destination at the integration.
+    pub to: Destination,
+}
+
+/// Destination at an integration.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Destination {
+    /// Webhook in the settings of the subscriber.
+    Webhook,
+    /// Device.
+    Device {
+        /// Token of the device.
+        token: String,
+    },
+    /// Channel endpoint.
+    Endpoint {
+        /// Identifier of the endpoint.
+        identifier: EndpointIdentifier,
+    },
+}
+
+wire_enum! {
+    /// State of a send.
+    SendStatus, "status":
+    Queued = "queued",
+    Sent = "sent",
+    Failed = "failed",
+    Skipped = "skipped",
+    Canceled = "canceled",
+}
+
+/// Outcome of a job, from those of its sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendsOutcome {
+    /// A send has not ended.
+    Waiting,
+    /// Each send that was not skipped has succeeded.
+    Sent,
+    /// Some have succeeded, and so many have failed.
+    SomeFailed {
+        /// Number of those that have failed.
+        failed: usize,
+    },
+    /// None has succeeded, and some have failed.
+    AllFailed,
+    /// Each one was skipped.
+    AllSkipped,
+    /// None has succeeded or failed, and some were canceled.
+    AllCanceled,
+}
+
+impl Destination {
+    /// Returns what a log shows of the destination. The URL of a webhook is a secret.
+    #[doc(hidden)]
+    pub fn shown(&self) -> Option<String> {
+        match self {
+            Destination::Webhook => None,
+            Destination::Device { token } => Some(token.clone()),
+            Destination::Endpoint { identifier } => Some(identifier.to_string()),
+        }
+    }
+}
+
+impl SendTarget {
+    /// Returns a destination at an integration.
+    #[doc(hidden)]
+    pub fn new(integration_id: IntegrationId, to: Destination) -> Self {
+        Self { integration_id, to }
+    }
+}
+
+impl JobSend {
+    /// Returns a send of `job` that waits for its first attempt. Its id follows from both, so that it
+    /// is the same if the job fans out again after a fault.
+    #[doc(hidden)]
+    pub fn new(job: JobId, target: SendTarget) -> Self {
+        let job = Uuid::from(job).as_u128();
+        let mut hash = Sha256::new().chain_update(job.to_be_bytes());
+        hash.update(Uuid::from(target.integration_id).as_bytes());
+        match &target.to {
+            Destination::Webhook => {}
+            Destination::Device { token } => hash.update(token),
+            Destination::Endpoint { identifier } => hash.update(identifier.as_str()),
+        }
+        let tail = hash.finalize().iter().fold(0, |tail: u128, byte| tail << 8 | u128::from(*byte));
+        let millis = u64::try_from(job >> 80).unwrap_or_default();
+        let id = v7(millis, tail & ((1 << 74) - 1)).into();
+        Self { id, target, status: SendStatus::Queued, message_id: None }
+    }
+}
+
+impl SendsOutcome {
+    /// Returns the outcome of a job with these sends.
+    pub fn of(sends: &[JobSend]) -> Self {
+        let has = |status| sends.iter().any(|send| send.status == status);
+        let failed = sends.iter().filter(|send| send.status == SendStatus::Failed).count();
+        match (has(SendStatus::Queued), has(SendStatus::Sent), failed) {
+            (true, ..) => SendsOutcome::Waiting,
+            (false, true, 0) => SendsOutcome::Sent,
+            (false, true, failed) => SendsOutcome::SomeFailed { failed },
+            (false, false, 0) if has(SendStatus::Canceled) => SendsOutcome::AllCanceled,
+            (false, false, 0) => SendsOutcome::AllSkipped,
+            (false, false, _) => SendsOutcome::AllFailed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_id_of_a_send_follows_from_its_job_and_its_target() {
+        let target = |number, token: &str| {
+            SendTarget::new(sample::id(number), Destination::Device { token: token.into() })
+        };
+        let id = |job, target| JobSend::new(sample::id(job), target).id;
+        let first = id(1, target(2, "a"));
+        assert_eq!(id(1, target(2, "a")), first);
+        for other in [id(3, target(2, "a")), id(1, target(3, "a")), id(1, target(2, "b"))] {
+            assert_ne!(other, first);
+        }
+    }
+
+    /// One row per mixture of sends.
+    #[test]
+    fn the_outcome_of_a_job_is_that_of_its_sends() {
+        use SendStatus::{Canceled, Failed, Queued, Sent, Skipped};
+        for (statuses, outcome) in [
+            (&[Sent, Queued][..], SendsOutcome::Waiting),
+            (&[Failed, Queued], SendsOutcome::Waiting),
+            (&[Sent], SendsOutcome::Sent),
+            (&[Sent, Sent], SendsOutcome::Sent),
+            (&[Sent, Skipped], SendsOutcome::Sent),
+            (&[Sent, Failed], SendsOutcome::SomeFailed { failed: 1 }),
+            (&[Failed, Sent, Skipped, Failed], SendsOutcome::SomeFailed { failed: 2 }),
+            (&[Canceled, Skipped], SendsOutcome::AllCanceled),
+            (&[Canceled, Sent], SendsOutcome::Sent),
+            (&[Failed, Failed], SendsOutcome::AllFailed),
+            (&[Failed, Skipped], SendsOutcome::AllFailed),
+            (&[Skipped, Skipped], SendsOutcome::AllSkipped),
+            (&[], SendsOutcome::AllSkipped),
+        ] {
+            let target = SendTarget::new(sample::id(1), Destination::Webhook);
+            let send = |status: &SendStatus| JobSend {
+                status: *status,
+                ..JobSend::new(sample::id(2), target.clone())
+            };
+            let sends: Vec<_> = statuses.iter().map(send).collect();
+            assert_eq!(SendsOutcome::of(&sends), outcome, "{statuses:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Targets: the destinations of a chat or push message.
+
+use super::attempt::{Address, Chosen};
+use super::step::RunStep;
+use super::{Refusal, fail, skip};
+use crate::connection::ChannelConnection;
+use crate::endpoint::{ChannelEndpoint, Endpoint};
+use crate::integration::{self, Choice, Integration, Routed};
+use crate::job::{Destination, Detail, SendTarget};
+use crate::vocabulary::Channel;
+use crate::workflow::Workflow;
+
+/// Endpoint of the subscriber, with the connection to its workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Endpoint.
+    pub endpoint: ChannelEndpoint,
+    /// Connection to its workspace.
+    pub connection: Option<ChannelConnection>,
+}
+
+/// Destination that was found, with its address.
+struct Target<'a> {
+    integration: &'a Integration,
+    place: SendTarget,
+    address: Address,
+}
+
+/// Choice among the destinations of a message.
+pub(super) enum Targets<'a> {
+    /// The message has one destination.
+    One(Chosen<'a>),
+    /// The message has several, and each is sent to by a task of its own.
+    Many(Vec<SendTarget>),
+}
+
+/// Largest number of integrations of a job. Each has a message of its own, and a place for it.
+pub const MOST_INTEGRATIONS: usize = (u8::MAX as usize + 1) / Workflow::MAX_STEPS;
+
+/// Largest number of destinations of a job.
+const MOST: usize = 500;
+
+impl<'a> RunStep<'a> {
+    /// Returns the destinations of a message on `channel`: the one that the task names, or all.
+    pub(super) fn targets(
+        &self,
+        channel: Channel,
+        named: Option<&str>,
+    ) -> Result<Targets<'a>, Refusal> {
+        let mut all = self.all_targets(channel, named);
+        if let Some(wanted) = &self.run.target {
+            let found = all.into_iter().find(|found| found.place == *wanted);
+            return self.answered(found.ok_or(skip(Detail::RecipientRemoved))?);
+        }
+        self.note(|| {
+            let chosen: Vec<_> = all.iter().map(|found| found.integration.id).collect();
+            self.candidates(channel, named, (&chosen, &[]))
+        });
+        if all.len() > 1 {
+            return Ok(Targets::Many(all.into_iter().map(|found| found.place).collect()));
+        }
+        match all.pop() {
+            Some(found) => self.answered(found),
+            None => Err(self.unreached(channel, named)),
+        }
+    }
+
+    // Refuses a destination if the answer to an earlier call was lost, and that was the last one.
+    fn answered(&self, found: Target<'a>) -> Result<Targets<'a>, Refusal> {
+        let routed = Routed { integration: found.integration, choice: Choice::Newest };
+        self.run.tries.next(&[routed]).map_err(fail)?;
+        let Target { integration, place, address } = found;
+        let (address, target) = (Ok(address), Some(place));
+        Ok(Targets::One(Chosen { integration, address, others: Vec::new(), target }))
+    }
+
+    fn all_targets(&self, channel: Channel, named: Option<&str>) -> Vec<Target<'a>> {
+        let all = self.facts.integrations.iter().map(|one| &**one);
+        let facts = self.filter_facts();
+        let sending =
+            all.filter(|one| integration::objection(one, channel, named, &facts).is_none());
+        let found = sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty());
+        found.take(MOST_INTEGRATIONS).flatten().take(MOST).collect()
+    }
+
+    fn targets_at(&self, integration: &'a Integration) -> Vec<Target<'a>> {
+        let target = |to, address| Target {
+            integration,
+            place: SendTarget::new(integration.id, to),
+            address,
+        };
+        let mut found = Vec::new();
+        let settings = self.subscriber.profile.channels.iter();
+        for settings in settings.filter(|settings| settings.integration_id == integration.id) {
+            let credentials = &settings.credentials;
+            if let (Channel::Chat, Some(url)) = (integration.channel, &credentials.webhook_url) {
+                let (url, channel) = (url.clone(), credentials.channel.clone());
+                found.push(target(Destination::Webhook, Address::Webhook { url, channel }));
+            }
+            if integration.channel == Channel::Push {
+                for token in &credentials.device_tokens {
+                    let to = Destination::Device { token: token.clone() };
+                    found.push(target(to, Address::Device(token.clone())));
+                }
+            }
+        }
+        let own = |reach: &&Reach| reach.endpoint.integration_id == integration.id;
+        for reach in self.facts.endpoints.iter().filter(own) {
+            let identifier = reach.endpoint.identifier.clone();
+            found.push(target(Destination::Endpoint { identifier }, Address::of(reach)));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        found.retain(|found| seen.insert(found.place.to.clone()));
+        found
+    }
+
+    fn unreached(&self, channel: Channel, named: Option<&str>) -> Refusal {
+        let mut all = self.facts.integrations.iter();
+        let facts = self.filter_facts();
+        let is_there = all.any(|one| integration::objection(one, channel, named, &facts).is_none());
+        match (is_there, channel) {
+            (true, Channel::Push) => skip(Detail::MissingPushTokens),
+            (true, _) => skip(Detail::MissingChatWebhook),
+            (false, _) => {
+                Refusal { raw: named.map(ToOwned::to_owned), ..fail(Detail::NoActiveIntegration) }
+            }
+        }
+    }
+}
+
+impl Address {
+    // The address of an endpoint.
+    fn of(reach: &Reach) -> Self {
+        let connection = reach.connection.as_ref();
+        match &reach.endpoint.endpoint {
+            Endpoint::Webhook { url, channel } => Address::Webhook {
+                url: url.expose().into(),
+                channel: channel.as_ref().map(ToString::to_string),
+            },
+            Endpoint::Phone { phone_number } => Address::Phone(phone_number.as_str().into()),
+            place @ (Endpoint::SlackChannel { .. }
+            | Endpoint::SlackUser { .. }
+            | Endpoint::MsTeamsChannel { .. }
+            | Endpoint::MsTeamsUser { .. }) => Address::Workspace {
+                endpoint: place.clone(),
+                workspace: connection.map(|connection| connection.workspace.clone()),
+                access_token: connection.map(|connection| connection.auth.access_token.clone()),
+            },
+        }
+    }
+}

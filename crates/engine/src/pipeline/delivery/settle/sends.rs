@@ -1,0 +1,170 @@
+//! Settlement of the sends of a message with several destinations.
+
+use domain::endpoint::ChannelEndpoint;
+use domain::ids::{JobId, MessageId};
+use domain::job::{Destination, Detail, JobSend, JobStatus, SendStatus, SendTarget, SendsOutcome};
+use domain::message::Message;
+use domain::plan::{Refusal, RefusalKind};
+use domain::subscriber::Subscriber;
+use domain::task::{Task, Tries, Work};
+use store::{ReadRecords, WriteRecords, layout};
+use uuid::Uuid;
+
+use super::Settled;
+use crate::Result;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::FailureReason;
+use crate::pipeline::delivery::provider::Delivery;
+
+impl Course<'_, '_> {
+    // Leaves a task for each destination.
+    pub(super) fn fan_out(
+        &mut self,
+        job: usize,
+        task: &Task,
+        targets: &[SendTarget],
+    ) -> Result<Settled> {
+        self.tx.remove(task)?;
+        let (now, notification_id) = (self.tx.now(), self.notification.id);
+        let Some(stored) = self.notification.jobs.get_mut(job) else {
+            return Ok(Settled::Superseded);
+        };
+        let (job_id, first) = (stored.id, stored.message_id);
+        let before = std::mem::take(&mut stored.sends);
+        for target in targets {
+            let mut send = JobSend::new(job_id, target.clone());
+            send.message_id = message_of(&before, target);
+            stored.sends.push(send);
+        }
+        // The message of the first integration is that of the job.
+        if let (Some(first), Some(target)) = (first, targets.first()) {
+            for send in &mut stored.sends {
+                if send.target.integration_id == target.integration_id {
+                    send.message_id = Some(first);
+                }
+            }
+        }
+        let sends = stored.sends.clone();
+        self.log(job, Detail::SendsQueued, Some(sends.len().to_string()));
+        self.move_job(job, JobStatus::Queued { due_at: now, attempts: 0 });
+        for JobSend { id, target, .. } in sends {
+            let (message, tries, target) = (None, Tries::default(), Some(target));
+            let work = Work::Send { notification_id, job_id, message, tries, target };
+            self.queue(Uuid::from(id).into(), now, work)?;
+        }
+        Ok(Settled::Again)
+    }
+
+    // Stores the message of an integration, which has several destinations.
+    pub(super) fn store_send(&mut self, job: usize, send: JobId, message: Message) -> Result<()> {
+        let Some(stored) = self.notification.jobs.get(job) else { return Ok(()) };
+        let target = stored.sends.iter().find(|one| one.id == send);
+        let Some(target) = target.map(|one| one.target.clone()) else { return Ok(()) };
+        let before = match message_of(&stored.sends, &target) {
+            Some(id) => {
+                let key = layout::message(self.notification.environment_id, id.place());
+                self.tx.find::<Message>(&key)?
+            }
+            None => None,
+        };
+        let message = match &before {
+            Some(before) => message.joined(before),
+            None => message,
+        };
+        let Some(id) = self.list(before, message)? else { return Ok(()) };
+        let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(()) };
+        let integration = target.integration_id;
+        for send in stored.sends.iter_mut().filter(|one| one.target.integration_id == integration) {
+            send.message_id = Some(id);
+        }
+        if stored.message_offset(integration) == 0 {
+            stored.message_id = Some(id);
+        }
+        Ok(())
+    }
+
+    // Ends a send that is not made.
+    pub(super) fn send_refused(
+        &mut self,
+        job: usize,
+        send: JobId,
+        refusal: &Refusal,
+    ) -> Result<Settled> {
+        let (detail, text) = (refusal.detail, refusal.raw.clone());
+        self.log(job, detail, text.clone());
+        match refusal.kind {
+            RefusalKind::Skip => {
+                self.end_send(job, send, SendStatus::Skipped)?;
+                Ok(Settled::Skipped)
+            }
+            RefusalKind::Cancel => {
+                self.end_send(job, send, SendStatus::Canceled)?;
+                Ok(Settled::Skipped)
+            }
+            RefusalKind::Fail => {
+                let failure = self.failure(job, FailureReason::Unsendable { detail, text });
+                self.end_send(job, send, SendStatus::Failed)?;
+                Ok(failure.map_or(Settled::Superseded, Settled::Failed))
+            }
+        }
+    }
+
+    // Ends a send, and the job with the last one.
+    pub(super) fn end_send(&mut self, job: usize, send: JobId, status: SendStatus) -> Result<()> {
+        let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(()) };
+        if let Some(one) = stored.sends.iter_mut().find(|one| one.id == send) {
+            one.status = status;
+        }
+        match SendsOutcome::of(&stored.sends) {
+            SendsOutcome::Waiting => return Ok(()),
+            SendsOutcome::Sent => self.move_job(job, JobStatus::Completed),
+            SendsOutcome::SomeFailed { failed } => {
+                self.log(job, Detail::SomeSendsFailed, Some(failed.to_string()));
+                self.move_job(job, JobStatus::Completed);
+            }
+            SendsOutcome::AllFailed => return self.fail(job),
+            SendsOutcome::AllSkipped => self.move_job(job, JobStatus::Skipped),
+            SendsOutcome::AllCanceled => self.move_job(job, JobStatus::Canceled),
+        }
+        self.go_on()
+    }
+
+    // Removes a destination without a recipient.
+    pub(super) fn forget(&mut self, job: usize, delivery: &Delivery) -> Result<()> {
+        let Some(target) = &delivery.target else { return Ok(()) };
+        let environment = self.notification.environment_id;
+        let removed = match &target.to {
+            Destination::Endpoint { identifier } => {
+                let key = layout::endpoint(environment, identifier);
+                let found = self.tx.find::<ChannelEndpoint>(&key)?;
+                let endpoint = found.filter(|one| one.integration_id == target.integration_id);
+                if let Some(endpoint) = &endpoint {
+                    self.tx.remove(endpoint)?;
+                }
+                endpoint.is_some()
+            }
+            Destination::Webhook | Destination::Device { .. } => {
+                let key = layout::subscriber_id(environment, self.notification.subscriber_id);
+                let Some(before) = self.tx.find::<Subscriber>(&key)? else { return Ok(()) };
+                let after = before.without(target, self.tx.now());
+                if let Some(after) = &after {
+                    self.tx.replace(&before, after)?;
+                }
+                after.is_some()
+            }
+        };
+        if removed {
+            self.log(job, Detail::RecipientRemoved, target.to.shown());
+        }
+        Ok(())
+    }
+}
+
+// The message of an integration, if one of its sends has ended before.
+fn message_of(sends: &[JobSend], target: &SendTarget) -> Option<MessageId> {
+    let mut sends = sends.iter();
+    let same = sends.find(|send| {
+        send.target.integration_id == target.integration_id && send.message_id.is_some()
+    });
+    same.and_then(|send| send.message_id)
+}

@@ -1,0 +1,337 @@
+//! Chat and push messages to several devices and endpoints.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tidings::ids::NotificationId;
+use tidings::job::{Destination, SendStatus};
+use tidings::{Address, Delivery, SendError};
+
+use super::refusing::push;
+use super::{log, retryable, statuses};
+use crate::world::{Counts, World, names, on_both, only, parsed, sms, wire, with};
+
+#[test]
+fn a_push_message_goes_to_each_device() {
+    on_both(|world| {
+        let id = pushing(&world);
+
+        assert_eq!(world.run_due(), Counts { sent: 3, ..Counts::default() });
+
+        let sent = world.outbox.sent();
+        assert_eq!(tokens(&world), ["phone", "tablet", "watch"]);
+        let keys: std::collections::BTreeSet<_> =
+            sent.iter().map(Delivery::idempotency_key).collect();
+        assert_eq!(keys.len(), 3);
+        assert_eq!(statuses(&world, id), ["completed"]);
+        // Each integration has one message.
+        let messages: Vec<_> = world.messages("ada").iter().map(wire).collect();
+        let shown: Vec<_> = messages
+            .iter()
+            .map(|one| (one["providerId"].clone(), one["deviceTokens"].clone()))
+            .collect();
+        let expected =
+            [(json!("fcm"), json!(["phone", "tablet"])), (json!("apns"), json!(["watch"]))];
+        assert_eq!(shown.len(), 2);
+        for one in expected {
+            assert!(shown.contains(&one), "{shown:?}");
+        }
+        let job = only(world.notification(id).jobs);
+        assert!(job.sends.iter().all(|send| send.status == SendStatus::Sent));
+        assert!(job.message_id.is_some());
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+#[test]
+fn what_was_sent_is_not_sent_again_with_the_others() {
+    on_both(|world| {
+        let id = pushing(&world);
+        world.outbox.refuse_next(retryable("busy"));
+
+        assert_eq!(world.run_due(), Counts { sent: 2, retried: 1, ..Counts::default() });
+        assert_eq!(statuses(&world, id), ["queued"]);
+        world.pass(Duration::from_secs(60));
+        assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
+
+        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(tokens(&world), ["phone", "tablet", "watch"]);
+        assert_eq!(world.run_due(), Counts::default());
+    });
+}
+
+#[test]
+fn a_message_that_some_devices_have_is_sent() {
+    on_both(|world| {
+        let id = pushing(&world);
+        world.outbox.refuse_next(SendError::permanent("too large"));
+
+        assert_eq!(world.run_due(), Counts { sent: 2, failed: 1, ..Counts::default() });
+
+        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(log(&world.notification(id), 0).pop().unwrap(), "some_sends_failed: 1");
+        let messages: Vec<_> = world.messages("ada").iter().map(wire).collect();
+        // The message of an integration with another device is sent.
+        let sent = messages.iter().filter(|message| message["status"] == "sent").count();
+        let with_two = messages.iter().find(|message| message["providerId"] == "fcm").unwrap();
+        assert!(sent >= 1 && with_two["status"] == "sent", "{messages:?}");
+    });
+}
+
+#[test]
+fn a_message_that_no_device_has_has_failed() {
+    on_both(|world| {
+        let id = pushing(&world);
+        for _ in 0..3 {
+            world.outbox.refuse_next(SendError::permanent("too large"));
+        }
+        assert_eq!(world.run_due(), Counts { failed: 3, ..Counts::default() });
+        assert_eq!(statuses(&world, id), ["failed"]);
+        let messages: Vec<_> = world.messages("ada").iter().map(wire).collect();
+        assert!(messages.iter().all(|message| message["status"] == "error"), "{messages:?}");
+    });
+}
+
+#[test]
+fn a_device_without_a_recipient_is_removed() {
+    on_both(|world| {
+        let id = pushing(&world);
+        world.outbox.refuse_next(SendError::recipient_gone("the app was removed"));
+
+        assert_eq!(world.run_due().sent, 2);
+
+        let sent = tokens(&world);
+        let all = ["phone", "tablet", "watch"];
+        let gone = all.into_iter().find(|one| !sent.contains(&(*one).to_owned())).unwrap();
+        let removed = format!("recipient_removed: {gone}");
+        assert!(log(&world.notification(id), 0).contains(&removed));
+        let ada = world.env.subscribers().get("ada").unwrap();
+        let mut left: Vec<_> = ada
+            .profile
+            .channels
+            .iter()
+            .flat_map(|one| one.credentials.device_tokens.clone())
+            .collect();
+        left.sort();
+        assert_eq!(left, sent);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+        world.outbox.refuse_next(SendError::recipient_gone("the app was removed"));
+        world.notify("push", "ada");
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
+#[test]
+fn a_destination_that_goes_while_its_send_waits_is_skipped() {
+    on_both(|world| {
+        let id = pushing(&world);
+        for _ in 0..3 {
+            world.outbox.refuse_next(retryable("busy"));
+        }
+        world.run_due();
+        let fcm = world.env.integrations().list().unwrap().remove(0).id;
+        let other = json!({ "subscriberId": "ada", "channels": [
+            { "providerId": "fcm", "_integrationId": fcm, "credentials": { "deviceTokens": ["new"] } },
+        ] });
+        world.env.subscribers().upsert(&parsed(other)).unwrap();
+        world.pass(Duration::from_secs(60));
+
+        assert_eq!(world.run_due(), Counts { skipped: 3, ..Counts::default() });
+        assert_eq!(statuses(&world, id), ["skipped"]);
+    });
+}
+
+#[test]
+fn a_canceled_message_is_not_sent_to_the_other_devices() {
+    on_both(|world| {
+        let id = pushing(&world);
+        world.outbox.refuse_next(retryable("busy"));
+        world.run_due();
+
+        let transaction = world.notification(id).transaction_id;
+        let canceled = world.env.events().cancel(transaction).unwrap();
+
+        assert_eq!((canceled.canceled, canceled.running), (1, 0));
+        assert_eq!(statuses(&world, id), ["canceled"]);
+        world.pass(Duration::from_secs(60));
+        assert_eq!(world.run_due(), Counts::default());
+    });
+}
+
+#[test]
+fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
+    on_both(|world| {
+        let slack = world.active_integration("chat", "slack");
+        world.subscriber(json!({ "subscriberId": "ada", "channels": [{
+            "providerId": "slack",
+            "_integrationId": slack.id,
+            "credentials": { "webhookUrl": "https://chat.example/ada" },
+        }] }));
+        world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+        let connect = json!({
+            "identifier": "work", "integrationIdentifier": "slack", "subscriberId": "ada",
+            "workspace": { "id": "T1" }, "auth": { "accessToken": "token" },
+        });
+        world.env.channel_connections().create(&parsed(connect)).unwrap();
+        endpoint(
+            &world,
+            "channel",
+            json!({
+                "type": "slack_channel", "endpoint": { "channelId": "C1" },
+                "connectionIdentifier": "work",
+            }),
+        );
+        endpoint(&world, "user", json!({ "type": "slack_user", "endpoint": { "userId": "U1" } }));
+        endpoint(
+            &world,
+            "hook",
+            json!({
+                "type": "webhook", "endpoint": { "url": "https://chat.example/hook", "channel": "news" },
+            }),
+        );
+        endpoint(
+            &world,
+            "phone",
+            json!({
+                "type": "phone", "endpoint": { "phoneNumber": "+4930123456" },
+            }),
+        );
+        endpoint(
+            &world,
+            "elsewhere",
+            json!({
+                "type": "slack_channel", "endpoint": { "channelId": "C2" },
+                "context": { "tenant": "acme" },
+            }),
+        );
+
+        let id = world.notify("chat", "ada");
+        assert_eq!(world.run_due().sent, 5);
+
+        let mut addresses: Vec<_> =
+            world.outbox.sent().iter().map(|sent| shown(&sent.address)).collect();
+        addresses.sort();
+        assert_eq!(
+            addresses,
+            [
+                "phone +4930123456",
+                "slack channel C1 in T1 with token",
+                // The connection of the subscriber is that of the endpoint.
+                "slack user U1 in T1 with token",
+                "webhook https://chat.example/ada",
+                "webhook https://chat.example/hook to news",
+            ]
+        );
+        assert_eq!(world.messages("ada").len(), 1);
+        assert_eq!(statuses(&world, id), ["completed"]);
+
+        // Of another context, there is one endpoint, and one send.
+        let trigger = json!({ "name": "chat", "to": "ada", "context": { "tenant": "acme" } });
+        let bare = json!({ "subscriberId": "ada", "channels": [
+            { "providerId": "slack", "_integrationId": slack.id, "credentials": {} },
+        ] });
+        world.env.subscribers().upsert(&parsed(bare)).unwrap();
+        let receipt = world.trigger(trigger);
+        assert_eq!(world.run_due().sent, 1);
+        let id = only(receipt.notifications).notification_id;
+        assert_eq!(only(world.notification(id).jobs).sends, []);
+
+        // An endpoint without a recipient is removed.
+        world.outbox.refuse_next(SendError::recipient_gone("the channel was removed"));
+        let trigger = json!({ "name": "chat", "to": "ada", "context": { "tenant": "acme" } });
+        world.trigger(trigger);
+        assert_eq!(world.run_due().failed, 1);
+        assert_eq!(world.env.channel_endpoints().find("elsewhere").unwrap(), None);
+    });
+}
+
+#[test]
+fn a_trigger_may_name_one_of_the_integrations() {
+    on_both(|world| {
+        pushing(&world);
+        world.run_due();
+        let overrides = json!({ "push": { "integrationIdentifier": "apns" } });
+        let receipt = world.trigger(json!({ "name": "push", "to": "ada", "overrides": overrides }));
+        assert_eq!(world.run_due().sent, 1);
+        let id = only(receipt.notifications).notification_id;
+        assert_eq!(log(&world.notification(id), 0)[1], "integration_selected: apns");
+    });
+}
+
+#[test]
+fn a_resent_message_goes_to_each_device_again() {
+    on_both(|world| {
+        let id = pushing(&world);
+        world.run_due();
+        let step = only(world.notification(id).jobs).step.id;
+        world.env.notifications().resend(id, step).unwrap();
+
+        assert_eq!(world.run_due().sent, 3);
+        assert_eq!(world.messages("ada").len(), 2);
+        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+        let job = only(world.notification(id).jobs);
+        assert!(job.sends.iter().all(|send| send.status == SendStatus::Sent));
+        let phone = Destination::Device { token: "phone".into() };
+        assert!(job.sends.iter().any(|send| send.target.to == phone));
+    });
+}
+
+fn endpoint(world: &World, identifier: &str, fields: Value) {
+    let create = json!({
+        "identifier": identifier, "subscriberId": "ada", "integrationIdentifier": "slack",
+    });
+    world.env.channel_endpoints().create(&parsed(with(create, fields))).unwrap();
+}
+
+// Triggers a push message to `ada`, who has three devices at two integrations.
+fn pushing(world: &World) -> NotificationId {
+    let fcm = world.active_integration("push", "fcm");
+    let apns = world.active_integration("push", "apns");
+    let settings = |provider: &str, id: Value, tokens: Value| {
+        json!({
+            "providerId": provider, "_integrationId": id, "credentials": { "deviceTokens": tokens },
+        })
+    };
+    world.subscriber(json!({ "subscriberId": "ada", "channels": [
+        settings("fcm", json!(fcm.id), json!(["phone", "tablet"])),
+        settings("apns", json!(apns.id), json!(["watch"])),
+    ] }));
+    world.workflow_of("push", &[push()]);
+    world.notify("push", "ada")
+}
+
+fn tokens(world: &World) -> Vec<String> {
+    let mut tokens = names(&world.outbox.sent(), token);
+    tokens.sort();
+    tokens
+}
+
+fn token(delivery: &Delivery) -> String {
+    match &delivery.address {
+        Address::Device(token) => token.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shown(address: &Address) -> String {
+    use tidings::endpoint::Endpoint;
+    match address {
+        Address::Phone(phone) => format!("phone {phone}"),
+        Address::Webhook { url, channel: None } => format!("webhook {}", url.expose()),
+        Address::Webhook { url, channel: Some(channel) } => {
+            format!("webhook {} to {channel}", url.expose())
+        }
+        Address::Workspace { endpoint, workspace, access_token } => {
+            let place = match endpoint {
+                Endpoint::SlackChannel { channel_id } => format!("channel {channel_id}"),
+                Endpoint::SlackUser { user_id } => format!("user {user_id}"),
+                other => panic!("{other:?}"),
+            };
+            let workspace = workspace.as_ref().unwrap().id.to_string();
+            let token = access_token.as_ref().unwrap().expose().to_owned();
+            format!("slack {place} in {workspace} with {token}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
