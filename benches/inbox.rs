@@ -1,5 +1,6 @@
-//! What an inbox costs: its counts, a page with its total, the unread messages deep in it, and
-//! marks. Between its messages lie those of 1,000 other subscribers in a random order.
+//! What an inbox costs: its counts, a page with its total, the unread messages deep in it, marks,
+//! and how long they hold the writer. Between its messages lie those of 1,000 other subscribers in a
+//! random order.
 //!
 //! ```text
 //! cargo bench --bench inbox
@@ -8,14 +9,18 @@
 
 use std::env;
 use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use serde_json::{from_value, json};
-use store::Store;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
+use store::{ReadBody, Result, Store, WriteBody};
 use tidings::message::{MarkAs, MessageQuery};
+use tidings::page::Direction;
 use tidings::trigger::Trigger;
 use tidings::{Engine, Inbox, Scope};
 
@@ -38,8 +43,36 @@ fn inboxes(criterion: &mut Criterion) {
     inbox(criterion, messages, "redb", store);
 }
 
+// A store that measures how long a transaction holds the writer.
+#[derive(Debug)]
+struct Timed<S>(S, AtomicU64);
+
+impl<S: Store> Store for Timed<S> {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.0.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        self.0.write(&mut |transaction| {
+            let start = Instant::now();
+            let decision = body(transaction);
+            let held = u64::try_from(start.elapsed().as_micros()).unwrap();
+            self.1.fetch_max(held, Ordering::Relaxed);
+            decision
+        })
+    }
+}
+
+impl<S> Timed<S> {
+    // The longest time since the last call.
+    fn held(&self) -> Duration {
+        Duration::from_micros(self.1.swap(0, Ordering::Relaxed))
+    }
+}
+
 fn inbox(criterion: &mut Criterion, messages: usize, backend: &str, store: impl Store) {
-    let engine = Engine::builder().build(store);
+    let store = Arc::new(Timed(store, AtomicU64::new(0)));
+    let engine = Engine::builder().build(Arc::clone(&store));
     let env = engine.organization("acme").unwrap().development().unwrap();
     fill(&env, messages);
     let inbox = env.inbox("ada").unwrap();
@@ -52,7 +85,17 @@ fn inbox(criterion: &mut Criterion, messages: usize, backend: &str, store: impl 
         });
     };
     page(&mut group, "page of 10 with its total", MessageQuery::default());
+    page(&mut group, "page of 20 with its total", MessageQuery::default().limit(20));
     page(&mut group, "page of 10 unread with its total", MessageQuery::default().unread());
+    let tagged = MessageQuery::default().unread().tags(["orders"]);
+    page(&mut group, "page of 10 unread of a tag with its total", tagged);
+    group.bench_function("counts of a tag", |bencher| {
+        bencher.iter(|| inbox.counts_of_tag("orders").unwrap());
+    });
+    let cursor = inbox.cursor().unwrap();
+    group.bench_function("changes since the newest cursor", |bencher| {
+        bencher.iter(|| inbox.changes_since(&cursor).unwrap());
+    });
     let second = inbox.list(&MessageQuery::default()).unwrap().next.unwrap();
     page(&mut group, "second page of 10 with its total", MessageQuery::default().after(&second));
     let newest = [inbox.list(&MessageQuery::default()).unwrap().data[0].id];
@@ -62,6 +105,14 @@ fn inbox(criterion: &mut Criterion, messages: usize, backend: &str, store: impl 
             inbox.mark_as(newest, MarkAs::Read).unwrap()
         });
     });
+    for (name, mark_as) in [("unread", MarkAs::Unread), ("read", MarkAs::Read)] {
+        let count = inbox.count(&MessageQuery::default()).unwrap();
+        store.held();
+        let start = Instant::now();
+        let marked = inbox.mark_all(mark_as).unwrap();
+        let (took, held) = (start.elapsed(), store.held());
+        println!("{marked} of {count:?} marked as {name} in {took:?}, holding the writer {held:?}");
+    }
     group.sample_size(10);
     if messages <= MESSAGES {
         group.bench_function("mark all as read and as unread", |bencher| {
@@ -80,6 +131,7 @@ fn fill(env: &Scope, messages: usize) {
     let workflow = json!({
         "workflowId": "order-shipped",
         "name": "Order shipped",
+        "tags": ["orders"],
         "steps": [{ "type": "in_app", "template": { "body": "Order {{ payload.order }}" } }],
     });
     env.workflows().create(&from_value(workflow).unwrap()).unwrap();
@@ -102,8 +154,7 @@ fn fill(env: &Scope, messages: usize) {
     }
     let inbox = env.inbox("ada").unwrap();
     inbox.mark_all(MarkAs::Read).unwrap();
-    let oldest =
-        MessageQuery::default().limit(100).order_direction(tidings::page::Direction::Ascending);
+    let oldest = MessageQuery::default().limit(100).order_direction(Direction::Ascending);
     let oldest = inbox.list(&oldest).unwrap().data;
     inbox.mark_as(oldest.iter().take(UNREAD).map(|one| one.id), MarkAs::Unread).unwrap();
     assert_eq!(inbox.counts().unwrap().unread, UNREAD);

@@ -92,6 +92,7 @@ type Around = (Option<Value>, String);
 fn around<T>(page: Page<T>) -> Around {
     let total = match page.total {
         Total::Exactly(total) => total.to_string(),
+        Total::AtLeast(count) => format!(">= {count}"),
         Total::Capped => format!("> {}", Total::CAP),
     };
     let next = page.next.map(|cursor| cursor.to_string().into());

@@ -542,8 +542,9 @@ pub static WORKFLOW_QUERY: Structure =
     Structure { own: "tag? active?", ..page_query("workflow query") };
 
 pub static MESSAGE: Structure = Structure {
+    own: "archivedAt?",
     always: "_id",
-    tied: "lastSeenDate lastReadDate errorId errorText",
+    tied: "lastSeenDate lastReadDate archivedAt errorId errorText",
     inside: &[
         ("subscriber", &[&SUBSCRIBER]),
         ("template", &[&WORKFLOW]),
@@ -574,9 +575,14 @@ static CTA_ACTION: Structure = Structure {
     ..Structure::of("message CTA action", "status? buttons? result?")
 };
 static CTA_BUTTON: Structure = Structure::of("message CTA button", "type content resultContent?");
-static CTA_RESULT: Structure = Structure::of("message CTA result", "payload? type?");
-pub static MESSAGE_QUERY: Structure =
-    Structure { own: "channel? transactionId? read? seen?", ..page_query("message query") };
+static CTA_RESULT: Structure =
+    Structure { own: "completedAt?", ..Structure::of("message CTA result", "payload? type?") };
+pub static MESSAGE_QUERY: Structure = Structure {
+    own: "channel? transactionId? read? seen? archived? snoozed? tags? severity? contextKeys? \
+              templates?",
+    ..page_query("message query")
+};
+pub static COMPLETE_ACTION: Structure = Structure::own("complete action", "type payload?");
 
 pub static NOTIFICATION: Structure = Structure {
     own: "overrides?",

@@ -11,7 +11,7 @@ use domain::error::{Invalid, Reason};
 use domain::integration::{IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use domain::json::{Shaped, read, read_lenient};
 use domain::layout::{LayoutQuery, LayoutUpsert};
-use domain::message::{MarkMessages, MessageQuery};
+use domain::message::{CompleteAction, MarkMessages, MessageQuery};
 use domain::notification::NotificationQuery;
 use domain::preference::{BulkPreferences, GlobalPreferenceUpdate, PreferencesQuery};
 use domain::subscriber::{SubscriberCreate, SubscriberQuery, SubscriberUpdate};
@@ -67,6 +67,7 @@ fn requests() -> Vec<Request> {
         request::<IntegrationUpdate>("integration_update"),
         request::<LayoutQuery>("layout_query"),
         request::<LayoutUpsert>("layout_upsert"),
+        request::<CompleteAction>("complete_action"),
         request::<MarkMessages>("mark_messages"),
         request::<MessageQuery>("message_query"),
         request::<NotificationQuery>("notification_query"),

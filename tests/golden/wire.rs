@@ -16,7 +16,7 @@ use domain::endpoint::{
 use domain::environment::{Environment, EnvironmentCreate};
 use domain::integration::{Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
-use domain::message::{MarkMessages, Message, MessageQuery};
+use domain::message::{CompleteAction, MarkMessages, Message, MessageQuery};
 use domain::notification::{Notification, NotificationPage, NotificationQuery};
 use domain::page::Page;
 use domain::preference::{
@@ -202,6 +202,7 @@ fn of_messages() -> Vec<Golden> {
     vec![
         response::<Message>("message", &document::MESSAGE),
         response::<MarkMessages>("mark_messages", &document::MARK_MESSAGES),
+        response::<CompleteAction>("complete_action", &document::COMPLETE_ACTION),
         request::<MessageQuery>("message_query", &document::MESSAGE_QUERY, first_page()),
         response::<Notification>("notification", &document::NOTIFICATION),
         response::<NotificationPage>("notification_page", &document::NOTIFICATION_PAGE),

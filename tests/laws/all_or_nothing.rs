@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use domain::message::DeletedMessage;
 use domain::task::{Task, Work};
 use serde_json::{Value, json};
 use store::Table;
@@ -360,7 +361,8 @@ fn assert_whole(world: &World) {
     let sends: BTreeSet<JobId> = sends.filter(|job| known.contains(job)).collect();
     assert_eq!(sends, waiting);
     let messages = records::<Message>(&world.store);
-    let ids: BTreeSet<_> = messages.iter().map(|message| message.id).collect();
+    let deleted = records::<DeletedMessage>(&world.store).into_iter().map(|one| one.message_id);
+    let ids: BTreeSet<_> = messages.iter().map(|message| message.id).chain(deleted).collect();
     let of_sends = |job: &Job| job.sends.iter().filter_map(|send| send.message_id).collect();
     let of_sends = jobs().flat_map(|job| -> Vec<_> { of_sends(job) });
     let named: BTreeSet<_> = jobs().filter_map(|job| job.message_id).chain(of_sends).collect();

@@ -9,13 +9,14 @@ use serde_json::json;
 use testkit::facade::Process;
 use testkit::tables::{check_indexes, records};
 use testkit::world::World;
-use tidings::Engine;
-use tidings::ids::JobId;
+use tidings::ids::{JobId, MessageId};
 use tidings::job::JobStatus;
-use tidings::message::{InboxCounts, Message};
+use tidings::message::{InboxCounts, Message, MessageQuery};
 use tidings::notification::{Notification, NotificationOutcome, NotificationQuery};
+use tidings::page::Total;
 use tidings::subscriber::Subscriber;
-use tidings::vocabulary::Channel;
+use tidings::vocabulary::{Channel, Severity};
+use tidings::{Engine, Inbox};
 
 use crate::{beginning, cases, op, parsed};
 
@@ -84,16 +85,51 @@ fn check_counts(world: &World) {
         let in_inbox = messages.iter().filter(|message| {
             message.subscriber_id == subscriber.id && message.channel == Channel::InApp
         });
-        let stages: Vec<_> = in_inbox.map(|message| message.stage).collect();
+        let open = in_inbox.clone().filter(|message| message.snoozed_until.is_none());
+        let stages: Vec<_> = open.clone().map(|message| message.stage).collect();
         let unseen = stages.iter().filter(|stage| !stage.is_seen()).count();
         let unread = stages.iter().filter(|stage| !stage.is_read()).count();
         let expected = InboxCounts::new(unseen, unread);
         let who = subscriber.subscriber_id;
-        assert_eq!(
-            world.env.inbox(&who).unwrap().counts().unwrap(),
-            expected,
-            "{who} has {stages:?}"
-        );
+        let inbox = world.env.inbox(&who).unwrap();
+        assert_eq!(inbox.counts().unwrap(), expected, "{who} has {stages:?}");
+        let waiting = |is: &dyn Fn(&Message) -> bool| {
+            let of = open.clone().filter(|message| is(message)).map(|message| message.stage);
+            let unseen = of.clone().filter(|stage| !stage.is_seen()).count();
+            InboxCounts::new(unseen, of.filter(|stage| !stage.is_read()).count())
+        };
+        let tagged = waiting(&|message| message.tags.iter().any(|tag| tag == "tag"));
+        assert_eq!(inbox.counts_of_tag("tag").unwrap(), tagged, "{who}");
+        for severity in Severity::ALL {
+            let of_severity = waiting(&|message| message.severity == *severity);
+            assert_eq!(inbox.counts_of_severity(*severity).unwrap(), of_severity, "{who}");
+        }
+        check_queries(&inbox, &in_inbox.collect::<Vec<_>>());
+    }
+}
+
+/// A query of an inbox finds and counts the messages that it matches.
+#[track_caller]
+fn check_queries(inbox: &Inbox<'_>, messages: &[&Message]) {
+    for query in [
+        json!({}),
+        json!({ "archived": true }),
+        json!({ "snoozed": true, "seen": false }),
+        json!({ "read": false, "tags": "tag" }),
+        json!({ "severity": "high", "seen": false }),
+        json!({ "tags": "tag", "severity": ["high", "none"] }),
+        json!({ "contextKeys": ["tenant:acme"], "archived": true }),
+    ] {
+        let asked = MessageQuery::default().limit(100);
+        let asked = MessageQuery::page(parsed(query.clone()), asked.page);
+        let is_in = |message: &&&Message| asked.in_inbox().matches(message);
+        let mut expected: Vec<_> = messages.iter().filter(is_in).collect();
+        expected.sort_by_key(|message| std::cmp::Reverse(message.list_place()));
+        let page = inbox.list(&asked).unwrap();
+        let ids = |ids: Vec<MessageId>| ids;
+        let found = ids(page.data.iter().map(|message| message.id).collect());
+        assert_eq!(found, ids(expected.iter().map(|one| one.id).collect()), "{query}");
+        assert_eq!(inbox.count(&asked).unwrap(), Total::Exactly(expected.len()), "{query}");
     }
 }
 
@@ -107,11 +143,15 @@ fn check_tasks(world: &World) {
     let waiting = jobs.filter(|job| matches!(job.status, JobStatus::Queued { .. }));
     let waiting: BTreeSet<JobId> = waiting.map(|job| job.id).collect();
     let mut sends = BTreeSet::new();
+    let mut wakes = BTreeSet::new();
     for task in records::<Task>(&world.store) {
         match task.work {
             Work::Send { notification_id, job_id, target, .. } if is_there(notification_id) => {
                 let is_new = sends.insert(job_id);
                 assert!(is_new || target.is_some(), "{job_id} has two tasks");
+            }
+            Work::Wake { message_id } => {
+                wakes.insert((message_id, task.state.due_at().unwrap()));
             }
             Work::Send { .. }
             | Work::Turn { .. }
@@ -124,4 +164,7 @@ fn check_tasks(world: &World) {
         }
     }
     assert_eq!(sends, waiting);
+    let snoozed = records::<Message>(&world.store).into_iter();
+    let snoozed = snoozed.filter_map(|one| Some((one.id, one.snoozed_until?)));
+    assert_eq!(wakes, snoozed.collect());
 }

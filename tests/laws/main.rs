@@ -17,6 +17,7 @@ mod corpus;
 mod damage;
 mod explain;
 mod fan_out;
+mod feed;
 mod formats;
 mod greed;
 mod indexes_agree;

@@ -27,7 +27,10 @@ fn marks_lead_from_stage_to_stage() {
             marked = mark(world, "ada", &[message.id], *mark_as);
         }
 
-        let expected = changed(message, |it| it.stage = stage(&times));
+        let expected = changed(message, |it| {
+            it.stage = stage(&times);
+            it.last_change = marked[0].last_change;
+        });
         assert_eq!(marked, std::slice::from_ref(&expected), "{marks:?}");
         assert_eq!(world.inbox("ada")[0], expected, "{marks:?}");
     }

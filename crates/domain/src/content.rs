@@ -6,6 +6,7 @@ mod plain;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Member, Object, Shape, Shaped, shape};
+use crate::time::Timestamp;
 use crate::vocabulary::wire_enum;
 
 /// Content of a message.
@@ -170,6 +171,9 @@ pub struct CtaResult {
     /// Chosen button.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<ButtonType>,
+    /// Time of the choice.
+    #[serde(rename = "completedAt", skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
 }
 
 impl<T> EmailBlock<T> {

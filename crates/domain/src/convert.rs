@@ -38,7 +38,8 @@ impl<T, V: TryInto<T, Error: Into<Invalid>>> IntoChecked<T> for V {
 }
 
 /// Checks every value of the list `field`.
-pub(crate) fn each_checked<T>(
+#[doc(hidden)]
+pub fn each_checked<T>(
     field: &str,
     values: impl IntoIterator<Item: IntoChecked<T>>,
 ) -> Result<Vec<T>, Invalid> {

@@ -48,6 +48,7 @@ use crate::{
 
 use crate::error::{Invalid, Reason, Unit};
 use crate::json::Object;
+use crate::message::CompleteAction;
 use crate::setters::setters;
 use crate::subscriber::{Profile, SubscriberTexts, SubscriberUpdate};
 use crate::trigger::{Recipient, SubscriberRecipient, Trigger};
@@ -120,6 +121,12 @@ impl Limits {
     pub fn check_update(&self, update: &SubscriberUpdate) -> Result<(), Invalid> {
         self.check_texts(update.texts())?;
         self.check_data(update.data.as_set())
+    }
+
+    /// Refuses the completion of an action with a payload that is too large.
+    #[doc(hidden)]
+    pub fn check_action(&self, choice: &CompleteAction) -> Result<(), Invalid> {
+        object("payload", choice.payload.as_ref(), self.data)
     }
 
     /// Refuses a trigger whose payload, overrides or subscribers are too large.

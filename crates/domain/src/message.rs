@@ -1,9 +1,13 @@
 //! Messages: the content of one notification on one channel, and its delivery.
 
+mod action;
 mod compose;
 mod counters;
+mod feed;
 mod place;
+mod query;
 mod shelf;
+mod stage;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +20,8 @@ use crate::ids::{
 };
 use crate::json::{Object, shape};
 use crate::notification::Notification;
-use crate::page::{OrderBy, PageQuery};
 use crate::plan::Address;
-use crate::query;
+use crate::query as read;
 use crate::secret::Secret;
 use crate::step::Rendered;
 use crate::subscriber::Subscriber;
@@ -26,12 +29,20 @@ use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity, wire_enum};
 use crate::workflow::Workflow;
 
+pub use action::CompleteAction;
 #[doc(hidden)]
-pub use counters::{CountedMessage, ListPlace, MessageCounters, Waiting};
+pub use counters::{Counted, CountedMessage, ListPlace, MessageCounters, Tally, Waiting};
+pub use feed::{Changes, FeedCursor, FeedPage, InboxChange};
+#[doc(hidden)]
+pub use feed::{DeletedMessage, Known, Standing};
 #[doc(hidden)]
 pub use place::MessagePlace;
+pub use query::MessageQuery;
 #[doc(hidden)]
 pub use shelf::{Folder, Progress, Shelf};
+#[doc(hidden)]
+pub use stage::Edit;
+pub use stage::Stage;
 
 /// Message on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +90,9 @@ pub struct Message {
     /// Time by which lists sort the message, if its own is not behind that of an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed_at: Option<Timestamp>,
+    /// Number of the last change of the message in the inbox. `None` if it is as it was delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_change: Option<u64>,
     /// Progress of the reader.
     #[serde(flatten)]
     pub stage: Stage,
@@ -135,28 +149,6 @@ pub struct Message {
     pub severity: Severity,
 }
 
-/// Progress of the reader. Each stage includes the ones before it: a read message was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "StageFields", into = "StageFields")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Stage {
-    Unseen,
-    Seen { seen_at: Timestamp },
-    Read { seen_at: Timestamp, read_at: Timestamp },
-}
-
-// Wire form of a stage.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct StageFields {
-    read: bool,
-    seen: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_seen_date: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_read_date: Option<Timestamp>,
-}
-
 wire_enum! {
     /// Action of a reader on a message.
     MarkAs, "markAs":
@@ -190,42 +182,13 @@ pub enum MessageStatus {
     },
 }
 
-/// Query of the messages of a subscriber, newest first. A message must meet every condition that is
-/// set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct MessageQuery {
-    /// Channel of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<Channel>,
-    /// Id of the triggered event.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transaction_id: Option<TransactionId>,
-    /// `true` selects read messages, `false` unread ones.
-    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
-    pub read: Option<bool>,
-    /// `true` selects seen messages, `false` unseen ones.
-    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
-    pub seen: Option<bool>,
-    /// Page of the list.
-    #[serde(flatten)]
-    pub page: PageQuery,
-}
-
-shape! { MessageQuery {
-    "channel": channel, "transactionId": transaction_id, "read": read as written,
-    "seen": seen as written;
-    page by MessageQuery::ORDERS
-} }
-
 /// Request to mark messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MarkMessages {
     /// Ids of the messages: 1 to 1,000.
-    #[serde(deserialize_with = "query::one_or_many")]
+    #[serde(deserialize_with = "read::one_or_many")]
     pub message_id: Vec<MessageId>,
     /// Mark.
     pub mark_as: MarkAs,
@@ -313,6 +276,7 @@ impl Message {
             created_at: now,
             delivered_at: Vec::new(),
             listed_at: None,
+            last_change: None,
             stage: Stage::Unseen,
             snoozed_until: None,
             content: None,
@@ -355,6 +319,12 @@ impl Message {
                 self.text().map(ToOwned::to_owned)
             }
         }
+    }
+
+    /// Returns `true` if the message is in the inbox of its subscriber.
+    #[doc(hidden)]
+    pub fn is_in_inbox(&self) -> bool {
+        self.shelf().is_inbox()
     }
 
     /// Returns the message to `address`, sent by `provider_id`.
@@ -404,87 +374,6 @@ impl InboxCounts {
     #[doc(hidden)]
     pub fn new(unseen: usize, unread: usize) -> Self {
         Self { unseen, unread }
-    }
-}
-
-impl Stage {
-    /// Returns the stage after `mark_as`. A mark without effect changes no time.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn mark(self, mark_as: MarkAs, now: Timestamp) -> Stage {
-        match (mark_as, self) {
-            (MarkAs::Unseen, _) => Stage::Unseen,
-            // An unseen message that is marked unread becomes seen.
-            (MarkAs::Seen | MarkAs::Unread, Stage::Unseen) => Stage::Seen { seen_at: now },
-            (MarkAs::Read, Stage::Unseen) => Stage::Read { seen_at: now, read_at: now },
-            (MarkAs::Read, Stage::Seen { seen_at }) => Stage::Read { seen_at, read_at: now },
-            (MarkAs::Unread, Stage::Read { seen_at, .. }) => Stage::Seen { seen_at },
-            // The mark is set already, or a later stage includes it.
-            (MarkAs::Seen | MarkAs::Unread, Stage::Seen { .. })
-            | (MarkAs::Seen | MarkAs::Read, Stage::Read { .. }) => self,
-        }
-    }
-
-    /// Returns `true` if the message was seen.
-    pub const fn is_seen(self) -> bool {
-        self.progress().is_seen()
-    }
-
-    /// Returns `true` if the message was read.
-    pub const fn is_read(self) -> bool {
-        self.progress().is_read()
-    }
-}
-
-impl TryFrom<StageFields> for Stage {
-    type Error = Invalid;
-
-    fn try_from(fields: StageFields) -> Result<Self, Invalid> {
-        match (fields.seen, fields.read, fields.last_seen_date, fields.last_read_date) {
-            (false, false, None, None) => Ok(Stage::Unseen),
-            (true, false, Some(seen_at), None) => Ok(Stage::Seen { seen_at }),
-            (true, true, Some(seen_at), Some(read_at)) => Ok(Stage::Read { seen_at, read_at }),
-            _ => {
-                let expected = "together with `seen` and both dates";
-                Err(Invalid::new("read", Reason::malformed(expected)))
-            }
-        }
-    }
-}
-
-impl From<Stage> for StageFields {
-    fn from(stage: Stage) -> Self {
-        let (seen, read) = (stage.is_seen(), stage.is_read());
-        let (last_seen_date, last_read_date) = match stage {
-            Stage::Unseen => (None, None),
-            Stage::Seen { seen_at } => (Some(seen_at), None),
-            Stage::Read { seen_at, read_at } => (Some(seen_at), Some(read_at)),
-        };
-        Self { read, seen, last_seen_date, last_read_date }
-    }
-}
-
-impl MessageQuery {
-    /// Fields that the list can be sorted by.
-    #[doc(hidden)]
-    pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
-
-    /// Returns `true` if the query excludes messages.
-    #[doc(hidden)]
-    pub fn is_filtered(&self) -> bool {
-        self.channel.is_some()
-            || self.transaction_id.is_some()
-            || self.read.is_some()
-            || self.seen.is_some()
-    }
-
-    /// Returns `true` if `message` meets the conditions.
-    #[doc(hidden)]
-    pub fn matches(&self, message: &Message) -> bool {
-        self.channel.is_none_or(|channel| message.channel == channel)
-            && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)
-            && self.read.is_none_or(|read| message.stage.is_read() == read)
-            && self.seen.is_none_or(|seen| message.stage.is_seen() == seen)
     }
 }
 

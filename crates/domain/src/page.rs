@@ -121,6 +121,8 @@ pub struct Page<T> {
 pub enum Total {
     /// Exact number.
     Exactly(usize),
+    /// This number or more: a filtered list is too long to be counted.
+    AtLeast(usize),
     /// More than [`Total::CAP`].
     Capped,
 }
@@ -228,6 +230,15 @@ pub(crate) fn limit(asked: Option<u32>, default: u32, max: u32) -> Result<usize,
     Ok(limit as usize)
 }
 
+impl Bound {
+    /// Returns the cursor.
+    pub const fn cursor(&self) -> &Cursor {
+        match self {
+            Bound::Included(cursor) | Bound::Excluded(cursor) => cursor,
+        }
+    }
+}
+
 impl Direction {
     /// Returns the opposite direction.
     #[doc(hidden)]
@@ -265,7 +276,11 @@ impl Total {
 
 impl From<TotalFields> for Total {
     fn from(fields: TotalFields) -> Self {
-        if fields.total_count_capped { Total::Capped } else { Total::Exactly(fields.total_count) }
+        match (fields.total_count_capped, fields.total_count) {
+            (true, Total::CAP) => Total::Capped,
+            (true, count) => Total::AtLeast(count),
+            (false, count) => Total::Exactly(count),
+        }
     }
 }
 
@@ -273,6 +288,7 @@ impl From<Total> for TotalFields {
     fn from(total: Total) -> Self {
         match total {
             Total::Exactly(total_count) => TotalFields { total_count, total_count_capped: false },
+            Total::AtLeast(total_count) => TotalFields { total_count, total_count_capped: true },
             Total::Capped => TotalFields { total_count: Total::CAP, total_count_capped: true },
         }
     }

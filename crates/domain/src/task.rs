@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::environment::Home;
 use crate::ids::{
-    DigestWindowId, EnvironmentId, IntegrationId, JobId, NotificationId, OrganizationId, StepId,
-    TaskId, TransactionId, WorkflowId,
+    DigestWindowId, EnvironmentId, IntegrationId, JobId, MessageId, NotificationId, OrganizationId,
+    StepId, TaskId, TransactionId, WorkflowId,
 };
 use crate::job::SendTarget;
 use crate::message::Message;
@@ -164,6 +164,12 @@ pub enum Work {
         /// Event.
         transaction_id: TransactionId,
     },
+    /// The snooze of a message is over.
+    Wake {
+        /// Message.
+        #[serde(rename = "_messageId")]
+        message_id: MessageId,
+    },
     /// The jobs of the remaining notifications of a canceled event end.
     Cancel {
         /// Event.
@@ -228,6 +234,24 @@ impl Task {
         }
     }
 
+    /// Returns the task that ends the snooze of a message at `due_at`.
+    pub fn wake(message: &Message, due_at: Timestamp) -> Self {
+        let class = match message.severity {
+            Severity::High => TaskClass::Urgent,
+            Severity::Medium | Severity::Low | Severity::None => TaskClass::Normal,
+        };
+        Self {
+            id: TaskId::of_wake(message.id),
+            environment_id: message.environment_id,
+            organization_id: message.organization_id.clone(),
+            // A workflow that is paused or deleted does not keep its messages asleep.
+            workflow_id: None,
+            class,
+            state: TaskState::Waiting { due_at, attempts: 0 },
+            work: Work::Wake { message_id: message.id },
+        }
+    }
+
     /// Returns the lane of the task.
     pub const fn lane(&self) -> Lane {
         Lane {
@@ -289,6 +313,13 @@ impl Task {
     }
 }
 
+impl TaskId {
+    /// Returns the id of the task that ends the snooze of a message: that of the message.
+    pub fn of_wake(message: MessageId) -> Self {
+        Uuid::from(message).into()
+    }
+}
+
 impl Work {
     /// Returns the notification of the work. Returns `None` if the work is about many.
     pub const fn notification_id(&self) -> Option<NotificationId> {
@@ -299,6 +330,7 @@ impl Work {
             | Work::Call { notification_id, .. } => Some(*notification_id),
             Work::Sweep { .. }
             | Work::FanOut { .. }
+            | Work::Wake { .. }
             | Work::Cancel { .. }
             | Work::Release { .. } => None,
         }

@@ -26,6 +26,7 @@ use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
+use crate::watch::Watches;
 use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
 
@@ -85,6 +86,8 @@ pub(crate) struct Parts {
     pub(crate) quotas: Quotas,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
+    /// Futures that wait for changes of inboxes.
+    pub(crate) watches: Arc<Watches>,
     pub(crate) upkeep: Upkeep,
     pub(crate) sweeps: Sweeps,
     pub(crate) observer: Dispatcher,
@@ -314,6 +317,7 @@ impl Builder {
             limits,
             quotas,
             bell: Bell::default(),
+            watches: Arc::default(),
             upkeep: Upkeep::default(),
             sweeps: Sweeps::new(retention),
             observer,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use domain::content::ButtonType;
 use domain::ids::StepId;
 use domain::notification::ResendRefusal;
 use domain::quarantine::RequeueRefusal;
@@ -141,6 +142,12 @@ pub enum Rejection {
     NotRequeued {
         /// The reason.
         reason: RequeueRefusal,
+    },
+    /// A message has no such button.
+    #[error("the message has no {button} button")]
+    NoAction {
+        /// The button.
+        button: ButtonType,
     },
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]

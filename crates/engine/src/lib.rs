@@ -26,6 +26,7 @@ mod scope;
 pub mod store;
 mod trace;
 mod tx;
+mod watch;
 mod worker;
 
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub use resources::connections::ChannelConnections;
 pub use resources::contexts::Contexts;
 pub use resources::endpoints::ChannelEndpoints;
 pub use resources::environments::Environments;
-pub use resources::inbox::Inbox;
+pub use resources::inbox::{Inbox, InboxChanged};
 pub use resources::integrations::Integrations;
 pub use resources::layouts::Layouts;
 pub use resources::messages::Messages;
@@ -208,6 +209,7 @@ impl Engine {
         self.parts.translations.forget(changes);
         self.parts.layouts.forget(changes);
         self.parts.notifications.forget(changes);
+        self.parts.watches.wake(changes);
         // The tasks of a workflow that was paused are due again when it is resumed or deleted.
         let brings_work = |change: &Change| {
             let is_new = change.kind == ChangeKind::Inserted;

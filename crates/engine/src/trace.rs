@@ -101,6 +101,7 @@ mod spans {
             Work::FanOut { .. } => "fan_out",
             Work::Cancel { .. } => "cancel",
             Work::Release { .. } => "release",
+            Work::Wake { .. } => "wake",
         }
     }
 }

@@ -12,7 +12,7 @@ use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{Message, MessageCounters};
+use domain::message::{DeletedMessage, Message, MessageCounters, Tally};
 use domain::notification::Notification;
 use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
@@ -130,7 +130,7 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 25] = [
+const KINDS: [Kind; 26] = [
     Kind::of::<Environment>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),
@@ -155,6 +155,7 @@ const KINDS: [Kind; 25] = [
     Kind::of::<ThrottleSlot>(),
     Kind::of::<Quarantined>(),
     Kind::of::<Message>(),
+    Kind::of::<DeletedMessage>(),
     Kind::of::<StoredAnswer>(),
 ];
 
@@ -261,17 +262,22 @@ impl<'s> Checking<'s> {
     // Counts the messages of each subscriber.
     fn counters(&mut self) -> Result<()> {
         let snapshot = self.snapshot;
-        let mut counted: BTreeMap<Vec<u8>, MessageCounters> = BTreeMap::new();
-        for message in readable::<Message>(snapshot)? {
-            if let Some((key, item)) = message.counted() {
-                counted.entry(key.as_bytes().to_vec()).or_default().add(&item);
-            }
+        let messages = readable::<Message>(snapshot)?.into_iter().filter_map(|one| one.counted());
+        let deleted = readable::<DeletedMessage>(snapshot)?.into_iter();
+        let mut tallies: BTreeMap<Vec<u8>, Tally> = BTreeMap::new();
+        for (key, item) in messages.chain(deleted.filter_map(|one| one.counted())) {
+            let tally = tallies.entry(key.as_bytes().to_vec());
+            let tally = tally.or_insert_with(|| Tally::new(MessageCounters::default()));
+            tally.change(None, Some(&item));
         }
+        let tallies = tallies.into_iter().map(|(key, tally)| (key, tally.finish()));
+        let mut counted: BTreeMap<Vec<u8>, MessageCounters> = tallies.collect();
         each(snapshot, Table::MessageCounters, |key, value| {
             self.check.entries += 1;
             let expected = counted.remove(key).unwrap_or_default();
             let agrees = counters::read(key, value)
-                .is_ok_and(|counters| !expected.is_empty() && counters.agree_with(&expected));
+                .is_ok_and(|counters| counters.agree_with(&expected))
+                && (!expected.is_empty() || counters::has_owner(snapshot, key)?);
             if !agrees {
                 self.found(Table::MessageCounters, key, Problem::Miscounted);
             }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use domain::ids::InternalSubscriberId;
-use domain::message::{CountedMessage, MessageCounters};
+use domain::message::{Counted, MessageCounters, Tally};
 use serde::{Deserialize, Serialize};
 
-use crate::layout::MESSAGE_COUNTERS;
+use crate::layout::{self, MESSAGE_COUNTERS};
 use crate::record::{corrupt, misplaced};
 use crate::{
     Bytes, Change, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, encoding,
@@ -24,20 +24,25 @@ struct Row<C> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recount {
     key: Key<Bytes>,
-    before: Option<CountedMessage>,
-    after: Option<CountedMessage>,
+    before: Option<Counted>,
+    after: Option<Counted>,
 }
 
 impl Recount {
     /// Returns the change of a record. Returns `None` if it counts as before, or not at all.
     pub(crate) fn of(
-        before: Option<(Key<Bytes>, CountedMessage)>,
-        after: Option<(Key<Bytes>, CountedMessage)>,
+        before: Option<(Key<Bytes>, Counted)>,
+        after: Option<(Key<Bytes>, Counted)>,
     ) -> Option<Self> {
         let (key_before, before) = before.unzip();
         let (key_after, after) = after.unzip();
         let key = key_after.or(key_before).filter(|_| before != after)?;
         Some(Self { key, before, after })
+    }
+
+    /// The key of the counters.
+    pub const fn key(&self) -> &Key<Bytes> {
+        &self.key
     }
 }
 
@@ -50,24 +55,21 @@ pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<Mes
 
 /// Counts the changes of a transaction, and writes each row once.
 pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
-    let mut rows: BTreeMap<&[u8], (&Key<Bytes>, MessageCounters)> = BTreeMap::new();
+    let mut rows: BTreeMap<&[u8], (&Key<Bytes>, Tally)> = BTreeMap::new();
     for Recount { key, before, after } in
         changes.iter().filter_map(|change| change.recount.as_ref())
     {
         if !rows.contains_key(key.as_bytes()) {
-            rows.insert(key.as_bytes(), (key, find(&*transaction, key)?));
+            rows.insert(key.as_bytes(), (key, Tally::new(find(&*transaction, key)?)));
         }
-        if let Some((_, counters)) = rows.get_mut(key.as_bytes()) {
-            if let Some(item) = before {
-                counters.remove(item);
-            }
-            if let Some(item) = after {
-                counters.add(item);
-            }
+        if let Some((_, tally)) = rows.get_mut(key.as_bytes()) {
+            tally.change(before.as_ref(), after.as_ref());
         }
     }
-    for (key, counters) in rows.into_values() {
-        if counters.is_empty() {
+    for (key, tally) in rows.into_values() {
+        let counters = tally.finish();
+        // The feed of a subscriber without messages goes on.
+        if counters.is_empty() && !has_owner(transaction, key.as_bytes())? {
             transaction.delete_key(key)?;
         } else {
             transaction.put_bytes(key, &written(key.as_bytes(), &counters)?)?;
@@ -93,6 +95,12 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<MessageCounters> {
 fn written(key: &[u8], counters: &MessageCounters) -> Result<Vec<u8>> {
     let row = Row { subscriber: owner(key)?, counters };
     encoding::encode(&row, 0).map_err(unreadable)
+}
+
+/// Returns `true` if the subscriber is there to whom the counters under `key` belong.
+pub(crate) fn has_owner(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<bool> {
+    let owner = layout::counted_subscriber(key);
+    snapshot.contains(&owner.ok_or_else(|| misplaced(Table::MessageCounters))?)
 }
 
 fn owner(key: &[u8]) -> Result<InternalSubscriberId> {

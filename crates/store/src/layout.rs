@@ -30,7 +30,7 @@ use domain::ids::{
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{ListPlace, Message, MessagePlace, Shelf};
+use domain::message::{DeletedMessage, ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, NotificationOutcome, Ordinal};
 use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
@@ -216,6 +216,13 @@ layout! {
         MESSAGES = Messages [EnvironmentId, MessagePlace];
         /// Messages of a subscriber, by shelf.
         MESSAGE_LISTS = MessageLists [EnvironmentId, InternalSubscriberId, Shelf, ListPlace];
+        /// Messages in the inbox of a subscriber, by the number of their last change.
+        MESSAGE_CHANGES = MessageChanges [EnvironmentId, InternalSubscriberId, u64, MessagePlace];
+    }
+    DeletedMessage {
+        /// Deleted messages of a subscriber, by the number of the change.
+        DELETED_MESSAGES = DeletedMessages
+            [EnvironmentId, InternalSubscriberId, u64, MessagePlace];
     }
     StoredAnswer {
         /// Stored answers.

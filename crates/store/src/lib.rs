@@ -62,7 +62,7 @@ pub use self::{
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     leads::{Entry, Lead, leads},
     once::Once,
-    pages::List,
+    pages::{Bounds, List},
     record::{Entries, Excerpt, Record},
     records::{ReadRecords, WriteRecords, read, write},
     witness::Witness,

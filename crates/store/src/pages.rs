@@ -1,11 +1,16 @@
 //! Pages: pieces in which a long list of records is read.
 
+mod walk;
+
 use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
 use crate::record::{Batches, Record, Row, corrupt, follow, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
+
+pub use walk::Bounds;
+pub(crate) use walk::{page as walk, total};
 
 /// A list of records: its parts, and the condition for the records that it shows.
 #[derive(Debug)]

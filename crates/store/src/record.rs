@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
-use domain::message::CountedMessage;
+use domain::message::Counted;
 use domain::notification::Outcomes;
 use domain::observer::Event;
 use domain::task::Lane;
@@ -38,7 +38,7 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
     }
 
     /// The counters that count the record, and what they count. Most records are not counted.
-    fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
+    fn counted(&self) -> Option<(Key<Bytes>, Counted)> {
         None
     }
 

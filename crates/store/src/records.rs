@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::slice;
 
 use domain::ids::EnvironmentId;
-use domain::page::{Page, PageRequest};
+use domain::page::{Page, PageRequest, Total};
 
-use crate::pages::{self, List};
+use crate::pages::{self, Bounds, List};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
@@ -170,6 +170,27 @@ pub trait ReadRecords: Snapshot {
     /// The page of `list` that `request` asks for.
     fn page<R: Record>(&self, list: &List<'_, R>, request: &PageRequest) -> Result<Page<R>> {
         pages::page(self, list, request)
+    }
+
+    /// The same for a list with a condition on its records, of which no more than `bounds` says are
+    /// looked at. A page that ends early has a cursor behind the last record that was looked at.
+    fn walk<R: Record>(
+        &self,
+        list: &List<'_, R>,
+        request: &PageRequest,
+        bounds: Bounds,
+    ) -> Result<Page<R>> {
+        pages::walk(self, list, request, bounds)
+    }
+
+    /// The number of records that such a list shows, as far as a walk gets.
+    fn total<R: Record>(
+        &self,
+        list: &List<'_, R>,
+        request: &PageRequest,
+        bounds: Bounds,
+    ) -> Result<Total> {
+        pages::total(self, list, request, bounds)
     }
 }
 

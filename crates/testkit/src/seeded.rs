@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use domain::content::ButtonType;
 use domain::context::{ContextSet, RichContext};
 use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId, TransactionId};
 use domain::integration::IntegrationDelete;
-use domain::message::{MarkAs, MessageQuery};
+use domain::message::{CompleteAction, MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
 use domain::quarantine::{Quarantined, Unreadable};
 use domain::task::Task;
@@ -133,7 +134,7 @@ fn add_workflows(world: &World) {
     let filtered = json!({ "type": "sms", "template": { "body": "!" }, "filters": [is_urgent()] });
     let push = json!({ "type": "push", "template": { "title": "Hi", "body": "{{ payload.n }}" } });
     for (name, critical, steps) in [
-        ("inbox", false, json!([inbox()])),
+        ("inbox", false, json!([question()])),
         ("both", false, json!([inbox(), email()])),
         ("all", true, json!([filtered, push, email(), inbox()])),
     ] {
@@ -328,6 +329,20 @@ fn trigger_and_deliver(world: &World) {
     let messages = inbox_of(&world.env).unwrap();
     world.env.messages().mark_as(ada(), &messages[..1], MarkAs::Read).unwrap();
     world.env.messages().mark_as(ada(), &messages[1..2], MarkAs::Seen).unwrap();
+    world.env.inbox(ada()).unwrap().archive(&messages[3..4]).unwrap();
+    answer_questions(world);
+}
+
+// Leaves behind a message whose action is completed, a snoozed one and a deleted one.
+fn answer_questions(world: &World) {
+    let inbox = world.env.inbox("bob").unwrap();
+    let questions = MessageQuery::default().templates(["inbox"]);
+    let first = inbox.list(&questions).unwrap().data[1].id;
+    let told = inbox.list(&MessageQuery::default()).unwrap().data;
+    let tomorrow = world.now().after(Duration::from_secs(24 * 60 * 60));
+    inbox.snooze([told.last().unwrap().id], tomorrow).unwrap();
+    inbox.delete([told[told.len() - 2].id]).unwrap();
+    inbox.complete_action(first, &CompleteAction::new(ButtonType::Secondary)).unwrap();
 }
 
 // A window of a digest with two events of ada, behind a throttle. Urgent messages come before it.
@@ -457,6 +472,15 @@ pub fn paused_integration(env: &Scope) -> Result<IntegrationId> {
 /// A step with a message in the inbox.
 pub fn inbox() -> Value {
     json!({ "type": "in_app", "template": { "subject": "Hi", "body": "Dear {{ payload.n }}" } })
+}
+
+// The same with buttons.
+fn question() -> Value {
+    let mut step = inbox();
+    step["template"]["buttons"] = json!([
+        { "type": "primary", "content": "Yes" }, { "type": "secondary", "content": "No" },
+    ]);
+    step
 }
 
 /// A step with an e-mail.

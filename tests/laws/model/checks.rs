@@ -59,7 +59,9 @@ fn letter(message: &Message, began: Timestamp) -> Letter {
     let (seen, read) = match message.stage {
         Stage::Unseen => (None, None),
         Stage::Seen { seen_at } => (Some(seen_at), None),
-        Stage::Read { seen_at, read_at } => (Some(seen_at), Some(read_at)),
+        Stage::Read { seen_at, read_at } | Stage::Archived { seen_at, read_at, .. } => {
+            (Some(seen_at), Some(read_at))
+        }
     };
     let since = |time: Timestamp| u64::try_from(time.since(began).as_millis()).unwrap();
     Letter {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tidings::contact::Locale;
 use tidings::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
 use tidings::integration::IntegrationDelete;
-use tidings::message::MarkAs;
+use tidings::message::{MarkAs, MessageQuery};
 use tidings::trigger::Trigger;
 use tidings::{Result, Scope};
 
@@ -32,6 +32,11 @@ pub(super) struct Known {
     second: IntegrationId,
     idle: IntegrationId,
     messages: Vec<MessageId>,
+    archived: Vec<MessageId>,
+    snoozed: Vec<MessageId>,
+    // A message with buttons, and one whose second button was chosen.
+    question: MessageId,
+    answered: MessageId,
     notifications: Vec<NotificationId>,
 }
 
@@ -155,6 +160,51 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("inbox.mark_all", |scope, known, args| {
         let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
         shown(scope.inbox(&known.ada).unwrap().mark_all(mark))
+    }),
+    ("inbox.archive", |scope, known, args| {
+        let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
+        shown(scope.inbox(&known.ada).unwrap().archive(ids))
+    }),
+    ("inbox.unarchive", |scope, known, args| {
+        let ids = if args == Args::These { &known.archived[..] } else { &known.messages };
+        shown(scope.inbox(&known.ada).unwrap().unarchive(ids))
+    }),
+    ("inbox.delete", |scope, known, args| {
+        let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
+        shown(scope.inbox(&known.ada).unwrap().delete(ids))
+    }),
+    ("inbox.archive_matching", |scope, known, args| {
+        shown(scope.inbox(&known.ada).unwrap().archive_matching(&args.query()))
+    }),
+    ("inbox.unarchive_matching", |scope, known, args| {
+        shown(scope.inbox(&known.ada).unwrap().unarchive_matching(&args.query()))
+    }),
+    ("inbox.delete_matching", |scope, known, args| {
+        shown(scope.inbox(&known.ada).unwrap().delete_matching(&args.query()))
+    }),
+    ("inbox.snooze", |scope, known, args| {
+        let until = crate::world::time(args.pick("2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"));
+        shown(scope.inbox(&known.ada).unwrap().snooze(&known.messages, until))
+    }),
+    ("inbox.unsnooze", |scope, known, args| {
+        let ids = if args == Args::These { &known.snoozed[..] } else { &known.messages };
+        shown(scope.inbox(&known.ada).unwrap().unsnooze(ids))
+    }),
+    ("inbox.snooze_matching", |scope, known, args| {
+        let until = crate::world::time("2030-01-01T00:00:00Z");
+        shown(scope.inbox(&known.ada).unwrap().snooze_matching(&args.query(), until))
+    }),
+    ("inbox.unsnooze_matching", |scope, known, args| {
+        shown(scope.inbox(&known.ada).unwrap().unsnooze_matching(&args.query()))
+    }),
+    ("inbox.complete_action", |scope, known, args| {
+        let kind = args.pick("primary", "secondary");
+        let choice = parsed(json!({ "type": kind }));
+        shown(scope.inbox(&known.ada).unwrap().complete_action(known.question, &choice))
+    }),
+    ("inbox.revert_action", |scope, known, args| {
+        let kind = parsed(json!(args.pick("secondary", "primary")));
+        shown(scope.inbox(&known.ada).unwrap().revert_action(known.answered, kind))
     }),
     ("integrations.create", |scope, _, args| {
         shown(scope.integrations().create(&parsed(json!({
@@ -307,6 +357,13 @@ pub(super) const WRITES: &[(&str, Write)] = &[
 ];
 
 impl Args {
+    fn query(self) -> MessageQuery {
+        match self {
+            Args::These => MessageQuery::default(),
+            Args::Others => MessageQuery::default().tags(["other"]),
+        }
+    }
+
     fn pick(self, these: &'static str, others: &'static str) -> &'static str {
         match self {
             Args::These => these,
@@ -335,6 +392,14 @@ pub(super) fn known(world: &World) -> Known {
         (world.inbox("ada")[0].id, notification)
     });
     let (messages, notifications) = made.unzip();
+    world.notify("hi", "ada");
+    let archived = vec![world.inbox("ada")[0].id];
+    world.env.inbox(&ada).unwrap().archive(&archived).unwrap();
+    world.notify("hi", "ada");
+    let snoozed = vec![world.inbox("ada")[0].id];
+    let tomorrow = world.now().after(std::time::Duration::from_secs(24 * 60 * 60));
+    world.env.inbox(&ada).unwrap().snooze(&snoozed, tomorrow).unwrap();
+    let [question, answered] = questions(world);
     let credentials = json!({ "credentials": { "apiKey": "secret" } });
     let [primary, second] = ["first", "second"].map(|name| {
         let create = crate::world::active_integration("email", name);
@@ -369,5 +434,32 @@ pub(super) fn known(world: &World) -> Known {
     for locale in ["fr", "en"] {
         upsert(world, "workflow", "hi", locale, json!({ "a": "A" }));
     }
-    Known { ada, primary, second, idle, messages, notifications }
+    Known {
+        ada,
+        primary,
+        second,
+        idle,
+        messages,
+        archived,
+        snoozed,
+        question,
+        answered,
+        notifications,
+    }
+}
+
+// A message with buttons, and one whose second button was chosen.
+fn questions(world: &World) -> [MessageId; 2] {
+    let buttons = json!([
+        { "type": "primary", "content": "Yes" }, { "type": "secondary", "content": "No" },
+    ]);
+    let template = json!({ "body": "?", "buttons": buttons });
+    world.workflow_of("ask", &[json!({ "type": "in_app", "template": template })]);
+    let ids = [(); 2].map(|()| {
+        world.notify("ask", "ada");
+        world.inbox("ada")[0].id
+    });
+    let inbox = world.env.inbox("ada").unwrap();
+    inbox.complete_action(ids[1], &parsed(json!({ "type": "secondary" }))).unwrap();
+    ids
 }

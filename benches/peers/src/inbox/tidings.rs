@@ -70,7 +70,7 @@ impl Tidings {
         let page = self.inbox().list(query).unwrap();
         let total = match page.total {
             Total::Exactly(total) => total.min(MOST),
-            Total::Capped => MOST,
+            Total::AtLeast(_) | Total::Capped => MOST,
         };
         (page.data, total)
     }

@@ -1,11 +1,14 @@
-//! Setters of message queries.
+//! Setters of message queries and of requests for messages.
 
-use super::{MarkAs, MarkMessages, MessageQuery};
+use super::{CompleteAction, MarkAs, MarkMessages, MessageQuery};
+use crate::content::ButtonType;
+use crate::context::ContextKey;
 use crate::convert::{IntoChecked, each_checked};
 use crate::error::Invalid;
 use crate::ids::{MessageId, TransactionId};
+use crate::json::Object;
 use crate::setters::{page_setters, setters};
-use crate::vocabulary::Channel;
+use crate::vocabulary::{Channel, Severity};
 
 setters! { MessageQuery:
     /// Lists the messages on this channel.
@@ -20,6 +23,18 @@ setters! { MessageQuery:
     seen: flag(true);
     /// Lists the unseen messages.
     unseen @ seen: flag(false);
+    /// Lists the archived messages.
+    archived: flag(true);
+    /// Lists the snoozed messages.
+    snoozed: flag(true);
+    /// Lists the messages with one of these tags: at most 100.
+    tags: each(String);
+    /// Lists the messages of these severities.
+    severity: each(Severity);
+    /// Lists the messages with exactly these contexts, as in `tenant:acme`.
+    context_keys: each_checked(ContextKey, "contextKeys");
+    /// Lists the messages of these workflows, by id or identifier: at most 100.
+    templates: each(String);
 }
 
 page_setters!(MessageQuery);
@@ -32,4 +47,16 @@ impl MarkMessages {
     ) -> Result<Self, Invalid> {
         Ok(Self { message_id: each_checked("messageId", message_id)?, mark_as })
     }
+}
+
+impl CompleteAction {
+    /// Returns a request that completes the action of a button.
+    pub fn new(kind: ButtonType) -> Self {
+        Self { kind, payload: None }
+    }
+}
+
+setters! { CompleteAction:
+    /// Sets the data that comes with the choice.
+    payload: checked(Object, "payload");
 }

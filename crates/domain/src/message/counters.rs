@@ -1,11 +1,11 @@
 //! Counters of the messages of a subscriber, kept with each change of one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folder, InboxCounts, Message, MessagePlace, Progress, Shelf};
+use super::{Folder, InboxCounts, Message, MessagePlace, MessageQuery, Progress, Shelf};
 use crate::time::Timestamp;
 use crate::vocabulary::Severity;
 
@@ -20,6 +20,33 @@ pub struct CountedMessage {
     pub tags: Vec<String>,
     /// Place in lists.
     pub sorted: ListPlace,
+    /// Number of the last change.
+    pub last_change: Option<u64>,
+}
+
+/// What counters count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// A message.
+    Message(CountedMessage),
+    /// A deleted message, by the number of the change.
+    Deletion {
+        /// Number of the change.
+        change: u64,
+        /// Place of the message.
+        place: MessagePlace,
+    },
+}
+
+/// Counters with the changes of a transaction.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    counters: MessageCounters,
+    // Number of the changes of the transaction.
+    change: u64,
+    // Messages that have left the inbox, and those of them that the feed tells.
+    gone: BTreeSet<MessagePlace>,
+    told: BTreeSet<MessagePlace>,
 }
 
 /// Place of a message in lists, oldest first.
@@ -36,8 +63,17 @@ pub struct ListPlace {
 pub struct MessageCounters {
     /// Largest place in lists that a message has had.
     pub newest: Option<ListPlace>,
+    /// Number of the last change of messages in the inbox.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changes: u64,
+    /// Number of the last change of which the feed does not know everything.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub forgotten: u64,
+    /// Number of deletions that the feed knows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deletions: u64,
     /// Numbers of messages on the shelves, in the order of the shelves' numbers.
-    pub shelves: [u32; 7],
+    pub shelves: [u32; Shelf::ALL.len()],
     /// Messages in the open folder of the inbox by severity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub severities: BTreeMap<Severity, Waiting>,
@@ -64,6 +100,7 @@ impl Message {
             severity: self.severity,
             tags: self.tags.clone(),
             sorted: self.list_place(),
+            last_change: self.last_change,
         }
     }
 
@@ -98,10 +135,92 @@ impl ListPlace {
     }
 }
 
+impl Waiting {
+    fn counts(self) -> InboxCounts {
+        let [unseen, unread] =
+            [self.unseen, self.unread].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        InboxCounts::new(unseen, unread)
+    }
+}
+
+impl InboxCounts {
+    // Returns the number of these messages that are on `shelves`. Returns `None` if some shelves may
+    // have others of their kind.
+    fn on(self, shelves: &[Shelf]) -> Option<usize> {
+        let mut sum = 0;
+        for shelf in shelves {
+            sum += match shelf {
+                Shelf::Inbox(Folder::Open, Progress::Unseen) => self.unseen,
+                Shelf::Inbox(Folder::Open, Progress::Seen) => {
+                    self.unread.saturating_sub(self.unseen)
+                }
+                Shelf::Inbox(..) | Shelf::Archived | Shelf::Sent => return None,
+            };
+        }
+        Some(sum)
+    }
+}
+
+impl Tally {
+    /// Starts with the counters before the transaction.
+    pub fn new(counters: MessageCounters) -> Self {
+        let change = counters.next_change();
+        Self { counters, change, gone: BTreeSet::new(), told: BTreeSet::new() }
+    }
+
+    /// Counts a change of a record: what it was, and what it is.
+    pub fn change(&mut self, before: Option<&Counted>, after: Option<&Counted>) {
+        match before {
+            Some(Counted::Message(message)) => {
+                self.counters.remove(message);
+                if after.is_none() && message.shelf.is_inbox() {
+                    self.gone.insert(message.sorted.place);
+                }
+            }
+            Some(Counted::Deletion { change, .. }) => {
+                self.counters.deletions = self.counters.deletions.saturating_sub(1);
+                self.counters.forgotten = self.counters.forgotten.max(*change);
+            }
+            None => {}
+        }
+        match after {
+            Some(Counted::Message(message)) => self.counters.add(message),
+            Some(Counted::Deletion { change, place }) => {
+                self.counters.delete(*change);
+                self.told.insert(*place);
+            }
+            None => {}
+        }
+    }
+
+    /// Returns the counters after the transaction. A message that is gone without a deletion is
+    /// forgotten.
+    pub fn finish(self) -> MessageCounters {
+        let Self { mut counters, change, gone, told } = self;
+        if !gone.is_subset(&told) {
+            counters.changes = counters.changes.max(change);
+            counters.forgotten = counters.forgotten.max(change);
+        }
+        counters
+    }
+}
+
 impl MessageCounters {
+    /// Returns the number of the changes of the next transaction.
+    pub fn next_change(&self) -> u64 {
+        self.changes.saturating_add(1)
+    }
+
+    /// Counts a deletion that the feed knows.
+    pub fn delete(&mut self, change: u64) {
+        self.deletions = self.deletions.saturating_add(1);
+        self.changes = self.changes.max(change);
+    }
+
     /// Counts a message.
     pub fn add(&mut self, item: &CountedMessage) {
         self.newest = self.newest.max(Some(item.sorted));
+        self.changes = self.changes.max(item.last_change.unwrap_or_default());
         self.count(item, |number| number.saturating_add(1));
     }
 
@@ -117,7 +236,7 @@ impl MessageCounters {
         }
         let progress = match item.shelf {
             Shelf::Inbox(Folder::Open, progress) if !progress.is_read() => progress,
-            Shelf::Inbox(..) | Shelf::Sent => return,
+            Shelf::Inbox(..) | Shelf::Archived | Shelf::Sent => return,
         };
         let change = |waiting: &mut Waiting| {
             waiting.unread = change(waiting.unread);
@@ -151,11 +270,62 @@ impl MessageCounters {
         InboxCounts::new(unseen, unseen.saturating_add(open(Progress::Seen)))
     }
 
-    /// Returns `true` if these are the counters of the messages that `counted` counts. Older
-    /// messages that are gone may have been newer.
-    pub fn agree_with(&self, counted: &Self) -> bool {
-        self.newest >= counted.newest && *self == Self { newest: self.newest, ..counted.clone() }
+    /// Returns the numbers of messages with a tag in the open folder.
+    pub fn of_tag(&self, tag: &str) -> InboxCounts {
+        self.tags.get(tag).copied().unwrap_or_default().counts()
     }
+
+    /// Returns the numbers of messages of a severity in the open folder.
+    pub fn of_severity(&self, severity: Severity) -> InboxCounts {
+        self.severities.get(&severity).copied().unwrap_or_default().counts()
+    }
+
+    /// Returns the number of messages on `shelves` that meet `rest`. Both are parts of one query.
+    /// Returns `None` if only the messages tell.
+    pub fn exactly(&self, shelves: &[Shelf], rest: &MessageQuery) -> Option<usize> {
+        let page = rest.page.clone();
+        let plain = MessageQuery { page, ..MessageQuery::default() };
+        if *rest == plain {
+            return Some(shelves.iter().map(|shelf| self.on(*shelf)).sum());
+        }
+        let (tags, severity) = (rest.tags.clone(), rest.severity.clone());
+        let has_no_other = *rest == MessageQuery { tags, severity, ..plain };
+        match (&rest.tags[..], &rest.severity[..]) {
+            _ if !has_no_other => None,
+            ([tag], []) => self.of_tag(tag).on(shelves),
+            ([], [severity]) => self.of_severity(*severity).on(shelves),
+            _ => None,
+        }
+    }
+
+    /// Returns a number that is not less than the number of these messages. No message is there if
+    /// it is 0.
+    pub fn at_most(&self, shelves: &[Shelf], rest: &MessageQuery) -> usize {
+        let sum = |mut counts: std::vec::IntoIter<InboxCounts>| {
+            counts.try_fold(0_usize, |sum, counts| Some(sum.saturating_add(counts.on(shelves)?)))
+        };
+        let of_tags: Vec<_> = rest.tags.iter().map(|tag| self.of_tag(tag)).collect();
+        let severities = rest.severity.iter().map(|severity| self.of_severity(*severity));
+        let of_severities: Vec<_> = severities.collect();
+        let bounds = [(of_tags, rest.tags.is_empty()), (of_severities, rest.severity.is_empty())];
+        let bounds = bounds.into_iter().filter(|(_, is_any)| !is_any);
+        let all = shelves.iter().map(|shelf| self.on(*shelf)).sum();
+        bounds.filter_map(|(counts, _)| sum(counts.into_iter())).fold(all, usize::min)
+    }
+
+    /// Returns `true` if these are the counters of the messages that `counted` counts. Older
+    /// messages that are gone may have been newer, or changed later.
+    pub fn agree_with(&self, counted: &Self) -> bool {
+        let (newest, changes, forgotten) = (self.newest, self.changes, self.forgotten);
+        newest >= counted.newest
+            && changes >= counted.changes.max(forgotten)
+            && *self == Self { newest, changes, forgotten, ..counted.clone() }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]
@@ -189,7 +359,7 @@ mod tests {
         let severity = prop::sample::select(Severity::ALL.to_vec());
         let tags = prop::sample::subsequence(vec!["a".to_owned(), "b".to_owned()], 0..=2);
         (shelf, severity, tags, 0_u64..4).prop_map(|(shelf, severity, tags, place)| {
-            CountedMessage { shelf, severity, tags, sorted: sorted(1, place) }
+            CountedMessage { shelf, severity, tags, sorted: sorted(1, place), last_change: None }
         })
     }
 
@@ -205,6 +375,40 @@ mod tests {
             counters.add(item);
         }
         counters
+    }
+
+    /// One row per transaction: what it removes, what it tells, and the changes and the forgotten
+    /// ones then.
+    #[test]
+    fn a_message_that_is_gone_in_silence_is_forgotten() {
+        let message = |shelf, place| {
+            let (severity, tags) = (Severity::None, Vec::new());
+            let sorted = sorted(1, place);
+            Counted::Message(CountedMessage { shelf, severity, tags, sorted, last_change: Some(3) })
+        };
+        let open = Shelf::Inbox(Folder::Open, Progress::Read);
+        let told = |change, place| {
+            let place = MessagePlace::new(Ordinal::new(place), 0);
+            (None, Some(Counted::Deletion { change, place }))
+        };
+        let gone = |shelf, place| (Some(message(shelf, place)), None);
+        let before = MessageCounters { changes: 3, forgotten: 1, ..MessageCounters::default() };
+        for (changes, expected) in [
+            (vec![gone(open, 1), told(4, 1)], (4, 1, 1)),
+            (vec![told(4, 1), gone(open, 1), gone(open, 2)], (4, 4, 1)),
+            (vec![gone(open, 1)], (4, 4, 0)),
+            (vec![gone(Shelf::Sent, 1)], (3, 1, 0)),
+            (vec![(Some(message(open, 1)), Some(message(Shelf::Archived, 1)))], (3, 1, 0)),
+            (vec![told(4, 1), (told(2, 9).1, None)], (4, 2, 0)),
+        ] {
+            let mut tally = Tally::new(before.clone());
+            for (before, after) in &changes {
+                tally.change(before.as_ref(), after.as_ref());
+            }
+            let after = tally.finish();
+            let found = (after.changes, after.forgotten, after.deletions);
+            assert_eq!(found, expected, "{changes:?}");
+        }
     }
 
     proptest! {
@@ -246,6 +450,7 @@ mod tests {
                 prop_assert_eq!(waiting.unread as usize, count(&has));
                 let unseen = count(&|item| has(item) && is_new(item));
                 prop_assert_eq!(waiting.unseen as usize, unseen);
+                prop_assert_eq!(counters.of_tag(tag), InboxCounts::new(unseen, count(&has)));
             }
             let json = serde_json::to_vec(&counters).unwrap();
             prop_assert_eq!(serde_json::from_slice::<MessageCounters>(&json).unwrap(), counters);

@@ -1,6 +1,6 @@
 //! Shelves: the parts in which the messages of a subscriber are listed.
 
-use super::{MarkAs, Message, MessageQuery, Stage};
+use super::{Edit, MarkAs, Message, Stage};
 use crate::vocabulary::Channel;
 
 /// Part of the messages of a subscriber. A message is on one shelf.
@@ -10,6 +10,8 @@ pub enum Shelf {
     Sent,
     /// Messages in a folder of the inbox.
     Inbox(Folder, Progress),
+    /// Messages in the archive of the inbox. All of them were read.
+    Archived,
 }
 
 /// Folder of an inbox.
@@ -32,7 +34,7 @@ pub enum Progress {
 
 impl Shelf {
     /// Every shelf, in the order of their numbers.
-    pub const ALL: [Shelf; 7] = [
+    pub const ALL: [Shelf; 8] = [
         Shelf::Sent,
         Shelf::Inbox(Folder::Open, Progress::Unseen),
         Shelf::Inbox(Folder::Open, Progress::Seen),
@@ -40,23 +42,39 @@ impl Shelf {
         Shelf::Inbox(Folder::Snoozed, Progress::Unseen),
         Shelf::Inbox(Folder::Snoozed, Progress::Seen),
         Shelf::Inbox(Folder::Snoozed, Progress::Read),
+        Shelf::Archived,
     ];
 
-    /// Returns the stable number of the shelf on disk. The numbers 7 to 9 are left for archived
-    /// messages.
+    /// Returns the stable number of the shelf on disk.
     pub const fn number(self) -> u8 {
         match self {
             Shelf::Sent => 0,
             Shelf::Inbox(Folder::Open, progress) => 1 + progress.number(),
             Shelf::Inbox(Folder::Snoozed, progress) => 4 + progress.number(),
+            Shelf::Archived => 7,
         }
     }
 
-    /// Returns `true` if the mark moves messages to another shelf.
-    pub fn is_changed_by(self, mark_as: MarkAs) -> bool {
+    /// Returns `true` if messages on the shelf are in an inbox.
+    pub const fn is_inbox(self) -> bool {
         match self {
             Shelf::Sent => false,
-            Shelf::Inbox(_, progress) => progress.mark(mark_as) != progress,
+            Shelf::Inbox(..) | Shelf::Archived => true,
+        }
+    }
+
+    /// Returns `true` if the edit moves messages to another shelf.
+    pub fn is_changed_by(self, edit: Edit) -> bool {
+        match (self, edit) {
+            (Shelf::Sent, _) => false,
+            (Shelf::Inbox(_, progress), Edit::Mark(mark_as)) => progress.mark(mark_as) != progress,
+            (Shelf::Archived, Edit::Mark(mark_as)) => {
+                matches!(mark_as, MarkAs::Unread | MarkAs::Unseen)
+            }
+            (_, Edit::Archive) => self != Shelf::Archived,
+            (_, Edit::Unarchive) => self == Shelf::Archived,
+            (_, Edit::Snooze(_)) => !matches!(self, Shelf::Inbox(Folder::Snoozed, _)),
+            (_, Edit::Unsnooze) => matches!(self, Shelf::Inbox(Folder::Snoozed, _)),
         }
     }
 }
@@ -102,53 +120,16 @@ impl Progress {
     }
 }
 
-impl Stage {
-    /// Returns the stage without its times.
-    #[doc(hidden)]
-    pub const fn progress(self) -> Progress {
-        match self {
-            Stage::Unseen => Progress::Unseen,
-            Stage::Seen { .. } => Progress::Seen,
-            Stage::Read { .. } => Progress::Read,
-        }
-    }
-}
-
 impl Message {
     /// Returns the shelf of the message.
     #[doc(hidden)]
     pub fn shelf(&self) -> Shelf {
-        if self.channel != Channel::InApp {
-            return Shelf::Sent;
+        match (self.channel, self.stage, self.snoozed_until) {
+            (Channel::Email | Channel::Sms | Channel::Chat | Channel::Push, ..) => Shelf::Sent,
+            (Channel::InApp, Stage::Archived { .. }, _) => Shelf::Archived,
+            (Channel::InApp, stage, None) => Shelf::Inbox(Folder::Open, stage.progress()),
+            (Channel::InApp, stage, Some(_)) => Shelf::Inbox(Folder::Snoozed, stage.progress()),
         }
-        let folder = if self.snoozed_until.is_some() { Folder::Snoozed } else { Folder::Open };
-        Shelf::Inbox(folder, self.stage.progress())
-    }
-}
-
-impl MessageQuery {
-    /// Returns the shelves with all messages of the query, and its conditions that they may not
-    /// meet.
-    #[doc(hidden)]
-    pub fn shelves(&self) -> (Vec<Shelf>, Self) {
-        let shelves = Shelf::ALL.into_iter().filter(|shelf| match (shelf, self.channel) {
-            (Shelf::Sent, channel) => channel != Some(Channel::InApp),
-            (Shelf::Inbox(Folder::Open, progress), None | Some(Channel::InApp)) => {
-                self.may_have(*progress)
-            }
-            (Shelf::Inbox(Folder::Snoozed, progress), None) => self.may_have(*progress),
-            (Shelf::Inbox(..), Some(_)) => false,
-        });
-        let mut rest = self.clone();
-        if self.channel == Some(Channel::InApp) {
-            (rest.channel, rest.read, rest.seen) = (None, None, None);
-        }
-        (shelves.collect(), rest)
-    }
-
-    fn may_have(&self, progress: Progress) -> bool {
-        self.read.is_none_or(|read| progress.is_read() == read)
-            && self.seen.is_none_or(|seen| progress.is_seen() == seen)
     }
 }
 
@@ -173,6 +154,6 @@ mod tests {
     /// Files have these numbers.
     #[test]
     fn every_shelf_keeps_its_number() {
-        assert_eq!(Shelf::ALL.map(Shelf::number), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(Shelf::ALL.map(Shelf::number), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 }

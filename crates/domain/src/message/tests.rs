@@ -14,13 +14,68 @@ fn every_mark_from_every_stage() {
     let (seen, read) = (Seen { seen_at: one }, Read { seen_at: one, read_at: two });
     let seen_now = Seen { seen_at: now };
     let read_now = Read { seen_at: now, read_at: now };
+    let archived = Stage::Archived { seen_at: one, read_at: two, archived_at: two };
     for (mark_as, after) in [
-        (MarkAs::Seen, [seen_now, seen, read]),
-        (MarkAs::Read, [read_now, Read { seen_at: one, read_at: now }, read]),
-        (MarkAs::Unread, [seen_now, seen, seen]),
-        (MarkAs::Unseen, [Unseen, Unseen, Unseen]),
+        (MarkAs::Seen, [seen_now, seen, read, archived]),
+        (MarkAs::Read, [read_now, Read { seen_at: one, read_at: now }, read, archived]),
+        (MarkAs::Unread, [seen_now, seen, seen, seen]),
+        (MarkAs::Unseen, [Unseen, Unseen, Unseen, Unseen]),
     ] {
-        assert_eq!([Unseen, seen, read].map(|stage| stage.mark(mark_as, now)), after);
+        assert_eq!([Unseen, seen, read, archived].map(|stage| stage.mark(mark_as, now)), after);
+    }
+    let put_away = |seen_at, read_at| Stage::Archived { seen_at, read_at, archived_at: now };
+    let after = [put_away(now, now), put_away(one, now), put_away(one, two), archived];
+    assert_eq!([Unseen, seen, read, archived].map(|stage| stage.archive(now)), after);
+    assert_eq!([Unseen, seen, read, archived].map(Stage::unarchive), [Unseen, seen, read, read]);
+}
+
+/// Every state of a message.
+fn states() -> Vec<Message> {
+    let [one, two] = [1, 2].map(Timestamp::from_millis);
+    let read = Stage::Read { seen_at: one, read_at: two };
+    let stages = [Stage::Unseen, Stage::Seen { seen_at: one }, read, read.archive(two)];
+    let channels = [Channel::InApp, Channel::Email];
+    let all = channels.iter().flat_map(|channel| stages.map(|stage| (*channel, stage)));
+    let state = |(channel, stage): (Channel, Stage)| Message { stage, ..message(channel) };
+    // Only messages in an inbox are archived.
+    let all = all.filter(|(on, stage)| *on == Channel::InApp || !stage.is_archived());
+    all.map(state).flat_map(|one| [one.clone(), one.edited(Edit::Snooze(two), two)]).collect()
+}
+
+#[test]
+fn an_edit_moves_a_message_to_the_shelf_that_it_says() {
+    let marks = MarkAs::ALL.iter().map(|mark| Edit::Mark(*mark));
+    let others = [Edit::Archive, Edit::Unarchive, Edit::Snooze(sample::at(9)), Edit::Unsnooze];
+    for edit in marks.chain(others) {
+        for before in states() {
+            let after = before.edited(edit, sample::at(5));
+            let moves = after.shelf() != before.shelf();
+            assert_eq!(moves, before.shelf().is_changed_by(edit), "{edit:?} of {before:?}");
+            assert!(!after.stage.is_archived() || after.snoozed_until.is_none(), "{after:?}");
+            assert_eq!(after.edited(edit, sample::at(6)), after, "{edit:?} again");
+        }
+    }
+}
+
+#[test]
+fn the_shelves_of_a_query_and_its_rest_select_what_it_selects() {
+    let flags = [None, Some(false), Some(true)];
+    for channel in [None, Some(Channel::InApp), Some(Channel::Email)] {
+        for (read, seen) in flags.into_iter().flat_map(|read| flags.map(|seen| (read, seen))) {
+            for archived in flags {
+                for snoozed in flags {
+                    let some = MessageQuery { channel, read, seen, ..MessageQuery::default() };
+                    let query = MessageQuery { archived, snoozed, ..some };
+                    let (shelves, rest) = query.shelves();
+                    for message in states() {
+                        let found = shelves.contains(&message.shelf()) && rest.matches(&message);
+                        assert_eq!(found, query.matches(&message), "{query:?} of {message:?}");
+                    }
+                    let is_counted = channel == Some(Channel::InApp);
+                    assert!(!is_counted || !rest.is_filtered(), "{query:?}");
+                }
+            }
+        }
     }
 }
 
@@ -38,7 +93,7 @@ fn a_stage_is_two_flags_and_their_dates() {
     assert!(serde_json::from_str::<Stage>(torn).is_err());
 }
 
-fn message(on: Channel) -> Message {
+pub(super) fn message(on: Channel) -> Message {
     let workflow = sample::workflow(json!([]));
     let subscriber = sample::subscriber(json!({}));
     let notification = Notification {
@@ -101,7 +156,8 @@ fn an_address_is_written_to_its_field() {
 #[test]
 fn a_query_shows_what_fulfils_all_of_it() {
     let read = Stage::Read { seen_at: sample::at(1), read_at: sample::at(2) };
-    let message = Message { stage: read, ..message(Channel::Sms) };
+    let (tags, severity) = (vec!["a".into()], crate::vocabulary::Severity::High);
+    let message = Message { stage: read, tags, severity, ..message(Channel::Sms) };
     let conditions = [
         ("channel", json!("sms"), true),
         ("channel", json!("email"), false),
@@ -111,6 +167,19 @@ fn a_query_shows_what_fulfils_all_of_it() {
         ("read", json!(false), false),
         ("seen", json!(true), true),
         ("seen", json!(false), false),
+        ("archived", json!(true), false),
+        ("archived", json!(false), true),
+        ("snoozed", json!(true), false),
+        ("snoozed", json!("false"), true),
+        ("tags", json!(["b", "a"]), true),
+        ("tags", json!("b"), false),
+        ("severity", json!(["high", "low"]), true),
+        ("severity", json!("low"), false),
+        ("contextKeys", json!(["tenant:acme"]), true),
+        ("contextKeys", json!([]), false),
+        ("templates", json!(["other", "order-shipped"]), true),
+        ("templates", json!(sample::id::<crate::ids::WorkflowId>(3)), true),
+        ("templates", json!("other"), false),
     ];
     let query = |json: Value| serde_json::from_value::<MessageQuery>(json).unwrap();
     assert!(query(json!({})).matches(&message) && !query(json!({ "limit": 3 })).is_filtered());
@@ -147,13 +216,13 @@ fn a_status_carries_what_is_known_in_it() {
 }
 
 #[test]
-fn two_flags_and_two_dates_say_one_of_three_things() {
+fn two_flags_and_three_dates_say_one_of_four_things() {
     let date = || json!("1970-01-01T00:00:00.000Z");
     let mut stages = 0;
-    for bits in 0..16 {
+    for bits in 0..32 {
         let is = |bit: u32| bits >> bit & 1 == 1;
         let mut json = json!({ "seen": is(0), "read": is(1) });
-        for (bit, field) in [(2, "lastSeenDate"), (3, "lastReadDate")] {
+        for (bit, field) in [(2, "lastSeenDate"), (3, "lastReadDate"), (4, "archivedAt")] {
             if is(bit) {
                 json[field] = date();
             }
@@ -163,7 +232,7 @@ fn two_flags_and_two_dates_say_one_of_three_things() {
             assert_eq!(serde_json::to_value(stage).unwrap(), json);
         }
     }
-    assert_eq!(stages, 3);
+    assert_eq!(stages, 4);
 }
 
 fn history() -> impl Strategy<Value = Stage> {

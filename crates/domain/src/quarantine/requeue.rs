@@ -55,6 +55,7 @@ impl Notification {
             }
             Work::Sweep { .. }
             | Work::FanOut { .. }
+            | Work::Wake { .. }
             | Work::Cancel { .. }
             | Work::Release { .. } => return Ok(None),
         };

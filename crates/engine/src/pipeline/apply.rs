@@ -16,6 +16,7 @@ use store::{ReadRecords, WriteRecords, counters, layout};
 use uuid::Uuid;
 
 use crate::Result;
+use crate::resources::messages;
 use crate::tx::Tx;
 
 /// A notification whose jobs change in a transaction. Jobs are named by their numbers.
@@ -169,6 +170,7 @@ impl Course<'_, '_> {
                 message.id = before.id;
                 message.created_at = before.created_at;
                 message.delivered_at.splice(0..0, before.delivered_at.iter().copied());
+                messages::move_wake(self.tx, &before, message.snoozed_until)?;
                 self.tx.replace(&before, &message)?;
             }
             None => self.tx.insert(&message)?,
@@ -195,6 +197,7 @@ impl Course<'_, '_> {
             again.delivered_at = vec![now];
             again.listed_at = None;
             again.stage = Stage::Unseen;
+            again.snoozed_until = None;
             self.log(job, Detail::StepResent, None);
             self.store(job, again)?;
             self.complete(job, Detail::MessageCreated, None);

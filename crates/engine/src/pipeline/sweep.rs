@@ -23,7 +23,7 @@ use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, l
 
 use pins::{has_something_left, is_open, is_over};
 
-use crate::resources::{notifications, workflows};
+use crate::resources::{messages, notifications, workflows};
 use crate::tx::{Draft, Reading, Tx};
 use crate::{Engine, Result};
 
@@ -161,7 +161,9 @@ impl Sweep<'_> {
                 Ok(row_if(self.retention().ends(message, of.as_ref(), self.now)))
             })
         })?;
-        self.remove(walked, remove_all)
+        self.remove(walked, |tx, old| {
+            old.iter().try_for_each(|message| messages::remove(tx, message))
+        })
     }
 
     fn receipts(&self) -> Result<usize> {

@@ -38,6 +38,19 @@ impl<'c, 't> Cascade<'c, 't> {
     /// [`Error::Corrupt`], if the first of them is one that was removed before. Otherwise a damaged
     /// store would be asked for ever.
     pub(crate) fn remove<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
+        self.remove_by(prefix, |tx, dependent| Ok(tx.remove(dependent)?))
+    }
+
+    /// The same with a function that removes one of the records.
+    ///
+    /// # Errors
+    ///
+    /// As [`remove`](Self::remove).
+    pub(crate) fn remove_by<R: Record>(
+        &mut self,
+        prefix: &Prefix<R>,
+        remove: impl Fn(&mut Tx<'_>, &R) -> Result<()>,
+    ) -> Result<()> {
         if self.left == 0 {
             return Ok(());
         }
@@ -50,7 +63,7 @@ impl<'c, 't> Cascade<'c, 't> {
                 return Err(Error::Corrupt { table, source }.into());
             }
         }
-        dependents.iter().try_for_each(|dependent| Ok(self.tx.remove(dependent)?))
+        dependents.iter().try_for_each(|dependent| remove(self.tx, dependent))
     }
 
     /// Ends the deletion with `last` if nothing depends on it any more. Otherwise there is more to

@@ -1,18 +1,23 @@
 //! The inbox of a subscriber: its in-app messages.
 
-mod mark_all;
+mod feed;
+mod few;
+mod many;
+mod snooze;
 
 use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId};
-use domain::message::{InboxCounts, MarkAs, Message, MessageQuery};
-use domain::page::{ListKind, Page};
-use domain::vocabulary::Channel;
+use domain::message::{InboxCounts, MarkAs, Message, MessageCounters, MessageQuery};
+use domain::page::{ListKind, Page, PageQuery, Total};
+use domain::vocabulary::Severity;
 use store::layout;
 
 use crate::resources::messages::{self, Messages};
 use crate::resources::subscribers;
 use crate::tx::View;
 use crate::{Result, Scope};
+
+pub use feed::InboxChanged;
 
 /// The inbox of a subscriber.
 ///
@@ -43,13 +48,15 @@ pub struct Inbox<'s> {
 
 impl Inbox<'_> {
     /// A page of the messages in the inbox, newest first by default. The channel of the query is
-    /// ignored.
+    /// ignored. Without `archived` and `snoozed` in the query, these are messages that are neither.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid) if a list in the query is too long, or if its page
+    /// cannot be used.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
-        let query = query.clone().channel(Channel::InApp);
+        let query = query.in_inbox();
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.list", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
@@ -57,16 +64,56 @@ impl Inbox<'_> {
         })
     }
 
-    /// Returns the numbers of unseen and of unread messages in the inbox.
+    /// Returns the numbers of unseen and of unread messages in the inbox. Snoozed and archived
+    /// messages do not count. The cost does not depend on the size of the inbox.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
     pub fn counts(&self) -> Result<InboxCounts> {
+        self.counted(MessageCounters::counts)
+    }
+
+    /// The same for the messages with a tag.
+    ///
+    /// # Errors
+    ///
+    /// As [`counts`](Self::counts).
+    pub fn counts_of_tag(&self, tag: &str) -> Result<InboxCounts> {
+        self.counted(|counters| counters.of_tag(tag))
+    }
+
+    /// The same for the messages of a severity.
+    ///
+    /// # Errors
+    ///
+    /// As [`counts`](Self::counts).
+    pub fn counts_of_severity(&self, severity: Severity) -> Result<InboxCounts> {
+        self.counted(|counters| counters.of_severity(severity))
+    }
+
+    /// Returns the number of messages that match `query`, whose page and channel are not used. It
+    /// is exact if counters tell it: for queries of `read`, `seen`, `archived` and `snoozed`, and
+    /// for unread messages also by one tag or one severity. For other queries, at most 1,000
+    /// messages are looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn count(&self, query: &MessageQuery) -> Result<Total> {
+        let query = query.in_inbox().page(PageQuery::default());
+        let list = self.scope.list_id(ListKind::Messages);
+        self.scope.read("inbox.count", |view| {
+            let subscriber = subscribers::get(view, &self.subscriber)?;
+            messages::count(view, list, &subscriber, &query)
+        })
+    }
+
+    fn counted(&self, count: impl Fn(&MessageCounters) -> InboxCounts) -> Result<InboxCounts> {
         self.scope.read("inbox.counts", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let key = layout::message_counters(view.environment_id(), subscriber.id);
-            Ok(store::counters::find(view, &key)?.counts())
+            Ok(count(&store::counters::find(view, &key)?))
         })
     }
 

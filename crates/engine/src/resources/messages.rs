@@ -4,15 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
-use domain::ids::{MessageId, SubscriberId};
-use domain::message::{MarkAs, MarkMessages, Message, MessageQuery};
-use domain::page::{ListId, ListKind, Page};
+use domain::ids::{MessageId, SubscriberId, TaskId};
+use domain::message::{DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageQuery};
+use domain::page::{ListId, ListKind, Page, Total};
 use domain::subscriber::Subscriber;
+use domain::task::Task;
+use domain::time::Timestamp;
 use domain::workflow::Workflow;
-use store::{List, ReadRecords, WriteRecords, counters, layout};
+use store::{Bounds, List, Order, ReadRecords, WriteRecords, counters, layout};
 
 use crate::resources::{subscribers, workflows};
-use crate::tx::View;
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The messages of an environment.
@@ -151,16 +153,11 @@ impl Messages<'_> {
         self.scope.write("messages.mark_as", (subscriber, ids, mark_as), |tx| {
             Message::check_marked(ids)?;
             let subscriber = subscribers::get(tx, subscriber)?;
-            let mut known = HashSet::new();
-            let mut marked = Vec::with_capacity(ids.len());
-            for id in ids.iter().filter(|id| known.insert(**id)) {
-                let Some(before) = find(tx, &subscriber, *id)? else { continue };
-                let mut after = before.clone();
-                after.stage = before.stage.mark(mark_as, tx.now());
-                tx.replace(&before, &after)?;
-                marked.push(after);
-            }
-            Ok(marked)
+            let found = find_each(tx, &subscriber, ids)?;
+            let (edit, change) = (Edit::Mark(mark_as), next_change(tx, &subscriber)?);
+            let marked =
+                found.iter().map(|one| replace(tx, one, one.edited(edit, tx.now()), change));
+            marked.collect()
         })
     }
 }
@@ -178,20 +175,153 @@ pub(crate) fn page(
     subscriber: &Subscriber,
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
+    query.check()?;
     let request = query.page.check(list, MessageQuery::ORDERS)?;
-    let (shelves, rest) = query.shelves();
-    let (environment, owner) = (view.environment_id(), subscriber.id);
-    let counters = counters::find(view, &layout::message_counters(environment, owner))?;
-    let list =
-        List::of_parts(shelves.into_iter().map(|shelf| {
-            (layout::message_list(environment, owner, shelf), Some(counters.on(shelf)))
-        }));
-    let matches = |message: &Message| rest.matches(message);
-    Ok(view.page(&list.of_records(rest.is_filtered(), &matches), &request)?)
+    let selected = Selected::by(view, subscriber, query)?;
+    let matches = |message: &Message| selected.rest.matches(message);
+    let is_filtered = selected.rest.is_filtered();
+    let list = selected.list().of_records(is_filtered, &matches);
+    Ok(if is_filtered {
+        view.walk(&list, &request, selected.bounds)?
+    } else {
+        view.page(&list, &request)?
+    })
 }
 
-// The message of that id, if it belongs to the subscriber.
-fn find(view: &dyn View, subscriber: &Subscriber, id: MessageId) -> Result<Option<Message>> {
+/// The number of messages of a subscriber that match a query.
+pub(crate) fn count(
+    view: &dyn View,
+    list: ListId,
+    subscriber: &Subscriber,
+    query: &MessageQuery,
+) -> Result<Total> {
+    query.check()?;
+    let request = query.page.check(list, MessageQuery::ORDERS)?;
+    let selected = Selected::by(view, subscriber, query)?;
+    let matches = |message: &Message| selected.rest.matches(message);
+    let list = selected.list().of_records(true, &matches);
+    Ok(view.total(&list, &request, selected.bounds)?)
+}
+
+// Messages that a query selects.
+struct Selected {
+    // Lists of shelves, with their lengths.
+    lists: Vec<(layout::MessageList, usize)>,
+    // Conditions that their messages may not meet.
+    rest: MessageQuery,
+    bounds: Bounds,
+}
+
+impl Selected {
+    fn by(view: &dyn View, subscriber: &Subscriber, query: &MessageQuery) -> Result<Self> {
+        let (environment, owner) = (view.environment_id(), subscriber.id);
+        let counters = counters::find(view, &layout::message_counters(environment, owner))?;
+        let (shelves, rest) = query.shelves();
+        let bounds = Bounds {
+            scanned: MessageQuery::MAX_SCANNED,
+            total: counters.exactly(&shelves, &rest),
+            at_most: counters.at_most(&shelves, &rest),
+        };
+        let lists = shelves
+            .into_iter()
+            .map(|shelf| (layout::message_list(environment, owner, shelf), counters.on(shelf)));
+        Ok(Self { lists: lists.collect(), rest, bounds })
+    }
+
+    fn list<'l>(&self) -> List<'l, Message> {
+        List::of_parts(self.lists.iter().map(|(list, len)| (list.clone(), Some(*len))))
+    }
+}
+
+/// The message of that id, if it belongs to the subscriber.
+pub(crate) fn find(
+    view: &dyn View,
+    subscriber: &Subscriber,
+    id: MessageId,
+) -> Result<Option<Message>> {
     let found = view.find::<Message>(&layout::message(view.environment_id(), id.place()))?;
     Ok(found.filter(|message| message.id == id && message.subscriber_id == subscriber.id))
+}
+
+/// Those of the messages that belong to the subscriber, once each, in the order of `ids`.
+pub(crate) fn find_each(
+    view: &dyn View,
+    subscriber: &Subscriber,
+    ids: &[MessageId],
+) -> Result<Vec<Message>> {
+    let mut known = HashSet::new();
+    let ids = ids.iter().filter(|id| known.insert(**id));
+    let found: Result<Vec<_>> = ids.map(|id| find(view, subscriber, *id)).collect();
+    Ok(found?.into_iter().flatten().collect())
+}
+
+/// The number of the changes of a subscriber's messages in this transaction.
+pub(crate) fn next_change(view: &dyn View, subscriber: &Subscriber) -> Result<u64> {
+    let key = layout::message_counters(view.environment_id(), subscriber.id);
+    Ok(counters::find(view, &key)?.next_change())
+}
+
+/// Stores a message that its reader has changed, with the task that ends its snooze. Returns the
+/// message as stored. `change` is the number of the change.
+pub(crate) fn replace(
+    tx: &mut Tx<'_>,
+    before: &Message,
+    mut after: Message,
+    change: u64,
+) -> Result<Message> {
+    if after == *before {
+        return Ok(after);
+    }
+    if after.is_in_inbox() {
+        after.last_change = Some(change);
+    }
+    move_wake(tx, before, after.snoozed_until)?;
+    tx.replace(before, &after)?;
+    Ok(after)
+}
+
+/// Deletes messages of a subscriber from the inbox. The feed tells them, unless there are many: then
+/// clients list the inbox again.
+pub(crate) fn delete(tx: &mut Tx<'_>, subscriber: &Subscriber, found: &[Message]) -> Result<()> {
+    if found.len() <= DeletedMessage::KEPT {
+        let (environment, owner) = (tx.environment_id(), subscriber.id);
+        let counters = counters::find(tx, &layout::message_counters(environment, owner))?;
+        let kept = usize::try_from(counters.deletions).unwrap_or(usize::MAX);
+        let overflow = kept.saturating_add(found.len()).saturating_sub(DeletedMessage::KEPT);
+        let range = layout::deleted_messages(environment, owner).range();
+        for oldest in tx.first::<DeletedMessage>(&range, Order::Ascending, overflow)? {
+            tx.remove(&oldest)?;
+        }
+        for message in found {
+            tx.insert(&DeletedMessage::of(message, counters.next_change()))?;
+        }
+    }
+    found.iter().try_for_each(|message| remove(tx, message))
+}
+
+/// Removes a message, with the task that ends its snooze.
+pub(crate) fn remove(tx: &mut Tx<'_>, message: &Message) -> Result<()> {
+    move_wake(tx, message, None)?;
+    Ok(tx.remove(message)?)
+}
+
+/// Moves the task that ends the snooze of a message.
+pub(crate) fn move_wake(
+    tx: &mut Tx<'_>,
+    message: &Message,
+    until: Option<Timestamp>,
+) -> Result<()> {
+    if message.snoozed_until == until {
+        return Ok(());
+    }
+    let key = layout::task(message.environment_id, TaskId::of_wake(message.id));
+    let before = tx.find::<Task>(&key)?;
+    let after = until.map(|until| Task::wake(message, until));
+    match (&before, &after) {
+        (Some(before), Some(after)) => tx.replace(before, after)?,
+        (None, Some(after)) => tx.insert(after)?,
+        (Some(before), None) => tx.remove(before)?,
+        (None, None) => {}
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{integrations, workflows};
+use crate::resources::{integrations, messages, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -152,8 +152,10 @@ impl Subscribers<'_> {
             let integrations = integrations::all(tx)?;
             let waiting = workflows::waiting_steps(tx)?;
             let mut cascade = Cascade::new(tx, before);
-            let messages = layout::message_lists(environment, subscriber.id);
-            cascade.remove(&messages)?;
+            let all = layout::message_lists(environment, subscriber.id);
+            cascade.remove_by(&all, messages::remove)?;
+            let deleted = layout::deleted_messages(environment, subscriber.id);
+            cascade.remove(&deleted.open())?;
             let preferences = layout::preferences(environment, subscriber.id);
             cascade.remove(&preferences)?;
             let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
@@ -165,7 +167,10 @@ impl Subscribers<'_> {
             for integration in integrations {
                 integrations::remove_dependents(&mut cascade, &integration, Some(id))?;
             }
-            cascade.then(|tx| Ok(tx.remove(&subscriber)?))
+            cascade.then(|tx| {
+                tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
+                Ok(tx.remove(&subscriber)?)
+            })
         })
     }
 }

@@ -124,6 +124,7 @@ names! {
 values! {
     u8: |tag| [tag], |key| take::<1>(key).map(|[tag]| *tag);
     u32: |number| number.to_be_bytes(), |key| take(key).copied().map(u32::from_be_bytes);
+    u64: |number| number.to_be_bytes(), |key| take(key).copied().map(u64::from_be_bytes);
     u128: |number| number.to_be_bytes(), |key| take(key).copied().map(u128::from_be_bytes);
     // The sign bit is flipped, so that times sort as times.
     Timestamp: |time| (time.as_millis().cast_unsigned() ^ (1 << 63)).to_be_bytes(), |key| {

@@ -9,7 +9,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{CountedMessage, Message};
+use domain::message::{Counted, DeletedMessage, Message};
 use domain::notification::{Notification, NotificationSubscriber, Ordinal, Outcomes};
 use domain::observer::Event;
 use domain::preference::{PreferenceScope, SubscriberPreference};
@@ -28,11 +28,12 @@ use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
     TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
-    canceled_trigger, connection, connection_owner, context, default_layout, digest_bucket,
-    endpoint, environment_id, fan_out, fan_out_state, integration, integration_identifier, lane,
-    layout, layout_id, message, message_counters, message_list, notification, preference,
-    quarantined, stored_answer, subscriber, subscriber_id, subscription, subscription_id, task,
-    throttle_slots, topic, translation, translation_group, workflow, workflow_identifier,
+    canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
+    digest_bucket, endpoint, environment_id, fan_out, fan_out_state, integration,
+    integration_identifier, lane, layout, layout_id, message, message_changes, message_counters,
+    message_list, notification, preference, quarantined, stored_answer, subscriber, subscriber_id,
+    subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
+    workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -432,14 +433,33 @@ impl Record for Message {
     fn index(&self, entries: &mut Entries<Self>) {
         let list = message_list(self.environment_id, self.subscriber_id, self.shelf());
         entries.add(list.then(self.list_place()).end());
+        if let Some(change) = self.last_change {
+            let changes = message_changes(self.environment_id, self.subscriber_id);
+            entries.add(changes.then(change).then(self.id.place()).end());
+        }
     }
 
-    fn counted(&self) -> Option<(Key<Bytes>, CountedMessage)> {
+    fn counted(&self) -> Option<(Key<Bytes>, Counted)> {
         let key = message_counters(self.environment_id, self.subscriber_id);
-        Some((key, self.counted_part()))
+        Some((key, Counted::Message(self.counted_part())))
     }
 
     fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
         Event::of_message(before, after)
+    }
+}
+
+impl Record for DeletedMessage {
+    const TABLE: Table = Table::DeletedMessages;
+
+    fn key(&self) -> Key<Self> {
+        let deleted = deleted_messages(self.environment_id, self.subscriber_id);
+        deleted.then(self.change).then(self.message_id.place()).end()
+    }
+
+    fn counted(&self) -> Option<(Key<Bytes>, Counted)> {
+        let key = message_counters(self.environment_id, self.subscriber_id);
+        let (change, place) = (self.change, self.message_id.place());
+        Some((key, Counted::Deletion { change, place }))
     }
 }

@@ -18,7 +18,7 @@ use domain::ids::{
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{ListPlace, Message, MessagePlace, Shelf};
+use domain::message::{DeletedMessage, ListPlace, Message, MessagePlace, Shelf};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
 use domain::preference::SubscriberPreference;
@@ -34,19 +34,22 @@ use domain::workflow::Workflow;
 
 use super::{
     API_KEYS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS,
-    CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DIGEST_BUCKETS, DIGEST_EVENTS,
-    DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS,
-    HELD, HELD_LANES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS,
-    LAYOUTS, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE,
-    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
-    SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS,
-    TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS,
-    WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
+    DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS,
+    FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS,
+    LANES, LAYOUT_IDS, LAYOUTS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES,
+    NOTIFICATIONS, PREFERENCES, QUARANTINE, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
+    SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS,
+    TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS,
+    TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
-use crate::key::{Any, Bytes, Key, Prefix, Range, Sorted, TableOf, parts};
+use crate::key::{Any, Bytes, Key, Part, Prefix, Range, Sorted, TableOf, parts};
 
 /// A list of messages.
 pub type MessageList = Prefix<Message, parts![ListPlace]>;
+
+/// A list of changes of messages, by their numbers.
+pub type MessageChanges<R> = Prefix<R, parts![u64, MessagePlace]>;
 
 // Each is a prefix of a table, or a whole key in it, made of these parts in this order.
 macro_rules! keys {
@@ -252,6 +255,13 @@ keys! {
     /// The counters of the messages of a subscriber.
     message_counters: Key<Bytes>
         = MESSAGE_COUNTERS(environment: EnvironmentId, subscriber: InternalSubscriberId) end;
+
+    /// The changed messages in the inbox of a subscriber, by the number of the change.
+    message_changes: MessageChanges<Message>
+        = MESSAGE_CHANGES(environment: EnvironmentId, subscriber: InternalSubscriberId);
+    /// The deleted messages of a subscriber, by the number of the change.
+    deleted_messages: MessageChanges<DeletedMessage>
+        = DELETED_MESSAGES(environment: EnvironmentId, subscriber: InternalSubscriberId);
 
     /// The stored answer of an idempotency key.
     stored_answer: Key<StoredAnswer>
@@ -504,6 +514,32 @@ pub fn messages_between(
         Some(place) => range.behind(list.clone().then(place).end()),
         None => range,
     }
+}
+
+/// The changes of `list` behind all with a number, or behind that of a message with the number.
+pub fn changes_behind<R>(
+    list: &MessageChanges<R>,
+    number: u64,
+    within: Option<MessagePlace>,
+) -> Range<R> {
+    let of_number = list.clone().then(number);
+    match within {
+        Some(place) => list.range().behind(of_number.then(place).end()),
+        None => list.range().beyond(of_number.range()),
+    }
+}
+
+/// The subscriber of a key of [`message_counters`].
+pub fn counted_subscriber(key: &[u8]) -> Option<Key<Subscriber>> {
+    let (environment, (subscriber, ())) = MESSAGE_COUNTERS.read(key)?;
+    Some(subscriber_id(environment, subscriber))
+}
+
+/// The sort value of a place in lists of messages.
+pub fn list_place_bytes(place: ListPlace) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ListPlace::write(place, &mut bytes);
+    bytes
 }
 
 /// The stored answers that have expired at `now`.

@@ -82,6 +82,8 @@ tables! {
     Messages = "messages",
     MessageLists = "message_lists",
     MessageCounters = "message_counters",
+    MessageChanges = "message_changes",
+    DeletedMessages = "deleted_messages",
     StoredAnswers = "stored_answers",
     ExpiringAnswers = "expiring_answers",
 }

@@ -1,9 +1,10 @@
 //! Calls that are written as requests: those about channels, topics and texts.
 
 use arbitrary::Arbitrary;
+use domain::message::MarkAs;
 use serde_json::{Value, json};
 
-use super::inputs::{About, Event, Which, Who};
+use super::inputs::{About, Event, Mark, Which, Who};
 
 /// Queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
@@ -23,6 +24,21 @@ pub enum Asked {
     Import(u8, u8),
     /// Topics, as one bit for each.
     Trigger(Event, u8),
+    /// Messages of an inbox, by bits: read, seen, archived, snoozed, tagged, of high severity.
+    Inbox(Who, Change, u8),
+}
+
+/// Change of the messages of an inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Change {
+    Mark(Mark),
+    Archive,
+    Unarchive,
+    Delete,
+    /// Until a second of an hour.
+    Snooze(u8),
+    Unsnooze,
 }
 
 /// Action on an entity.
@@ -124,8 +140,44 @@ impl Asked {
                 }
                 json!(["events.trigger", trigger])
             }
+            Asked::Inbox(who, change, bits) => change.request(who, &selected(bits)),
         }
     }
+}
+
+impl Change {
+    fn request(self, who: Who, query: &Value) -> Value {
+        match self {
+            Change::Mark(mark) => {
+                json!(["inbox.mark_matching", who.id(), query, MarkAs::from(mark)])
+            }
+            Change::Archive => json!(["inbox.archive_matching", who.id(), query]),
+            Change::Unarchive => json!(["inbox.unarchive_matching", who.id(), query]),
+            Change::Delete => json!(["inbox.delete_matching", who.id(), query]),
+            Change::Snooze(second) => {
+                let until = format!("2026-11-20T13:00:{:02}Z", second % 60);
+                json!(["inbox.snooze_matching", who.id(), query, until])
+            }
+            Change::Unsnooze => json!(["inbox.unsnooze_matching", who.id(), query]),
+        }
+    }
+}
+
+// A query of messages: two bits for `read`, one for each of the others.
+fn selected(bits: u8) -> Value {
+    let is = |bit: u8| bits >> bit & 1 == 1;
+    let mut query = json!({ "archived": is(2), "snoozed": is(3) });
+    for (bit, name, value) in [
+        (0, "read", json!(is(1))),
+        (4, "tags", json!(["tag"])),
+        (5, "severity", json!(["high"])),
+        (6, "seen", json!(is(7))),
+    ] {
+        if is(bit) {
+            query[name] = value;
+        }
+    }
+    query
 }
 
 impl Channel {

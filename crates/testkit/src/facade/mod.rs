@@ -24,7 +24,7 @@ mod asked;
 mod deeds;
 mod inputs;
 
-pub use asked::{Asked, Channel, Verb, Wish};
+pub use asked::{Asked, Change, Channel, Verb, Wish};
 pub use deeds::Deed;
 pub use inputs::{About, Account, Event, Mark, Profile, Refusal, Shape, Span, Which, Who, Word};
 

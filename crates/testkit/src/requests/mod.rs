@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::Table;
-use tidings::{Engine, Entity, Error, Inbox, Scope, SubscriberPreferences};
+use tidings::{Engine, Entity, Error, Scope, SubscriberPreferences};
 
 use crate::json;
 use crate::seeded;
@@ -151,9 +151,8 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
         }
         "topics" => topics(env, operation, &arguments),
         "layouts" | "translations" => translations(env, group, operation, &arguments),
-        "messages" | "inbox" | "notifications" | "events" => {
-            activity(env, group, operation, &arguments)
-        }
+        "messages" | "notifications" | "events" => activity(env, group, operation, &arguments),
+        "inbox" => of_inbox(env, operation, &arguments),
         "delivery" => match operation {
             "run_due" => {
                 let report = engine.delivery().run_due(usize::from(arguments.get::<u8>(0)?));
@@ -305,25 +304,38 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
             let ids: Vec<MessageId> = given.get(1)?;
             said(env.messages().mark_as(given.name(0)?, &ids, given.get::<MarkAs>(2)?))
         }
-        ("inbox", "list") => said(inbox(env, given)?.list(&given.get(1)?)),
-        ("inbox", "counts") => {
-            let counts = inbox(env, given)?.counts();
-            said(counts.map(|counts| (counts.unseen, counts.unread)))
-        }
-        ("inbox", "mark_as") => {
-            let ids: Vec<MessageId> = given.get(1)?;
-            said(inbox(env, given)?.mark_as(&ids, given.get::<MarkAs>(2)?))
-        }
-        ("inbox", "mark_all") => said(inbox(env, given)?.mark_all(given.get(1)?)),
-        ("inbox", "mark_matching") => {
-            said(inbox(env, given)?.mark_matching(&given.get(1)?, given.get(2)?))
-        }
         _ => unknown(),
     }
 }
 
-fn inbox<'s>(env: &'s Scope, given: &Arguments<'_>) -> Result<Inbox<'s>, Refusal> {
-    env.inbox(given.name(0)?).map_err(Refusal::By)
+fn of_inbox(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
+    let inbox = env.inbox(given.name(0)?).map_err(Refusal::By)?;
+    let ids = || given.get::<Vec<MessageId>>(1);
+    match operation {
+        "list" => said(inbox.list(&given.get(1)?)),
+        "count" => said(inbox.count(&given.get(1)?)),
+        "cursor" => said(inbox.cursor()),
+        "changes_since" => said(inbox.changes_since(&given.get(1)?)),
+        "counts" => said(inbox.counts()),
+        "counts_of_tag" => said(inbox.counts_of_tag(&given.get::<String>(1)?)),
+        "counts_of_severity" => said(inbox.counts_of_severity(given.get(1)?)),
+        "mark_as" => said(inbox.mark_as(ids()?, given.get::<MarkAs>(2)?)),
+        "mark_all" => said(inbox.mark_all(given.get(1)?)),
+        "mark_matching" => said(inbox.mark_matching(&given.get(1)?, given.get(2)?)),
+        "archive" => said(inbox.archive(ids()?)),
+        "unarchive" => said(inbox.unarchive(ids()?)),
+        "delete" => said(inbox.delete(ids()?)),
+        "archive_matching" => said(inbox.archive_matching(&given.get(1)?)),
+        "unarchive_matching" => said(inbox.unarchive_matching(&given.get(1)?)),
+        "delete_matching" => said(inbox.delete_matching(&given.get(1)?)),
+        "snooze" => said(inbox.snooze(ids()?, given.get(2)?)),
+        "unsnooze" => said(inbox.unsnooze(ids()?)),
+        "snooze_matching" => said(inbox.snooze_matching(&given.get(1)?, given.get(2)?)),
+        "unsnooze_matching" => said(inbox.unsnooze_matching(&given.get(1)?)),
+        "complete_action" => said(inbox.complete_action(given.name(1)?, &given.get(2)?)),
+        "revert_action" => said(inbox.revert_action(given.name(1)?, given.get(2)?)),
+        _ => unknown(),
+    }
 }
 
 fn preferences<'s>(
@@ -362,8 +374,11 @@ impl Arguments<'_> {
 static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let env = &seeded::world().env;
     let integrations = env.integrations().list().expect("they are there");
-    let messages = env.inbox(seeded::ada()).and_then(|inbox| inbox.list(&MessageQuery::default()));
-    let messages = messages.expect("they are there");
+    let of_inbox = |who: &str, query: MessageQuery| {
+        let page = env.inbox(who).and_then(|inbox| inbox.list(&query)).expect("they are there");
+        page.data.iter().map(|found| json!(found.id)).collect::<Vec<_>>()
+    };
+    let questions = MessageQuery::default().templates(["inbox"]);
     let everything = NotificationQuery::default().limit(50);
     let notifications = env.notifications().list(&everything);
     let notifications = notifications.expect("they are there").data;
@@ -379,7 +394,11 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("authorization", headers),
         named("environment", vec![json!(env.environment_id())]),
         named("integration", integrations.iter().map(|found| json!(found.id)).collect()),
-        named("message", messages.data.iter().map(|found| json!(found.id)).collect()),
+        named("message", of_inbox("ada", MessageQuery::default())),
+        named("archived", of_inbox("ada", MessageQuery::default().archived())),
+        named("feed", vec![json!(env.inbox("ada").and_then(|inbox| inbox.cursor()).ok())]),
+        named("snoozed", of_inbox("bob", MessageQuery::default().snoozed())),
+        named("question", of_inbox("bob", questions)),
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
         named("layout", layouts.iter().map(|found| json!(found.id)).collect()),
     ]

@@ -9,7 +9,8 @@ use crate::seeded::{email, inbox, is_urgent};
 /// The requests.
 pub fn sound() -> &'static [Value] {
     static SOUND: LazyLock<Vec<Value>> = LazyLock::new(|| {
-        [people(), workflows(), channels(), topics(), translations(), activity()].concat()
+        [people(), workflows(), channels(), topics(), translations(), activity(), inboxes()]
+            .concat()
     });
     &SOUND
 }
@@ -34,13 +35,17 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 12] = [
+    const READING: [&str; 16] = [
         "get",
         "count",
         "check_index",
         "list",
         "list_active",
         "counts",
+        "cursor",
+        "changes_since",
+        "counts_of_tag",
+        "counts_of_severity",
         "subscription",
         "subscriptions",
         "authenticate",
@@ -266,15 +271,47 @@ fn activity() -> Vec<Value> {
         json!(["messages.list", "ada", {}]),
         json!(["messages.list", "ada", { "channel": "email", "read": "false" }]),
         json!(["messages.mark_as", "ada", ["$message 0", "$message 2"], "read"]),
-        json!(["inbox.list", "ada", {}]),
-        json!(["inbox.list", "ada", { "seen": false, "orderDirection": "ASC" }]),
-        json!(["inbox.list", "ada", { "read": "false" }]),
-        json!(["inbox.counts", "ada"]),
-        json!(["inbox.mark_as", "ada", ["$message 1"], "unseen"]),
-        json!(["inbox.mark_all", "ada", "read"]),
-        json!(["inbox.mark_matching", "ada", { "read": "true" }, "unread"]),
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
         json!(["delivery.quarantined", 8]),
+    ]
+}
+
+fn inboxes() -> Vec<Value> {
+    let tagged = json!({ "tags": ["tag", "other"], "severity": "high", "templates": "both" });
+    vec![
+        json!(["inbox.list", "ada", {}]),
+        json!(["inbox.list", "ada", { "seen": false, "orderDirection": "ASC" }]),
+        json!(["inbox.list", "ada", { "read": "false" }]),
+        json!(["inbox.list", "ada", { "archived": "true" }]),
+        json!(["inbox.list", "ada", tagged]),
+        json!(["inbox.list", "ada", { "contextKeys": ["tenant:acme"], "limit": 1 }]),
+        json!(["inbox.count", "ada", { "tags": "tag", "read": false }]),
+        json!(["inbox.cursor", "ada"]),
+        json!(["inbox.changes_since", "ada", "$feed 0"]),
+        json!(["inbox.counts", "ada"]),
+        json!(["inbox.counts_of_tag", "ada", "tag"]),
+        json!(["inbox.counts_of_severity", "ada", "high"]),
+        json!(["inbox.mark_as", "ada", ["$message 1"], "unseen"]),
+        json!(["inbox.mark_all", "ada", "read"]),
+        json!(["inbox.mark_matching", "ada", { "read": "true" }, "unread"]),
+        json!(["inbox.archive", "ada", ["$message 0", "$message 1"]]),
+        json!(["inbox.unarchive", "ada", ["$archived 0"]]),
+        json!(["inbox.mark_as", "ada", ["$archived 0"], "unread"]),
+        json!(["inbox.delete", "ada", ["$message 0", "$archived 0"]]),
+        json!(["inbox.archive_matching", "ada", tagged]),
+        json!(["inbox.unarchive_matching", "ada", {}]),
+        json!(["inbox.delete_matching", "ada", { "read": true }]),
+        json!(["inbox.list", "bob", { "snoozed": true }]),
+        json!(["inbox.snooze", "ada", ["$message 0", "$archived 0"], "2030-01-01T00:00:00Z"]),
+        json!(["inbox.snooze", "bob", ["$snoozed 0"], "2031-01-01T00:00:00Z"]),
+        json!(["inbox.snooze_matching", "ada", { "tags": "tag" }, "2030-01-01T00:00:00Z"]),
+        json!(["inbox.unsnooze", "bob", ["$snoozed 0"]]),
+        json!(["inbox.unsnooze_matching", "bob", {}]),
+        json!(["inbox.delete", "bob", ["$snoozed 0"]]),
+        json!(["inbox.complete_action", "bob", "$question 0", {
+            "type": "primary", "payload": { "n": 1 },
+        }]),
+        json!(["inbox.revert_action", "bob", "$question 1", "secondary"]),
     ]
 }

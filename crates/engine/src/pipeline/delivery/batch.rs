@@ -104,6 +104,7 @@ impl DeliveryQueue<'_> {
                     Attempt::Drop => Done::Dropped,
                 })
             }
+            Work::Wake { .. } => Ok(Done::Woken),
             Work::Sweep { .. } => sweep::step(self.engine, &leased.task).map(Done::Swept),
             Work::Close { .. } => turn::close(self.engine, leased),
             Work::Call { notification_id, job_id } => {

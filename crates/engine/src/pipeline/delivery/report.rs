@@ -27,6 +27,8 @@ pub struct DeliveryReport {
     pub swept: usize,
     /// Number of notifications of events with many recipients.
     pub created: usize,
+    /// Number of snoozed messages that were delivered again.
+    pub woken: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
     /// Number of messages that wait, because their provider takes no more at the moment, or because
@@ -103,12 +105,14 @@ impl DeliveryReport {
             skipped,
             swept,
             created,
+            woken,
             superseded,
             held,
             quarantined,
             failures,
         } = other;
         self.created += created;
+        self.woken += woken;
         self.sent += sent;
         self.retried += retried;
         self.failed += failed;

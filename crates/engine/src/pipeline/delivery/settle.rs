@@ -5,6 +5,7 @@ mod paused;
 mod returned;
 mod sends;
 mod turned;
+mod woken;
 
 use std::sync::Arc;
 
@@ -57,6 +58,8 @@ pub(super) enum Done {
     Unreadable(Unreadable),
     /// A sweep has settled itself, and removed so many records.
     Swept(usize),
+    /// The snooze of a message is over.
+    Woken,
     /// The work has settled itself, and created so many notifications.
     Created(usize),
 }
@@ -79,6 +82,7 @@ impl Done {
             Done::Unreadable(_) => "unreadable",
             Done::Swept(_) => "swept",
             Done::Created(_) => "created",
+            Done::Woken => "woken",
         }
     }
 }
@@ -94,6 +98,8 @@ enum Settled {
     Swept(usize),
     // Tasks have created so many notifications.
     Created(usize),
+    // A message was woken.
+    Woken,
     // The task is due again.
     Again,
     Superseded,
@@ -126,6 +132,7 @@ pub(super) fn settle(
             Settled::Failed(failure) => report.add(failure),
             Settled::Swept(count) => report.swept += count,
             Settled::Created(count) => report.created += count,
+            Settled::Woken => report.woken += 1,
             Settled::Again => {}
             Settled::Superseded => report.superseded += 1,
             Settled::Quarantined => report.quarantined += 1,
@@ -234,6 +241,9 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     if let Done::Unreadable(unreadable) = done {
         return set_aside(tx, &task, unreadable);
     }
+    if let Work::Wake { message_id } = task.work {
+        return woken::wake(tx, &task, message_id);
+    }
     let notification_id = match done {
         // Another notification goes on if the one that opened the window is gone.
         Done::Turned(turn) => Some(turn.notification_id),
@@ -337,6 +347,7 @@ impl Course<'_, '_> {
             | Done::Paused(Hold::Workflow)
             | Done::Unreadable(_)
             | Done::Swept(_)
+            | Done::Woken
             | Done::Created(_) => self.drop_task(task),
         }
     }
@@ -394,6 +405,7 @@ impl Course<'_, '_> {
             Work::Turn { .. } => self.next_job(),
             Work::Sweep { .. }
             | Work::FanOut { .. }
+            | Work::Wake { .. }
             | Work::Cancel { .. }
             | Work::Release { .. } => None,
         }

@@ -51,6 +51,7 @@ impl Course<'_, '_> {
             | Work::Call { .. }
             | Work::Sweep { .. }
             | Work::FanOut { .. }
+            | Work::Wake { .. }
             | Work::Cancel { .. }
             | Work::Release { .. } => Ok(()),
         }

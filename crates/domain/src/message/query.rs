@@ -1,0 +1,176 @@
+//! Queries of messages, and the shelves that they look at.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Folder, Message, Progress, Shelf};
+use crate::context::ContextFilter;
+use crate::error::{Invalid, at_most_items};
+use crate::ids::TransactionId;
+use crate::json::shape;
+use crate::page::{OrderBy, PageQuery};
+use crate::query;
+use crate::vocabulary::{Channel, Severity};
+
+/// Query of the messages of a subscriber, newest first. A message must meet every condition that is
+/// set.
+///
+/// In an inbox, a query without `archived` and `snoozed` is about messages that are neither.
+///
+/// Conditions on the channel, on `read`, `seen`, `archived` and `snoozed` cost nothing. The other
+/// ones are checked message by message: a page looks at 1,000 messages at most. It may therefore
+/// have fewer messages than its limit, or none, and yet a cursor behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct MessageQuery {
+    /// Channel of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// Id of the triggered event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<TransactionId>,
+    /// `true` selects read messages, `false` unread ones.
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
+    pub read: Option<bool>,
+    /// `true` selects seen messages, `false` unseen ones.
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
+    pub seen: Option<bool>,
+    /// `true` selects archived messages, `false` the other ones.
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
+    /// `true` selects snoozed messages, `false` the other ones.
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
+    pub snoozed: Option<bool>,
+    /// Tags of the workflow at the time of the event: the message has one of them. At most 100.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Severities: the message has one of them.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub severity: Vec<Severity>,
+    /// Contexts, compared as a set.
+    #[serde(skip_serializing_if = "ContextFilter::is_any")]
+    pub context_keys: ContextFilter,
+    /// Workflows, by id or identifier. At most 100.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<String>,
+    /// Page of the list.
+    #[serde(flatten)]
+    pub page: PageQuery,
+}
+
+shape! { MessageQuery {
+    "channel": channel, "transactionId": transaction_id, "read": read as written,
+    "seen": seen as written, "archived": archived as written, "snoozed": snoozed as written,
+    "tags": tags as list, "severity": severity as list, "contextKeys": context_keys,
+    "templates": templates as list;
+    page by MessageQuery::ORDERS
+} }
+
+impl MessageQuery {
+    /// Fields that the list can be sorted by.
+    #[doc(hidden)]
+    pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
+    /// Maximum number of values in each list of a query.
+    pub const MAX_VALUES: usize = 100;
+    /// Maximum number of messages that a page looks at.
+    pub const MAX_SCANNED: usize = 1_000;
+
+    /// Checks the lists of the query.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        at_most_items("tags", &self.tags, Self::MAX_VALUES)?;
+        at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
+        at_most_items("templates", &self.templates, Self::MAX_VALUES)
+    }
+
+    /// Returns the query of an inbox.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_inbox(&self) -> Self {
+        Self {
+            channel: Some(Channel::InApp),
+            archived: Some(self.archived.unwrap_or(false)),
+            snoozed: Some(self.snoozed.unwrap_or(false)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns `true` if the query excludes messages.
+    #[doc(hidden)]
+    pub fn is_filtered(&self) -> bool {
+        let page = self.page.clone();
+        *self != Self { page, ..Self::default() }
+    }
+
+    /// Returns `true` if `message` meets the conditions.
+    #[doc(hidden)]
+    pub fn matches(&self, message: &Message) -> bool {
+        let is = |wanted: Option<bool>, is: bool| wanted.is_none_or(|wanted| wanted == is);
+        self.channel.is_none_or(|channel| message.channel == channel)
+            && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)
+            && is(self.read, message.stage.is_read())
+            && is(self.seen, message.stage.is_seen())
+            && is(self.archived, message.stage.is_archived())
+            && is(self.snoozed, message.snoozed_until.is_some())
+            && (self.tags.is_empty() || self.tags.iter().any(|tag| message.tags.contains(tag)))
+            && (self.severity.is_empty() || self.severity.contains(&message.severity))
+            && self.context_keys.matches(&message.context_keys)
+            && (self.templates.is_empty() || self.names_workflow_of(message))
+    }
+
+    fn names_workflow_of(&self, message: &Message) -> bool {
+        let identifier = message.template_identifier.as_ref();
+        self.templates.iter().any(|name| {
+            identifier.is_some_and(|identifier| identifier.as_str() == name)
+                || Uuid::try_parse(name).is_ok_and(|id| message.workflow_id == Some(id.into()))
+        })
+    }
+
+    /// Returns the shelves with all messages of the query, and its conditions that they may not
+    /// meet.
+    #[doc(hidden)]
+    pub fn shelves(&self) -> (Vec<Shelf>, Self) {
+        let shelves: Vec<_> =
+            Shelf::ALL.into_iter().filter(|shelf| self.may_be_on(*shelf)).collect();
+        let mut rest = self.clone();
+        (rest.archived, rest.snoozed) = (None, None);
+        if !shelves.contains(&Shelf::Sent) {
+            (rest.channel, rest.read, rest.seen) = (None, None, None);
+        }
+        (shelves, rest)
+    }
+
+    // Returns `true` if messages on a shelf may be selected.
+    fn may_be_on(&self, on: Shelf) -> bool {
+        let is_inbox = self.channel.is_none_or(|channel| channel == Channel::InApp);
+        let (archived, snoozed) = (self.archived, self.snoozed);
+        match on {
+            Shelf::Sent => {
+                self.channel != Some(Channel::InApp)
+                    && archived != Some(true)
+                    && snoozed != Some(true)
+            }
+            Shelf::Inbox(Folder::Open, progress) => {
+                is_inbox && archived != Some(true) && snoozed != Some(true) && self.may_be(progress)
+            }
+            Shelf::Inbox(Folder::Snoozed, progress) => {
+                is_inbox
+                    && archived != Some(true)
+                    && snoozed != Some(false)
+                    && self.may_be(progress)
+            }
+            Shelf::Archived => {
+                is_inbox
+                    && archived != Some(false)
+                    && snoozed != Some(true)
+                    && self.may_be(Progress::Read)
+            }
+        }
+    }
+
+    fn may_be(&self, progress: Progress) -> bool {
+        self.read.is_none_or(|read| progress.is_read() == read)
+            && self.seen.is_none_or(|seen| progress.is_seen() == seen)
+    }
+}

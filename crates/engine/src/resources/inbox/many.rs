@@ -1,0 +1,239 @@
+//! Changing every message in an inbox, or those that match a query, in steps.
+
+use domain::message::{Edit, ListPlace, MarkAs, Message, MessageQuery, Shelf};
+use domain::subscriber::Subscriber;
+use domain::time::Timestamp;
+use serde::Serialize;
+use store::{Order, ReadRecords, layout};
+
+use super::Inbox;
+use crate::Result;
+use crate::idempotency::Step;
+use crate::resources::{messages, subscribers};
+use crate::tx::{Tx, View};
+
+// Number of messages that one transaction looks at, so that it holds the writer for a few
+// milliseconds.
+const AT_A_TIME: usize = 250;
+
+// Change of many messages.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Change {
+    Edit(Edit),
+    Delete,
+}
+
+// Change of the messages on several shelves, one shelf after the other. A changed message stays in
+// its place, or moves to a shelf that is not one of them.
+#[derive(Clone)]
+struct Run {
+    shelves: Vec<Shelf>,
+    filter: MessageQuery,
+    change: Change,
+    changed: usize,
+    // The last message that was looked at on the first of the shelves.
+    behind: Option<ListPlace>,
+    // The newest message at the start. Messages that arrive later stay as they are.
+    through: Option<ListPlace>,
+}
+
+/// Many messages: more than 250 take several transactions. Messages that arrive meanwhile stay as
+/// they are. A call that fails on its way can be made again, and goes on.
+impl Inbox<'_> {
+    /// Marks all messages in the inbox that are not snoozed and not archived. Returns how many of
+    /// them this changes.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{message::MarkAs, step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+    /// # env.events().trigger(&Trigger::new("greeting", "ada")?)?;
+    /// let inbox = env.inbox("ada")?;
+    /// assert_eq!(inbox.mark_all(MarkAs::Read)?, 1);
+    /// assert_eq!(inbox.counts()?.unread, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
+    pub fn mark_all(&self, mark_as: MarkAs) -> Result<usize> {
+        self.mark_matching(&MessageQuery::default(), mark_as)
+    }
+
+    /// The same for the messages that match `query`, whose page and channel are not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid) if a list in the
+    /// query is too long.
+    pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<usize> {
+        self.change("inbox.mark_all", query, Change::Edit(Edit::Mark(mark_as)))
+    }
+
+    /// Puts the messages that match `query` into the archive, where they count as read. Returns how
+    /// many this changes.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::{message::MessageQuery, step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+    /// # env.events().trigger(&Trigger::new("greeting", "ada")?)?;
+    /// let inbox = env.inbox("ada")?;
+    /// assert_eq!(inbox.archive_matching(&MessageQuery::default().unread())?, 1);
+    /// assert_eq!(inbox.list(&MessageQuery::default().archived())?.data.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`mark_matching`](Self::mark_matching).
+    pub fn archive_matching(&self, query: &MessageQuery) -> Result<usize> {
+        self.change("inbox.archive_matching", query, Change::Edit(Edit::Archive))
+    }
+
+    /// Takes the archived messages that match `query` out of the archive. They stay read. Returns
+    /// how many this changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark_matching`](Self::mark_matching).
+    pub fn unarchive_matching(&self, query: &MessageQuery) -> Result<usize> {
+        let archived = query.clone().archived();
+        self.change("inbox.unarchive_matching", &archived, Change::Edit(Edit::Unarchive))
+    }
+
+    /// Hides the messages that match `query` until a time, as [`snooze`](Self::snooze) does. Returns
+    /// how many this changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark_matching`](Self::mark_matching); [`Error::Invalid`](crate::Error::Invalid) if the
+    /// time is not in the future.
+    pub fn snooze_matching(&self, query: &MessageQuery, until: Timestamp) -> Result<usize> {
+        self.change("inbox.snooze_matching", query, Change::Edit(Edit::Snooze(until)))
+    }
+
+    /// Ends the snooze of the snoozed messages that match `query`, as
+    /// [`unsnooze`](Self::unsnooze) does. Returns how many this changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark_matching`](Self::mark_matching).
+    pub fn unsnooze_matching(&self, query: &MessageQuery) -> Result<usize> {
+        let snoozed = query.clone().snoozed();
+        self.change("inbox.unsnooze_matching", &snoozed, Change::Edit(Edit::Unsnooze))
+    }
+
+    /// Deletes the messages that match `query`. Returns their number. Notifications in the activity
+    /// list stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`mark_matching`](Self::mark_matching).
+    pub fn delete_matching(&self, query: &MessageQuery) -> Result<usize> {
+        self.change("inbox.delete_matching", query, Change::Delete)
+    }
+
+    fn change(
+        &self,
+        operation: &'static str,
+        query: &MessageQuery,
+        change: Change,
+    ) -> Result<usize> {
+        let arguments = (&self.subscriber, query, change);
+        let run = Run::new(query, change);
+        self.scope.write_in_steps(operation, arguments, run, |tx, run| {
+            query.check()?;
+            if let Change::Edit(Edit::Snooze(until)) = change {
+                Message::check_snooze(until, tx.now())?;
+            }
+            let subscriber = subscribers::get(tx, &self.subscriber)?;
+            run.clone().next(tx, &subscriber)
+        })
+    }
+}
+
+impl Run {
+    fn new(query: &MessageQuery, change: Change) -> Self {
+        let (mut shelves, filter) = query.in_inbox().shelves();
+        if let Change::Edit(edit) = change {
+            // A snooze that is moved leaves its message where it is.
+            let moves = matches!(edit, Edit::Snooze(_));
+            shelves.retain(|shelf| moves || shelf.is_changed_by(edit));
+        }
+        Self { shelves, filter, change, changed: 0, behind: None, through: None }
+    }
+
+    // Changes as many messages as one transaction looks at.
+    fn next(mut self, tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<Step<Self, usize>> {
+        let list = |shelf| layout::message_list(subscriber.environment_id, subscriber.id, shelf);
+        let newest =
+            self.through.map_or_else(|| newest(tx, &self.shelves, list), |at| Ok(Some(at)));
+        let Some(through) = newest? else { return Ok(Step::Done(self.changed)) };
+        self.through = Some(through);
+        let mut left = AT_A_TIME;
+        while let Some(shelf) = self.shelves.first() {
+            let range = layout::messages_between(&list(*shelf), self.behind, through);
+            let found = tx.first(&range, Order::Ascending, left)?;
+            left -= found.len();
+            self.behind = found.last().map(Message::list_place);
+            self.change(tx, subscriber, found)?;
+            if left == 0 {
+                return Ok(Step::More(self));
+            }
+            self.shelves.remove(0);
+            self.behind = None;
+        }
+        Ok(Step::Done(self.changed))
+    }
+
+    fn change(
+        &mut self,
+        tx: &mut Tx<'_>,
+        subscriber: &Subscriber,
+        mut found: Vec<Message>,
+    ) -> Result<()> {
+        if self.filter.is_filtered() {
+            found.retain(|message| self.filter.matches(message));
+        }
+        match self.change {
+            Change::Edit(edit) => {
+                let change = messages::next_change(tx, subscriber)?;
+                for before in &found {
+                    let after = before.edited(edit, tx.now());
+                    let after = messages::replace(tx, before, after, change)?;
+                    self.changed += usize::from(after != *before);
+                }
+            }
+            Change::Delete => {
+                messages::delete(tx, subscriber, &found)?;
+                self.changed += found.len();
+            }
+        }
+        Ok(())
+    }
+}
+
+// The newest of the messages on `shelves`.
+fn newest(
+    view: &dyn View,
+    shelves: &[Shelf],
+    list: impl Fn(Shelf) -> layout::MessageList,
+) -> Result<Option<ListPlace>> {
+    let mut newest = None;
+    for shelf in shelves {
+        let found = view.first(&list(*shelf).range(), Order::Descending, 1)?;
+        newest = newest.max(found.first().map(Message::list_place));
+    }
+    Ok(newest)
+}

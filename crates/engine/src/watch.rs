@@ -1,0 +1,137 @@
+//! Watches: futures that wait for a commit which changes the messages of a subscriber.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+
+use parking_lot::Mutex;
+use store::Change;
+
+/// The futures that wait, by the keys of the counters of their subscribers. Clones of an engine
+/// share them.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    // Number of watches. A commit without watches takes no lock.
+    count: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    wakers: BTreeMap<(Vec<u8>, u64), Waker>,
+}
+
+/// A future that waits. It is forgotten when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    watches: Arc<Watches>,
+    place: (Vec<u8>, u64),
+}
+
+impl Watches {
+    /// Wakes `waker` after each commit from now on that changes what is counted under `key`.
+    pub(crate) fn watch(self: &Arc<Self>, key: &[u8], waker: &Waker) -> Watch {
+        // Before the caller reads the store: a commit that sees no watch is seen by that read.
+        self.count.fetch_add(1, Ordering::SeqCst);
+        let mut state = self.state.lock();
+        let place = (key.to_vec(), state.next);
+        state.next = state.next.wrapping_add(1);
+        state.wakers.insert(place.clone(), waker.clone());
+        Watch { watches: Arc::clone(self), place }
+    }
+
+    /// Wakes the futures that wait for these changes, which were committed.
+    pub(crate) fn wake(&self, changes: &[Change]) {
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let recounts = changes.iter().filter_map(|change| change.recount.as_ref());
+        let mut keys: Vec<&[u8]> = recounts.map(|recount| recount.key().as_bytes()).collect();
+        keys.dedup();
+        for key in keys {
+            // A waker is code of the host, and may come back.
+            self.waiting(key).into_iter().for_each(Waker::wake);
+        }
+    }
+
+    fn waiting(&self, key: &[u8]) -> Vec<Waker> {
+        let state = self.state.lock();
+        let places = (key.to_vec(), 0)..=(key.to_vec(), u64::MAX);
+        state.wakers.range(places).map(|(_, waker)| waker.clone()).collect()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.watches.state.lock().wakers.remove(&self.place);
+        self.watches.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::{Context, Poll, Wake};
+
+    use super::*;
+    use crate::Engine;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_future_is_woken_by_its_commits_and_leaves_nothing_when_it_is_dropped() {
+        let engine = Engine::in_memory();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        for name in ["ada", "bob"] {
+            let create = serde_json::from_value(serde_json::json!({ "subscriberId": name }));
+            env.subscribers().create(&create.unwrap()).unwrap();
+        }
+        let workflow = serde_json::json!({
+            "workflowId": "hi", "name": "Hi",
+            "steps": [{ "type": "in_app", "template": { "body": "Hi" } }],
+        });
+        env.workflows().create(&serde_json::from_value(workflow).unwrap()).unwrap();
+        let trigger = |to: &str| {
+            let trigger = serde_json::json!({ "name": "hi", "to": to });
+            env.events().trigger(&serde_json::from_value(trigger).unwrap()).unwrap();
+        };
+        let inbox = env.inbox("ada").unwrap();
+        let cursor = inbox.cursor().unwrap();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let watches = || engine.parts.watches.state.lock().wakers.len();
+        {
+            let mut changed = pin!(inbox.changed(&cursor));
+            for _ in 0..3 {
+                assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+                assert_eq!(watches(), 1);
+            }
+            trigger("bob");
+            assert_eq!(count.0.load(Ordering::SeqCst), 0, "of another inbox");
+            trigger("ada");
+            assert_eq!(count.0.load(Ordering::SeqCst), 1);
+            let polled = changed.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(matches!(polled, Poll::Ready(Ok(()))));
+            assert_eq!(watches(), 0, "it is done");
+        }
+        let cursor = inbox.cursor().unwrap();
+        {
+            let mut dropped = Box::pin(inbox.changed(&cursor));
+            assert!(dropped.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert_eq!(watches(), 1);
+        }
+        assert_eq!(watches(), 0);
+        assert_eq!(engine.parts.watches.count.load(Ordering::SeqCst), 0);
+    }
+}

@@ -1,0 +1,148 @@
+//! Queries of an inbox by what messages are about: tags, severity, contexts and workflows.
+
+use serde_json::json;
+use tidings::ids::MessageId;
+use tidings::message::{InboxCounts, MarkAs, MessageQuery};
+use tidings::page::{PageQuery, Total};
+use tidings::vocabulary::Severity;
+
+use super::mark;
+use crate::world::{World, in_app, on_both, pages, parsed, with, workflow_of};
+
+// Messages of three workflows, oldest first: of each one an unseen, a seen, a read and an archived
+// message.
+fn with_messages(world: &World) -> Vec<MessageId> {
+    for (name, tags, severity) in [
+        ("news", json!(["a"]), "low"),
+        ("bills", json!(["a", "b"]), "high"),
+        ("rest", json!([]), "none"),
+    ] {
+        let more = json!({ "tags": tags, "severity": severity });
+        world.workflow(with(workflow_of(name, &[in_app()]), more));
+    }
+    let mut ids = Vec::new();
+    for (name, context) in [
+        ("news", json!({})),
+        ("bills", json!({ "context": { "tenant": "acme" } })),
+        ("rest", json!({})),
+    ] {
+        let told: Vec<_> = (0..4)
+            .map(|_| {
+                world.tick();
+                world.trigger(with(json!({ "name": name, "to": "ada" }), context.clone()));
+                world.inbox("ada")[0].id
+            })
+            .collect();
+        mark(world, "ada", &told[1..2], MarkAs::Seen);
+        mark(world, "ada", &told[2..3], MarkAs::Read);
+        world.env.inbox("ada").unwrap().archive(&told[3..]).unwrap();
+        ids.extend(told);
+    }
+    ids
+}
+
+/// One row per query: the messages that it selects, oldest first.
+#[test]
+fn an_inbox_is_listed_and_counted_by_what_its_messages_are_about() {
+    on_both(|world| {
+        let ids = with_messages(&world);
+        let inbox = world.env.inbox("ada").unwrap();
+        let bills = world.env.workflows().get("bills").unwrap().id;
+        for (query, expected) in [
+            (json!({ "tags": "a" }), vec![0, 1, 2, 4, 5, 6]),
+            (json!({ "tags": ["b", "c"] }), vec![4, 5, 6]),
+            (json!({ "tags": "c" }), vec![]),
+            (json!({ "tags": "a", "read": false }), vec![0, 1, 4, 5]),
+            (json!({ "tags": "a", "read": false, "seen": true }), vec![1, 5]),
+            (json!({ "tags": "b", "seen": false }), vec![4]),
+            (json!({ "tags": ["a", "b"], "read": false }), vec![0, 1, 4, 5]),
+            (json!({ "severity": ["high", "low"] }), vec![0, 1, 2, 4, 5, 6]),
+            (json!({ "severity": "none", "read": false }), vec![8, 9]),
+            (json!({ "severity": "medium", "read": false }), vec![]),
+            (json!({ "severity": "high", "tags": "a", "read": "true" }), vec![6]),
+            (json!({ "contextKeys": ["tenant:acme"] }), vec![4, 5, 6]),
+            (json!({ "contextKeys": [] }), vec![0, 1, 2, 8, 9, 10]),
+            (json!({ "templates": ["news", bills] }), vec![0, 1, 2, 4, 5, 6]),
+            (json!({ "archived": true, "tags": "a" }), vec![3, 7]),
+            (json!({ "archived": true, "read": false }), vec![]),
+            (json!({ "archived": true, "severity": "high" }), vec![7]),
+            (json!({ "snoozed": true, "tags": "a" }), vec![]),
+        ] {
+            let selected: Vec<_> = expected.iter().rev().map(|at| ids[*at]).collect();
+            let asked: MessageQuery = parsed(query.clone());
+            for limit in [1, 2, 100] {
+                let asked = PageQuery::default().limit(limit);
+                let walked = pages(&asked, |page| {
+                    inbox.list(&parsed::<MessageQuery>(query.clone()).page(page)).unwrap()
+                });
+                let walked: Vec<_> = walked.concat().iter().map(|found| found.id).collect();
+                assert_eq!(walked, selected, "{query}");
+            }
+            assert_eq!(inbox.count(&asked).unwrap(), Total::Exactly(selected.len()), "{query}");
+        }
+    });
+}
+
+#[test]
+fn what_waits_is_counted_by_tag_and_by_severity() {
+    on_both(|world| {
+        with_messages(&world);
+        let inbox = world.env.inbox("ada").unwrap();
+        for (tag, unseen, unread) in [("a", 2, 4), ("b", 1, 2), ("c", 0, 0)] {
+            assert_eq!(
+                inbox.counts_of_tag(tag).unwrap(),
+                InboxCounts::new(unseen, unread),
+                "{tag}"
+            );
+        }
+        for (severity, unseen, unread) in [
+            (Severity::Low, 1, 2),
+            (Severity::High, 1, 2),
+            (Severity::None, 1, 2),
+            (Severity::Medium, 0, 0),
+        ] {
+            let counts = inbox.counts_of_severity(severity).unwrap();
+            assert_eq!(counts, InboxCounts::new(unseen, unread), "{severity}");
+        }
+        let eve = world.env.inbox("eve").unwrap();
+        let refusal = "404 subscriber `eve` is not there";
+        world.refuses(refusal, || eve.counts_of_tag("a"));
+        world.refuses(refusal, || eve.counts_of_severity(Severity::Low));
+        world.refuses(refusal, || eve.count(&MessageQuery::default()));
+    });
+}
+
+/// A page looks at 1,000 messages, and the next one goes on behind them.
+#[test]
+fn a_page_of_few_among_many_has_an_end() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.in_app_workflow("rare");
+        world.notify("rare", "ada");
+        let hundred: Vec<_> = vec![parsed(json!({ "name": "hi", "to": "ada" })); 100];
+        for _ in 0..11 {
+            world.env.events().trigger_bulk(&hundred).unwrap();
+        }
+        let inbox = world.env.inbox("ada").unwrap();
+        let rare: MessageQuery = parsed(json!({ "templates": ["rare"] }));
+        let first = inbox.list(&rare).unwrap();
+        assert_eq!((first.data.len(), first.total), (0, Total::AtLeast(0)));
+        let second = inbox.list(&rare.clone().after(first.next.unwrap())).unwrap();
+        assert_eq!((second.data.len(), second.next), (1, None));
+        assert_eq!(inbox.count(&rare).unwrap(), Total::AtLeast(0));
+        let mut frequent: MessageQuery = parsed(json!({ "templates": ["hi"], "limit": 100 }));
+        let mut found = 0;
+        loop {
+            let page = inbox.list(&frequent).unwrap();
+            assert_eq!(page.total, Total::AtLeast(1_000));
+            found += page.data.len();
+            let Some(next) = page.next else { break };
+            frequent = frequent.after(&next);
+        }
+        assert_eq!(found, 1_100);
+        // What the counters rule out needs no walk.
+        let none = MessageQuery::default().unread().tags(["nothing"]);
+        let page = inbox.list(&none).unwrap();
+        assert_eq!((page.next, page.total), (None, Total::Exactly(0)));
+    });
+}
