@@ -338,7 +338,7 @@ fn the_full_files_leave_nothing_unset() {
 }
 
 /// Fields that the specification does not have.
-const ADDED: [&str; 22] = [
+const ADDED: [&str; 23] = [
     "actor",
     "actor_id",
     "awaits",
@@ -350,6 +350,7 @@ const ADDED: [&str; 22] = [
     "expires_at",
     "extend_to_schedule",
     "is_default",
+    "last_change",
     "last_event",
     "layout_id",
     "listed_at",
