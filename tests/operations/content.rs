@@ -21,7 +21,7 @@ fn reader(world: &World, id: &str, locale: Option<&str>) {
     world.subscriber(create);
 }
 
-fn translate(world: &World, kind: &str, id: &str, locale: &str, content: Value) {
+fn translate(world: &World, kind: &str, id: &str, locale: &str, content: &Value) {
     let upsert = json!({
         "resourceId": id, "resourceType": kind, "locale": locale, "content": content,
     });
@@ -73,7 +73,7 @@ fn a_text_is_in_the_best_language_of_its_reader() {
             ),
             ("en_US", json!({ "hello": "Hello", "only": "x" })),
         ] {
-            translate(&world, "workflow", "hi", locale, content);
+            translate(&world, "workflow", "hi", locale, &content);
         }
         for (number, (locale, n, expected)) in [
             (Some("de_CH"), 1, "Grüezi, 1 Sache nothing"),
@@ -107,9 +107,9 @@ fn a_changed_text_is_in_the_next_message() {
             world.inbox("ada").remove(0).text().unwrap().to_owned()
         };
         assert_eq!(read(&world), "x");
-        translate(&world, "workflow", "hi", "de", json!({ "x": "eins" }));
+        translate(&world, "workflow", "hi", "de", &json!({ "x": "eins" }));
         assert_eq!(read(&world), "eins");
-        translate(&world, "workflow", "hi", "de", json!({ "x": "zwei" }));
+        translate(&world, "workflow", "hi", "de", &json!({ "x": "zwei" }));
         assert_eq!(read(&world), "zwei");
         let resource = tidings::translation::Resource::workflow("hi");
         world.env.translations().delete_group(&resource).unwrap();
@@ -251,7 +251,7 @@ fn a_layout_has_texts_of_its_own_and_blocks_become_html() {
             "layout",
             "frame",
             "fr",
-            json!({ "footer": "Fin, {{ subscriber.firstName }}" }),
+            &json!({ "footer": "Fin, {{ subscriber.firstName }}" }),
         );
         let blocks = json!([
             { "type": "text", "content": "{{ t.hi }} {{ payload.x }}", "styles": { "textAlign": "center" } },
@@ -260,7 +260,7 @@ fn a_layout_has_texts_of_its_own_and_blocks_become_html() {
         let mut step = mail("");
         step["template"]["body"] = blocks;
         world.workflow(translated("mail", &[step]));
-        translate(&world, "workflow", "mail", "fr", json!({ "hi": "Salut", "footer": "wrong" }));
+        translate(&world, "workflow", "mail", "fr", &json!({ "hi": "Salut", "footer": "wrong" }));
         let html = framed(&world, json!({ "payload": { "x": "<\"" } }));
         let expected = "<p style=\"text-align: center\">Salut &lt;&quot;</p>\
                         <p><a href=\"https://shop.example/?a=&lt;&quot;\">Open</a></p>\
@@ -288,10 +288,10 @@ fn a_retry_has_the_content_of_the_first_attempt() {
                 }),
             );
             world.workflow(translated("mail", &[mail("{{ t.x }}")]));
-            translate(&world, "workflow", "mail", "de", json!({ "x": "eins" }));
+            translate(&world, "workflow", "mail", "de", &json!({ "x": "eins" }));
             outbox.refuse_next(SendError::retryable("421"));
             let id = send(&world, json!({ "name": "mail", "to": "ada" }));
-            translate(&world, "workflow", "mail", "de", json!({ "x": "zwei" }));
+            translate(&world, "workflow", "mail", "de", &json!({ "x": "zwei" }));
             world.env.layouts().delete("f").unwrap();
             world.pass(std::time::Duration::from_secs(3_600));
             assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
@@ -341,8 +341,8 @@ fn a_preview_shows_what_is_sent() {
         );
         let body = "{{ t.x }} {{ payload.at | date('%d.%m.%Y %H:%M') }} {{ t.lost }}";
         world.workflow(translated("mail", &[mail(body)]));
-        translate(&world, "workflow", "mail", "de", json!({ "x": "<b>{{ payload.y }}</b>" }));
-        translate(&world, "layout", "f", "de", json!({ "foot": "Ende" }));
+        translate(&world, "workflow", "mail", "de", &json!({ "x": "<b>{{ payload.y }}</b>" }));
+        translate(&world, "layout", "f", "de", &json!({ "foot": "Ende" }));
         let payload = json!({ "y": "&", "at": "2026-07-05T22:30:00Z" });
 
         let preview = Preview::new("mail", "ada").unwrap().payload(payload.clone()).unwrap();
@@ -367,7 +367,7 @@ fn a_hostile_translation_fails_its_own_message() {
         let step = json!({ "type": "in_app", "template": { "body": body } });
         world.workflow(translated("hi", &[step, in_app()]));
         for text in ["{{ payload.l }}".repeat(4_000), "{{".repeat(400_000)] {
-            translate(&world, "workflow", "hi", "de", json!({ "x": text }));
+            translate(&world, "workflow", "hi", "de", &json!({ "x": text }));
             let payload = json!({ "l": "l".repeat(100) });
             let receipt = world.trigger(json!({ "name": "hi", "to": "ada", "payload": payload }));
             let found = world.notification(only(receipt.notifications).notification_id);
