@@ -338,7 +338,7 @@ fn the_full_files_leave_nothing_unset() {
 }
 
 /// Fields that the specification does not have.
-const ADDED: [&str; 23] = [
+const ADDED: [&str; 24] = [
     "actor",
     "actor_id",
     "awaits",
@@ -361,6 +361,7 @@ const ADDED: [&str; 23] = [
     "paused_at",
     "result",
     "run_if",
+    "sends",
     "window_type",
 ];
 
