@@ -609,9 +609,10 @@ static NOTIFICATION_TEMPLATE: Structure = Structure {
 static NOTIFICATION_TOPIC: Structure =
     Structure { own: "subscriptionIds?", ..Structure::of("activity topic", "_topicId topicKey") };
 static JOB: Structure = Structure {
-    own: "_messageId? dueAt? leaseUntil? attempts?",
+    own: "_messageId? sends? dueAt? leaseUntil? attempts?",
     tied: "dueAt leaseUntil attempts",
     inside: &[
+        ("sends", &[&JOB_SEND]),
         ("digest", &[&DIGEST]),
         ("executionDetails", &[&EXECUTION_DETAIL]),
         ("step", &[&ACTIVITY_STEP]),
@@ -622,6 +623,7 @@ static JOB: Structure = Structure {
          scheduleExtensionsCount?",
     )
 };
+static JOB_SEND: Structure = Structure::own("job send", "_id _integrationId to status _messageId?");
 static DIGEST: Structure = Structure {
     inside: &[("timed", &[&DIGEST_TIMED])],
     ..Structure::of(
