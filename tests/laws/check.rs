@@ -1,6 +1,7 @@
 //! A check finds every contradiction between the tables, and none in a sound store.
 
-use store::{Record, Table};
+use domain::message::DeletedMessage;
+use store::{Bytes, Key, Record, Store, Table};
 use testkit::tables::{Entry, dump, is_activity, put, records};
 use testkit::world::World;
 use tidings::check::{Finding, Problem, TableFinding};
@@ -60,7 +61,7 @@ fn a_record_that_cannot_be_read_is_found() {
             entries().iter().filter(|(index, _, target)| is_index(*index) && target == key);
         let mut expected: Vec<_> =
             entries.map(|(index, key, _)| (index.name(), key.clone(), Problem::Extra)).collect();
-        expected.extend((*table == Table::Messages).then(|| inbox_of(key)).flatten());
+        expected.extend(inbox_of(*table, key));
         assert_eq!(others, expected);
     }
 }
@@ -202,12 +203,19 @@ fn findings(damage: impl FnOnce(&World)) -> Vec<(&'static str, Vec<u8>, Problem)
     in_tables.collect()
 }
 
-// The finding about the inbox that counts the message under `key`, if one does.
-fn inbox_of(key: &[u8]) -> Option<(&'static str, Vec<u8>, Problem)> {
+// The finding about the inbox that counts the record under `key`, if one does.
+fn inbox_of(table: Table, key: &[u8]) -> Option<(&'static str, Vec<u8>, Problem)> {
+    fn inbox<R: Record>(store: &impl Store, key: &[u8]) -> Option<Key<Bytes>> {
+        let records = records::<R>(store);
+        let record = records.iter().find(|record| record.key().as_bytes() == key)?;
+        record.counted().map(|(inbox, _)| inbox)
+    }
     let world = copy();
-    let messages = records::<Message>(&world.store);
-    let message = messages.iter().find(|message| message.key().as_bytes() == key)?;
-    let (inbox, _) = message.counted()?;
+    let inbox = match table {
+        Table::Messages => inbox::<Message>(&world.store, key)?,
+        Table::DeletedMessages => inbox::<DeletedMessage>(&world.store, key)?,
+        _ => return None,
+    };
     Some((inbox.table().name(), inbox.as_bytes().to_vec(), Problem::Miscounted))
 }
 
