@@ -6,7 +6,9 @@ use tidings::retention::Retention;
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 
-use crate::world::{Backend, START, World, email, on_both, on_both_with, time};
+use crate::world::{
+    Backend, START, World, active_integration, email, on_both, on_both_with, time, with,
+};
 use testkit::interposed::Interposed;
 
 const SUBSCRIBERS: [&str; 3] = ["ada", "bob", "cleo"];
@@ -146,6 +148,23 @@ fn the_clock_does_not_go_back() {
         world.engine.delivery().run_until(minutes(30)).unwrap();
         assert_eq!(world.now(), minutes(60));
         assert_eq!(world.messages("ada")[0].created_at, minutes(60));
+    });
+}
+
+/// A message that another integration sends is due again at once.
+#[test]
+fn a_fallback_takes_over_in_a_simulation() {
+    on_both(|world| {
+        furnish(&world);
+        let second = with(active_integration("email", "second"), json!({ "fallback": 1 }));
+        world.integration(second);
+        world.trigger(json!({ "name": "mail", "to": "ada" }));
+        world.outbox.refuse_next(tidings::SendError::misconfigured("no key"));
+
+        let report = world.engine.delivery().run_until(minutes(1)).unwrap();
+
+        assert_eq!((report.retried, report.sent), (1, 1));
+        assert_eq!(world.outbox.sent()[0].integration.identifier.as_str(), "second");
     });
 }
 

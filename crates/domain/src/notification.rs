@@ -297,6 +297,13 @@ impl Notification {
         }
     }
 
+    /// Returns `true` if the jobs wait for the end of a window that the notification has opened.
+    #[doc(hidden)]
+    pub fn is_collecting(&self) -> bool {
+        let waits = |job: &Job| matches!(job.status, JobStatus::Delayed { .. });
+        self.jobs.iter().any(|job| job.kind == JobType::Digest && waits(job))
+    }
+
     /// Returns the job with this id.
     #[doc(hidden)]
     pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::interposed::Interposed;
 use tidings::ids::NotificationId;
 use tidings::notification::NotificationQuery;
-use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
+use tidings::{Call, Delivery, Provider, ProviderReceipt, Scope, SendError};
 
 use crate::delivery::{log, statuses};
 use crate::subscriptions::subscribe;
@@ -182,4 +182,38 @@ fn an_event_that_has_expired_reaches_nobody() {
         assert_eq!(statuses(&world, id), ["skipped", "skipped", "skipped"]);
         assert_eq!((world.inbox("ada"), world.run_due()), (vec![], NOTHING));
     });
+}
+
+/// The turn is planned, and then another task of its batch cancels the event. The clock stands still,
+/// so that the turn is due again as it was.
+#[test]
+fn an_event_that_is_canceled_between_plan_and_settlement_ends() {
+    for backend in Backend::both() {
+        let scope = Arc::<OnceLock<Scope>>::default();
+        let inside = Arc::clone(&scope);
+        let handler = move |call: &Call| {
+            if call.notification.transaction_id.as_str() == "t2" {
+                inside.get().unwrap().events().cancel("t1").unwrap();
+            }
+            Ok(None)
+        };
+        let world = World::with(Interposed::over(backend.open()), |builder| {
+            builder.handler("cancel", handler)
+        });
+        scope.set(world.env.clone()).unwrap();
+        let custom = json!({ "type": "custom", "metadata": { "handler": "cancel" } });
+        world.workflow_of("custom", &[custom, in_app()]);
+        let [first, second] = ["t1", "t2"].map(|id| {
+            let event = json!({ "name": "custom", "to": "ada", "transactionId": id });
+            let made = only(world.trigger(event).notifications).notification_id;
+            world.engine.delivery().run_due(usize::from(id == "t1")).unwrap();
+            made
+        });
+
+        world.engine.delivery().run_due(100).unwrap();
+
+        assert_eq!(statuses(&world, first), ["completed", "canceled"]);
+        assert_eq!(statuses(&world, second), ["completed", "completed"]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    }
 }

@@ -1,6 +1,7 @@
 //! Events with more than 100 recipients, which tasks tell, and broadcasts.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::notification::Notification;
@@ -329,5 +330,21 @@ fn an_actor_is_known_and_left_out() {
         let trigger = parsed(json!({ "name": "hi", "to": "bob", "actor": long }));
         let refusal = "422 `actor.firstName` must be at most 255 characters long, not 256";
         world.refuses(refusal, || world.env.events().trigger(&trigger));
+    });
+}
+
+/// The ids of the members are later than that of the event.
+#[test]
+fn a_crowd_is_told_if_the_clock_went_back_before_a_start() {
+    on_both(|mut world| {
+        let everybody = crowd(&world);
+        world.clock.set(world.now().before(Duration::from_secs(3_600)));
+        world.restart_with(|builder| builder);
+
+        world.trigger(to_crowd());
+        broadcast(&world, json!({ "transactionId": "t2" }));
+        world.run_due();
+
+        assert!(everybody.iter().all(|who| world.inbox(who).len() == 2));
     });
 }

@@ -1,9 +1,10 @@
 //! Digests.
 
 use serde_json::{Value, json};
+use tidings::Call;
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
-use crate::world::{on_both, only};
+use crate::world::{email, on_both, on_both_with, only};
 
 fn minute() -> Value {
     digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))
@@ -242,4 +243,30 @@ fn a_workflow_without_steps_behind_a_digest_ends_with_it() {
         run_at(&world, 60);
         assert_eq!(statuses(&world, id), ["completed"]);
     });
+}
+
+/// Two results of one batch let a notification go on, and only the first of the two turns finds the
+/// digest. The second one comes when the window is over, and before its end was taken care of.
+#[test]
+fn a_turn_that_comes_late_ends_no_window() {
+    on_both_with(
+        |builder| builder.handler("noop", |_: &Call| Ok(None)),
+        |world| {
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.active_integration("email", "ses");
+            let custom = json!({ "type": "custom", "metadata": { "handler": "noop" } });
+            world.workflow_of("news", &[email(), custom, minute(), said()]);
+            let first = event_at(&world, 0, "news", json!({ "n": 1 }));
+            let delivery = world.engine.delivery();
+            delivery.run_due(2).unwrap();
+            delivery.run_due(1).unwrap();
+            assert_eq!(statuses(&world, first)[2..], ["delayed", "pending"]);
+
+            run_at(&world, 60);
+
+            assert_eq!(texts(&world), ["1: 1 "]);
+            assert_eq!(log(&world.notification(first), 2), ["digest_opened", "digest_closed"]);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        },
+    );
 }

@@ -91,10 +91,7 @@ fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Plann
         Some(key) => view.find::<Subscriber>(&key)?,
         None => None,
     };
-    let source = match &fan_out.crowd {
-        Crowd::Topics { keys } => Source::topics(view, keys)?.0,
-        Crowd::Everybody => Source::Everybody,
-    };
+    let source = Source::of(view, &fan_out.crowd)?;
     let part = Part { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
     let members = source.members(view, part)?;
     let audience = match &fan_out.crowd {

@@ -9,7 +9,7 @@ use domain::notification::NotificationTopic;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::topic::Topic;
-use domain::trigger::Audience;
+use domain::trigger::{Audience, Crowd};
 use store::{Order, ReadRecords, layout};
 use uuid::Uuid;
 
@@ -69,6 +69,37 @@ impl Source {
             }
         }
         Ok((Self::Topics(there), missing))
+    }
+
+    /// Returns the members of a crowd.
+    pub(crate) fn of(view: &dyn View, crowd: &Crowd) -> Result<Self> {
+        Ok(match crowd {
+            Crowd::Topics { keys } => Self::topics(view, keys)?.0,
+            Crowd::Everybody => Self::Everybody,
+        })
+    }
+
+    /// Returns the first id that is behind `next` and behind those of the members. Members may have
+    /// later ids than `next`, if the clock went back before the engine was started.
+    pub(crate) fn behind_all(&self, view: &dyn View, next: Uuid) -> Result<Uuid> {
+        let environment = view.environment_id();
+        let mut behind = next.as_u128();
+        let mut note = |id: Uuid| behind = behind.max(id.as_u128().saturating_add(1));
+        match self {
+            Source::Topics(topics) => {
+                for topic in topics {
+                    let all = layout::subscription_ids(environment, topic.id);
+                    let last: Vec<Subscription> = view.first(&all.range(), Order::Descending, 1)?;
+                    last.iter().for_each(|last| note(last.id.into()));
+                }
+            }
+            Source::Everybody => {
+                let all = layout::subscriber_ids(environment);
+                let last: Vec<Subscriber> = view.first(&all.range(), Order::Descending, 1)?;
+                last.iter().for_each(|last| note(last.id.into()));
+            }
+        }
+        Ok(Uuid::from_u128(behind))
     }
 
     /// Returns `true` if the crowd has no members.

@@ -15,6 +15,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
 use crate::pipeline::chunk;
+use crate::pipeline::fan_out::Source;
 use crate::pipeline::prepare::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::subscribers;
@@ -243,7 +244,7 @@ fn notify_all(
             workflow_id: planned.workflow.id,
             trigger: trigger.clone(),
             crowd: crowd.clone(),
-            before: tx.id(),
+            before: Source::of(tx, crowd)?.behind_all(tx, tx.id())?,
             context_keys: planned.context_keys.clone(),
             actor_id: actor.as_ref().map(|actor| actor.id),
         };

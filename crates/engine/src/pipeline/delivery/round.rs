@@ -8,13 +8,40 @@ use super::claim::{self, Claimed};
 use super::{BATCH, DeliveryQueue, DeliveryReport};
 use crate::Result;
 
+/// Claims in a row that may begin with the same attempt. A turn whose jobs have changed since it was
+/// planned is due again as it was. Behind so many claims, the store does not keep what they write.
+const REPEATS: u32 = 8;
+
 /// What the rounds of a caller, one after the other, depend on.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     size: usize,
     // First entry of the queue that the last claim has read, with the attempt and the place of a
     // sweep. A message that another integration sends and a sweep are due again at once.
-    before: Option<(Vec<u8>, u32, Option<Work>)>,
+    firsts: Repeats<(Vec<u8>, u32, Option<Work>)>,
+}
+
+/// What claims have begun with, and how often in a row.
+#[derive(Debug)]
+pub(super) struct Repeats<First> {
+    before: Option<First>,
+    count: u32,
+}
+
+impl<First: PartialEq> Repeats<First> {
+    /// Notes what a claim has begun with. `None` may come again and again.
+    pub(super) fn note(&mut self, first: Option<First>) -> Result<()> {
+        let is_same = first.is_some() && first == self.before;
+        self.count = if is_same { self.count + 1 } else { 0 };
+        self.before = first;
+        if self.count > REPEATS { Err(claim::not_claimed()) } else { Ok(()) }
+    }
+}
+
+impl<First> Default for Repeats<First> {
+    fn default() -> Self {
+        Self { before: None, count: 0 }
+    }
 }
 
 /// Tasks of a round.
@@ -28,7 +55,7 @@ pub(crate) struct Round {
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self { size: 1, before: None }
+        Self { size: 1, firsts: Repeats::default() }
     }
 }
 
@@ -60,17 +87,13 @@ impl DeliveryQueue<'_> {
         let sweep = leased.first().map(|leased| &leased.task.work);
         let sweep = sweep.filter(|work| matches!(work, Work::Sweep { .. })).cloned();
         let attempt = leased.first().map_or(0, |leased| leased.attempt);
-        let first = Some((first, attempt, sweep));
         // Every claim changes its tasks, unless they are given back.
-        if first == rounds.before {
-            return Err(claim::not_claimed());
-        }
-        rounds.before = first;
+        rounds.firsts.note(Some((first, attempt, sweep)))?;
         report.quarantined += quarantined;
         let count = leased.len();
         let given_back = self.work(leased, report)?;
         if given_back > 0 {
-            rounds.before = None;
+            rounds.firsts = Repeats::default();
         }
         Ok(Some(Round { done: count - given_back + quarantined, given_back }))
     }

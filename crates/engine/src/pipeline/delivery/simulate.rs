@@ -5,6 +5,7 @@ use domain::task::Work;
 use domain::time::Timestamp;
 
 use super::claim::{self, Claimed};
+use super::round::Repeats;
 use super::{DeliveryQueue, DeliveryReport};
 use crate::error::Rejection;
 use crate::{Clock, Error, ManualClock, Result, trace};
@@ -62,16 +63,11 @@ impl DeliveryQueue<'_> {
         let clock = self.engine.parts.clock.as_manual();
         let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
         let mut report = DeliveryReport::default();
-        let mut before = None;
+        let mut firsts = Repeats::default();
         let end = end.min(LATEST);
         while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
-            let first = self.run_now(AT_ONCE, &mut report)?;
-            // Every claim changes its tasks.
-            if first.is_some() && first == before {
-                return Err(claim::not_claimed());
-            }
-            before = first;
+            firsts.note(self.run_now(AT_ONCE, &mut report)?)?;
         }
         set_forward(clock, end);
         Ok(report)
@@ -90,16 +86,18 @@ impl DeliveryQueue<'_> {
     }
 
     // Does at most `limit` tasks that are due now. Returns the first entry of the queue that was
-    // read, unless it may be due again at once.
-    fn run_now(&self, limit: usize, report: &mut DeliveryReport) -> Result<Option<Vec<u8>>> {
+    // read, with the attempt, unless it may be due again at once. A message that another
+    // integration sends is, with another attempt.
+    fn run_now(&self, limit: usize, report: &mut DeliveryReport) -> Result<Option<(Vec<u8>, u32)>> {
         let Claimed { mut leased, quarantined, first } = claim::claim(self.engine, limit)?;
         report.quarantined += quarantined;
+        let attempt = leased.first().map_or(0, |leased| leased.attempt);
         leased.sort_by_key(|leased| (leased.task.class, leased.task.id));
         // A sweep is due again at once, with the place where it goes on.
         let sweeps = leased.iter().any(|leased| matches!(leased.task.work, Work::Sweep { .. }));
         let given_back = self.work(leased, report)?;
         // A provider that moves the clock past the lease gets the other tasks again.
-        Ok(first.filter(|_| given_back == 0 && !sweeps))
+        Ok(first.filter(|_| given_back == 0 && !sweeps).map(|first| (first, attempt)))
     }
 }
 

@@ -101,7 +101,12 @@ fn of(
         notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
-    let actions = plan::turn(&run, facts.facts(now));
+    // The end of a window has a task of its own. Another turn has nothing to do before.
+    let actions = if closed.is_none() && notification.is_collecting() {
+        Vec::new()
+    } else {
+        plan::turn(&run, facts.facts(now))
+    };
     let canceled = facts.canceled;
     Ok(Turn { notification_id: notification.id, read: None, statuses, canceled, closed, actions })
 }
