@@ -90,13 +90,17 @@ impl Source {
                 for topic in topics {
                     let all = layout::subscription_ids(environment, topic.id);
                     let last: Vec<Subscription> = view.first(&all.range(), Order::Descending, 1)?;
-                    last.iter().for_each(|last| note(last.id.into()));
+                    for subscription in &last {
+                        note(subscription.id.into());
+                    }
                 }
             }
             Source::Everybody => {
                 let all = layout::subscriber_ids(environment);
                 let last: Vec<Subscriber> = view.first(&all.range(), Order::Descending, 1)?;
-                last.iter().for_each(|last| note(last.id.into()));
+                for subscriber in &last {
+                    note(subscriber.id.into());
+                }
             }
         }
         Ok(Uuid::from_u128(behind))
