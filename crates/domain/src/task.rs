@@ -187,6 +187,22 @@ pub enum Work {
     },
 }
 
+impl Work {
+    /// Returns whether a function or a provider of the host application is called.
+    pub fn calls_the_host(&self) -> bool {
+        match self {
+            Self::Send { .. } | Self::Call { .. } => true,
+            Self::Turn { .. }
+            | Self::Close { .. }
+            | Self::Sweep { .. }
+            | Self::FanOut { .. }
+            | Self::Wake { .. }
+            | Self::Cancel { .. }
+            | Self::Release { .. } => false,
+        }
+    }
+}
+
 impl Task {
     /// Returns a task of `notification` that is due at `due_at`.
     pub fn of(notification: &Notification, id: TaskId, due_at: Timestamp, work: Work) -> Self {

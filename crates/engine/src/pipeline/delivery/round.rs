@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use domain::ids::TaskId;
 use domain::task::Work;
 
 use super::claim::{self, Claimed};
 use super::{BATCH, DeliveryQueue, DeliveryReport};
 use crate::Result;
 
-/// Claims in a row that may begin with the same attempt. A turn whose jobs have changed since it was
+/// Claims in a row that may begin with the same turn. A turn whose jobs have changed since it was
 /// planned is due again as it was. Behind so many claims, the store does not keep what they write.
 const REPEATS: u32 = 8;
 
@@ -16,31 +17,45 @@ const REPEATS: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Rounds {
     size: usize,
-    // First entry of the queue that the last claim has read, with the attempt and the place of a
-    // sweep. A message that another integration sends and a sweep are due again at once.
-    firsts: Repeats<(Vec<u8>, u32, Option<Work>)>,
+    beginnings: Beginnings,
 }
 
-/// What claims have begun with, and how often in a row.
-#[derive(Debug)]
-pub(super) struct Repeats<First> {
-    before: Option<First>,
-    count: u32,
+/// What the last claim began with, and how many claims in a row did.
+#[derive(Debug, Default)]
+pub(super) struct Beginnings {
+    last: Option<Beginning>,
+    repeats: u32,
 }
 
-impl<First: PartialEq> Repeats<First> {
-    /// Notes what a claim has begun with. `None` may come again and again.
-    pub(super) fn note(&mut self, first: Option<First>) -> Result<()> {
-        let is_same = first.is_some() && first == self.before;
-        self.count = if is_same { self.count + 1 } else { 0 };
-        self.before = first;
-        if self.count > REPEATS { Err(claim::not_claimed()) } else { Ok(()) }
-    }
+/// The first entry of the queue that a claim has read, and a task that is not the same in the next
+/// claim, if the store keeps what is written: the first that calls the host application, if any,
+/// and the first of all otherwise.
+#[derive(Debug, PartialEq)]
+struct Beginning {
+    entry: Vec<u8>,
+    task: Option<(TaskId, u32, Work)>,
 }
 
-impl<First> Default for Repeats<First> {
-    fn default() -> Self {
-        Self { before: None, count: 0 }
+impl Beginnings {
+    /// Notes what a claim begins with.
+    ///
+    /// # Errors
+    ///
+    /// [`store::Error::Corrupt`], if the store does not keep what claims write.
+    pub(super) fn note(&mut self, claimed: &Claimed) -> Result<()> {
+        let leased = &claimed.leased;
+        let calling = leased.iter().find(|leased| leased.task.work.calls_the_host());
+        let task = calling.or(leased.first());
+        let beginning = claimed.first.clone().map(|entry| Beginning {
+            entry,
+            task: task.map(|leased| (leased.task.id, leased.attempt, leased.task.work.clone())),
+        });
+        let is_same = beginning.is_some() && beginning == self.last;
+        self.repeats = if is_same { self.repeats + 1 } else { 0 };
+        self.last = beginning;
+        // A call that was made is not made again.
+        let allowed = if calling.is_some() { 0 } else { REPEATS };
+        if self.repeats > allowed { Err(claim::not_claimed()) } else { Ok(()) }
     }
 }
 
@@ -55,7 +70,7 @@ pub(crate) struct Round {
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self { size: 1, firsts: Repeats::default() }
+        Self { size: 1, beginnings: Beginnings::default() }
     }
 }
 
@@ -82,18 +97,17 @@ impl DeliveryQueue<'_> {
         limit: usize,
         report: &mut DeliveryReport,
     ) -> Result<Option<Round>> {
-        let Claimed { leased, quarantined, first } = claim::claim(self.engine, limit)?;
-        let Some(first) = first else { return Ok(None) };
-        let sweep = leased.first().map(|leased| &leased.task.work);
-        let sweep = sweep.filter(|work| matches!(work, Work::Sweep { .. })).cloned();
-        let attempt = leased.first().map_or(0, |leased| leased.attempt);
-        // Every claim changes its tasks, unless they are given back.
-        rounds.firsts.note(Some((first, attempt, sweep)))?;
+        let claimed = claim::claim(self.engine, limit)?;
+        if claimed.first.is_none() {
+            return Ok(None);
+        }
+        rounds.beginnings.note(&claimed)?;
+        let Claimed { leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         let count = leased.len();
         let given_back = self.work(leased, report)?;
         if given_back > 0 {
-            rounds.firsts = Repeats::default();
+            rounds.beginnings = Beginnings::default();
         }
         Ok(Some(Round { done: count - given_back + quarantined, given_back }))
     }

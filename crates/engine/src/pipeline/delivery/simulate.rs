@@ -1,11 +1,10 @@
 //! Simulation: the clock moves from one due time to the next, and what is due is done.
 
 use domain::retention::Retention;
-use domain::task::Work;
 use domain::time::Timestamp;
 
 use super::claim::{self, Claimed};
-use super::round::Repeats;
+use super::round::Beginnings;
 use super::{DeliveryQueue, DeliveryReport};
 use crate::error::Rejection;
 use crate::{Clock, Error, ManualClock, Result, trace};
@@ -63,11 +62,11 @@ impl DeliveryQueue<'_> {
         let clock = self.engine.parts.clock.as_manual();
         let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
         let mut report = DeliveryReport::default();
-        let mut firsts = Repeats::default();
+        let mut beginnings = Beginnings::default();
         let end = end.min(LATEST);
         while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
-            firsts.note(self.run_now(AT_ONCE, &mut report)?)?;
+            self.run_now(&mut beginnings, &mut report)?;
         }
         set_forward(clock, end);
         Ok(report)
@@ -85,19 +84,18 @@ impl DeliveryQueue<'_> {
         Ok(due_at.max(last))
     }
 
-    // Does at most `limit` tasks that are due now. Returns the first entry of the queue that was
-    // read, with the attempt, unless it may be due again at once. A message that another
-    // integration sends is, with another attempt.
-    fn run_now(&self, limit: usize, report: &mut DeliveryReport) -> Result<Option<(Vec<u8>, u32)>> {
-        let Claimed { mut leased, quarantined, first } = claim::claim(self.engine, limit)?;
+    // Does tasks that are due now.
+    fn run_now(&self, beginnings: &mut Beginnings, report: &mut DeliveryReport) -> Result<()> {
+        let claimed = claim::claim(self.engine, AT_ONCE)?;
+        beginnings.note(&claimed)?;
+        let Claimed { mut leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
-        let attempt = leased.first().map_or(0, |leased| leased.attempt);
         leased.sort_by_key(|leased| (leased.task.class, leased.task.id));
-        // A sweep is due again at once, with the place where it goes on.
-        let sweeps = leased.iter().any(|leased| matches!(leased.task.work, Work::Sweep { .. }));
-        let given_back = self.work(leased, report)?;
         // A provider that moves the clock past the lease gets the other tasks again.
-        Ok(first.filter(|_| given_back == 0 && !sweeps).map(|first| (first, attempt)))
+        if self.work(leased, report)? > 0 {
+            *beginnings = Beginnings::default();
+        }
+        Ok(())
     }
 }
 
