@@ -6,24 +6,48 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use testkit::facade::{Op, Process, Who};
 use testkit::world::World;
 use tidings::ids::MessageId;
-use tidings::message::{Changes, FeedCursor, InboxChange, MarkAs, Message, MessageQuery};
+use tidings::message::{Changes, FeedCursor, FeedPage, InboxChange, MarkAs, Message, MessageQuery};
 use tidings::{Engine, Scope};
 
 use crate::{beginning, cases, op, parsed};
 
 /// A client that shows the inbox of a subscriber.
 #[derive(Debug, Default)]
-struct Client {
-    cursor: Option<FeedCursor>,
-    shown: BTreeMap<MessageId, Message>,
+pub(crate) struct Client {
+    pub(crate) cursor: Option<FeedCursor>,
+    pub(crate) shown: BTreeMap<MessageId, Message>,
 }
 
-// Every message in the inbox, in whatever folder.
-fn listed(env: &Scope, who: &str) -> BTreeMap<MessageId, Message> {
+/// Answer of an inbox to a client.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Seen {
+    Changes(FeedPage),
+    Everything(FeedCursor, Vec<Message>),
+}
+
+/// The answer of an inbox to a client with that cursor. Returns `None` if there is no such
+/// subscriber.
+pub(crate) fn look(env: &Scope, who: &str, cursor: Option<&FeedCursor>) -> Option<Seen> {
+    let inbox = env.inbox(who).unwrap();
+    let newest = inbox.cursor().ok()?;
+    // A cursor is kept as its text.
+    let changes =
+        cursor.map(|cursor| inbox.changes_since(&cursor.to_string().parse().unwrap()).unwrap());
+    let from = match changes {
+        Some(Changes::Since(page)) => return Some(Seen::Changes(page)),
+        Some(Changes::Reset { cursor }) => cursor,
+        None => newest,
+    };
+    Some(Seen::Everything(from, listed(env, who).into_values().collect()))
+}
+
+/// Every message in the inbox, in whatever folder.
+pub(crate) fn listed(env: &Scope, who: &str) -> BTreeMap<MessageId, Message> {
     let mut listed = BTreeMap::new();
     let inbox = env.inbox(who).unwrap();
     let folders = [
@@ -43,20 +67,19 @@ fn listed(env: &Scope, who: &str) -> BTreeMap<MessageId, Message> {
 }
 
 impl Client {
-    // Asks once. Returns whether there is more.
-    fn ask(&mut self, env: &Scope, who: &str) -> bool {
-        let inbox = env.inbox(who).unwrap();
-        let Ok(newest) = inbox.cursor() else {
+    /// Asks once. Returns whether there is more.
+    pub(crate) fn ask(&mut self, env: &Scope, who: &str) -> bool {
+        let Some(seen) = look(env, who, self.cursor.as_ref()) else {
             *self = Self::default();
             return false;
         };
-        let Some(cursor) = &self.cursor else {
-            *self = Self { cursor: Some(newest), shown: listed(env, who) };
-            return true;
-        };
-        // A cursor is kept as its text.
-        match inbox.changes_since(&cursor.to_string().parse().unwrap()).unwrap() {
-            Changes::Since(page) => {
+        self.take(seen)
+    }
+
+    /// Shows an answer. Returns whether there is more.
+    pub(crate) fn take(&mut self, seen: Seen) -> bool {
+        match seen {
+            Seen::Changes(page) => {
                 for change in page.changes {
                     match change {
                         InboxChange::Message { message } => {
@@ -70,8 +93,9 @@ impl Client {
                 self.cursor = Some(page.next);
                 page.has_more
             }
-            Changes::Reset { cursor } => {
-                *self = Self { cursor: Some(cursor), shown: listed(env, who) };
+            Seen::Everything(cursor, messages) => {
+                let shown = messages.into_iter().map(|message| (message.id, message)).collect();
+                *self = Self { cursor: Some(cursor), shown };
                 true
             }
         }

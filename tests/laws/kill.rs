@@ -1,5 +1,9 @@
 //! Nothing that was acknowledged is lost when the process is killed, and nothing is half there.
 
+mod child;
+mod notes;
+mod pipeline;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -46,11 +50,7 @@ fn what_was_acknowledged_survives_a_kill() {
 #[test]
 fn child() {
     let Some(file) = file_of_child() else { return };
-    // A thread that panics would go unnoticed among the others.
-    panic::set_hook(Box::new(|panic| {
-        eprintln!("{panic}");
-        process::exit(1);
-    }));
+    exit_on_panic();
     let builder = Engine::builder().default_provider(Outbox::default()).activity_segments(16);
     let engine = builder.open(file).unwrap();
     let env = &prepared(&engine);
@@ -82,6 +82,14 @@ fn child() {
             }
         });
     });
+}
+
+/// A thread that panics would go unnoticed among the others.
+fn exit_on_panic() {
+    panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        process::exit(1);
+    }));
 }
 
 fn prepared(engine: &Engine) -> Scope {

@@ -82,6 +82,9 @@ pub struct WindowEvent {
     pub transaction_id: TransactionId,
     /// Time of the event.
     pub created_at: Timestamp,
+    /// Time from which on the event is of no interest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
 }
 
 /// Place in a window of a throttle, taken by an event that has passed.
@@ -110,6 +113,11 @@ pub struct DigestEventPage {
 }
 
 impl WindowEvent {
+    /// Returns `true` if the event is of no interest at `now`.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
+    }
+
     /// Returns the event with the payload of its notification.
     pub fn with_payload(&self, notification: &Notification) -> DigestEvent {
         DigestEvent {

@@ -304,6 +304,19 @@ impl Notification {
         self.jobs.iter().any(|job| job.kind == JobType::Digest && waits(job))
     }
 
+    /// Returns `true` if the event is of no interest at `now`.
+    #[doc(hidden)]
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
+    }
+
+    /// Returns the number of the first job that has not ended, or that of all jobs.
+    #[doc(hidden)]
+    pub fn next_job(&self) -> usize {
+        let next = self.jobs.iter().position(|job| !job.status.has_ended());
+        next.unwrap_or(self.jobs.len())
+    }
+
     /// Returns the job with this id.
     #[doc(hidden)]
     pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {

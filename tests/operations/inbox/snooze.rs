@@ -6,12 +6,12 @@ use domain::task::{Task, Work};
 use serde_json::json;
 use testkit::tables::{check_indexes, records};
 use tidings::ids::MessageId;
-use tidings::message::{InboxCounts, MarkAs, MessageQuery, Stage};
+use tidings::message::{Changes, InboxChange, InboxCounts, MarkAs, MessageQuery, Stage};
 use tidings::time::Timestamp;
 use tidings::{Clock, Engine};
 
 use super::{counts, mark};
-use crate::world::{World, on_both, with, workflow_of};
+use crate::world::{World, on_both, only, with, workflow_of};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -72,6 +72,30 @@ fn a_snoozed_message_wakes_as_the_newest_unseen_one() {
         assert!(woken.created_at < delivered_at, "it was created before");
         assert_eq!(counts(&world, "ada"), InboxCounts::new(2, 2));
         assert_eq!(wakes(&world), []);
+        check_indexes(&world.store);
+    });
+}
+
+/// The clock goes back before a message wakes. A client that has the newer message is told of it.
+#[test]
+fn a_message_wakes_as_the_newest_one_after_the_clock_went_back() {
+    on_both(|world| {
+        let [older, newer] = two(&world);
+        let start = world.now();
+        let inbox = world.env.inbox("ada").unwrap();
+        inbox.snooze([older], start.after(Duration::from_secs(10))).unwrap();
+        world.clock.advance(HOUR);
+        world.notify("hi", "ada");
+        let cursor = inbox.cursor().unwrap();
+
+        world.clock.set(start.after(Duration::from_secs(20)));
+        world.run_due();
+
+        let found = listed(&world, &MessageQuery::default());
+        assert_eq!((found[0], found[2]), (older, newer));
+        let Changes::Since(page) = inbox.changes_since(&cursor).unwrap() else { panic!("reset") };
+        let InboxChange::Message { message } = only(page.changes) else { panic!("deleted") };
+        assert_eq!((message.id, message.snoozed_until), (older, None));
         check_indexes(&world.store);
     });
 }

@@ -1,10 +1,12 @@
 //! Digests.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use tidings::Call;
+use tidings::{Call, SendError};
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
-use crate::world::{email, on_both, on_both_with, only};
+use crate::world::{START, email, names, on_both, on_both_with, only, time};
 
 fn minute() -> Value {
     digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))
@@ -194,6 +196,59 @@ fn d10_digests_of_one_workflow_are_independent() {
             run_at(&world, at);
         }
         assert_eq!(texts(&world), ["2: 0 100 "]);
+    });
+}
+
+/// The message of a closed window is that of all its events. It is canceled with the last of them.
+#[test]
+fn a_digest_is_canceled_with_its_last_event() {
+    let text = "{{ total_count }}: {% for event in events %}{{ event.payload.n }} {% endfor %}";
+    let sms = json!({ "type": "sms", "template": { "body": text } });
+    for (canceled, expected) in [
+        (&["t1"][..], &["2: 1 2 "][..]),
+        (&["t2"], &["2: 1 2 "]),
+        (&["t1", "t2"], &[]),
+        (&["t2", "t1"], &[]),
+    ] {
+        on_both(|world| {
+            world.active_integration("sms", "of-the-host");
+            world.subscriber(json!({ "subscriberId": "ada", "phone": "+1" }));
+            world.workflow_of("news", &[minute(), sms.clone()]);
+            for n in [1, 2] {
+                world.trigger(json!({
+                    "name": "news", "to": "ada", "payload": { "n": n },
+                    "transactionId": format!("t{n}"),
+                }));
+            }
+            world.outbox.refuse_next(SendError::retryable("busy"));
+            run_at(&world, 60);
+            for id in canceled {
+                let answer = world.env.events().cancel(*id).unwrap();
+                assert_eq!((answer.running, answer.remaining), (0, 0), "{id}");
+            }
+            run_at(&world, 3_600);
+            let sent = world.outbox.sent();
+            assert_eq!(names(&sent, |sent| sent.message.text().unwrap().to_owned()), expected);
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// An event that has expired when its window ends is left out, and the others are told.
+#[test]
+fn an_expired_event_is_left_out_of_its_digest() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        run_at(&world, 0);
+        for (n, expires) in [(1, 30), (2, 90), (3, 59)] {
+            let expires_at = time(START).after(Duration::from_secs(expires));
+            world.trigger(json!({
+                "name": "news", "to": "ada", "payload": { "n": n }, "expiresAt": expires_at,
+            }));
+        }
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["1: 2 "]);
     });
 }
 

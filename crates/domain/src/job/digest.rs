@@ -78,6 +78,12 @@ impl JobDigest {
     /// Largest number of events in a job.
     pub const MAX_EVENTS: usize = 100;
 
+    /// Returns the window, if it has closed.
+    #[doc(hidden)]
+    pub fn closed_window(&self) -> Option<DigestWindowId> {
+        self.window_id.filter(|_| self.event_count.is_some())
+    }
+
     /// Adds the events of the window that has closed.
     #[doc(hidden)]
     pub fn collect(&mut self, digested: &DigestedEvents) {

@@ -12,6 +12,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
 use crate::pipeline::apply::Course;
+use crate::pipeline::left;
 use crate::pipeline::trigger::find_receipt;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Events, Result};
@@ -22,8 +23,9 @@ const AT_A_TIME: usize = 100;
 impl Events<'_> {
     /// Cancels an event: what has not been sent is not sent any more. Its waiting jobs get the
     /// status `canceled`, those of the first 100 notifications at once and those of the others by
-    /// tasks. A call of a provider that is under way is not recalled. An event that is canceled
-    /// again stays as it is, and the answer is the first one.
+    /// tasks. A call of a provider that is under way is not recalled. The message of a digest whose
+    /// window has closed is canceled with the last of its events. An event that is canceled again
+    /// stays as it is, and the answer is the first one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -151,7 +153,7 @@ fn end_jobs_of(tx: &mut Tx<'_>, before: Notification, ended: &mut Ended) -> Resu
         match course.cancel(job)? {
             Canceled::Ended => ended.canceled += 1,
             Canceled::Runs => ended.running += 1,
-            Canceled::HadEnded => {}
+            Canceled::Stays => {}
         }
     }
     let after = course.notification;
@@ -163,7 +165,8 @@ enum Canceled {
     Ended,
     // A provider has its message.
     Runs,
-    HadEnded,
+    // The job has ended, or goes on for other events.
+    Stays,
 }
 
 impl Course<'_, '_> {
@@ -171,7 +174,11 @@ impl Course<'_, '_> {
     // that has more events, stays.
     fn cancel(&mut self, job: usize) -> Result<Canceled> {
         let waiting = self.notification.jobs.get(job).filter(|job| !job.status.has_ended());
-        let Some(waiting) = waiting else { return Ok(Canceled::HadEnded) };
+        let Some(waiting) = waiting else { return Ok(Canceled::Stays) };
+        // The job is also that of other events, which a digest has collected.
+        if left::has_others(self.tx, &self.notification, job, self.tx.now())? {
+            return Ok(Canceled::Stays);
+        }
         if !waiting.sends.is_empty() {
             return self.cancel_sends(job);
         }
@@ -193,7 +200,7 @@ impl Course<'_, '_> {
     fn cancel_sends(&mut self, job: usize) -> Result<Canceled> {
         let environment = self.tx.environment_id();
         let Some(stored) = self.notification.jobs.get_mut(job) else {
-            return Ok(Canceled::HadEnded);
+            return Ok(Canceled::Stays);
         };
         let mut runs = false;
         for send in stored.sends.iter_mut().filter(|one| one.status == SendStatus::Queued) {

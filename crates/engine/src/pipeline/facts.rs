@@ -24,7 +24,7 @@ use domain::workflow::Workflow;
 use store::{Order, ReadRecords, layout};
 
 use crate::Result;
-use crate::pipeline::texts;
+use crate::pipeline::{left, texts};
 use crate::resources::{contexts, integrations, workflows};
 use crate::tx::View;
 
@@ -40,6 +40,8 @@ pub(crate) struct RunFacts {
     texts: Option<Texts>,
     endpoints: Vec<Reach>,
     pub(crate) canceled: bool,
+    // `true` if the jobs go on without the event of the notification, for others of a digest.
+    goes_on: bool,
 }
 
 /// Preferences of a subscriber for a set of contexts.
@@ -52,8 +54,12 @@ pub(crate) struct Preferences {
 }
 
 impl RunFacts {
-    /// Returns the records of a notification.
-    pub(crate) fn of(view: &dyn View, notification: &Notification) -> Result<Self> {
+    /// Returns the records of a notification, for the job of that number and those behind it.
+    pub(crate) fn of(view: &dyn View, notification: &Notification, job: usize) -> Result<Self> {
+        let now = view.engine().now();
+        let canceled = is_canceled(view, &notification.transaction_id)?;
+        let goes_on = (canceled || notification.has_expired(now))
+            && left::has_others(view, notification, job, now)?;
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
         let key = layout::subscriber_id(view.environment_id(), subscriber);
         let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);
@@ -69,7 +75,8 @@ impl RunFacts {
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
             integrations: integrations::all(view)?,
             endpoints: Vec::new(),
-            canceled: is_canceled(view, &notification.transaction_id)?,
+            canceled: canceled && !goes_on,
+            goes_on,
         })
     }
 
@@ -133,7 +140,8 @@ impl RunFacts {
         notification: &'n Notification,
     ) -> Result<Run<'n>> {
         let workflow = self.workflow.as_deref();
-        let run = Run::of(notification);
+        let mut run = Run::of(notification);
+        run.expires_at = run.expires_at.filter(|_| !self.goes_on);
         if !workflow.is_some_and(Workflow::refers_to_results) {
             return Ok(run);
         }

@@ -8,6 +8,7 @@ mod explain;
 pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;
+pub(crate) mod left;
 mod prepare;
 pub(crate) mod sweep;
 pub(crate) mod texts;

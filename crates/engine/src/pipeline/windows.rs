@@ -89,6 +89,7 @@ impl Course<'_, '_> {
             notification_id: self.notification.id,
             transaction_id: self.notification.transaction_id.clone(),
             created_at: self.notification.created_at,
+            expires_at: self.notification.expires_at,
         })?)
     }
 

@@ -19,14 +19,14 @@ use tidings_providers::Smtp;
 use crate::account;
 use crate::server::{Act, Moment, Server, polite};
 
-const MAILS: usize = 500;
+pub const MAILS: usize = 500;
 
 /// Number of times that the server was asked to take the e-mail of each recipient.
-type Tries = Arc<Mutex<BTreeMap<String, usize>>>;
+pub type Tries = Arc<Mutex<BTreeMap<String, usize>>>;
 
 // A third of the recipients is refused twice, others lose the connection before the content or
 // behind it, and every e-mail takes a while.
-fn unreliable(tries: Tries) -> impl Fn(Moment) -> Vec<Act> {
+pub fn unreliable(tries: Tries) -> impl Fn(Moment) -> Vec<Act> {
     move |moment| match &moment {
         Moment::Command(line) if line.starts_with("RCPT") => {
             let mut tries = tries.lock().unwrap();
@@ -53,11 +53,11 @@ fn unreliable(tries: Tries) -> impl Fn(Moment) -> Vec<Act> {
     }
 }
 
-fn number(text: &str) -> usize {
+pub fn number(text: &str) -> usize {
     text.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
-fn triggered(engine: &Engine, server: &Server) -> Scope {
+pub fn triggered(engine: &Engine, server: &Server) -> Scope {
     let env = engine.organization("acme").unwrap().development().unwrap();
     let relay =
         IntegrationCreate::new("smtp", Channel::Email).unwrap().credentials(account(server));

@@ -10,6 +10,7 @@
 mod content;
 mod dialogue;
 mod failures;
+mod kill;
 mod load;
 mod server;
 

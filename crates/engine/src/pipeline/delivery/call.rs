@@ -121,7 +121,7 @@ pub(super) fn prepare(
         let Some(number) = jobs.position(|job| job.id == job_id && !job.status.has_ended()) else {
             return Ok(Prepared::Drop);
         };
-        let facts = RunFacts::of(&view, &notification)?;
+        let facts = RunFacts::of(&view, &notification, number)?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Prepared::Hold(hold));
         }

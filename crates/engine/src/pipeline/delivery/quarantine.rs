@@ -3,6 +3,7 @@
 
 use domain::ids::{EnvironmentId, QuarantineId};
 use domain::job::Detail;
+use domain::notification::Notification;
 use domain::quarantine::{Quarantined, RequeueRefusal, Unreadable};
 use domain::task::{Task, TaskState};
 use serde_json::Value;
@@ -159,8 +160,8 @@ pub(super) fn cause(engine: &Engine, leased: &Leased, error: &Error) -> Result<O
         let witness = Witness::new(snapshot);
         let view = Reading { engine, home: &home, snapshot: &witness };
         let found = notifications::of_work(&view, &leased.task.work);
-        let read = found
-            .and_then(|found| found.map_or(Ok(()), |found| RunFacts::of(&view, &found).map(drop)));
+        let facts = |found: Notification| RunFacts::of(&view, &found, found.next_job()).map(drop);
+        let read = found.and_then(|found| found.map_or(Ok(()), facts));
         Ok(match read {
             Err(Error::Store(error)) => witness.unreadable(&error),
             Ok(()) | Err(_) => None,

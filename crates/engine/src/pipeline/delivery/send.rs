@@ -61,7 +61,7 @@ pub(super) fn prepare(
             return Ok(Attempt::Drop);
         };
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
-        let facts = RunFacts::of(&view, &notification)?;
+        let facts = RunFacts::of(&view, &notification, number)?;
         let facts = facts.with_endpoints(&view, &notification, kind)?;
         decide(&view, leased, (&notification, number), &facts, (kept, random))
     })

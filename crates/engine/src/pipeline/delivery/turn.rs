@@ -14,10 +14,11 @@ use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use super::settle::Done;
-use crate::pipeline::facts::{RunFacts, is_canceled};
+use crate::pipeline::facts::RunFacts;
+use crate::pipeline::left;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
-use crate::{Engine, Error, Result};
+use crate::{Engine, Result};
 
 /// A planned turn of a notification.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(super) fn plan(
         let Some(read) = notifications::find_kept(&view, notification_id)? else {
             return Ok(Done::Dropped);
         };
-        let facts = RunFacts::of(&view, &read)?;
+        let facts = RunFacts::of(&view, &read, read.next_job())?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
         }
@@ -71,10 +72,10 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
     let home = leased.task.home();
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let Some((notification, events)) = events(&view, window_id)? else {
+        let Some((notification, events)) = events(&view, (window_id, step_id))? else {
             return Ok(Done::Dropped);
         };
-        let facts = RunFacts::of(&view, &notification)?;
+        let facts = RunFacts::of(&view, &notification, notification.next_job())?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
         }
@@ -129,22 +130,17 @@ fn digest_of(
     Ok(of_job.or_else(of_step).unwrap_or(JobDigest::new(DigestType::Regular)))
 }
 
-// Returns the events of a window, and the notification of the first one. Returns `None` if no
-// notification is left.
+// Returns the events of a window that are left, and the notification of the first one. Returns `None`
+// if no event is left.
 fn events(
     view: &dyn View,
-    window: DigestWindowId,
+    (window, step): (DigestWindowId, StepId),
 ) -> Result<Option<(Notification, DigestedEvents)>> {
-    let environment = view.environment_id();
-    let range = layout::digest_events(environment, window).range();
+    let range = layout::digest_events(view.environment_id(), window).range();
+    let now = view.engine().now();
     let mut left = Ok(Vec::new());
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
-        let key = layout::notification(environment, event.notification_id.ordinal());
-        let is_left = view
-            .contains(&key)
-            .map_err(Error::from)
-            .and_then(|is_there| Ok(is_there && !is_canceled(view, &event.transaction_id)?));
-        match (is_left, &mut left) {
+        match (left::is_left(view, &event, (step, usize::MAX), now), &mut left) {
             (Ok(true), Ok(left)) => left.push(event),
             (Ok(_), _) => {}
             (Err(error), _) => left = Err(error),

@@ -14,7 +14,7 @@ use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::provider::{Delivery, SendResult};
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
-use crate::pipeline::facts::is_canceled;
+use crate::pipeline::left;
 use crate::tx::View;
 
 impl Course<'_, '_> {
@@ -56,7 +56,7 @@ impl Course<'_, '_> {
                     self.log(job, Detail::IntegrationSwitched, Some(from));
                 }
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Err(refusal) = plan::again(self.is_canceled()?) {
+                if let Err(refusal) = plan::again(self.is_canceled(job)?) {
                     self.tx.remove(task)?;
                     return match delivery.send {
                         Some(send) => self.send_refused(job, send, &refusal),
@@ -90,8 +90,8 @@ impl Course<'_, '_> {
         }
     }
 
-    pub(super) fn is_canceled(&self) -> Result<bool> {
-        is_canceled(self.tx, &self.notification.transaction_id)
+    pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {
+        left::is_job_canceled(self.tx, &self.notification, job, self.tx.now())
     }
 
     // Names the provider of the job.

@@ -43,7 +43,7 @@ impl Course<'_, '_> {
             Settlement::Retry { due_at, attempts } => {
                 self.log(job, Detail::HandlerRetry, said);
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Err(refusal) = plan::again(self.is_canceled()?) {
+                if let Err(refusal) = plan::again(self.is_canceled(job)?) {
                     self.tx.remove(task)?;
                     return self.refused(job, &refusal);
                 }

@@ -17,7 +17,7 @@ impl Course<'_, '_> {
     pub(super) fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
         let statuses = self.notification.jobs.iter().map(|job| job.status);
         let is_as_planned = statuses.eq(turn.statuses.iter().copied());
-        if !is_as_planned || self.is_canceled()? != turn.canceled {
+        if !is_as_planned || self.is_canceled(self.notification.next_job())? != turn.canceled {
             make_due(self.tx, leased, task)?;
             return Ok(Settled::Again);
         }
