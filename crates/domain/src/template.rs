@@ -263,6 +263,11 @@ impl Variables {
         Self { known, content, texts, missing, notes }
     }
 
+    /// Returns the roots.
+    pub(crate) fn known(&self) -> &Value {
+        &self.known
+    }
+
     /// Returns `variables` as serialized.
     pub fn new(variables: impl Serialize) -> Self {
         Self::of(Value::from(Serde(variables)))

@@ -1,6 +1,7 @@
 //! Randomness, and the ids, names and keys that are made of it.
 
-use std::cell::Cell;
+use std::array;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use domain::ids::v7;
@@ -45,6 +46,8 @@ pub(crate) struct Made<'s> {
     seed: &'s Seed,
     ids: Cell<u32>,
     blocks: Cell<u64>,
+    // The bytes of the last block that are left.
+    rest: RefCell<Option<array::IntoIter<u8, 32>>>,
 }
 
 // The tails of one millisecond that belong to a seed: `SPAN` of them from `start` on.
@@ -121,7 +124,7 @@ impl Span {
 impl Seed {
     /// Starts a run.
     pub(crate) fn start(&self) -> Made<'_> {
-        Made { seed: self, ids: Cell::new(0), blocks: Cell::new(0) }
+        Made { seed: self, ids: Cell::new(0), blocks: Cell::new(0), rest: RefCell::default() }
     }
 }
 
@@ -158,15 +161,25 @@ impl Made<'_> {
         random.into_iter().filter_map(letter).collect()
     }
 
-    // The hash is one-way, so ids that are shown say nothing about keys of the same run.
+    // No byte is used twice.
     fn fill(&self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(32) {
-            let count = self.blocks.get();
-            self.blocks.set(count + 1);
-            let block = Sha256::new().chain_update(self.seed.secret);
-            let block = block.chain_update(count.to_be_bytes()).finalize();
-            chunk.iter_mut().zip(block).for_each(|(byte, random)| *byte = random);
+        let mut rest = self.rest.borrow_mut();
+        for byte in bytes {
+            let next = rest.as_mut().and_then(Iterator::next);
+            *byte = next.unwrap_or_else(|| {
+                let block = rest.insert(self.block().into_iter());
+                block.next().unwrap_or_default()
+            });
         }
+    }
+
+    // The next 32 bytes. The hash is one-way, so ids that are shown say nothing about keys of the
+    // same run.
+    fn block(&self) -> [u8; 32] {
+        let count = self.blocks.get();
+        self.blocks.set(count + 1);
+        let block = Sha256::new().chain_update(self.seed.secret);
+        block.chain_update(count.to_be_bytes()).finalize().into()
     }
 }
 

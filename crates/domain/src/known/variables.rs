@@ -1,17 +1,25 @@
 //! Data for templates: values of the roots, of which the recipients of an event share most.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use minijinja::value::{Enumerator, Object, Serde, Value};
 use serde::Serialize;
 
 use super::Known;
+use crate::ids::StepId;
+use crate::step::Rendered;
 use crate::template::Variables;
 
-/// Values that all recipients of an event have in common, converted once.
+/// What all recipients of an event have in common: values, converted once, and contents that
+/// depend on nothing else.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared(OnceCell<Arc<Common>>);
+pub(crate) struct Shared {
+    common: OnceCell<Arc<Common>>,
+    // A workflow has few steps.
+    contents: RefCell<Vec<(StepId, Rendered)>>,
+}
 
 #[derive(Debug)]
 struct Common {
@@ -25,6 +33,8 @@ struct Common {
 #[derive(Debug)]
 struct Roots {
     common: Arc<Common>,
+    // Whether a template has asked for more than the common values.
+    asked: AtomicBool,
     subscriber: Value,
     steps: Option<Value>,
     digested: Option<Value>,
@@ -36,8 +46,26 @@ impl Known<'_> {
         let steps = self.steps.map(value);
         let digested = self.digested.as_ref().map(value);
         let subscriber = value(&self.subscriber);
-        let common = Arc::clone(shared.0.get_or_init(|| Arc::new(Common::of(self))));
-        Variables::of(Value::from_object(Roots { common, subscriber, steps, digested }))
+        let common = Arc::clone(shared.common.get_or_init(|| Arc::new(Common::of(self))));
+        let asked = AtomicBool::new(false);
+        Variables::of(Value::from_object(Roots { common, asked, subscriber, steps, digested }))
+    }
+}
+
+impl Shared {
+    /// Returns the content of a step, if it is that of all recipients.
+    pub(crate) fn content(&self, step: StepId) -> Option<Rendered> {
+        let contents = self.contents.borrow();
+        contents.iter().find(|(of, _)| *of == step).map(|(_, rendered)| rendered.clone())
+    }
+
+    /// Keeps the content of a step that was rendered with `variables`, if the templates have asked
+    /// for nothing but the common values.
+    pub(crate) fn keep(&self, step: StepId, rendered: &Rendered, variables: &Variables) {
+        let roots = variables.known().downcast_object_ref::<Roots>();
+        if roots.is_some_and(|roots| !roots.asked.load(Ordering::Relaxed)) {
+            self.contents.borrow_mut().push((step, rendered.clone()));
+        }
     }
 }
 
@@ -59,12 +87,16 @@ fn value(part: impl Serialize) -> Value {
 impl Object for Roots {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let Common { payload, context, workflow, actor } = &*self.common;
-        match key.as_str()? {
-            "payload" => Some(payload.clone()),
+        let name = key.as_str()?;
+        match name {
+            "payload" => return Some(payload.clone()),
+            "context" => return Some(context.clone()),
+            "workflow" => return Some(workflow.clone()),
+            "actor" => return actor.clone(),
+            _ => self.asked.store(true, Ordering::Relaxed),
+        }
+        match name {
             "subscriber" => Some(self.subscriber.clone()),
-            "context" => Some(context.clone()),
-            "workflow" => Some(workflow.clone()),
-            "actor" => actor.clone(),
             "steps" => self.steps.clone(),
             _ => {
                 let found = self.digested.as_ref()?.get_item(key).ok()?;

@@ -10,6 +10,7 @@ use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
 use crate::known::{Known, about};
+use crate::layout::Framed;
 use crate::preference::{ConditionData, Layer, Layers, resolve};
 use crate::schedule::{Schedule, Timing};
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
@@ -171,16 +172,25 @@ impl<'a> RunStep<'a> {
 
     /// Renders the message of the step.
     pub(super) fn render(&self) -> Result<Rendered, Refusal> {
-        let Facts { texts, framed, .. } = self.facts;
-        let variables = self.workflow.variables(self.known().variables(&self.run.shared), texts);
-        match self.step.render(|| self.filter_facts(), &variables) {
-            Some(rendered) => rendered
-                .and_then(|rendered| self.overriding(rendered).finished(framed, &variables))
-                .map_err(|error| match error {
-                    RenderError::Missing(name) => fail(Detail::VariableMissing).because(name),
-                    RenderError::Failed(text) => fail(Detail::ContentNotGenerated).because(text),
-                }),
-            None => Err(fail(Detail::ContentNotGenerated)),
+        let shared = &self.run.shared;
+        if let Some(rendered) = shared.content(self.step.id) {
+            return Ok(rendered);
         }
+        let Facts { texts, framed, .. } = self.facts;
+        let variables = self.workflow.variables(self.known().variables(shared), texts);
+        let rendered = self.step.render(|| self.filter_facts(), &variables);
+        let rendered = rendered.ok_or(fail(Detail::ContentNotGenerated))?;
+        let rendered = rendered
+            .and_then(|rendered| self.overriding(rendered).finished(framed, &variables))
+            .map_err(|error| match error {
+                RenderError::Missing(name) => fail(Detail::VariableMissing).because(name),
+                RenderError::Failed(text) => fail(Detail::ContentNotGenerated).because(text),
+            })?;
+        // Variants, texts and layouts are chosen for a subscriber.
+        let is_for_all = self.step.definition.variants.is_empty() && texts.is_none();
+        if is_for_all && matches!(framed, Framed::Bare) {
+            shared.keep(self.step.id, &rendered, &variables);
+        }
+        Ok(rendered)
     }
 }

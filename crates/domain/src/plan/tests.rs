@@ -567,3 +567,38 @@ fn templates_know_the_actor() {
     world.actor = Some(sample::subscriber(json!({ "firstName": "Grace" })));
     assert_eq!(world.text(), "Grace follows you");
 }
+
+/// Recipients of an event share a content that depends on none of them.
+#[test]
+fn recipients_share_what_is_the_same_for_all() {
+    let by_name = json!([{ "type": "in_app", "template": { "body": "Bob" },
+        "filters": only_if("subscriber", "firstName", "Bob") }]);
+    let cases = [
+        ("{{ payload.total }} {{ workflow.name }} {{ actor.firstName }}", json!([]), true),
+        ("{{ payload.at | date('%H:%M', zone='Asia/Tokyo') }}", json!([]), true),
+        ("{{ payload.total }}", by_name, false),
+        ("{{ subscriber.firstName }}", json!([]), false),
+        ("{% if subscriber.firstName == 'Ada' %}Ada{% else %}-{% endif %}", json!([]), false),
+        ("{{ payload.at | time }}", json!([]), false),
+    ];
+    for (body, variants, is_shared) in cases {
+        let step = json!({ "type": "in_app", "template": { "body": body }, "variants": variants });
+        let mut world = World::with(json!([step]));
+        let ada = world.subscriber.clone().unwrap();
+        let mut bob = ada.clone();
+        bob.profile.first_name = Some("Bob".into());
+        bob.profile.timezone = Some("Europe/Berlin".parse().unwrap());
+        let payload = json!({ "total": 42, "at": "2026-01-01T10:00:00Z" });
+        let workflow = world.workflow.clone().unwrap();
+        world.notification = sample::notification(&workflow, &ada, payload);
+        for recipients in [[&ada, &bob], [&bob, &ada]] {
+            let run = Run::of(&world.notification);
+            for subscriber in recipients {
+                let facts = Facts { subscriber: Some(subscriber), ..world.facts() };
+                assert_eq!(turn(&run, facts), turn(&Run::of(&world.notification), facts), "{body}");
+            }
+            let shared = run.shared.content(workflow.steps[0].id);
+            assert_eq!(shared.is_some(), is_shared, "{body}");
+        }
+    }
+}
