@@ -609,10 +609,11 @@ static NOTIFICATION_TEMPLATE: Structure = Structure {
 static NOTIFICATION_TOPIC: Structure =
     Structure { own: "subscriptionIds?", ..Structure::of("activity topic", "_topicId topicKey") };
 static JOB: Structure = Structure {
-    own: "_messageId? sends? dueAt? leaseUntil? attempts?",
+    own: "_messageId? sends? deadLetter? dueAt? leaseUntil? attempts?",
     tied: "dueAt leaseUntil attempts",
     inside: &[
         ("sends", &[&JOB_SEND]),
+        ("deadLetter", &[&DEAD_LETTER_MARK]),
         ("digest", &[&DIGEST]),
         ("executionDetails", &[&EXECUTION_DETAIL]),
         ("step", &[&ACTIVITY_STEP]),
@@ -623,7 +624,29 @@ static JOB: Structure = Structure {
          scheduleExtensionsCount?",
     )
 };
-static JOB_SEND: Structure = Structure::own("job send", "_id _integrationId to status _messageId?");
+static JOB_SEND: Structure = Structure {
+    inside: &[("deadLetter", &[&DEAD_LETTER_MARK])],
+    ..Structure::own("job send", "_id _integrationId to status _messageId? deadLetter?")
+};
+static DEAD_LETTER_MARK: Structure =
+    Structure::own("dead letter mark", "_id reason text? _integrationId? _messageId? diedAt");
+pub static DEAD_LETTER_PAGE: Structure = Structure {
+    inside: &[("data", &[&DEAD_LETTER])],
+    ..Structure::own("dead letter page", "data next?")
+};
+static DEAD_LETTER: Structure = Structure {
+    inside: &[("target", &[&SEND_TARGET])],
+    ..Structure::own(
+        "dead letter",
+        "_id _notificationId transactionId _templateId? _stepId _subscriberId channel \
+         idempotencyKey target? reason text? _integrationId? _messageId? diedAt",
+    )
+};
+static SEND_TARGET: Structure = Structure::own("send target", "_integrationId to");
+pub static DEAD_LETTER_QUERY: Structure = Structure::own(
+    "dead letter query",
+    "templates? integrations? channels? reasons? after? before? limit? cursor?",
+);
 static DIGEST: Structure = Structure {
     inside: &[("timed", &[&DIGEST_TIMED])],
     ..Structure::of(

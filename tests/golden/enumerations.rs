@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Display};
 
 use domain::content::{ActionStatus, ButtonType, CtaType, EmailBlockType, TextAlign};
+use domain::dead_letter::DeadLetterReason;
 use domain::endpoint::EndpointType;
 use domain::environment::EnvironmentType;
 use domain::filter::{FilterOperator, FilterSource, FilterType, Joint};
@@ -50,6 +51,11 @@ fn shared() {
     check(JobType::ALL, "in_app email sms chat push digest trigger delay throttle custom");
     check(Severity::ALL, "high medium low none");
     check(NotificationOutcome::ALL, "waiting delivered failed skipped canceled merged");
+    check(
+        DeadLetterReason::ALL,
+        "retries_exhausted refused recipient_gone misconfigured answer_lost no_integration \
+         no_provider no_content",
+    );
     check(TimeUnit::ALL, "seconds minutes hours days weeks months");
     check(Weekday::ALL, "monday tuesday wednesday thursday friday saturday sunday");
     check(Direction::ALL, "ASC DESC");

@@ -119,6 +119,11 @@ fn of_rules() {
             "none of the subscriptions: subscriber `eve` is not there; subscriber `eve` is not \
              there",
         ),
+        (
+            json!({ "notRedriven": { "reason": "messageGone" } }),
+            "the dead letter is not redriven: its message was deleted: resend the step, which \
+             renders a new one",
+        ),
         (json!("oneInbox"), "an environment has at most one in_app integration"),
     ] {
         check(&json!({ "rejected": rule }), text, 400);

@@ -5,6 +5,7 @@ use domain::connection::{
     ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
 use domain::context::{ContextCreate, ContextQuery, ContextUpdate};
+use domain::dead_letter::DeadLetterQuery;
 use domain::endpoint::{ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate};
 use domain::environment::EnvironmentCreate;
 use domain::error::{Invalid, Reason};
@@ -60,6 +61,7 @@ fn requests() -> Vec<Request> {
         request::<ContextCreate>("context_create"),
         request::<ContextQuery>("context_query"),
         request::<ContextUpdate>("context_update"),
+        request::<DeadLetterQuery>("dead_letter_query"),
         request::<EnvironmentCreate>("environment_create"),
         request::<GlobalPreferenceUpdate>("global_preference_update"),
         request::<IntegrationCreate>("integration_create"),

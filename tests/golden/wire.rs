@@ -9,6 +9,7 @@ use domain::connection::{
     ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
 use domain::context::{Context, ContextCreate, ContextQuery, ContextUpdate};
+use domain::dead_letter::{DeadLetterPage, DeadLetterQuery};
 use domain::endpoint::{
     ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
     EndpointType,
@@ -211,6 +212,8 @@ fn of_messages() -> Vec<Golden> {
             &document::NOTIFICATION_QUERY,
             json!({ "page": 0 }),
         ),
+        response::<DeadLetterPage>("dead_letter_page", &document::DEAD_LETTER_PAGE),
+        request::<DeadLetterQuery>("dead_letter_query", &document::DEAD_LETTER_QUERY, json!({})),
         response::<Page<Subscriber>>("page", &document::PAGE),
         response::<Preferences>("preferences", &document::PREFERENCES),
         request::<PreferencesQuery>(

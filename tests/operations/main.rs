@@ -8,6 +8,7 @@ mod channel_endpoints;
 mod conditions;
 mod content;
 mod contexts;
+mod dead_letters;
 mod delivery;
 mod environments;
 mod events;

@@ -286,6 +286,10 @@ made_id! {
     TaskId, "taskId"
 }
 made_id! {
+    /// Id of a dead letter.
+    DeadLetterId, "cursor"
+}
+made_id! {
     /// Id of an entry of the quarantine.
     QuarantineId, "quarantineId"
 }

@@ -6,6 +6,7 @@ mod sends;
 
 use serde::{Deserialize, Serialize};
 
+use crate::dead_letter::DeadLetterMark;
 use crate::filter::Filter;
 use crate::ids::{DetailId, IntegrationId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
@@ -59,6 +60,9 @@ pub struct Job {
     /// Sends to the destinations of the subscriber, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<JobSend>,
+    /// Mark of a dead letter. `None` unless the message has failed for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letter: Option<DeadLetterMark>,
     /// Number of delays to fit the subscriber's schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_extensions_count: Option<u32>,
@@ -255,6 +259,7 @@ wire_enum! {
     SomeSendsFailed = "some_sends_failed",
     RecipientRemoved = "recipient_removed",
     StepResent = "step_resent",
+    StepRedriven = "step_redriven",
     Canceled = "canceled",
     Expired = "expired",
 }
@@ -283,9 +288,10 @@ impl Detail {
     #[doc(hidden)]
     pub const fn status(self) -> ExecutionStatus {
         match self {
-            Detail::StepQueued | Detail::StepResent | Detail::SendsQueued => {
-                ExecutionStatus::Queued
-            }
+            Detail::StepQueued
+            | Detail::StepResent
+            | Detail::StepRedriven
+            | Detail::SendsQueued => ExecutionStatus::Queued,
             Detail::MessageCreated
             | Detail::MessageSent
             | Detail::IntegrationSelected
@@ -385,6 +391,7 @@ impl Job {
             updated_at: Some(now),
             result: None,
             sends: Vec::new(),
+            dead_letter: None,
             schedule_extensions_count: None,
         }
     }

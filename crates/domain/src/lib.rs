@@ -20,6 +20,7 @@ pub mod context;
 pub mod convert;
 pub mod credentials;
 #[doc(hidden)]
+pub mod dead_letter;
 pub mod digest;
 pub mod endpoint;
 pub mod environment;

@@ -360,6 +360,13 @@ impl Message {
         self
     }
 
+    /// Returns the message for another attempt, as it was before the provider has failed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn redriven(self) -> Self {
+        Self { status: MessageStatus::Sent, delivered_at: Vec::new(), listed_at: None, ..self }
+    }
+
     /// Returns the message with its secrets masked.
     #[must_use]
     pub fn redacted(self) -> Self {

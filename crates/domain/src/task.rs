@@ -314,6 +314,19 @@ impl Task {
         }
     }
 
+    /// Returns `true` if the task sends a message to a provider.
+    pub const fn is_send(&self) -> bool {
+        matches!(self.work, Work::Send { .. })
+    }
+
+    /// Returns the message that later attempts send again.
+    pub fn kept(&self) -> Option<&Message> {
+        match &self.work {
+            Work::Send { message, .. } => message.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Returns the earlier attempts to send the message of the task.
     pub fn tries(&self) -> Tries {
         match &self.work {

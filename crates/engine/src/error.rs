@@ -3,6 +3,7 @@
 use std::fmt;
 
 use domain::content::ButtonType;
+use domain::dead_letter::RedriveRefusal;
 use domain::ids::StepId;
 use domain::notification::ResendRefusal;
 use domain::quarantine::RequeueRefusal;
@@ -85,6 +86,7 @@ pub enum Entity {
     ChannelConnection,
     ChannelEndpoint,
     Context,
+    DeadLetter,
     Environment,
     Event,
     IdempotencyKey,
@@ -136,6 +138,12 @@ pub enum Rejection {
         step: StepId,
         /// The reason.
         reason: ResendRefusal,
+    },
+    /// A dead letter is not redriven.
+    #[error("the dead letter is not redriven: {reason}")]
+    NotRedriven {
+        /// The reason.
+        reason: RedriveRefusal,
     },
     /// A task of the quarantine is not put back into the queue.
     #[error("the task is not put back into the queue: {reason}")]
@@ -243,6 +251,7 @@ impl fmt::Display for Entity {
             Entity::ChannelConnection => "channel connection",
             Entity::ChannelEndpoint => "channel endpoint",
             Entity::Context => "context",
+            Entity::DeadLetter => "dead letter",
             Entity::Environment => "environment",
             Entity::Event => "event",
             Entity::IdempotencyKey => "idempotency key",

@@ -39,8 +39,8 @@ use ::store::memory::MemoryStore;
 use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 
 pub use ::domain::{
-    channel, condition, connection, contact, content, context, convert, credentials, endpoint,
-    environment, explain, filter, ids, integration, job, json, layout, limits, message,
+    channel, condition, connection, contact, content, context, convert, credentials, dead_letter,
+    endpoint, environment, explain, filter, ids, integration, job, json, layout, limits, message,
     notification, page, patch, preference, preview, quarantine, query, retention, schedule, secret,
     step, subscriber, subscription, template, time, topic, translation, trigger, vocabulary,
     workflow,
@@ -61,6 +61,7 @@ pub use pipeline::delivery::{
 pub use pipeline::trigger::Events;
 pub use resources::connections::ChannelConnections;
 pub use resources::contexts::Contexts;
+pub use resources::dead_letters::DeadLetters;
 pub use resources::endpoints::ChannelEndpoints;
 pub use resources::environments::Environments;
 pub use resources::inbox::{Inbox, InboxChanged};

@@ -9,9 +9,9 @@ use crate::resources::environments::Viewer;
 use crate::trace;
 use crate::tx::Reading;
 use crate::{
-    ChannelConnections, ChannelEndpoints, Contexts, Engine, Environments, Events, Inbox,
-    Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences, Subscribers,
-    Topics, Translations, Workflows,
+    ChannelConnections, ChannelEndpoints, Contexts, DeadLetters, Engine, Environments, Events,
+    Inbox, Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences,
+    Subscribers, Topics, Translations, Workflows,
 };
 
 /// An organization, with its environments.
@@ -114,6 +114,11 @@ impl Scope {
     /// Contexts.
     pub fn contexts(&self) -> Contexts<'_> {
         Contexts { scope: self }
+    }
+
+    /// Dead letters: messages for a provider that have failed for good.
+    pub fn dead_letters(&self) -> DeadLetters<'_> {
+        DeadLetters { scope: self }
     }
 
     /// Triggering workflows.

@@ -12,21 +12,23 @@ mod addresses;
 mod ages;
 mod entries;
 mod keys;
+mod letters;
 mod tables;
 
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
+use domain::dead_letter::DeadLetterReason;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
-    ConnectionId, ConnectionIdentifier, ContextId, DigestWindowId, EndpointId, EndpointIdentifier,
-    EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId,
-    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, StepId, SubscriberId,
-    SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
-    TranslationId, WorkflowId, WorkflowIdentifier,
+    ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId, EndpointId,
+    EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier,
+    InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId,
+    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey,
+    TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -42,6 +44,7 @@ use domain::time::Timestamp;
 use domain::topic::Topic;
 use domain::translation::{Resource, Translation, TranslationGroup};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 
 use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
@@ -50,6 +53,7 @@ pub use activity::*;
 pub use addresses::*;
 pub use ages::*;
 pub use keys::*;
+pub use letters::*;
 pub use tables::Table;
 
 /// The version of this layout. A file has the version that it was written with.
@@ -183,6 +187,10 @@ layout! {
     Notification {
         /// Notifications.
         NOTIFICATIONS = Notifications [EnvironmentId, Ordinal];
+        /// Notifications by dead letter, oldest failure first, with what queries ask for.
+        DEAD_LETTERS = DeadLetters
+            [EnvironmentId, DeadLetterId, Timestamp, Channel, DeadLetterReason,
+             Option<WorkflowId>, Any<IntegrationId>, Ordinal];
     }
     Task {
         /// Tasks.

@@ -34,11 +34,12 @@ pub mod lanes;
 #[doc(hidden)]
 pub mod layout;
 mod leads;
+#[doc(hidden)]
+pub mod letters;
 pub mod memory;
 #[cfg(feature = "redb")]
 mod memtable;
 mod once;
-#[doc(hidden)]
 pub mod outcomes;
 mod overlay;
 mod pages;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidings::contact::Locale;
-use tidings::ids::{IntegrationId, MessageId, NotificationId, SubscriberId};
+use tidings::ids::{DeadLetterId, IntegrationId, MessageId, NotificationId, SubscriberId};
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::trigger::Trigger;
@@ -38,6 +38,7 @@ pub(super) struct Known {
     question: MessageId,
     answered: MessageId,
     notifications: Vec<NotificationId>,
+    letters: Vec<DeadLetterId>,
 }
 
 #[test]
@@ -132,6 +133,20 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("contexts.delete", |scope, _, args| {
         let key = args.pick("tenant:acme", "tenant:unknown");
         shown(scope.contexts().delete(key))
+    }),
+    ("dead_letters.redrive", |scope, known, args| {
+        shown(scope.dead_letters().redrive(known.letters[usize::from(args == Args::Others)]))
+    }),
+    ("dead_letters.discard", |scope, known, args| {
+        shown(scope.dead_letters().discard(known.letters[usize::from(args == Args::Others)]))
+    }),
+    ("dead_letters.redrive_matching", |scope, _, args| {
+        let query = json!({ "templates": args.pick("mail", "hi") });
+        shown(scope.dead_letters().redrive_matching(&parsed(query)))
+    }),
+    ("dead_letters.discard_matching", |scope, _, args| {
+        let query = json!({ "channels": args.pick("email", "sms") });
+        shown(scope.dead_letters().discard_matching(&parsed(query)))
     }),
     ("environments.create", |scope, _, args| {
         let create = json!({ "name": "QA", "color": args.pick("#fff", "#000") });
@@ -445,7 +460,21 @@ pub(super) fn known(world: &World) -> Known {
         question,
         answered,
         notifications,
+        letters: letters(world),
     }
+}
+
+// Two e-mails that their provider has refused.
+fn letters(world: &World) -> Vec<DeadLetterId> {
+    let cyd = json!({ "subscriberId": "cyd", "email": "cyd@example.org" });
+    world.subscriber(cyd);
+    for _ in 0..2 {
+        world.outbox.refuse_next(tidings::SendError::permanent("no"));
+        world.notify("mail", "cyd");
+    }
+    assert_eq!(world.run_due().failed, 2);
+    let page = world.env.dead_letters().list(&parsed(json!({}))).unwrap();
+    page.data.iter().map(|letter| letter.id).collect()
 }
 
 // A message with buttons, and one whose second button was chosen.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::dead_letter::DeadLetterMark;
 use crate::ids::{EndpointIdentifier, IntegrationId, JobId, MessageId, v7};
 use crate::vocabulary::wire_enum;
 
@@ -24,6 +25,9 @@ pub struct JobSend {
     /// Message of the integration, once the send has ended.
     #[serde(rename = "_messageId", default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
+    /// Mark of a dead letter. `None` unless the send has failed for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letter: Option<DeadLetterMark>,
 }
 
 /// Destination of a message at an integration.
@@ -122,7 +126,7 @@ impl JobSend {
         let tail = hash.finalize().iter().fold(0, |tail: u128, byte| tail << 8 | u128::from(*byte));
         let millis = u64::try_from(job >> 80).unwrap_or_default();
         let id = v7(millis, tail & ((1 << 74) - 1)).into();
-        Self { id, target, status: SendStatus::Queued, message_id: None }
+        Self { id, target, status: SendStatus::Queued, message_id: None, dead_letter: None }
     }
 }
 

@@ -157,6 +157,7 @@ fn an_entry_has_a_severity_and_a_provider() {
         (SomeSendsFailed, Warning, false, false),
         (RecipientRemoved, Warning, false, false),
         (StepResent, Queued, false, false),
+        (StepRedriven, Queued, false, false),
         (Canceled, Warning, false, false),
         (Expired, Warning, false, false),
     ];

@@ -15,9 +15,9 @@ use crate::endpoint::PhoneNumber;
 use crate::environment::{Color, EnvironmentName};
 use crate::error::Invalid;
 use crate::ids::{
-    ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IntegrationId, IntegrationIdentifier,
-    LayoutIdentifier, MessageId, PlatformId, StepId, SubscriberId, SubscriptionIdentifier,
-    TopicKey, TransactionId, WorkflowIdentifier,
+    ConnectionIdentifier, DeadLetterId, EndpointIdentifier, EnvironmentId, IntegrationId,
+    IntegrationIdentifier, LayoutIdentifier, MessageId, PlatformId, StepId, SubscriberId,
+    SubscriptionIdentifier, TopicKey, TransactionId, WorkflowIdentifier,
 };
 use crate::page::Cursor;
 use crate::patch::Patch;
@@ -93,6 +93,15 @@ impl Shaped for u32 {
             }
             Value::String(text) if text.parse::<u32>().is_ok() => Ok(()),
             _ => Err(refusal::not("a whole number")),
+        })
+    }
+}
+
+impl Shaped for DeadLetterId {
+    fn shape() -> Shape {
+        Shape::leaf(|value| match value {
+            Value::String(text) => text.parse::<Self>().map(drop),
+            _ => Err(refusal::not("a text")),
         })
     }
 }

@@ -143,13 +143,14 @@ impl Course<'_, '_> {
 
     /// Stores the message of a job as the newest one of its subscriber. A subscriber that was
     /// deleted has no messages any more.
-    pub(crate) fn store(&mut self, job: usize, message: Message) -> Result<()> {
+    /// Returns the id of the message.
+    pub(crate) fn store(&mut self, job: usize, message: Message) -> Result<Option<MessageId>> {
         let before = self.delivered(job)?;
         let id = self.list(before, message)?;
         if let (Some(job), Some(id)) = (self.notification.jobs.get_mut(job), id) {
             job.message_id = Some(id);
         }
-        Ok(())
+        Ok(id)
     }
 
     /// Stores a message as the newest one of its subscriber, in the place of the one before. Returns
@@ -206,6 +207,7 @@ impl Course<'_, '_> {
         let id = self.tx.id();
         if let Some(job) = self.notification.jobs.get_mut(job) {
             job.id = id;
+            job.unmark();
         }
         self.log(job, Detail::StepResent, None);
         self.send(job, now)?;

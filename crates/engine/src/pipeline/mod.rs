@@ -10,6 +10,7 @@ pub(crate) mod fan_out;
 pub(crate) mod leases;
 pub(crate) mod left;
 mod prepare;
+mod redrive;
 pub(crate) mod sweep;
 pub(crate) mod texts;
 pub(crate) mod trigger;

@@ -310,7 +310,8 @@ pub(crate) fn get_by_identifier(
     found.ok_or_else(|| Error::not_found(Entity::Integration, identifier))
 }
 
-fn find_by_identifier(
+/// The integration with that identifier. Returns `None` if there is none.
+pub(crate) fn find_by_identifier(
     view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Option<Integration>> {

@@ -4,6 +4,7 @@ pub(crate) mod cascade;
 pub(crate) mod channels;
 pub(crate) mod connections;
 pub(crate) mod contexts;
+pub(crate) mod dead_letters;
 pub(crate) mod endpoints;
 pub(crate) mod environments;
 pub(crate) mod inbox;

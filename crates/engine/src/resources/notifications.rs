@@ -19,7 +19,9 @@ use domain::notification::{
 use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout, outcomes};
+use store::{
+    Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout, letters, outcomes,
+};
 
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
@@ -288,7 +290,8 @@ impl Notifications<'_> {
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
     /// meanwhile, and triggers continue. The index of addresses, for searches by a part of one, is
-    /// rebuilt in one transaction, and the rows of outcomes in one for each 1,024 notifications.
+    /// rebuilt in one transaction, the rows of outcomes in one for each 1,024 notifications, and the
+    /// index of dead letters in one for each 500.
     ///
     /// # Errors
     ///
@@ -298,6 +301,7 @@ impl Notifications<'_> {
         self.scope.operation("notifications.rebuild_index", || {
             store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
             outcomes::rebuild(engine.store(), environment)?;
+            letters::rebuild(engine.store(), environment)?;
             engine.activity().rebuild(engine.store(), environment)?;
             Ok(engine.activity().tend_all(engine.store(), environment)?)
         })

@@ -4,12 +4,13 @@ use std::marker::PhantomData;
 
 use domain::contact::Locale;
 use domain::context::{ContextKey, ContextSet};
+use domain::dead_letter::DeadLetterReason;
 use domain::ids::{
-    ConnectionId, ConnectionIdentifier, ContextId, DigestWindowId, EndpointId, EndpointIdentifier,
-    EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId,
-    LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, StepId, SubscriberId,
-    SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId,
-    TranslationId, WorkflowId, WorkflowIdentifier,
+    ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId, EndpointId,
+    EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier,
+    InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId,
+    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey,
+    TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::message::{ListPlace, MessagePlace, Shelf};
 use domain::notification::{NotificationOutcome, Ordinal};
@@ -18,6 +19,7 @@ use domain::step::EventKey;
 use domain::task::TaskClass;
 use domain::time::Timestamp;
 use domain::translation::{Resource, ResourceType};
+use domain::vocabulary::Channel;
 use uuid::Uuid;
 
 /// A part of a key.
@@ -112,7 +114,7 @@ macro_rules! names {
 
 ids! {
     ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
-    DigestWindowId, NotificationId, QuarantineId, StepId, SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
+    DeadLetterId, DigestWindowId, NotificationId, QuarantineId, StepId, SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
 }
 
 names! {
@@ -154,6 +156,14 @@ values! {
         let [number] = take(key)?;
         let mut all = NotificationOutcome::ALL.iter().copied();
         all.find(|outcome| outcome.number() == *number)
+    };
+    DeadLetterReason: |reason| [reason.number()], |key| {
+        let [number] = take(key)?;
+        DeadLetterReason::ALL.iter().copied().find(|reason| reason.number() == *number)
+    };
+    Channel: |channel| [channel as u8], |key| {
+        let [number] = take(key)?;
+        Channel::ALL.iter().copied().find(|channel| *channel as u8 == *number)
     };
     // No workflow is the nil id.
     Option<WorkflowId>: |id| id.map_or(Uuid::nil(), Uuid::from).into_bytes(), |key| {

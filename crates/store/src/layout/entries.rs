@@ -24,6 +24,7 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
+use super::letters::dead_letter_entry;
 use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
     HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
@@ -355,6 +356,12 @@ impl Record for Notification {
     fn reserved_len(&self) -> usize {
         let has_ended = self.jobs.iter().all(|job| job.status.has_ended());
         if has_ended { 0 } else { 130 + 110 * self.jobs.len() }
+    }
+
+    fn index(&self, entries: &mut Entries<Self>) {
+        for letter in self.letter_facts() {
+            entries.add(dead_letter_entry(self.environment_id, &letter));
+        }
     }
 
     fn outcomes(&self) -> Option<(Listed, Outcomes)> {

@@ -63,6 +63,7 @@ tables! {
     FanOuts = "fan_outs",
     FanOutStates = "fan_out_states",
     Notifications = "notifications",
+    DeadLetters = "dead_letters",
     ActivityHeads = "activity_heads",
     ActivityFacets = "activity_facets",
     ActivitySegments = "activity_segments",

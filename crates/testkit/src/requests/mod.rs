@@ -151,6 +151,7 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
         }
         "topics" => topics(env, operation, &arguments),
         "layouts" | "translations" => translations(env, group, operation, &arguments),
+        "dead_letters" => dead_letters(env, operation, &arguments),
         "messages" | "notifications" | "events" => activity(env, group, operation, &arguments),
         "inbox" => of_inbox(env, operation, &arguments),
         "delivery" => match operation {
@@ -308,6 +309,20 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
     }
 }
 
+fn dead_letters(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
+    let letters = env.dead_letters();
+    match operation {
+        "get" => said(letters.get(given.name(0)?)),
+        "list" => said(letters.list(&given.get(0)?)),
+        "count" => said(letters.count(&given.get(0)?)),
+        "redrive" => said(letters.redrive(given.name(0)?)),
+        "discard" => said(letters.discard(given.name(0)?)),
+        "redrive_matching" => said(letters.redrive_matching(&given.get(0)?)),
+        "discard_matching" => said(letters.discard_matching(&given.get(0)?)),
+        _ => unknown(),
+    }
+}
+
 fn of_inbox(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
     let inbox = env.inbox(given.name(0)?).map_err(Refusal::By)?;
     let ids = || given.get::<Vec<MessageId>>(1);
@@ -384,6 +399,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let notifications = notifications.expect("they are there").data;
     let environments = env.environments().list().expect("they are there");
     let keys = environments.iter().flat_map(|environment| &environment.api_keys);
+    let letters = env.dead_letters().list(&crate::parsed(json!({}))).expect("they are there").data;
     let headers = keys.map(|api_key| json!(format!("ApiKey {}", api_key.key.expose()))).collect();
     let layouts = env.layouts().list(&crate::parsed(json!({}))).expect("they are there").data;
     let named = |kind: &str, ids: Vec<Value>| {
@@ -400,6 +416,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("snoozed", of_inbox("bob", MessageQuery::default().snoozed())),
         named("question", of_inbox("bob", questions)),
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
+        named("letter", letters.iter().map(|found| json!(found.id)).collect()),
         named("layout", layouts.iter().map(|found| json!(found.id)).collect()),
     ]
     .concat()

@@ -32,6 +32,7 @@ pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
 pub use outbox::Outbox;
 pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
+pub(crate) use quarantine::if_readable;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
 pub(crate) use send::discard;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::credentials::Credentials;
+use domain::dead_letter::DeadLetterReason;
 use domain::error::Invalid;
 use domain::ids::{IntegrationId, JobId};
 use domain::integration::Integration;
@@ -327,6 +328,19 @@ impl SendResult {
             SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
             SendResult::NoProvider => Detail::ProviderMissing,
         }
+    }
+
+    /// Returns the reason for which a message is a dead letter, if this is the last answer.
+    pub(super) const fn death(&self) -> Option<DeadLetterReason> {
+        Some(match self {
+            SendResult::Sent(_) => return None,
+            SendResult::Refused(SendError::Permanent { .. }) => DeadLetterReason::Refused,
+            SendResult::Refused(SendError::Retryable { .. }) => DeadLetterReason::RetriesExhausted,
+            SendResult::Refused(SendError::RecipientGone { .. }) => DeadLetterReason::RecipientGone,
+            SendResult::Refused(SendError::Misconfigured { .. }) => DeadLetterReason::Misconfigured,
+            SendResult::Refused(SendError::Unknown { .. }) => DeadLetterReason::AnswerLost,
+            SendResult::NoProvider => DeadLetterReason::NoProvider,
+        })
     }
 
     /// Returns the text of the provider, shortened for the log.

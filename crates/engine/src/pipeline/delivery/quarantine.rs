@@ -144,7 +144,7 @@ pub(super) fn move_task(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -
 }
 
 /// Returns what was found. Returns `None` if it cannot be read.
-pub(super) fn if_readable<T>(found: Result<Option<T>>) -> Result<Option<T>> {
+pub(crate) fn if_readable<T>(found: Result<Option<T>>) -> Result<Option<T>> {
     match found {
         Err(Error::Store(store::Error::Corrupt { .. })) => Ok(None),
         found => found,

@@ -1,6 +1,7 @@
 //! Settlement: the results of leased tasks are stored in a transaction.
 
 mod answer;
+mod dead;
 mod paused;
 mod returned;
 mod sends;
@@ -282,10 +283,7 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
     let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
     if let Some(job) = course.job_of(task) {
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
-        match task.send_id() {
-            Some(send) => course.end_send(job, send, SendStatus::Failed)?,
-            None => course.fail(job)?,
-        }
+        course.end_failed(job, task.send_id())?;
     }
     let after = course.notification;
     tx.replace(&before, &after)?;
@@ -313,9 +311,9 @@ impl Course<'_, '_> {
                 self.note_repeat(job, leased);
                 self.tx.remove(task)?;
                 if let Some(send) = task.send_id() {
-                    return self.send_refused(job, send, refusal);
+                    return self.send_refused(job, task, send, refusal);
                 }
-                self.refused(job, refusal)
+                self.refused(job, task, refusal)
             }
             Done::Deferred(job, due_at) => {
                 let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
@@ -335,10 +333,8 @@ impl Course<'_, '_> {
                 self.tx.remove(task)?;
                 let failure = self.failure(job, FailureReason::Unanswered);
                 self.log(job, Detail::LeaseExpired, None);
-                match task.send_id() {
-                    Some(send) => self.end_send(job, send, SendStatus::Failed)?,
-                    None => self.fail(job)?,
-                }
+                self.bury_unsent(job, task, Detail::LeaseExpired, None)?;
+                self.end_failed(job, task.send_id())?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
             Done::Dropped
@@ -358,7 +354,7 @@ impl Course<'_, '_> {
         }
     }
 
-    fn refused(&mut self, job: usize, refusal: &Refusal) -> Result<Settled> {
+    fn refused(&mut self, job: usize, task: &Task, refusal: &Refusal) -> Result<Settled> {
         match refusal.kind {
             RefusalKind::Skip | RefusalKind::Cancel => {
                 self.refuse(job, refusal.clone());
@@ -369,9 +365,18 @@ impl Course<'_, '_> {
                 let (detail, text) = (refusal.detail, refusal.raw.clone());
                 let failure = self.failure(job, FailureReason::Unsendable { detail, text });
                 self.log(job, refusal.detail, refusal.raw.clone());
+                self.bury_unsent(job, task, refusal.detail, refusal.raw.clone())?;
                 self.fail(job)?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))
             }
+        }
+    }
+
+    // Ends a job that has failed, or its send.
+    fn end_failed(&mut self, job: usize, send: Option<JobId>) -> Result<()> {
+        match send {
+            Some(send) => self.end_send(job, send, SendStatus::Failed),
+            None => self.fail(job),
         }
     }
 

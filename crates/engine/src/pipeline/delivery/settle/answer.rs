@@ -9,6 +9,7 @@ use domain::vocabulary::ProviderId;
 use store::WriteRecords;
 
 use super::Settled;
+use super::dead::Death;
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
@@ -59,8 +60,8 @@ impl Course<'_, '_> {
                 if let Err(refusal) = plan::again(self.is_canceled(job)?) {
                     self.tx.remove(task)?;
                     return match delivery.send {
-                        Some(send) => self.send_refused(job, send, &refusal),
-                        None => self.refused(job, &refusal),
+                        Some(send) => self.send_refused(job, task, send, &refusal),
+                        None => self.refused(job, task, &refusal),
                     };
                 }
                 let kept = Some(Box::new(delivery.message.clone()));
@@ -78,13 +79,11 @@ impl Course<'_, '_> {
                 if result.is_gone() {
                     self.forget(job, delivery)?;
                 }
-                if let Some(send) = delivery.send {
-                    self.store_send(job, send, message)?;
-                    self.end_send(job, send, SendStatus::Failed)?;
-                } else {
-                    self.store(job, message)?;
-                    self.fail(job)?;
+                let stored = self.store_of(job, delivery.send, message)?;
+                if let Some(death) = Death::answered(delivery, result, stored) {
+                    self.bury(job, delivery.send, death);
                 }
+                self.end_failed(job, delivery.send)?;
                 Ok(self.asked_in_vain(job, delivery, result, None))
             }
         }

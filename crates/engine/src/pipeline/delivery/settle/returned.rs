@@ -45,7 +45,7 @@ impl Course<'_, '_> {
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
                 if let Err(refusal) = plan::again(self.is_canceled(job)?) {
                     self.tx.remove(task)?;
-                    return self.refused(job, &refusal);
+                    return self.refused(job, task, &refusal);
                 }
                 self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
                 Ok(self.failed(job, result.reason(), Some(due_at)))

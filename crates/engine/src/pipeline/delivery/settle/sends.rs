@@ -56,10 +56,15 @@ impl Course<'_, '_> {
     }
 
     // Stores the message of an integration, which has several destinations.
-    pub(super) fn store_send(&mut self, job: usize, send: JobId, message: Message) -> Result<()> {
-        let Some(stored) = self.notification.jobs.get(job) else { return Ok(()) };
+    pub(super) fn store_send(
+        &mut self,
+        job: usize,
+        send: JobId,
+        message: Message,
+    ) -> Result<Option<MessageId>> {
+        let Some(stored) = self.notification.jobs.get(job) else { return Ok(None) };
         let target = stored.sends.iter().find(|one| one.id == send);
-        let Some(target) = target.map(|one| one.target.clone()) else { return Ok(()) };
+        let Some(target) = target.map(|one| one.target.clone()) else { return Ok(None) };
         let before = match message_of(&stored.sends, &target) {
             Some(id) => {
                 let key = layout::message(self.notification.environment_id, id.place());
@@ -71,8 +76,8 @@ impl Course<'_, '_> {
             Some(before) => message.joined(before),
             None => message,
         };
-        let Some(id) = self.list(before, message)? else { return Ok(()) };
-        let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(()) };
+        let Some(id) = self.list(before, message)? else { return Ok(None) };
+        let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(None) };
         let integration = target.integration_id;
         for send in stored.sends.iter_mut().filter(|one| one.target.integration_id == integration) {
             send.message_id = Some(id);
@@ -80,13 +85,14 @@ impl Course<'_, '_> {
         if stored.message_offset(integration) == 0 {
             stored.message_id = Some(id);
         }
-        Ok(())
+        Ok(Some(id))
     }
 
     // Ends a send that is not made.
     pub(super) fn send_refused(
         &mut self,
         job: usize,
+        task: &Task,
         send: JobId,
         refusal: &Refusal,
     ) -> Result<Settled> {
@@ -102,6 +108,7 @@ impl Course<'_, '_> {
                 Ok(Settled::Skipped)
             }
             RefusalKind::Fail => {
+                self.bury_unsent(job, task, detail, text.clone())?;
                 let failure = self.failure(job, FailureReason::Unsendable { detail, text });
                 self.end_send(job, send, SendStatus::Failed)?;
                 Ok(failure.map_or(Settled::Superseded, Settled::Failed))

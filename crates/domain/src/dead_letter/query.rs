@@ -1,0 +1,151 @@
+//! Queries of dead letters, and their pages.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DeadLetter, DeadLetterReason};
+use crate::error::{Invalid, Reason, at_most_items};
+use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
+use crate::json::shape;
+use crate::notification::Ordinal;
+use crate::page;
+use crate::query;
+use crate::setters::setters;
+use crate::time::Timestamp;
+use crate::vocabulary::Channel;
+
+/// Query of dead letters, oldest failure first. A dead letter must meet every condition that is set,
+/// by one of its values.
+///
+/// A page looks at 10,000 dead letters at most. It may therefore have fewer dead letters than its
+/// limit, or none, and yet a cursor behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct DeadLetterQuery {
+    /// Workflows, by id or identifier. At most 100.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<String>,
+    /// Integrations of the last attempt, by id or identifier. At most 100.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub integrations: Vec<String>,
+    /// Channels of the message.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<Channel>,
+    /// Reasons.
+    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<DeadLetterReason>,
+    /// Earliest time of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Timestamp>,
+    /// Latest time of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Timestamp>,
+    /// Maximum number of dead letters on the page: 1 to 100, 10 by default.
+    #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Cursor of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<DeadLetterId>,
+}
+
+shape! { DeadLetterQuery {
+    "templates": templates as list, "integrations": integrations as list,
+    "channels": channels as list, "reasons": reasons as list, "after": after, "before": before,
+    "limit": limit as written, "cursor": cursor,
+} }
+
+setters! { DeadLetterQuery:
+    /// Lists the dead letters of these workflows, by id or identifier.
+    templates: each(String);
+    /// Lists the dead letters whose last attempt was made by these integrations, by id or
+    /// identifier.
+    integrations: each(String);
+    /// Lists the dead letters of these channels.
+    channels: each(Channel);
+    /// Lists the dead letters with these reasons.
+    reasons: each(DeadLetterReason);
+    /// Lists the dead letters that have failed at this time or later.
+    after: exact(Timestamp);
+    /// Lists the dead letters that have failed at this time or earlier.
+    before: exact(Timestamp);
+    /// Sets the maximum number of dead letters on the page: 1 to 100.
+    limit: exact(u32);
+    /// Lists the dead letters behind the page with this cursor.
+    cursor: exact(DeadLetterId);
+}
+
+/// Page of dead letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DeadLetterPage {
+    /// Dead letters, oldest failure first.
+    pub data: Vec<DeadLetter>,
+    /// Cursor of the next page. `None` if this page is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<DeadLetterId>,
+}
+
+/// What an index entry tells of a dead letter.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LetterFacts {
+    /// Id.
+    pub id: DeadLetterId,
+    /// Time of the failure.
+    pub died_at: Timestamp,
+    /// Workflow of the notification.
+    pub workflow_id: Option<WorkflowId>,
+    /// Integration of the last attempt.
+    pub integration_id: Option<IntegrationId>,
+    /// Channel of the message.
+    pub channel: Channel,
+    /// Reason.
+    pub reason: DeadLetterReason,
+    /// Ordinal of the notification.
+    pub ordinal: Ordinal,
+}
+
+impl DeadLetterPage {
+    /// Returns a page.
+    #[doc(hidden)]
+    pub const fn new(data: Vec<DeadLetter>, next: Option<DeadLetterId>) -> Self {
+        Self { data, next }
+    }
+}
+
+impl DeadLetterQuery {
+    /// Default size of a page.
+    pub const DEFAULT_LIMIT: u32 = 10;
+    /// Largest page.
+    pub const MAX_LIMIT: u32 = 100;
+    /// Maximum number of values in each list of a query.
+    pub const MAX_VALUES: usize = 100;
+    /// Maximum number of dead letters that a page looks at.
+    pub const MAX_SCANNED: usize = 10_000;
+
+    /// Checks the query, and returns the size of a page.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<usize, Invalid> {
+        if let (Some(after), Some(before)) = (self.after, self.before)
+            && after > before
+        {
+            return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
+        }
+        at_most_items("templates", &self.templates, Self::MAX_VALUES)?;
+        at_most_items("integrations", &self.integrations, Self::MAX_VALUES)?;
+        at_most_items("channels", &self.channels, Self::MAX_VALUES)?;
+        at_most_items("reasons", &self.reasons, Self::MAX_VALUES)?;
+        page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
+    }
+
+    /// Returns `true` if the facts meet the conditions on the channel, the reason and the time. The
+    /// caller checks those on workflows and integrations, which have names.
+    #[doc(hidden)]
+    pub fn matches(&self, facts: &LetterFacts) -> bool {
+        (self.channels.is_empty() || self.channels.contains(&facts.channel))
+            && (self.reasons.is_empty() || self.reasons.contains(&facts.reason))
+            && self.after.is_none_or(|after| facts.died_at >= after)
+            && self.before.is_none_or(|before| facts.died_at <= before)
+    }
+}

@@ -1,0 +1,91 @@
+//! Settlement of messages that have failed for good: they become dead letters.
+
+use domain::dead_letter::{DeadLetterMark, DeadLetterReason};
+use domain::ids::{IntegrationId, JobId, MessageId};
+use domain::job::Detail;
+use domain::message::{Message, MessageStatus};
+use domain::task::Task;
+
+use crate::Result;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::provider::{Delivery, SendResult};
+
+/// End of a message for a provider.
+#[derive(Debug)]
+pub(super) struct Death {
+    reason: DeadLetterReason,
+    text: Option<String>,
+    integration_id: Option<IntegrationId>,
+    message_id: Option<MessageId>,
+}
+
+impl Death {
+    /// Returns the end of a message by the answer of a provider.
+    pub(super) fn answered(
+        delivery: &Delivery,
+        result: &SendResult,
+        message_id: Option<MessageId>,
+    ) -> Option<Self> {
+        let (reason, text) = (result.death()?, result.said(delivery));
+        Some(Self { reason, text, integration_id: Some(delivery.integration.id), message_id })
+    }
+}
+
+impl Course<'_, '_> {
+    /// Marks a job, or its send, whose message has failed for good.
+    pub(super) fn bury(&mut self, job: usize, send: Option<JobId>, death: Death) {
+        let mut mark = DeadLetterMark::new(self.tx.id(), death.reason, self.tx.now());
+        mark.text = death.text;
+        mark.integration_id = death.integration_id;
+        mark.message_id = death.message_id;
+        let Some(job) = self.notification.jobs.get_mut(job) else { return };
+        match send {
+            None => job.dead_letter = Some(mark),
+            Some(id) => {
+                if let Some(send) = job.sends.iter_mut().find(|send| send.id == id) {
+                    send.dead_letter = Some(mark);
+                }
+            }
+        }
+    }
+
+    /// The same for a task that ends with `detail` and without an answer. The content of its earlier
+    /// attempts is stored, so that it can be sent again.
+    pub(super) fn bury_unsent(
+        &mut self,
+        job: usize,
+        task: &Task,
+        detail: Detail,
+        text: Option<String>,
+    ) -> Result<()> {
+        let Some(reason) = DeadLetterReason::of(detail).filter(|_| task.is_send()) else {
+            return Ok(());
+        };
+        let send = task.send_id();
+        let message_id = match task.kept() {
+            Some(kept) => {
+                let (error_id, error_text) = (detail.to_string(), text.clone().unwrap_or_default());
+                let mut message = kept.clone();
+                message.status = MessageStatus::Error { error_id, error_text };
+                self.store_of(job, send, message)?
+            }
+            None => None,
+        };
+        let integration_id = task.target().map(|target| target.integration_id);
+        self.bury(job, send, Death { reason, text, integration_id, message_id });
+        Ok(())
+    }
+
+    /// Stores the message of a job, or of one of its sends. Returns its id.
+    pub(super) fn store_of(
+        &mut self,
+        job: usize,
+        send: Option<JobId>,
+        message: Message,
+    ) -> Result<Option<MessageId>> {
+        match send {
+            Some(send) => self.store_send(job, send, message),
+            None => self.store(job, message),
+        }
+    }
+}

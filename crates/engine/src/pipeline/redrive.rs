@@ -1,0 +1,46 @@
+//! Dead letters that are sent again.
+
+use domain::dead_letter::{MarkPlace, RedriveRefusal};
+use domain::job::{Detail, JobStatus, SendStatus};
+use domain::message::Message;
+use domain::task::{Tries, Work};
+use store::{ReadRecords, layout};
+use uuid::Uuid;
+
+use super::apply::Course;
+use crate::Result;
+
+impl Course<'_, '_> {
+    /// Sends the message of a dead letter again, with the content and the idempotency key of the
+    /// earlier attempts. These do not count. Jobs behind it that have ended stay as they are.
+    pub(crate) fn redrive(&mut self, place: MarkPlace) -> Result<Result<(), RedriveRefusal>> {
+        let (now, notification_id) = (self.tx.now(), self.notification.id);
+        let mut redriven = self.notification.clone();
+        let Some(mark) = redriven.take_mark(place) else { return Ok(Ok(())) };
+        let message = match mark.message_id {
+            Some(id) => {
+                let key = layout::message(redriven.environment_id, id.place());
+                let found = self.tx.find::<Message>(&key)?.filter(|message| message.id == id);
+                let Some(message) = found else { return Ok(Err(RedriveRefusal::MessageGone)) };
+                Some(Box::new(message.redriven()))
+            }
+            None => None,
+        };
+        let Some(job) = redriven.jobs.get_mut(place.job) else { return Ok(Ok(())) };
+        let job_id = job.id;
+        let send = place.send.and_then(|number| job.sends.get_mut(number));
+        let (id, target) = match send {
+            Some(send) => {
+                send.status = SendStatus::Queued;
+                (send.id, Some(send.target.clone()))
+            }
+            None => (job_id, None),
+        };
+        self.notification = redriven;
+        self.log(place.job, Detail::StepRedriven, None);
+        self.move_job(place.job, JobStatus::Queued { due_at: now, attempts: 0 });
+        let tries = Tries::default();
+        let work = Work::Send { notification_id, job_id, message, tries, target };
+        self.queue(Uuid::from(id).into(), now, work).map(Ok)
+    }
+}

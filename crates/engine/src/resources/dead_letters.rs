@@ -1,0 +1,174 @@
+//! Operations on dead letters.
+
+mod many;
+mod scan;
+
+use domain::convert::IntoChecked;
+use domain::dead_letter::{DeadLetter, DeadLetterPage, DeadLetterQuery, RedriveRefusal};
+use domain::ids::DeadLetterId;
+use domain::notification::Notification;
+use store::{Order, ReadRecords, WriteRecords, layout};
+
+use self::scan::Selection;
+use crate::pipeline::apply::Course;
+use crate::tx::{Tx, View};
+use crate::{Entity, Error, Rejection, Result, Scope};
+
+/// The dead letters of an environment: messages for a provider that have failed for good. A dead
+/// letter stays in the list until it is redriven or discarded, its step is sent again, or its
+/// notification is deleted.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidings::SendError;
+/// use tidings::dead_letter::{DeadLetterQuery, DeadLetterReason};
+/// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
+/// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
+/// # use tidings::{Engine, Outbox, store::memory::MemoryStore};
+/// # let outbox = Outbox::default();
+/// # let engine = Engine::builder().default_provider(outbox.clone()).build(MemoryStore::default());
+/// # let env = engine.organization("acme")?.development()?;
+/// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
+/// # env.workflows().create(
+/// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::email("Hello!", "Hello!")?))?;
+/// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
+/// outbox.refuse_next(SendError::misconfigured("no password"));
+/// env.events().trigger(&Trigger::new("greeting", ada)?)?;
+/// assert_eq!(engine.delivery().run_due(100)?.failed, 1);
+///
+/// let unset = DeadLetterQuery::default().reasons([DeadLetterReason::Misconfigured]);
+/// for letter in env.dead_letters().list(&unset)?.data {
+///     eprintln!("{}: {}", letter.notification_id, letter.text.unwrap_or_default());
+/// }
+/// // ... the password is there
+/// assert_eq!(env.dead_letters().redrive_matching(&unset)?, 1);
+/// assert_eq!(engine.delivery().run_due(100)?.sent, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct DeadLetters<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl DeadLetters<'_> {
+    /// The dead letter of that id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is none.
+    pub fn get(&self, id: impl IntoChecked<DeadLetterId>) -> Result<DeadLetter> {
+        let id = id.into_checked()?;
+        self.scope.read("dead_letters.get", |view| find(view, id)?.ok_or_else(|| missing(id)))
+    }
+
+    /// The dead letter of that id. Returns `None` if there is none.
+    pub fn find(&self, id: impl IntoChecked<DeadLetterId>) -> Result<Option<DeadLetter>> {
+        let id = id.into_checked()?;
+        self.scope.read("dead_letters.find", |view| find(view, id))
+    }
+
+    /// A page of the dead letters that match `query`, oldest failure first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the limit is not between 1 and 100, a list of the query is too long,
+    /// or `after` comes after `before`.
+    pub fn list(&self, query: &DeadLetterQuery) -> Result<DeadLetterPage> {
+        let limit = query.check()?;
+        self.scope.read("dead_letters.list", |view| {
+            let selection = Selection::of(view, query)?;
+            let found = selection.scan(view, query.cursor, None, limit)?;
+            Ok(DeadLetterPage::new(scan::read(view, &found.entries)?, found.next))
+        })
+    }
+
+    /// Returns the number of dead letters that match `query`, on all pages.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn count(&self, query: &DeadLetterQuery) -> Result<u64> {
+        query.check()?;
+        self.scope.read("dead_letters.count", |view| Selection::of(view, query)?.count(view))
+    }
+
+    /// Sends the message of a dead letter again, as if it had not been attempted before: with the
+    /// content and the idempotency key of the earlier attempts. The integration is chosen anew, and
+    /// the preferences are those of the attempt. Steps behind its step that have ended do not go on.
+    /// Returns the dead letter, which is no longer in the list.
+    ///
+    /// A provider whose answer was lost may have the message already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such dead letter; [`Rejection::NotRedriven`], if the
+    /// message with the content was deleted.
+    pub fn redrive(&self, id: impl IntoChecked<DeadLetterId>) -> Result<DeadLetter> {
+        self.redrive_one(id.into_checked()?)
+    }
+
+    fn redrive_one(&self, id: DeadLetterId) -> Result<DeadLetter> {
+        self.scope.write("dead_letters.redrive", id, |tx| {
+            let letter = find(tx, id)?.ok_or_else(|| missing(id))?;
+            let refused = |reason| Error::rejected(Rejection::NotRedriven { reason });
+            redrive(tx, id)?.map_err(refused)?;
+            Ok(letter)
+        })
+    }
+
+    /// Removes a dead letter from the list. Its notification stays as it is. Returns the dead
+    /// letter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such dead letter.
+    pub fn discard(&self, id: impl IntoChecked<DeadLetterId>) -> Result<DeadLetter> {
+        self.discard_one(id.into_checked()?)
+    }
+
+    fn discard_one(&self, id: DeadLetterId) -> Result<DeadLetter> {
+        self.scope.write("dead_letters.discard", id, |tx| {
+            let letter = find(tx, id)?.ok_or_else(|| missing(id))?;
+            discard(tx, id)?;
+            Ok(letter)
+        })
+    }
+}
+
+fn find(view: &dyn View, id: DeadLetterId) -> Result<Option<DeadLetter>> {
+    Ok(notification_of(view, id)?.and_then(|notification| notification.dead_letter(id)))
+}
+
+// The notification of a dead letter.
+fn notification_of(view: &dyn View, id: DeadLetterId) -> Result<Option<Notification>> {
+    let range = layout::dead_letter(view.environment_id(), id);
+    Ok(view.first(&range, Order::Ascending, 1)?.pop())
+}
+
+// Redrives a dead letter that is in the list.
+fn redrive(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<Result<(), RedriveRefusal>> {
+    let Some(before) = notification_of(tx, id)? else { return Ok(Ok(())) };
+    let Some(place) = before.mark(id).map(|(place, _)| place) else { return Ok(Ok(())) };
+    let mut course = Course { tx, notification: before.clone(), workflow: None };
+    let redriven = course.redrive(place)?;
+    let after = course.notification;
+    if redriven.is_ok() {
+        tx.replace(&before, &after)?;
+    }
+    Ok(redriven)
+}
+
+// Removes a dead letter from the list.
+fn discard(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<()> {
+    let Some(before) = notification_of(tx, id)? else { return Ok(()) };
+    let mut after = before.clone();
+    if let Some((place, _)) = before.mark(id) {
+        after.take_mark(place);
+    }
+    Ok(tx.replace(&before, &after)?)
+}
+
+fn missing(id: DeadLetterId) -> Error {
+    Error::not_found(Entity::DeadLetter, id)
+}

@@ -1,0 +1,96 @@
+//! Redriving and discarding the dead letters that match a query, in steps.
+
+use domain::dead_letter::DeadLetterQuery;
+use domain::ids::DeadLetterId;
+
+use super::scan::{self, Selection};
+use super::{DeadLetters, discard, notification_of, redrive};
+use crate::Result;
+use crate::idempotency::Step;
+use crate::pipeline::delivery::if_readable;
+use crate::tx::Tx;
+
+// Number of dead letters that one transaction changes, so that it holds the writer for a few
+// milliseconds.
+const AT_A_TIME: usize = 50;
+
+#[derive(Clone, Copy)]
+enum Change {
+    Redrive,
+    Discard,
+}
+
+// Progress of a change.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    changed: usize,
+    behind: Option<DeadLetterId>,
+    // The newest dead letter at the start. Those that come later stay as they are.
+    through: Option<DeadLetterId>,
+}
+
+/// Many dead letters: more than 50 take several transactions. Dead letters that come meanwhile stay
+/// as they are. A call that fails on its way can be made again, and goes on.
+impl DeadLetters<'_> {
+    /// [Redrives](Self::redrive) the dead letters that match `query`, whose limit is not used.
+    /// Returns their number. Those whose message was deleted stay in the list.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn redrive_matching(&self, query: &DeadLetterQuery) -> Result<usize> {
+        self.change("dead_letters.redrive_matching", query, Change::Redrive)
+    }
+
+    /// Removes the dead letters that match `query` from the list, as [`discard`](Self::discard)
+    /// does. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn discard_matching(&self, query: &DeadLetterQuery) -> Result<usize> {
+        self.change("dead_letters.discard_matching", query, Change::Discard)
+    }
+
+    fn change(
+        &self,
+        operation: &'static str,
+        query: &DeadLetterQuery,
+        change: Change,
+    ) -> Result<usize> {
+        let run = Run { behind: query.cursor, ..Run::default() };
+        self.scope.write_in_steps(operation, query, run, |tx, run| {
+            query.check()?;
+            run.next(tx, query, change)
+        })
+    }
+}
+
+impl Run {
+    // Changes as many dead letters as one transaction does.
+    fn next(
+        mut self,
+        tx: &mut Tx<'_>,
+        query: &DeadLetterQuery,
+        change: Change,
+    ) -> Result<Step<Self, usize>> {
+        let newest = self.through.map_or_else(|| scan::newest(tx), |id| Ok(Some(id)))?;
+        let Some(through) = newest else { return Ok(Step::Done(self.changed)) };
+        self.through = Some(through);
+        let selection = Selection::of(tx, query)?;
+        let found = selection.scan(tx, self.behind, self.through, AT_A_TIME)?;
+        for id in found.entries {
+            // A notification that cannot be read does not hold up the others.
+            if if_readable(notification_of(tx, id))?.is_none() {
+                continue;
+            }
+            let is_changed = match change {
+                Change::Redrive => redrive(tx, id)?.is_ok(),
+                Change::Discard => discard(tx, id).map(|()| true)?,
+            };
+            self.changed += usize::from(is_changed);
+        }
+        self.behind = found.next;
+        Ok(if found.next.is_some() { Step::More(self) } else { Step::Done(self.changed) })
+    }
+}

@@ -1,0 +1,65 @@
+//! Making the index of dead letters anew from the notifications.
+
+use domain::ids::EnvironmentId;
+use domain::notification::{Notification, Ordinal};
+
+use crate::record::Entries;
+use crate::{Lead, Order, ReadRecords, Record, Result, Store, Transaction, layout, leads, records};
+
+// Number of entries or notifications that one transaction looks at.
+const AT_A_TIME: usize = 500;
+
+/// Makes the index of an environment anew, some entries and notifications at a time. Each
+/// transaction leaves an index that is no worse.
+pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+    let mut last = Some(Vec::new());
+    while let Some(behind) = last {
+        last = records::write(store, |transaction| {
+            remove_strangers(transaction, environment, &behind)
+        })?;
+    }
+    let mut next = Some(Ordinal::new(0));
+    while let Some(from) = next {
+        next = records::write(store, |transaction| put(transaction, environment, from))?;
+    }
+    Ok(())
+}
+
+// Removes entries that no notification has. Returns the last entry that was looked at, if there may
+// be others behind it.
+fn remove_strangers(
+    transaction: &mut dyn Transaction,
+    environment: EnvironmentId,
+    behind: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    let range = layout::dead_letters_behind(environment, None).resumed(behind);
+    let entries = leads::leads(&*transaction, &range, AT_A_TIME, layout::notification_of_letter)?;
+    for entry in &entries {
+        match entry.lead {
+            // The notification is left to a repair.
+            Lead::Record(_) | Lead::Unreadable(_) => {}
+            Lead::Other(_) | Lead::Nowhere => transaction.delete(range.table(), &entry.key)?,
+        }
+    }
+    let is_full = entries.len() == AT_A_TIME;
+    Ok(entries.into_iter().next_back().filter(|_| is_full).map(|entry| entry.key))
+}
+
+// Puts the entries of the first notifications from `from` on. Returns the ordinal behind them, if
+// there may be others.
+fn put(
+    transaction: &mut dyn Transaction,
+    environment: EnvironmentId,
+    from: Ordinal,
+) -> Result<Option<Ordinal>> {
+    let range = layout::notifications_from(environment, from);
+    let found: Vec<Notification> = transaction.first(&range, Order::Ascending, AT_A_TIME)?;
+    for notification in &found {
+        let key = notification.key();
+        for entry in Entries::of(notification).iter() {
+            transaction.put(entry.table(), entry.as_bytes(), key.as_bytes())?;
+        }
+    }
+    let last = found.last().filter(|_| found.len() == AT_A_TIME);
+    Ok(last.map(|last| Ordinal::new(last.id.ordinal().get() + 1)))
+}
