@@ -39,7 +39,7 @@ async fn create_subscriber(
 
 async fn trigger(State(shop): State<Shop>, body: Bytes) -> Answer<TriggerReceipt> {
     let trigger = json::read(&body)?;
-    Ok(Json(shop.trigger(move |env| env.events().trigger(&trigger)).await?))
+    Ok(Json(shop.run(move |env| env.events().trigger(&trigger)).await?))
 }
 
 async fn inbox(

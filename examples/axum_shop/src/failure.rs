@@ -7,7 +7,7 @@ use maud::html;
 use serde_json::json;
 use tidings::Error;
 
-use crate::pages::layout;
+use crate::pages::{Place, layout};
 
 /// A refusal, as a page.
 #[derive(Debug)]
@@ -32,7 +32,11 @@ impl<E: Into<Error>> From<E> for ApiFailure {
 impl IntoResponse for PageFailure {
     fn into_response(self) -> Response {
         let (status, text) = explain(&self.0);
-        (status, layout("That did not work", &html! { p.refused { (text) } })).into_response()
+        let content = html! {
+            h1 { "That did not work" }
+            p.refused #refusal { (text) }
+        };
+        (status, layout("That did not work", &Place::Shop, &content)).into_response()
     }
 }
 

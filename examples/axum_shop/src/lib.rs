@@ -1,47 +1,76 @@
 //! A web shop on Tidings: pages for customers, pages for the people who run it, a JSON interface,
-//! and a thread that sends what is due.
+//! and a worker that sends what is due.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `workflows.rs` | the workflows and the e-mail account, declared in code |
+//! | `workflows.rs` | the workflows, declared in code |
+//! | `post.rs` | where e-mail goes: a server, or a folder |
 //! | `shop.rs` | what every handler shares, and the way from async code to the engine |
-//! | `sender.rs` | the thread around `run_due` |
-//! | `mail.rs` | a `Provider` over SMTP |
+//! | `feed.rs` | the changes of an inbox as server-sent events |
 //! | `pages/` | the pages and their forms |
 //! | `api.rs` | the JSON interface |
+//! | `assets/` | the style and the script of the pages |
 //! | `failure.rs` | the answer to a call that the engine refuses |
 
 mod api;
+mod assets;
 mod failure;
-mod mail;
+mod feed;
 mod pages;
-mod sender;
+mod post;
 mod shop;
 mod workflows;
 
 use std::error::Error;
 use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
 
-use axum::Router;
+use axum::{Router, middleware};
 use tidings::Engine;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
-pub use mail::Mail;
+pub use post::Post;
 
-use sender::Sender;
 use shop::Shop;
+
+// Time that the calls of the mail server have when the shop stops.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Opens the file of a shop whose e-mail goes to `post`.
+pub fn open(file: impl AsRef<Path>, post: &Post) -> tidings::Result<Engine> {
+    post.register(Engine::builder()).open(file)
+}
 
 /// Serves the shop on `listener` until `stopped` is ready. Requests and messages that are on their way
 /// are finished first.
 pub async fn serve(
     engine: Engine,
+    post: &Post,
     listener: TcpListener,
     stopped: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn Error>> {
-    let sender = Sender::start(engine.clone());
-    let shop = Shop::open(&engine, sender.waker())?;
-    let app = Router::new().merge(pages::routes()).nest("/api", api::routes()).with_state(shop);
+    let worker = engine.worker().threads(2).start()?;
+    let (stop, stopping) = watch::channel(false);
+    let shop = Shop::open(&engine, &post.account()?, stopping)?;
+    let app = Router::new()
+        .merge(pages::routes())
+        .merge(feed::routes())
+        .merge(assets::routes())
+        .nest("/api", api::routes())
+        .layer(middleware::map_response(assets::with_policy))
+        .with_state(shop);
+    let stopped = async move {
+        stopped.await;
+        // The feeds end. They would keep the server up for as long as a browser shows an inbox.
+        stop.send_replace(true);
+    };
     axum::serve(listener, app).with_graceful_shutdown(stopped).await?;
-    sender.stop();
+    let report = spawn_blocking(move || worker.stop(PATIENCE)).await?;
+    if let Some(error) = report.last_error {
+        eprintln!("{} errors of the worker, the last one: {error}", report.errors);
+    }
     Ok(())
 }

@@ -3,26 +3,20 @@
 use std::env;
 use std::error::Error;
 
-use axum_shop::{Mail, serve};
-use tidings::Engine;
+use axum_shop::{Post, open, serve};
 use tokio::net::TcpListener;
 use tokio::signal;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let from = setting("SHOP_FROM", "shop@example.org");
-    let mail = match env::var("SMTP_URL") {
-        Ok(url) => Mail::smtp(&from, &url)?,
-        Err(_) => Mail::folder(&from, "outbox")?,
-    };
-    let engine =
-        Engine::builder().provider("smtp", mail).open(setting("SHOP_FILE", "shop.redb"))?;
+    let post = Post::from_settings(|name| env::var(name).ok());
+    let engine = open(setting("SHOP_FILE", "shop.redb"), &post)?;
     let listener = TcpListener::bind(setting("SHOP_ADDRESS", "127.0.0.1:3000")).await?;
     println!("http://{}", listener.local_addr()?);
     let stop = async {
         let _ = signal::ctrl_c().await;
     };
-    serve(engine, listener, stop).await
+    serve(engine, &post, listener, stop).await
 }
 
 fn setting(name: &str, default: &str) -> String {

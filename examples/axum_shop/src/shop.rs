@@ -2,27 +2,32 @@
 
 use std::panic::resume_unwind;
 
+use tidings::integration::IntegrationCreate;
 use tidings::{Engine, Result, Scope};
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use crate::sender::Waker;
 use crate::workflows;
 
-/// The environment of the shop, and the way to wake its sender. Cheap to clone.
+/// The environment of the shop. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Shop {
     env: Scope,
-    waker: Waker,
+    stopping: watch::Receiver<bool>,
 }
 
 impl Shop {
     /// Opens the environment, and brings its account and its workflows in line with the code. Once
     /// they are, a restart writes nothing.
-    pub(crate) fn open(engine: &Engine, waker: Waker) -> Result<Self> {
+    pub(crate) fn open(
+        engine: &Engine,
+        mail: &IntegrationCreate,
+        stopping: watch::Receiver<bool>,
+    ) -> Result<Self> {
         let env = engine.organization("shop")?.production()?;
-        env.integrations().upsert(&workflows::mail_account()?)?;
+        env.integrations().upsert(mail)?;
         env.workflows().sync(&workflows::all()?)?;
-        Ok(Self { env, waker })
+        Ok(Self { env, stopping })
     }
 
     /// Calls the engine on a thread that may wait for the disk. A handler never calls it on a
@@ -36,13 +41,14 @@ impl Shop {
         task.await.unwrap_or_else(|stopped| resume_unwind(stopped.into_panic()))
     }
 
-    /// Calls the engine as [`run`](Self::run) does, and sends at once what the call triggered.
-    pub(crate) async fn trigger<T: Send + 'static>(
-        &self,
-        call: impl FnOnce(&Scope) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let answer = self.run(call).await?;
-        self.waker.wake();
-        Ok(answer)
+    /// The environment, for futures of the engine. They do not wait for the disk.
+    pub(crate) fn env(&self) -> &Scope {
+        &self.env
+    }
+
+    /// Is ready when the shop stops.
+    pub(crate) async fn stopped(&self) {
+        // Fails if the server is gone, and then the shop has stopped.
+        let _ = self.stopping.clone().wait_for(|stopping| *stopping).await;
     }
 }

@@ -1,41 +1,54 @@
 //! What the shop tells its customers, declared in code. Start-up brings the file in line with it.
 
 use tidings::Result;
-use tidings::integration::IntegrationCreate;
 use tidings::step::Step;
 use tidings::vocabulary::{Channel, Severity};
 use tidings::workflow::WorkflowCreate;
 
-/// The channels that the workflows use, for the page of preferences.
-pub(crate) const CHANNELS: [Channel; 2] = [Channel::InApp, Channel::Email];
+/// The channels that the workflows use, with their names on the page of preferences.
+pub(crate) const CHANNELS: [(Channel, &str); 2] =
+    [(Channel::InApp, "Inbox"), (Channel::Email, "E-mail")];
 
 /// Every workflow of the shop.
 pub(crate) fn all() -> Result<Vec<WorkflowCreate>> {
-    Ok(vec![welcome()?, order_shipped()?])
+    Ok(vec![welcome()?, order_shipped()?, offer()?])
 }
 
-/// The account that e-mail goes through. `Mail` is its provider.
-pub(crate) fn mail_account() -> Result<IntegrationCreate> {
-    Ok(IntegrationCreate::new("smtp", Channel::Email)?.identifier("mail")?.name("Mail server"))
-}
-
-// Critical: the customer cannot switch it off, and the page of preferences does not list it.
+// Critical: the customer cannot switch it off.
 fn welcome() -> Result<WorkflowCreate> {
-    let greeting = Step::in_app("Welcome to the shop, {{ subscriber.firstName }}!")?;
-    Ok(WorkflowCreate::new("welcome", "Welcome")?.critical().step(greeting))
+    let greeting = Step::in_app("Good to have you. What we tell you is kept here.")?
+        .subject("Welcome to the shop, {{ subscriber.firstName }}!")?;
+    Ok(WorkflowCreate::new("welcome", "Your account")?
+        .description("What you have to know about your account.")
+        .critical()
+        .step(greeting))
 }
 
 fn order_shipped() -> Result<WorkflowCreate> {
-    let inbox = Step::in_app("{{ payload.item }} (order {{ payload.order }}) is on its way.")?
-        .subject("Order {{ payload.order }}")?;
+    let inbox = Step::in_app("{{ payload.item }} has left the shop and is on its way to you.")?
+        .subject("Order {{ payload.order }} is on its way")?;
     let mail = Step::email(
         "Order {{ payload.order }} is on its way",
         "<p>Dear {{ subscriber.firstName }},</p><p>{{ payload.item }} is on its way to you.</p>",
     )?;
-    Ok(WorkflowCreate::new("order-shipped", "Order shipped")?
-        .description("Tells the customer that an order has left the shop.")
+    Ok(WorkflowCreate::new("order-shipped", "Orders")?
+        .description("When an order has left the shop.")
         .tags(["orders"])
         .severity(Severity::Medium)
+        .step(inbox.named("inbox"))
+        .step(mail.named("mail")))
+}
+
+fn offer() -> Result<WorkflowCreate> {
+    let inbox = Step::in_app("{{ payload.text }}")?.subject("An offer for you")?;
+    let mail = Step::email(
+        "An offer for you",
+        "<p>Dear {{ subscriber.firstName }},</p><p>{{ payload.text }}</p>",
+    )?;
+    Ok(WorkflowCreate::new("offer", "Offers")?
+        .description("When something in the shop costs less.")
+        .tags(["offers"])
+        .severity(Severity::Low)
         .step(inbox.named("inbox"))
         .step(mail.named("mail")))
 }

@@ -12,10 +12,11 @@ use tidings::ids::MessageId;
 use tidings::message::{
     Changes, FeedCursor, FeedPage, InboxChange, InboxCounts, MarkAs, Message, MessageQuery,
 };
+use tidings::vocabulary::Channel;
 use tidings::{Engine, Inbox};
 
 use super::mark;
-use crate::world::{World, on_both, parsed, wire};
+use crate::world::{World, email, on_both, parsed, wire};
 
 // A page of changes.
 fn since(inbox: &Inbox<'_>, cursor: &FeedCursor) -> FeedPage {
@@ -229,6 +230,34 @@ fn a_cursor_that_is_too_old_is_reset() {
         world.refuses("422 `cursor` must be a cursor of this inbox", || {
             foreign.changes_since(&newest)
         });
+        check_indexes(&world.store);
+    });
+}
+
+/// An e-mail is in no inbox: nobody is woken for it, and a later message is behind it.
+#[test]
+fn a_message_outside_the_inbox_is_no_change() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.in_app_workflow("hi");
+        let inbox = world.env.inbox("ada").unwrap();
+        messages(&world, 1);
+        let cursor = inbox.cursor().unwrap();
+        world.tick();
+        world.notify("mail", "ada");
+        world.run_due();
+        let all = || world.env.messages().list("ada", &MessageQuery::default()).unwrap().data;
+        let mail = all().remove(0);
+        assert_eq!(mail.channel, Channel::Email);
+        assert!(!inbox.wait(&cursor, Duration::ZERO).unwrap());
+        assert_eq!(inbox.cursor().unwrap(), cursor);
+
+        world.clock.set(mail.created_at.before(Duration::from_secs(60)));
+        let hello = messages(&world, 1);
+        assert_eq!(told(&since(&inbox, &cursor)), [hello[0].to_string()]);
+        assert_eq!(all().iter().map(|one| one.id).take(2).collect::<Vec<_>>(), [hello[0], mail.id]);
         check_indexes(&world.store);
     });
 }

@@ -61,8 +61,11 @@ pub struct ListPlace {
 /// Counters of the messages of a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageCounters {
-    /// Largest place in lists that a message has had.
+    /// Largest place in lists that a message in the inbox has had.
     pub newest: Option<ListPlace>,
+    /// Largest place in lists that a message outside the inbox has had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<ListPlace>,
     /// Number of the last change of messages in the inbox.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changes: u64,
@@ -118,7 +121,8 @@ impl Message {
     #[must_use]
     pub fn listed(mut self, counters: &MessageCounters) -> Self {
         let sorted = self.list_place();
-        let at = counters.newest.map_or(sorted.at, |newest| newest.next(sorted));
+        let newest = counters.newest.max(counters.sent);
+        let at = newest.map_or(sorted.at, |newest| newest.next(sorted));
         self.listed_at = (at != sorted.at).then_some(at);
         self
     }
@@ -219,7 +223,8 @@ impl MessageCounters {
 
     /// Counts a message.
     pub fn add(&mut self, item: &CountedMessage) {
-        self.newest = self.newest.max(Some(item.sorted));
+        let newest = if item.shelf.is_inbox() { &mut self.newest } else { &mut self.sent };
+        *newest = (*newest).max(Some(item.sorted));
         self.changes = self.changes.max(item.last_change.unwrap_or_default());
         self.count(item, |number| number.saturating_add(1));
     }
@@ -316,10 +321,12 @@ impl MessageCounters {
     /// Returns `true` if these are the counters of the messages that `counted` counts. Older
     /// messages that are gone may have been newer, or changed later.
     pub fn agree_with(&self, counted: &Self) -> bool {
-        let (newest, changes, forgotten) = (self.newest, self.changes, self.forgotten);
+        let (newest, sent) = (self.newest, self.sent);
+        let (changes, forgotten) = (self.changes, self.forgotten);
         newest >= counted.newest
+            && sent >= counted.sent
             && changes >= counted.changes.max(forgotten)
-            && *self == Self { newest, changes, forgotten, ..counted.clone() }
+            && *self == Self { newest, sent, changes, forgotten, ..counted.clone() }
     }
 }
 

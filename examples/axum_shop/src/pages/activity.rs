@@ -6,17 +6,18 @@ use tidings::job::Job;
 use tidings::notification::{Notification, NotificationPage, NotificationQuery};
 use tidings::query;
 
-use super::layout;
+use super::message::moment;
+use super::{Place, layout};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 
-// The filters of the form: the name in the query, and a label. The query has more of them.
-const FILTERS: [(&str, &str); 5] = [
-    ("subscriberIds", "Customer"),
-    ("templates", "Workflow"),
-    ("channels", "Channel"),
-    ("after", "From"),
-    ("before", "Until"),
+// The filters of the form: the name in the query, a label and a type. The query has more of them.
+const FILTERS: [(&str, &str, &str); 5] = [
+    ("subscriberIds", "Customer", "text"),
+    ("templates", "Workflow", "text"),
+    ("channels", "Channel", "text"),
+    ("after", "From", "date"),
+    ("before", "Until", "date"),
 ];
 
 pub(super) async fn page(
@@ -28,32 +29,47 @@ pub(super) async fn page(
     let query: NotificationQuery = query::read(&raw)?;
     let found = shop.run(move |env| env.notifications().list(&query)).await?;
     let content = html! {
-        form {
-            @for (name, label) in FILTERS {
-                label { (label) " " input name=(name); }
+        h1 { "Activity" }
+        form.filters {
+            @for (name, label, kind) in FILTERS {
+                label { (label) input name=(name) type=(kind); }
             }
             button { "Filter" }
         }
-        table {
-            @for notification in &found.data {
-                (row(notification))
+        div.wide tabindex="0" role="region" aria-label="Notifications" {
+            table {
+                thead {
+                    tr {
+                        @for head in ["Time", "Workflow", "Customer", "What came of it"] {
+                            th scope="col" { (head) }
+                        }
+                    }
+                }
+                tbody {
+                    @for notification in &found.data {
+                        (row(notification))
+                    }
+                }
             }
+        }
+        @if found.data.is_empty() {
+            p.empty { "Nothing was triggered." }
         }
         (pages(&raw, &found))
     };
-    Ok(layout("Activity", &content))
+    Ok(layout("Activity", &Place::Activity, &content))
 }
 
 fn row(notification: &Notification) -> Markup {
     let subscriber = notification.subscriber.as_ref();
     html! {
-        tr {
-            td { (notification.created_at) }
+        tr.notification {
+            td { (moment(notification.created_at)) }
             td { @if let Some(workflow) = &notification.template { (workflow.name) } }
             td { @if let Some(customer) = subscriber { (customer.subscriber_id) } }
             td {
                 @for job in &notification.jobs {
-                    (job.kind) ": " (outcome(job)) br;
+                    p.job { b { (job.kind) } " " (outcome(job)) }
                 }
             }
         }
@@ -72,7 +88,7 @@ fn outcome(job: &Job) -> Markup {
 
 fn pages(raw: &str, found: &NotificationPage) -> Markup {
     html! {
-        p {
+        p.older {
             @if let Some(newer) = found.page.checked_sub(1) {
                 a href={ "?" (on_page(raw, newer)) } { "Newer" }
             }

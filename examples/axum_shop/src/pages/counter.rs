@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 use tidings::error::Reason;
 use tidings::subscriber::SubscriberCreate;
-use tidings::trigger::Trigger;
+use tidings::trigger::{Broadcast, Trigger};
 use tidings::{Error, Result};
 
-use super::layout;
+use super::{Place, layout};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 
@@ -30,25 +30,56 @@ pub(super) struct Order {
     item: String,
 }
 
+/// An offer to everybody.
+#[derive(Debug, Deserialize)]
+pub(super) struct Offer {
+    number: String,
+    text: String,
+}
+
 pub(super) async fn page() -> Markup {
     let content = html! {
-        h2 { "Sign up" }
-        form method="post" action="/sign-up" {
-            label { "User name " input name="customer" required; }
-            label { "First name " input name="name" required; }
-            label { "E-mail " input name="email" type="email" required; }
-            button { "Sign up" }
-        }
-        h2 { "Order" }
-        form method="post" action="/orders" {
-            // A form that is sent twice is one order.
-            input type="hidden" name="number" value=(fresh_number());
-            label { "User name " input name="customer" required; }
-            label { "Item " input name="item" value="A blue teapot" required; }
-            button { "Order" }
+        h1 { "A small shop" }
+        p.lead { "Sign up, order a teapot, and keep the inbox open: it follows." }
+        div.cards {
+            (card("Sign up", "/sign-up", &html! {
+                (field("User name", &html! { input name="customer" required autocomplete="username"; }))
+                (field("First name", &html! { input name="name" required autocomplete="given-name"; }))
+                (field("E-mail", &html! {
+                    input name="email" type="email" required autocomplete="email";
+                }))
+            }))
+            (card("Order", "/orders", &html! {
+                // A form that is sent twice is one order.
+                input type="hidden" name="number" value=(fresh_number("A"));
+                (field("User name", &html! { input name="customer" required autocomplete="username"; }))
+                (field("Item", &html! { input name="item" value="A blue teapot" required; }))
+            }))
+            (card("Offer to everybody", "/offers", &html! {
+                input type="hidden" name="number" value=(fresh_number("offer"));
+                (field("Text", &html! {
+                    textarea name="text" rows="3" required { "All teapots cost less until Sunday." }
+                }))
+            }))
         }
     };
-    layout("A small shop", &content)
+    layout("Shop", &Place::Shop, &content)
+}
+
+fn card(title: &str, action: &str, fields: &Markup) -> Markup {
+    html! {
+        section.card {
+            h2 { (title) }
+            form method="post" action=(action) {
+                (fields)
+                button.primary { (title) }
+            }
+        }
+    }
+}
+
+fn field(label: &str, input: &Markup) -> Markup {
+    html! { label { (label) (input) } }
 }
 
 pub(super) async fn sign_up(
@@ -58,7 +89,7 @@ pub(super) async fn sign_up(
     let inbox = format!("/inbox/{}", form.customer);
     let customer = form.customer()?;
     let welcome = Trigger::new("welcome", &customer.subscriber_id)?;
-    shop.trigger(move |env| {
+    shop.run(move |env| {
         env.subscribers().create(&customer)?;
         env.events().trigger(&welcome)
     })
@@ -72,13 +103,24 @@ pub(super) async fn order(
 ) -> Result<Redirect, PageFailure> {
     let shipped = order.shipped()?;
     let inbox = format!("/inbox/{}", order.customer);
-    shop.trigger(move |env| {
+    shop.run(move |env| {
         // A trigger creates a subscriber who is not there, and a shop does not want that.
         env.subscribers().get(&order.customer)?;
         env.events().trigger(&shipped)
     })
     .await?;
     Ok(Redirect::to(&inbox))
+}
+
+pub(super) async fn offer(
+    State(shop): State<Shop>,
+    Form(offer): Form<Offer>,
+) -> Result<Redirect, PageFailure> {
+    let broadcast = Broadcast::new("offer")?
+        .payload(json!({ "text": offer.text }))?
+        .transaction_id(offer.number)?;
+    shop.run(move |env| env.events().broadcast(&broadcast)).await?;
+    Ok(Redirect::to("/admin/activity"))
 }
 
 impl SignUp {
@@ -102,7 +144,7 @@ impl Order {
     }
 }
 
-fn fresh_number() -> String {
+fn fresh_number(prefix: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("A-{}", since.as_millis())
+    format!("{prefix}-{}", since.as_millis())
 }

@@ -1,79 +1,132 @@
-//! The preferences of a customer: for each workflow, the channels that it may use.
+//! The preferences of a customer: the channels that the shop may use, by default and for each
+//! workflow.
 
 use axum::extract::{Form, Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 use serde::Deserialize;
 use tidings::preference::{
-    BulkPreference, BulkPreferences, PreferenceChannels, PreferencesQuery, WorkflowPreference,
+    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preferences,
+    PreferencesQuery, WorkflowPreference,
 };
 use tidings::vocabulary::Channel;
+use tidings::workflow::Workflow;
+use tidings::{Result, Scope};
 
-use super::{customer_links, layout};
+use super::{Place, layout};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 use crate::workflows::CHANNELS;
 
-/// A workflow and its boxes. A box that is not ticked is not in the form.
+/// A switch that is moved: a channel of one workflow, or of all without a setting of their own.
 #[derive(Debug, Deserialize)]
-pub(super) struct Update {
-    workflow: String,
-    in_app: Option<String>,
-    email: Option<String>,
+pub(super) struct Switch {
+    workflow: Option<String>,
+    channel: Channel,
+    enabled: bool,
 }
 
 pub(super) async fn page(
     State(shop): State<Shop>,
     Path(customer): Path<String>,
-) -> Result<Markup, PageFailure> {
-    let links = customer_links(&customer);
-    let preferences =
-        shop.run(move |env| env.preferences(customer)?.get(&PreferencesQuery::default())).await?;
+) -> std::result::Result<Markup, PageFailure> {
+    let name = customer.clone();
+    let (preferences, workflows) = shop.run(move |env| read(env, name)).await?;
     let content = html! {
-        (links)
-        @for workflow in &preferences.workflows {
-            (form(workflow))
+        h1 { "Preferences" }
+        p.lead { "Choose what we tell you, and where." }
+        section.switches aria-labelledby="default" {
+            div.row {
+                div.text {
+                    h2 #default { "By default" }
+                    p { "For everything that you have not set below." }
+                }
+                (switches("default", None, |channel| preferences.global.channels.get(channel)))
+            }
+        }
+        section.switches aria-label="By subject" {
+            @for (preference, workflow) in preferences.workflows.iter().zip(&workflows) {
+                (row(preference, workflow))
+            }
         }
     };
-    Ok(layout("Preferences", &content))
+    Ok(layout("Preferences", &Place::Preferences(&customer), &content))
 }
 
 pub(super) async fn update(
     State(shop): State<Shop>,
     Path(customer): Path<String>,
-    Form(update): Form<Update>,
-) -> Result<Redirect, PageFailure> {
+    Form(switch): Form<Switch>,
+) -> std::result::Result<Redirect, PageFailure> {
     let back = format!("/preferences/{customer}");
-    let update = update.preferences();
-    shop.run(move |env| env.preferences(customer)?.update_bulk(&update)).await?;
+    shop.run(move |env| switch.store(env, customer)).await?;
     Ok(Redirect::to(&back))
 }
 
-impl Update {
-    fn preferences(&self) -> BulkPreferences {
-        let workflow = BulkPreference::new(&self.workflow)
-            .with(Channel::InApp, self.in_app.is_some())
-            .with(Channel::Email, self.email.is_some());
-        BulkPreferences::default().preference(workflow)
-    }
+fn read(env: &Scope, customer: String) -> Result<(Preferences, Vec<Workflow>)> {
+    let mut all = PreferencesQuery::default();
+    all.criticality = Criticality::All;
+    let preferences = env.preferences(customer)?.get(&all)?;
+    let names = preferences.workflows.iter().map(|one| one.workflow.identifier.clone());
+    let workflows = names.map(|name| env.workflows().get(name)).collect::<Result<_>>()?;
+    Ok((preferences, workflows))
 }
 
-fn form(preference: &WorkflowPreference) -> Markup {
-    html! {
-        form method="post" {
-            h2 { (preference.workflow.name) }
-            input type="hidden" name="workflow" value=(preference.workflow.identifier);
-            @for channel in CHANNELS {
-                label {
-                    input type="checkbox" name=(channel) checked[on(preference.channels, channel)];
-                    " " (channel)
-                }
+impl Switch {
+    fn store(&self, env: &Scope, customer: String) -> Result<()> {
+        let preferences = env.preferences(customer)?;
+        match &self.workflow {
+            Some(workflow) => {
+                let one = BulkPreference::new(workflow).with(self.channel, self.enabled);
+                preferences.update_bulk(&BulkPreferences::default().preference(one)).map(drop)
             }
-            button { "Save" }
+            None => {
+                let all = GlobalPreferenceUpdate::default().with(self.channel, self.enabled);
+                preferences.update_global(&all).map(drop)
+            }
         }
     }
 }
 
-fn on(channels: PreferenceChannels, channel: Channel) -> bool {
-    channels.get(channel).unwrap_or(true)
+fn row(preference: &WorkflowPreference, workflow: &Workflow) -> Markup {
+    let identifier = preference.workflow.identifier.as_str();
+    let setting = |channel| preference.channels.get(channel);
+    html! {
+        div.row {
+            div.text {
+                h2 #(identifier) { (preference.workflow.name) }
+                p { (workflow.description) }
+            }
+            @if workflow.critical {
+                p.always { "Always on" }
+            } @else {
+                (switches(identifier, Some(identifier), setting))
+            }
+        }
+    }
+}
+
+// Each switch is a button of its own form, so that it works without the script.
+fn switches(
+    label: &str,
+    workflow: Option<&str>,
+    setting: impl Fn(Channel) -> Option<bool>,
+) -> Markup {
+    html! {
+        div.channels {
+            @for (channel, name) in CHANNELS {
+                @let on = setting(channel).unwrap_or(true);
+                @let id = format!("{label}-{channel}");
+                form method="post" {
+                    @if let Some(workflow) = workflow {
+                        input type="hidden" name="workflow" value=(workflow);
+                    }
+                    input type="hidden" name="channel" value=(channel);
+                    span #(id) { (name) }
+                    button.switch role="switch" name="enabled" value=(!on) aria-checked=(on)
+                        aria-labelledby={ (id) " " (label) } {}
+                }
+            }
+        }
+    }
 }

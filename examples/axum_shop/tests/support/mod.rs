@@ -1,4 +1,5 @@
 //! What the tests talk to, and what they talk with.
 
+pub mod feed;
 pub mod mail_server;
 pub mod server;

@@ -1,17 +1,19 @@
 //! A running shop, and a browser of a few lines.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use axum_shop::{Mail, serve};
+use axum_shop::{Post, open, serve};
 use serde_json::Value;
 use tempfile::TempDir;
-use tidings::Engine;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+
+use super::feed::Feed;
 
 pub struct Server {
     folder: TempDir,
@@ -22,20 +24,21 @@ pub struct Server {
 
 #[derive(Debug)]
 pub struct Answer {
+    pub head: String,
     pub status: u16,
     pub location: Option<String>,
     pub body: String,
 }
 
 impl Server {
-    /// A fresh shop whose e-mail goes through the server at `url`, or is written to files.
-    pub fn start(url: Option<String>) -> Self {
-        Self::in_folder(tempfile::tempdir().unwrap(), url)
+    /// A fresh shop whose e-mail goes to `post`, or is written to files.
+    pub fn start(post: Option<Post>) -> Self {
+        Self::in_folder(tempfile::tempdir().unwrap(), post)
     }
 
     /// The same shop in another process.
-    pub fn restart(self, url: Option<String>) -> Self {
-        Self::in_folder(self.stop(), url)
+    pub fn restart(self, post: Option<Post>) -> Self {
+        Self::in_folder(self.stop(), post)
     }
 
     /// Stops the shop. Returns when it has finished what was on its way.
@@ -45,20 +48,27 @@ impl Server {
         self.folder
     }
 
-    fn in_folder(folder: TempDir, url: Option<String>) -> Self {
-        let mail = match url {
-            Some(url) => Mail::smtp("shop@example.org", &url).unwrap(),
-            None => Mail::folder("shop@example.org", folder.path()).unwrap(),
-        };
-        let file = folder.path().join("shop.redb");
-        let engine = Engine::builder().provider("smtp", mail).open(file).unwrap();
+    fn in_folder(folder: TempDir, post: Option<Post>) -> Self {
+        let post = post.unwrap_or_else(|| Post::Folder(folder.path().join("outbox")));
+        let engine = open(folder.path().join("shop.redb"), &post).unwrap();
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let stopped = async { stopped.await.unwrap_or_default() };
-        let serve = move || runtime.block_on(serve(engine, listener, stopped)).unwrap();
+        let serve = move || runtime.block_on(serve(engine, &post, listener, stopped)).unwrap();
         Self { folder, address, stop, thread: thread::spawn(serve) }
+    }
+
+    /// The files of e-mails.
+    pub fn outbox(&self) -> Vec<String> {
+        let Ok(files) = fs::read_dir(self.folder.path().join("outbox")) else { return Vec::new() };
+        files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect()
+    }
+
+    /// Opens the feed of an inbox, as a browser does.
+    pub fn feed(&self, path: &str, last: Option<&str>) -> Feed {
+        Feed::open(self.address, path, last)
     }
 
     pub fn get(&self, path: &str) -> Answer {
@@ -109,7 +119,12 @@ impl Answer {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let location = head.lines().find_map(|line| line.strip_prefix("location: "));
-        Self { status, location: location.map(str::to_owned), body: body.to_owned() }
+        Self {
+            head: head.to_owned(),
+            status,
+            location: location.map(str::to_owned),
+            body: body.to_owned(),
+        }
     }
 
     pub fn json(&self) -> Value {

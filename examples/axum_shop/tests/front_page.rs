@@ -1,0 +1,36 @@
+//! The parts of the front page that its own tests do not compile.
+
+use std::error::Error;
+
+use tidings::credentials::Credentials;
+use tidings::integration::IntegrationCreate;
+use tidings::vocabulary::Channel;
+use tidings::{Engine, IntegrationTest};
+use tidings_providers::Smtp;
+
+const README: &str = include_str!("../../../README.md");
+
+// Compiled and not called: there is no such server.
+#[expect(dead_code, reason = "it is compared with the front page")]
+fn account_of_a_server(password: &str) -> Result<(), Box<dyn Error>> {
+    let engine = Engine::builder().provider("smtp", Smtp::default()).open("notifications.redb")?;
+    let env = engine.organization("shop")?.production()?;
+    let account = Credentials::default().host("smtp.example.org").from("shop@example.org");
+    let account = account.user("shop").password(password);
+    let mail = IntegrationCreate::new("smtp", Channel::Email)?.identifier("mail")?;
+    let mail = env.integrations().upsert(&mail.credentials(account))?;
+    assert_eq!(env.integrations().test(mail.id)?, IntegrationTest::Passed);
+    Ok(())
+}
+
+#[test]
+fn every_part_is_code_of_the_shop_or_of_this_file() {
+    let code = [include_str!("../src/api.rs"), include_str!("front_page.rs")];
+    let parts: Vec<_> = README.split("```rust,ignore\n").skip(1).collect();
+    assert_eq!(parts.len(), 2);
+    for part in parts {
+        let (part, _) = part.split_once("```").unwrap();
+        let inner: String = part.lines().map(|line| format!("    {line}\n")).collect();
+        assert!(code.iter().any(|code| code.contains(part) || code.contains(&inner)), "{part}");
+    }
+}
