@@ -71,6 +71,7 @@ pub mod time;
 pub mod topic;
 pub mod translation;
 pub mod trigger;
+pub mod unsubscribe;
 pub mod vocabulary;
 pub mod workflow;
 mod zone;
