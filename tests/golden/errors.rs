@@ -124,6 +124,14 @@ fn of_rules() {
             "the dead letter is not redriven: its message was deleted: resend the step, which \
              renders a new one",
         ),
+        (
+            json!({ "unsubscribeLink": { "problem": "expired" } }),
+            "the unsubscribe link cannot be used: it has expired",
+        ),
+        (
+            json!("noUnsubscribeUrl"),
+            "the engine has no URL for unsubscribe links: see `Builder::unsubscribe_links`",
+        ),
         (json!("oneInbox"), "an environment has at most one in_app integration"),
     ] {
         check(&json!({ "rejected": rule }), text, 400);

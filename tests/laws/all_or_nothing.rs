@@ -129,6 +129,13 @@ fn preferences() {
 }
 
 #[test]
+fn unsubscribe_links() {
+    for token in ["$token 0", "$token 1"] {
+        check(|world| ask(world, &json!(["links.unsubscribe", token])));
+    }
+}
+
+#[test]
 fn events() {
     check_tended(|world| world.env.events().trigger(&trigger("inbox", json!("ada"))));
     check_tended(|world| {

@@ -32,4 +32,5 @@ mod subscribers;
 mod subscriptions;
 mod topics;
 mod translations;
+mod unsubscribe;
 mod workflows;

@@ -17,10 +17,11 @@ use crate::json::Object;
 use crate::step::{Digested, StepResults};
 use crate::subscriber::Subscriber;
 use crate::suggest::nearest;
+use crate::unsubscribe::Link;
 use crate::workflow::Workflow;
 
 /// Roots of the variables of templates.
-pub(crate) const ROOTS: [&str; 11] = [
+pub(crate) const ROOTS: [&str; 12] = [
     "payload",
     "subscriber",
     "actor",
@@ -31,11 +32,12 @@ pub(crate) const ROOTS: [&str; 11] = [
     "first",
     "last",
     "total_count",
+    "unsubscribeUrl",
     "t",
 ];
 /// Roots of the variables of layouts.
-pub(crate) const FRAME_ROOTS: [&str; 7] =
-    ["content", "payload", "subscriber", "actor", "context", "workflow", "t"];
+pub(crate) const FRAME_ROOTS: [&str; 8] =
+    ["content", "payload", "subscriber", "actor", "context", "workflow", "unsubscribeUrl", "t"];
 /// Variables of the latest digest.
 pub(crate) const DIGEST_ROOTS: [&str; 4] = ["events", "first", "last", "total_count"];
 /// Fields of a subscriber.
@@ -134,6 +136,9 @@ pub struct Known<'a> {
     steps: Option<&'a Object>,
     #[serde(flatten)]
     digested: Option<Digested<'a>>,
+    // Templates have it, and conditions do not.
+    #[serde(skip)]
+    link: Option<&'a Link>,
 }
 
 // Contexts by their types.
@@ -198,7 +203,8 @@ impl<'a> Known<'a> {
         let context = ByType(contexts.into_iter().collect());
         let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
         let (subscriber, actor, steps, digested) = (subscriber.into(), None, None, None);
-        Self { subscriber, payload, context, workflow, actor, steps, digested }
+        let link = None;
+        Self { subscriber, payload, context, workflow, actor, steps, digested, link }
     }
 
     /// Adds the subscriber that has caused the event.
@@ -217,6 +223,12 @@ impl<'a> Known<'a> {
     #[must_use]
     pub fn with_digest(self, digested: Digested<'a>) -> Self {
         Self { digested: Some(digested), ..self }
+    }
+
+    /// Adds the unsubscribe link of a message.
+    #[must_use]
+    pub fn with_link(self, link: Option<&'a Link>) -> Self {
+        Self { link, ..self }
     }
 
     /// Returns the data as a value, for conditions.

@@ -38,6 +38,7 @@ use crate::subscriber::Subscriber;
 use crate::task::Tries;
 use crate::time::Timestamp;
 use crate::translation::Texts;
+use crate::unsubscribe::Link;
 use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
@@ -74,6 +75,8 @@ pub struct Facts<'a> {
     pub texts: Option<&'a Texts>,
     /// Layout of the e-mail. Only the attempt that renders one needs it.
     pub framed: Framed<'a>,
+    /// Unsubscribe link of the message. Only an attempt has one.
+    pub link: Option<&'a Link>,
     /// Time of the plan.
     pub now: Timestamp,
 }

@@ -16,6 +16,8 @@ use crate::setters::setters;
 use crate::step::{DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::translation::Texts;
+use crate::unsubscribe::Link;
+use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
 /// Request for the rendered content of a step.
@@ -80,7 +82,7 @@ impl Preview {
         workflow: &Workflow,
         subscriber: &Subscriber,
         contexts: &[Context],
-        (texts, framed): (Option<&Texts>, Framed<'_>),
+        (texts, framed, link): (Option<&Texts>, Framed<'_>, Option<&Link>),
     ) -> Result<Rendered, Invalid> {
         workflow.check_payload(&self.payload)?;
         let (place, step) = self.step_of(workflow)?;
@@ -95,6 +97,7 @@ impl Preview {
         let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
         let known = Known::new(&about, &self.payload, contexts, workflow);
         let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
+        let known = known.with_link(link);
         let variables = workflow.variables(known.variables(&Shared::default()), texts);
         let rendered = step.render(|| facts, &variables).ok_or_else(|| {
             Invalid::new("step", Reason::malformed("a step that sends a message"))
@@ -112,6 +115,13 @@ impl Preview {
         let (about, steps) = (about(subscriber), without_results(workflow));
         let facts = || FilterFacts::new(&about, &self.payload).with_steps(&steps);
         self.step_of(workflow).map_or(LayoutChoice::None, |(_, step)| step.layout(facts))
+    }
+
+    /// Returns the channel of the step. A step that sends nothing counts as one of the inbox.
+    #[doc(hidden)]
+    pub fn channel(&self, workflow: &Workflow) -> Channel {
+        let step = self.step_of(workflow).ok();
+        step.and_then(|(_, step)| step.definition.kind.channel()).unwrap_or(Channel::InApp)
     }
 
     fn step_of<'w>(&self, workflow: &'w Workflow) -> Result<(usize, &'w WorkflowStep), Invalid> {
@@ -164,7 +174,7 @@ mod tests {
     fn preview(step: &str, payload: Value) -> Result<Rendered, Invalid> {
         let subscriber = sample::subscriber(json!({ "firstName": "Ada" }));
         let preview = Preview::new(step, "ada").unwrap().payload(sample::object(payload)).unwrap();
-        preview.render(&workflow(), &subscriber, &[], (None, Framed::Bare))
+        preview.render(&workflow(), &subscriber, &[], (None, Framed::Bare, None))
     }
 
     #[test]
@@ -189,7 +199,7 @@ mod tests {
         let render = |workflow: &Workflow| {
             let preview = Preview::new("inbox", "ada").unwrap();
             let preview = preview.payload(json!({ "a": "x" })).unwrap();
-            preview.render(workflow, &subscriber, &[], (None, Framed::Bare)).unwrap().content
+            preview.render(workflow, &subscriber, &[], (None, Framed::Bare, None)).unwrap().content
         };
         assert_eq!(render(&workflow), MessageContent::Text("pending".into()));
 

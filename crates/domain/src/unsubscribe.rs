@@ -18,7 +18,7 @@ use crate::vocabulary::{Channel, wire_enum};
 use crate::workflow::Workflow;
 
 #[doc(hidden)]
-pub use token::{Claims, Claimed};
+pub use token::{Claimed, Claims};
 
 /// Unsubscribe links of an engine: the URL of a page of the host, and the lifetime of a link.
 ///
@@ -67,7 +67,6 @@ shape! { UnsubscribeRequest {
 /// Preference that an unsubscribe link switches off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[non_exhaustive]
 pub enum UnsubscribeFrom {
     /// Messages of a workflow on a channel.
     Workflow {
@@ -108,7 +107,6 @@ pub struct Unsubscription {
 /// Preference that an unsubscribe link switches off, as records have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[non_exhaustive]
 pub enum UnsubscribedFrom {
     /// Messages of a workflow on a channel.
     Workflow {
@@ -232,7 +230,8 @@ impl UnsubscribeLinks {
         Link { url, key: key.key.clone(), claims }
     }
 
-    /// Returns the link in a message of `workflow`. A critical one has none.
+    /// Returns the link in a message of `workflow`. Messages of a critical one have none, nor have
+    /// those in the inbox.
     #[doc(hidden)]
     pub fn link(&self, key: &LinkKey, workflow: &Workflow, to: LinkTo<'_>) -> Option<Link> {
         let LinkTo { subscriber, contexts, channel, since } = to;
@@ -243,7 +242,7 @@ impl UnsubscribeLinks {
             context_keys: contexts.clone(),
             expires_at: self.expiry(since),
         };
-        (!workflow.critical).then(|| self.sign(key, claims))
+        (!workflow.critical && channel != Channel::InApp).then(|| self.sign(key, claims))
     }
 }
 
@@ -252,6 +251,19 @@ impl Link {
     pub fn to_url(&self) -> String {
         let separator = if self.url.contains('?') { '&' } else { '?' };
         format!("{}{separator}token={}", self.url, self.claims.token(&self.key))
+    }
+}
+
+impl Unsubscription {
+    /// Returns the meaning of a link of a subscriber, with the contexts of its preference.
+    #[doc(hidden)]
+    pub fn new(
+        (subscriber_id, context_keys): (SubscriberId, ContextSet),
+        from: UnsubscribedFrom,
+        subscribed: bool,
+        expires_at: Timestamp,
+    ) -> Self {
+        Self { subscriber_id, from, context_keys, subscribed, expires_at }
     }
 }
 

@@ -16,6 +16,7 @@ use domain::notification::Notification;
 use domain::retention::Retention;
 use domain::time::Timestamp;
 use domain::translation::Translation;
+use domain::unsubscribe::UnsubscribeLinks;
 use domain::workflow::Workflow;
 use store::{Decoded, Fork, Store, Table};
 
@@ -57,6 +58,7 @@ pub struct Builder {
     observer: Dispatcher,
     findings: Option<Arc<Findings>>,
     default_locale: Option<Locale>,
+    unsubscribe: Option<UnsubscribeLinks>,
 }
 
 /// The parts of an engine.
@@ -74,6 +76,7 @@ pub(crate) struct Parts {
     pub(crate) layouts: Decoded<Layout>,
     /// Language of an environment for workflows without a default one.
     pub(crate) default_locale: Option<Locale>,
+    pub(crate) unsubscribe: Option<UnsubscribeLinks>,
     /// Notifications that are read again and again, such as those of the first page.
     pub(crate) notifications: Decoded<Notification>,
     pub(crate) clock: Box<dyn Clock>,
@@ -123,6 +126,7 @@ impl Default for Builder {
             observer: Dispatcher::default(),
             findings: None,
             default_locale: None,
+            unsubscribe: None,
         }
     }
 }
@@ -270,6 +274,26 @@ impl Builder {
         Ok(Self { default_locale: Some(locale), ..self })
     }
 
+    /// Puts unsubscribe links into messages, for `{{ unsubscribeUrl }}` in templates and for the
+    /// header `List-Unsubscribe` of e-mails. By default there are none. In-app messages and those of
+    /// critical workflows have none. The page calls
+    /// [`read_unsubscribe`](crate::Scope::read_unsubscribe) when it is shown, and
+    /// [`unsubscribe`](crate::Scope::unsubscribe) when it is posted.
+    ///
+    /// ```
+    /// use tidings::unsubscribe::UnsubscribeLinks;
+    /// use tidings::{Engine, store::memory::MemoryStore};
+    ///
+    /// let links = UnsubscribeLinks::new("https://shop.example.org/unsubscribe")?;
+    /// let engine = Engine::builder().unsubscribe_links(links).build(MemoryStore::default());
+    /// # drop(engine);
+    /// # Ok::<(), tidings::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unsubscribe_links(self, links: UnsubscribeLinks) -> Self {
+        Self { unsubscribe: Some(links), ..self }
+    }
+
     /// Sets the number of notifications in a segment of the activity index, 16 to 61,440. The
     /// default is 61,440. The number applies to environments without segments. Small segments are
     /// for tests.
@@ -294,6 +318,7 @@ impl Builder {
             observer,
             findings,
             default_locale,
+            unsubscribe,
         } = self;
         let store = Arc::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
@@ -307,6 +332,7 @@ impl Builder {
             translations: Decoded::weighing(TEXTS, Translation::prepared_weight),
             layouts: Decoded::weighing(TEXTS, Layout::prepared_weight),
             default_locale,
+            unsubscribe,
             notifications: Decoded::of_repeated(),
             clock,
             seeds,
@@ -355,6 +381,7 @@ impl Parts {
             quotas: self.quotas.without_calls(),
             findings: Some(Arc::default()),
             default_locale: self.default_locale.clone(),
+            unsubscribe: self.unsubscribe.clone(),
             ..Builder::default()
         };
         builder.build(Fork::new(Arc::clone(&self.store), HIDDEN))

@@ -8,6 +8,7 @@ use domain::ids::StepId;
 use domain::notification::ResendRefusal;
 use domain::quarantine::RequeueRefusal;
 use domain::subscription::SubscriptionError;
+use domain::unsubscribe::TokenProblem;
 use domain::vocabulary::Channel;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
@@ -160,6 +161,15 @@ pub enum Rejection {
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]
     OneInbox,
+    /// An unsubscribe link cannot be used.
+    #[error("the unsubscribe link cannot be used: {}", problem.sentence())]
+    UnsubscribeLink {
+        /// The reason.
+        problem: TokenProblem,
+    },
+    /// The engine has no page for unsubscribe links.
+    #[error("the engine has no URL for unsubscribe links: see `Builder::unsubscribe_links`")]
+    NoUnsubscribeUrl,
     /// A simulation sets the clock of the engine.
     #[error("a simulation needs an engine with a manual clock")]
     ClockNotManual,

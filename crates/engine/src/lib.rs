@@ -42,8 +42,8 @@ pub use ::domain::{
     channel, condition, connection, contact, content, context, convert, credentials, dead_letter,
     endpoint, environment, explain, filter, ids, integration, job, json, layout, limits, message,
     notification, page, patch, preference, preview, quarantine, query, retention, schedule, secret,
-    step, subscriber, subscription, template, time, topic, translation, trigger, vocabulary,
-    workflow,
+    step, subscriber, subscription, template, time, topic, translation, trigger, unsubscribe,
+    vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 

@@ -22,6 +22,7 @@ use domain::task::Task;
 use domain::topic::Topic;
 use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
 use crate::{
@@ -130,8 +131,9 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 26] = [
+const KINDS: [Kind; 27] = [
     Kind::of::<Environment>(),
+    Kind::of::<LinkKey>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),
     Kind::of::<Integration>(),

@@ -44,6 +44,7 @@ use domain::time::Timestamp;
 use domain::topic::Topic;
 use domain::translation::{Resource, Translation, TranslationGroup};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::unsubscribe::LinkKey;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 
@@ -77,6 +78,10 @@ layout! {
         ENVIRONMENT_IDS = EnvironmentIds [EnvironmentId];
         /// Environments by the hashes of their API keys.
         API_KEYS = ApiKeys [Text];
+    }
+    LinkKey {
+        /// Keys that sign unsubscribe links.
+        LINK_KEYS = LinkKeys [EnvironmentId];
     }
     Subscriber {
         /// Subscribers by the names that the host gave them.

@@ -18,6 +18,7 @@ use tidings::page::{Page, PageQuery, Total};
 use tidings::subscriber::Subscriber;
 use tidings::time::Timestamp;
 use tidings::trigger::TriggerReceipt;
+use tidings::unsubscribe::UnsubscribeLinks;
 use tidings::workflow::Workflow;
 use tidings::{
     Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Outbox, Provider,
@@ -328,7 +329,9 @@ impl Provider for Deadly {
 }
 
 fn builder(clock: &ManualClock, seed: u64) -> Builder {
-    Engine::builder().clock(clock.clone()).entropy(SeededEntropy::new(seed))
+    let links = UnsubscribeLinks::new("https://shop.example.org/unsubscribe").unwrap();
+    let builder = Engine::builder().unsubscribe_links(links);
+    builder.clock(clock.clone()).entropy(SeededEntropy::new(seed))
 }
 
 fn homes(engine: &Engine) -> (Organization, Scope) {

@@ -7,6 +7,8 @@ use tidings::ids::{DeadLetterId, IntegrationId, MessageId, NotificationId, Subsc
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::trigger::Trigger;
+use tidings::unsubscribe::UnsubscribeRequest;
+use tidings::vocabulary::Channel;
 use tidings::{Result, Scope};
 
 use super::once;
@@ -349,6 +351,12 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("translations.delete_group", |scope, _, args| {
         let kind = args.pick("workflow", "layout");
         shown(scope.translations().delete_group(&resource(kind, "hi")))
+    }),
+    ("unsubscribe", |scope, _, args| {
+        let workflow = args.pick("hi", "mail");
+        let link = UnsubscribeRequest::workflow("ada", workflow, Channel::Email)?;
+        let url = scope.unsubscribe_url(&link)?;
+        shown(scope.unsubscribe(url.split_once("token=").unwrap_or_default().1))
     }),
     ("workflows.create", |scope, _, args| {
         let step = if args == Args::These { in_app() } else { email() };

@@ -11,6 +11,7 @@ use super::Known;
 use crate::ids::StepId;
 use crate::step::Rendered;
 use crate::template::Variables;
+use crate::unsubscribe::Link;
 
 /// What all recipients of an event have in common: values, converted once, and contents that
 /// depend on nothing else.
@@ -38,6 +39,7 @@ struct Roots {
     subscriber: Value,
     steps: Option<Value>,
     digested: Option<Value>,
+    link: Option<Link>,
 }
 
 impl Known<'_> {
@@ -47,8 +49,9 @@ impl Known<'_> {
         let digested = self.digested.as_ref().map(value);
         let subscriber = value(&self.subscriber);
         let common = Arc::clone(shared.common.get_or_init(|| Arc::new(Common::of(self))));
-        let asked = AtomicBool::new(false);
-        Variables::of(Value::from_object(Roots { common, asked, subscriber, steps, digested }))
+        let (asked, link) = (AtomicBool::new(false), self.link.cloned());
+        let roots = Roots { common, asked, subscriber, steps, digested, link };
+        Variables::of(Value::from_object(roots))
     }
 }
 
@@ -98,6 +101,8 @@ impl Object for Roots {
         match name {
             "subscriber" => Some(self.subscriber.clone()),
             "steps" => self.steps.clone(),
+            // A link is signed for the templates that show it.
+            "unsubscribeUrl" => self.link.as_ref().map(|link| Value::from(link.to_url())),
             _ => {
                 let found = self.digested.as_ref()?.get_item(key).ok()?;
                 (!found.is_undefined()).then_some(found)

@@ -176,8 +176,9 @@ impl<'a> RunStep<'a> {
         if let Some(rendered) = shared.content(self.step.id) {
             return Ok(rendered);
         }
-        let Facts { texts, framed, .. } = self.facts;
-        let variables = self.workflow.variables(self.known().variables(shared), texts);
+        let Facts { texts, framed, link, .. } = self.facts;
+        let known = self.known().with_link(link).variables(shared);
+        let variables = self.workflow.variables(known, texts);
         let rendered = self.step.render(|| self.filter_facts(), &variables);
         let rendered = rendered.ok_or(fail(Detail::ContentNotGenerated))?;
         let rendered = rendered

@@ -89,6 +89,7 @@ impl World {
             canceled: self.canceled,
             texts: None,
             framed: Framed::Bare,
+            link: None,
             now: sample::at(60_000),
         }
     }

@@ -206,6 +206,7 @@ impl Preferences {
             findings: self.findings.as_deref(),
             texts: None,
             framed: Framed::Bare,
+            link: None,
             now,
         }
     }

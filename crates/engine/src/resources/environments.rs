@@ -7,6 +7,7 @@ use domain::environment::{
     ApiKey, Environment, EnvironmentCreate, EnvironmentRefusal, Home, Provided,
 };
 use domain::ids::{EnvironmentId, OrganizationId, UserId};
+use domain::unsubscribe::LinkKey;
 use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
@@ -81,8 +82,7 @@ impl<'e> Environments<'e> {
             EnvironmentRefusal::NoParent(parent) => Error::not_found(Entity::Environment, parent),
         })?;
         let environment = self.new_environment(draft, create.clone());
-        draft.writer.insert(&environment)?;
-        sweep::add(draft, &environment)?;
+        insert(draft, &environment)?;
         Ok(self.shown(environment))
     }
 
@@ -151,8 +151,7 @@ impl<'e> Environments<'e> {
                 return Ok(environment);
             }
             let fresh = self.new_environment(draft, create.clone());
-            draft.writer.insert(&fresh)?;
-            sweep::add(draft, &fresh)?;
+            insert(draft, &fresh)?;
             Ok(fresh)
         })?;
         Ok(self.shown(environment))
@@ -178,6 +177,15 @@ impl<'e> Environments<'e> {
             Viewer::Environment(_) => environment.without_keys(),
         }
     }
+}
+
+// Stores a new environment, with its task of the retention and its key of unsubscribe links.
+fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
+    draft.writer.insert(environment)?;
+    sweep::add(draft, environment)?;
+    let (environment_id, created_at) = (environment.id, draft.now);
+    let key = draft.made.text(LinkKey::LENGTH).into();
+    Ok(draft.writer.insert(&LinkKey { environment_id, key, created_at })?)
 }
 
 /// The SHA-256 of an API key in hexadecimal digits.

@@ -18,4 +18,5 @@ pub(crate) mod subscriptions;
 pub(crate) mod topics;
 pub(crate) mod translation_groups;
 pub(crate) mod translations;
+pub(crate) mod unsubscribe;
 pub(crate) mod workflows;

@@ -10,6 +10,7 @@ use domain::preference::{
     Preference, PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference,
     UpdatedPreference, WorkflowPreference,
 };
+use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{ReadRecords, WriteRecords, layout};
 
@@ -130,6 +131,42 @@ fn named_workflows<'u>(
         BulkRefusal::Missing(ids) => Error::NotFound { entity: Entity::Workflow, ids },
         BulkRefusal::Critical(workflows) => Rejection::CriticalWorkflows { workflows }.into(),
     })
+}
+
+/// Refuses a critical workflow, of which subscribers cannot opt out.
+pub(crate) fn refuse_critical(workflow: &Workflow) -> Result<()> {
+    if workflow.critical {
+        let workflows = vec![workflow.identifier().to_string()];
+        return Err(Rejection::CriticalWorkflows { workflows }.into());
+    }
+    Ok(())
+}
+
+/// Switches off a channel of a workflow for a subscriber, in these contexts.
+pub(crate) fn switch_off(
+    tx: &mut Tx<'_>,
+    (subscriber, contexts): (InternalSubscriberId, &ContextSet),
+    workflow: &Workflow,
+    channel: Channel,
+) -> Result<()> {
+    refuse_critical(workflow)?;
+    let off = BulkPreference::new(workflow.identifier().to_string()).with(channel, false);
+    let (scope, now) = (PreferenceScope::Workflow { workflow_id: workflow.id }, tx.now());
+    let place = Place { subscriber, contexts: contexts.clone() };
+    place.change(tx, scope, |before| before.updated_for_workflow(&off, now))?;
+    Ok(())
+}
+
+/// Returns `true` if a subscriber has switched off a channel of a workflow, in these contexts.
+pub(crate) fn is_off(
+    view: &dyn View,
+    (subscriber, contexts): (InternalSubscriberId, &ContextSet),
+    workflow: WorkflowId,
+    channel: Channel,
+) -> Result<bool> {
+    let place = Place { subscriber, contexts: contexts.clone() };
+    let found = place.find(view, Some(workflow))?;
+    Ok(found.is_some_and(|found| found.preference.channels.get(channel) == Some(false)))
 }
 
 // Place of a subscriber's preferences for one context set.

@@ -10,13 +10,14 @@ use domain::page::{ListKind, Page};
 use domain::preview::Preview;
 use domain::step::{Rendered, StepKind};
 use domain::translation::Resource;
+use domain::unsubscribe::LinkTo;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use store::{Key, List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::pipeline::texts;
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{contexts, subscribers, translation_groups};
+use crate::resources::{contexts, subscribers, translation_groups, unsubscribe};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -170,7 +171,14 @@ impl Workflows<'_> {
             let texts = texts::of_workflow(view, &workflow, reader)?;
             let choice = preview.layout(&workflow, &subscriber);
             let framed = texts::framed(view, choice, &workflow, reader)?;
-            let shown = (texts.as_ref(), framed.as_framed());
+            let to = LinkTo {
+                subscriber: subscriber.id,
+                contexts: &contexts::keys(&named),
+                channel: preview.channel(&workflow),
+                since: self.scope.engine.now(),
+            };
+            let link = unsubscribe::link(view, &workflow, to)?;
+            let shown = (texts.as_ref(), framed.as_framed(), link.as_ref());
             Ok(preview.render(&workflow, &subscriber, &contexts, shown)?)
         })
     }

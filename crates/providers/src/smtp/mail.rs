@@ -10,7 +10,7 @@ use tidings::content::{EmailBlock, EmailBlockType, MessageContent, TextAlign};
 use tidings::{Address, Delivery, SendError};
 
 use super::account::Account;
-use super::settings::{File, Settings, one_line};
+use super::settings::{File, Link, Settings, one_line};
 
 // Larger HTML has a text part that says where to look.
 const LONGEST_HTML: usize = 512 * 1024;
@@ -36,7 +36,8 @@ impl Mail {
             .subject(one_line(subject))
             .from(from.clone())
             .to(to.clone());
-        let message = with_headers(with_copies(message, &settings), &settings)?;
+        let link = settings.unsubscribe_link(delivery);
+        let message = with_headers(with_copies(message, &settings), &settings, link.as_ref())?;
         let envelope = Envelope::new(Some(from.email), recipients(to.email, &settings));
         let envelope = envelope.map_err(malformed)?;
         let message = message.multipart(body(delivery, settings)?).map_err(malformed)?;
@@ -99,11 +100,12 @@ fn created_at(delivery: &Delivery) -> SystemTime {
 fn with_headers(
     mut message: MessageBuilder,
     settings: &Settings,
+    link: Option<&Link>,
 ) -> Result<MessageBuilder, SendError> {
     let unfolded = |name, value: &str| {
         HeaderValue::dangerous_new_pre_encoded(name, value.to_owned(), value.to_owned())
     };
-    if let Some(link) = &settings.unsubscribe_url {
+    if let Some(link) = link {
         let name = HeaderName::new_from_ascii_str("List-Unsubscribe");
         // Folding may not cut a URL, which is plain ASCII.
         message = message.raw_header(unfolded(name, &format!("<{}>", link.as_str())));

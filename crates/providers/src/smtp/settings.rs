@@ -63,7 +63,7 @@ enum OneOrMany {
 pub(super) struct Address(pub(super) Mailbox);
 
 /// URL at which a recipient unsubscribes.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Link(String);
 
@@ -108,6 +108,13 @@ impl Settings {
         }
         serde_json::from_value(settings)
             .map_err(|error| SendError::permanent(format!("an override: {error}")))
+    }
+
+    /// Returns the link of the trigger, or else that of the engine. One that is too long for a
+    /// header is left out.
+    pub(super) fn unsubscribe_link(&self, delivery: &Delivery) -> Option<Link> {
+        let own = || Link::try_from(delivery.unsubscribe_url.clone()?).ok();
+        self.unsubscribe_url.clone().or_else(own)
     }
 }
 

@@ -103,6 +103,26 @@ fn a_link_to_unsubscribe_works_with_one_click() {
     assert!(!by_mail.content.contains("One-Click"));
 }
 
+/// One row per link of the engine: whether the e-mail has it.
+#[test]
+fn the_link_of_the_engine_is_used_unless_the_trigger_has_one() {
+    let long = format!("https://shop.example.com/u?token={}", "x".repeat(900));
+    for (url, is_there) in [("https://shop.example.com/u?token=AQ", true), (&*long, false)] {
+        let server = Server::start(polite);
+        let mut delivery = delivery(account(&server));
+        delivery.unsubscribe_url = Some(url.into());
+        send(&delivery).unwrap();
+        let mail = server.mails().remove(0);
+        let header = format!("\r\nList-Unsubscribe: <{url}>\r\n");
+        assert_eq!(mail.content.contains(&header), is_there, "{url}");
+        assert_eq!(mail.content.contains("List-Unsubscribe=One-Click"), is_there, "{url}");
+        let delivery = overridden(delivery, json!({ "unsubscribeUrl": "https://a.example/b" }));
+        send(&delivery).unwrap();
+        let mail = server.mails().remove(1);
+        assert!(mail.content.contains("\r\nList-Unsubscribe: <https://a.example/b>"), "{url}");
+    }
+}
+
 #[test]
 fn no_text_becomes_a_header_of_its_own() {
     let evil = "x\r\nBcc: eve@example.net\r\n\r\n<p>";

@@ -21,6 +21,7 @@ use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
@@ -31,10 +32,10 @@ use super::{
     TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
     canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
     digest_bucket, endpoint, environment_id, fan_out, fan_out_state, integration,
-    integration_identifier, lane, layout, layout_id, message, message_changes, message_counters,
-    message_list, notification, preference, quarantined, stored_answer, subscriber, subscriber_id,
-    subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
-    workflow, workflow_identifier,
+    integration_identifier, lane, layout, layout_id, link_key, message, message_changes,
+    message_counters, message_list, notification, preference, quarantined, stored_answer,
+    subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots, topic,
+    translation, translation_group, workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -53,6 +54,14 @@ impl Record for Environment {
         for hash in self.api_keys.iter().filter_map(|api_key| api_key.hash.as_deref()) {
             entries.add(api_key(hash));
         }
+    }
+}
+
+impl Record for LinkKey {
+    const TABLE: Table = Table::LinkKeys;
+
+    fn key(&self) -> Key<Self> {
+        link_key(self.environment_id)
     }
 }
 

@@ -30,6 +30,7 @@ use domain::time::Timestamp;
 use domain::topic::{FoldedTopic, Topic};
 use domain::translation::{Resource, Translation, TranslationGroup};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
 use super::{
@@ -37,11 +38,11 @@ use super::{
     CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
     DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS,
     FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS,
-    LANES, LAYOUT_IDS, LAYOUTS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES,
-    NOTIFICATIONS, PREFERENCES, QUARANTINE, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
-    SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS,
-    TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS,
-    TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS,
+    MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, STORED_ANSWERS, SUBSCRIBER_EMAILS,
+    SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS,
+    THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS,
+    TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Part, Prefix, Range, Sorted, TableOf, parts};
 
@@ -69,6 +70,8 @@ keys! {
     environment_id: Key<Environment> = ENVIRONMENT_IDS(id: EnvironmentId) end;
     /// The environment of an API key.
     api_key: Key<Environment> = API_KEYS(hash: &str) end;
+    /// The key that signs the unsubscribe links of an environment.
+    link_key: Key<LinkKey> = LINK_KEYS(environment: EnvironmentId) end;
 
     /// A subscriber, by the id that the host gave it.
     subscriber: Key<Subscriber> = SUBSCRIBERS(environment: EnvironmentId, id: &SubscriberId) end;

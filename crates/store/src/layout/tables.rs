@@ -28,6 +28,7 @@ tables! {
     Environments = "environments",
     EnvironmentIds = "environment_ids",
     ApiKeys = "api_keys",
+    LinkKeys = "link_keys",
     Subscribers = "subscribers",
     SubscriberIds = "subscriber_ids",
     SubscriberEmails = "subscriber_emails",

@@ -8,6 +8,8 @@ use domain::ids::{IdempotencyKey, MessageId};
 use domain::integration::IntegrationDelete;
 use domain::message::{MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
+use domain::unsubscribe::UnsubscribeRequest;
+use domain::vocabulary::Channel;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -150,6 +152,7 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
             channels(env, group, operation, &arguments)
         }
         "topics" => topics(env, operation, &arguments),
+        "links" => links(env, operation, &arguments),
         "layouts" | "translations" => translations(env, group, operation, &arguments),
         "dead_letters" => dead_letters(env, operation, &arguments),
         "messages" | "notifications" | "events" => activity(env, group, operation, &arguments),
@@ -264,6 +267,15 @@ fn topics(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
         "update_subscription" => {
             said(topics.update_subscription(given.name(0)?, given.name(1)?, &given.get(2)?))
         }
+        _ => unknown(),
+    }
+}
+
+fn links(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
+    match operation {
+        "url" => said(env.unsubscribe_url(&given.get(0)?)),
+        "read" => said(env.read_unsubscribe(&given.get::<String>(0)?)),
+        "unsubscribe" => said(env.unsubscribe(&given.get::<String>(0)?)),
         _ => unknown(),
     }
 }
@@ -417,10 +429,23 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("question", of_inbox("bob", questions)),
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
         named("letter", letters.iter().map(|found| json!(found.id)).collect()),
+        named("token", tokens(env)),
         named("layout", layouts.iter().map(|found| json!(found.id)).collect()),
     ]
     .concat()
 });
+
+// Tokens of unsubscribe links: of a workflow, and of a topic.
+fn tokens(env: &Scope) -> Vec<Value> {
+    let workflow = UnsubscribeRequest::workflow("ada", "both", Channel::Email);
+    let topic = UnsubscribeRequest::topic("ada", "news");
+    let urls = [workflow, topic].map(|request| env.unsubscribe_url(&request?));
+    let tokens = urls.into_iter().map(|url| {
+        let url = url.expect("they are there");
+        json!(url.split_once("token=").map(|(_, token)| token))
+    });
+    tokens.collect()
+}
 
 fn put_ids(json: &mut Value) {
     match json {

@@ -35,7 +35,7 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 16] = [
+    const READING: [&str; 18] = [
         "get",
         "count",
         "check_index",
@@ -52,6 +52,8 @@ pub fn writes(name: &str) -> bool {
         "environment",
         "next_due",
         "quarantined",
+        "url",
+        "read",
     ];
     !name.split_once('.').is_some_and(|(_, operation)| READING.contains(&operation))
 }
@@ -81,6 +83,16 @@ fn people() -> Vec<Value> {
             "context": { "tenant": "umbrella" },
             "schedule": { "isEnabled": true, "weeklySchedule": monday },
         }]),
+        json!(["links.url", {
+            "subscriberId": "ada", "contextKeys": ["tenant:acme"],
+            "from": { "type": "workflow", "workflowId": "both", "channel": "email" },
+        }]),
+        json!(["links.url", {
+            "subscriberId": "ada", "from": { "type": "topic", "topicKey": "news" },
+        }]),
+        json!(["links.read", "$token 0"]),
+        json!(["links.unsubscribe", "$token 0"]),
+        json!(["links.unsubscribe", "$token 1"]),
         json!(["contexts.create", { "type": "tenant", "id": "new", "data": { "plan": "free" } }]),
         json!(["contexts.get", "tenant:acme"]),
         json!(["contexts.list", {}]),

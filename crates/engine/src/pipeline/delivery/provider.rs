@@ -103,6 +103,9 @@ pub struct Delivery {
     pub overrides: Object,
     /// The notification of the message at the time of the claim.
     pub notification: Notification,
+    /// URL at which the recipient unsubscribes, if the engine has
+    /// [links](crate::Builder::unsubscribe_links) and the workflow is not critical.
+    pub unsubscribe_url: Option<String>,
     /// Name of the chosen variant, if this attempt has rendered the message.
     pub(super) variant: Option<String>,
     /// Warnings about the content, if this attempt has rendered the message.

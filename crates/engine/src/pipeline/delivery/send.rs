@@ -11,6 +11,7 @@ use domain::notification::Notification;
 use domain::plan::{self, Content, Dispatch, Facts, Hold, Refusal};
 use domain::task::Task;
 use domain::time::Timestamp;
+use domain::unsubscribe::{Link, LinkTo};
 use domain::vocabulary::JobType;
 
 use store::{ReadRecords, Record, WriteRecords};
@@ -21,7 +22,7 @@ use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::texts::{self, Wanted};
-use crate::resources::notifications;
+use crate::resources::{notifications, unsubscribe};
 use crate::trace;
 use crate::tx::{Reading, View};
 
@@ -90,7 +91,9 @@ fn decide(
         }
         (Content::New, None) | (Content::Kept, _) => Wanted::Bare,
     };
-    let (known, now) = (Facts { framed: framed.as_framed(), ..known }, known.now);
+    let link = link(view, (notification, job.kind), facts)?;
+    let now = known.now;
+    let known = Facts { framed: framed.as_framed(), link: link.as_ref(), ..known };
     let dispatch = match plan::attempt(&run, *job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
         Ok(plan::Attempt::FanOut(targets)) => return Ok(Attempt::FanOut(targets)),
@@ -123,6 +126,7 @@ fn decide(
         notification: notification.clone(),
         variant,
         warnings,
+        unsubscribe_url: link.map(|link| link.to_url()),
         job: job_id,
         others,
         tries: leased.task.tries(),
@@ -130,6 +134,24 @@ fn decide(
         send,
         attempts: leased.attempt,
     })))
+}
+
+// The unsubscribe link of a message. It is the same in every attempt.
+fn link(
+    view: &dyn View,
+    (notification, kind): (&Notification, JobType),
+    facts: &RunFacts,
+) -> Result<Option<Link>> {
+    let critical = notification.critical.unwrap_or_default();
+    match (facts.workflow.as_deref(), kind.channel()) {
+        (Some(workflow), Some(channel)) if !critical => {
+            let (subscriber, since) = (notification.subscriber_id, notification.created_at);
+            let contexts = &notification.context_keys;
+            let to = LinkTo { subscriber, contexts, channel, since };
+            unsubscribe::link(view, workflow, to)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Stores that a message is about to be handed to its provider, if the integration wants that known

@@ -1,0 +1,192 @@
+//! Operations on unsubscribe links.
+
+use std::sync::Arc;
+
+use domain::context::ContextSet;
+use domain::ids::TopicKey;
+use domain::subscriber::Subscriber;
+use domain::subscription::Subscription;
+use domain::time::Timestamp;
+use domain::topic::Topic;
+use domain::unsubscribe::{
+    Claimed, Claims, Link, LinkTo, TokenProblem, UnsubscribeFrom, UnsubscribeRequest,
+    UnsubscribedFrom, Unsubscription,
+};
+use domain::vocabulary::Channel;
+use domain::workflow::Workflow;
+use store::{ReadRecords, WriteRecords, layout};
+
+use crate::resources::{preferences, subscribers, topics, workflows};
+use crate::tx::{Tx, View};
+use crate::{Entity, Error, Rejection, Result, Scope};
+
+impl Scope {
+    /// Returns an unsubscribe link, for a message that the host sends itself or for a page. Messages
+    /// of the engine have their link already.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::NoUnsubscribeUrl`], if the engine was built without
+    /// [`unsubscribe_links`](crate::Builder::unsubscribe_links); [`Rejection::CriticalWorkflows`] for
+    /// a critical workflow; [`Error::NotFound`], if there is no such subscriber, workflow or topic.
+    pub fn unsubscribe_url(&self, request: &UnsubscribeRequest) -> Result<String> {
+        self.read("unsubscribe_url", |view| {
+            let missing = || Error::rejected(Rejection::NoUnsubscribeUrl);
+            let links = self.engine.parts.unsubscribe.as_ref().ok_or_else(missing)?;
+            let key = view.find(&layout::link_key(view.environment_id()))?.ok_or_else(missing)?;
+            let claims = Claims {
+                environment_id: view.environment_id(),
+                subscriber_id: subscribers::get(view, &request.subscriber_id)?.id,
+                from: claimed(view, &request.from)?,
+                context_keys: request.context_keys.clone(),
+                expires_at: links.expiry(self.engine.now()),
+            };
+            Ok(links.sign(&key, claims).to_url())
+        })
+    }
+
+    /// Returns the meaning of the token of an unsubscribe link, and changes nothing: for the page
+    /// that asks whether the subscriber is sure. Mail programs open links that nobody has clicked.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnsubscribeLink`], if the token was tampered with, has expired, or is one of
+    /// another environment or of a deleted subscriber; [`Error::NotFound`], if its workflow or topic
+    /// was deleted.
+    pub fn read_unsubscribe(&self, token: &str) -> Result<Unsubscription> {
+        self.read("read_unsubscribe", |view| {
+            Preference::of(view, token, self.engine.now())?.unsubscription(view)
+        })
+    }
+
+    /// Switches off the preference that the token of an unsubscribe link is about: the channel of a
+    /// workflow, or the subscriptions in a topic. Call it for a `POST` only. A link may be used
+    /// again, and changes nothing then.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::unsubscribe::{UnsubscribeLinks, UnsubscribeRequest};
+    /// use tidings::{Engine, store::memory::MemoryStore, vocabulary::Channel};
+    /// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
+    ///
+    /// let links = UnsubscribeLinks::new("https://shop.example.org/unsubscribe")?;
+    /// let engine = Engine::builder().unsubscribe_links(links).build(MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # let mail = Step::email("News", "News")?;
+    /// # env.workflows().create(&WorkflowCreate::new("news", "News")?.step(mail))?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// let news = UnsubscribeRequest::workflow("ada", "news", Channel::Email)?;
+    /// let url = env.unsubscribe_url(&news)?;
+    /// let (_, token) = url.split_once("token=").unwrap_or_default();
+    /// assert!(env.read_unsubscribe(token)?.subscribed);
+    /// assert!(!env.unsubscribe(token)?.subscribed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`read_unsubscribe`](Self::read_unsubscribe), and [`Rejection::CriticalWorkflows`], if the
+    /// workflow is critical.
+    pub fn unsubscribe(&self, token: &str) -> Result<Unsubscription> {
+        self.write("unsubscribe", token, |tx| {
+            let preference = Preference::of(tx, token, tx.now())?;
+            preference.switch_off(tx)?;
+            preference.unsubscription(tx)
+        })
+    }
+}
+
+/// Returns the unsubscribe link in a message of `workflow`. Returns `None` if the engine has no
+/// links, or the message has none.
+pub(crate) fn link(view: &dyn View, workflow: &Workflow, to: LinkTo<'_>) -> Result<Option<Link>> {
+    let Some(links) = &view.engine().parts.unsubscribe else { return Ok(None) };
+    let key = view.find(&layout::link_key(view.environment_id()))?;
+    Ok(key.and_then(|key| links.link(&key, workflow, to)))
+}
+
+// The records of the preference that a token is about.
+struct Preference {
+    subscriber: Subscriber,
+    subject: Subject,
+    context_keys: ContextSet,
+    expires_at: Timestamp,
+}
+
+enum Subject {
+    Workflow(Arc<Workflow>, Channel),
+    Topic(Topic),
+}
+
+impl Preference {
+    fn of(view: &dyn View, token: &str, now: Timestamp) -> Result<Self> {
+        let refused = |problem| Error::rejected(Rejection::UnsubscribeLink { problem });
+        let environment = view.environment_id();
+        let key = view.find(&layout::link_key(environment))?.map(|key| key.key.clone());
+        let claims = Claims::verified(token, environment, key.as_ref(), now).map_err(refused)?;
+        let subscriber = view.find(&layout::subscriber_id(environment, claims.subscriber_id))?;
+        let subscriber = subscriber.ok_or_else(|| refused(TokenProblem::SubscriberDeleted))?;
+        let subject = match claims.from {
+            Claimed::Workflow(id, channel) => {
+                let workflow = workflows::find_by_id(view, id)?;
+                let missing = || Error::not_found(Entity::Workflow, id);
+                Subject::Workflow(workflow.ok_or_else(missing)?, channel)
+            }
+            Claimed::Topic(key) => Subject::Topic(topics::get(view, &key)?),
+        };
+        let Claims { context_keys, expires_at, .. } = claims;
+        Ok(Self { subscriber, subject, context_keys, expires_at })
+    }
+
+    fn switch_off(&self, tx: &mut Tx<'_>) -> Result<()> {
+        match &self.subject {
+            Subject::Workflow(workflow, channel) => {
+                let of = (self.subscriber.id, &self.context_keys);
+                preferences::switch_off(tx, of, workflow, *channel)
+            }
+            Subject::Topic(topic) => {
+                let subscriptions = self.subscriptions(tx, topic)?;
+                Ok(subscriptions.iter().try_for_each(|one| tx.remove(one))?)
+            }
+        }
+    }
+
+    fn unsubscription(&self, view: &dyn View) -> Result<Unsubscription> {
+        let (from, subscribed) = match &self.subject {
+            Subject::Workflow(workflow, channel) => {
+                let of = (self.subscriber.id, &self.context_keys);
+                let is_off = preferences::is_off(view, of, workflow.id, *channel)?;
+                let workflow = workflow.info();
+                (UnsubscribedFrom::Workflow { workflow, channel: *channel }, !is_off)
+            }
+            Subject::Topic(topic) => {
+                let subscribed = !self.subscriptions(view, topic)?.is_empty();
+                let (topic_key, name) = (topic.key.clone(), topic.name.clone());
+                (UnsubscribedFrom::Topic { topic_key, name }, subscribed)
+            }
+        };
+        let context_keys = self.context_keys.clone();
+        let subscriber = self.subscriber.subscriber_id.clone();
+        Ok(Unsubscription::new((subscriber, context_keys), from, subscribed, self.expires_at))
+    }
+
+    fn subscriptions(&self, view: &dyn View, topic: &Topic) -> Result<Vec<Subscription>> {
+        let of = layout::topic_subscriber(view.environment_id(), topic.id, self.subscriber.id);
+        let mut found = view.all(&of)?;
+        found.retain(|one| one.is_of(&self.subscriber, &self.context_keys));
+        Ok(found)
+    }
+}
+
+fn claimed(view: &dyn View, from: &UnsubscribeFrom) -> Result<Claimed> {
+    match from {
+        UnsubscribeFrom::Workflow { workflow_id, channel } => {
+            let workflow = workflows::get(view, workflow_id)?;
+            preferences::refuse_critical(&workflow)?;
+            Ok(Claimed::Workflow(workflow.id, *channel))
+        }
+        UnsubscribeFrom::Topic { topic_key } => {
+            Ok(Claimed::Topic(TopicKey::clone(&topics::get(view, topic_key)?.key)))
+        }
+    }
+}
