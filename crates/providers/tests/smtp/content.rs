@@ -111,14 +111,14 @@ fn the_link_of_the_engine_is_used_unless_the_trigger_has_one() {
         let server = Server::start(polite);
         let mut delivery = delivery(account(&server));
         delivery.unsubscribe_url = Some(url.into());
-        send(&delivery).unwrap();
-        let mail = server.mails().remove(0);
+        assert_eq!(outcome(&Smtp::default(), &delivery).0, "sent");
+        let mail = server.kept().remove(0);
         let header = format!("\r\nList-Unsubscribe: <{url}>\r\n");
         assert_eq!(mail.content.contains(&header), is_there, "{url}");
         assert_eq!(mail.content.contains("List-Unsubscribe=One-Click"), is_there, "{url}");
         let delivery = overridden(delivery, json!({ "unsubscribeUrl": "https://a.example/b" }));
-        send(&delivery).unwrap();
-        let mail = server.mails().remove(1);
+        assert_eq!(outcome(&Smtp::default(), &delivery).0, "sent");
+        let mail = server.kept().remove(1);
         assert!(mail.content.contains("\r\nList-Unsubscribe: <https://a.example/b>"), "{url}");
     }
 }
