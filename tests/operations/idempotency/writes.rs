@@ -40,7 +40,12 @@ pub(super) struct Known {
     question: MessageId,
     answered: MessageId,
     notifications: Vec<NotificationId>,
+<<<<<<< HEAD
     letters: Vec<DeadLetterId>,
+=======
+    // Tokens of unsubscribe links.
+    tokens: [String; 2],
+>>>>>>> b3154cd (Unsubscribing happens once under a key)
 }
 
 #[test]
@@ -352,11 +357,9 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let kind = args.pick("workflow", "layout");
         shown(scope.translations().delete_group(&resource(kind, "hi")))
     }),
-    ("unsubscribe", |scope, _, args| {
-        let workflow = args.pick("hi", "mail");
-        let link = UnsubscribeRequest::workflow("ada", workflow, Channel::Email)?;
-        let url = scope.unsubscribe_url(&link)?;
-        shown(scope.unsubscribe(url.split_once("token=").unwrap_or_default().1))
+    ("unsubscribe", |scope, known, args| {
+        let [these, others] = &known.tokens;
+        shown(scope.unsubscribe(if args == Args::These { these } else { others }))
     }),
     ("workflows.create", |scope, _, args| {
         let step = if args == Args::These { in_app() } else { email() };
@@ -468,6 +471,7 @@ pub(super) fn known(world: &World) -> Known {
         question,
         answered,
         notifications,
+<<<<<<< HEAD
         letters: letters(world),
     }
 }
@@ -483,6 +487,16 @@ fn letters(world: &World) -> Vec<DeadLetterId> {
     assert_eq!(world.run_due().failed, 2);
     let page = world.env.dead_letters().list(&parsed(json!({}))).unwrap();
     page.data.iter().map(|letter| letter.id).collect()
+=======
+        tokens: ["hi", "mail"].map(|workflow| token(world, workflow)),
+    }
+}
+
+fn token(world: &World, workflow: &str) -> String {
+    let link = UnsubscribeRequest::workflow("ada", workflow, Channel::Email).unwrap();
+    let url = world.env.unsubscribe_url(&link).unwrap();
+    url.split_once("token=").unwrap().1.to_owned()
+>>>>>>> b3154cd (Unsubscribing happens once under a key)
 }
 
 // A message with buttons, and one whose second button was chosen.
