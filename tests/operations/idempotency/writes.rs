@@ -40,12 +40,9 @@ pub(super) struct Known {
     question: MessageId,
     answered: MessageId,
     notifications: Vec<NotificationId>,
-<<<<<<< HEAD
     letters: Vec<DeadLetterId>,
-=======
     // Tokens of unsubscribe links.
     tokens: [String; 2],
->>>>>>> b3154cd (Unsubscribing happens once under a key)
 }
 
 #[test]
@@ -471,8 +468,8 @@ pub(super) fn known(world: &World) -> Known {
         question,
         answered,
         notifications,
-<<<<<<< HEAD
         letters: letters(world),
+        tokens: ["hi", "mail"].map(|workflow| token(world, workflow)),
     }
 }
 
@@ -487,16 +484,12 @@ fn letters(world: &World) -> Vec<DeadLetterId> {
     assert_eq!(world.run_due().failed, 2);
     let page = world.env.dead_letters().list(&parsed(json!({}))).unwrap();
     page.data.iter().map(|letter| letter.id).collect()
-=======
-        tokens: ["hi", "mail"].map(|workflow| token(world, workflow)),
-    }
 }
 
 fn token(world: &World, workflow: &str) -> String {
     let link = UnsubscribeRequest::workflow("ada", workflow, Channel::Email).unwrap();
     let url = world.env.unsubscribe_url(&link).unwrap();
     url.split_once("token=").unwrap().1.to_owned()
->>>>>>> b3154cd (Unsubscribing happens once under a key)
 }
 
 // A message with buttons, and one whose second button was chosen.
