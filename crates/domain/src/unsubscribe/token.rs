@@ -74,7 +74,7 @@ impl Claims {
             return Err(TokenProblem::OtherEnvironment);
         }
         let mac = key.and_then(|key| mac(key, &bytes));
-        if !mac.is_some_and(|mac| mac.verify_slice(&signature).is_ok()) {
+        if mac.is_none_or(|mac| mac.verify_slice(&signature).is_err()) {
             return Err(TokenProblem::Forged);
         }
         if claims.expires_at <= now { Err(TokenProblem::Expired) } else { Ok(claims) }

@@ -165,9 +165,8 @@ impl Preference {
                 (UnsubscribedFrom::Topic { topic_key, name }, subscribed)
             }
         };
-        let context_keys = self.context_keys.clone();
-        let subscriber = self.subscriber.subscriber_id.clone();
-        Ok(Unsubscription::new((subscriber, context_keys), from, subscribed, self.expires_at))
+        let of = (self.subscriber.subscriber_id.clone(), self.context_keys.clone());
+        Ok(Unsubscription::new(of, from, subscribed, self.expires_at))
     }
 
     fn subscriptions(&self, view: &dyn View, topic: &Topic) -> Result<Vec<Subscription>> {
