@@ -71,7 +71,8 @@ pub struct Limits {
     pub avatar: usize,
     /// Largest custom data of a subscriber or a workflow, in bytes of JSON text: 64 KiB at first.
     pub data: usize,
-    /// Largest payload of a trigger, in bytes of JSON text: 256 KiB at first.
+    /// Largest payload of a trigger, and largest result of a custom step, in bytes of JSON text: 256
+    /// KiB at first.
     pub payload: usize,
     /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB at first.
     pub overrides: usize,
@@ -96,7 +97,8 @@ setters! { Limits:
     avatar: exact(usize);
     /// Sets the largest custom data of a subscriber or a workflow, in bytes of JSON text.
     data: exact(usize);
-    /// Sets the largest payload of a trigger, in bytes of JSON text.
+    /// Sets the largest payload of a trigger and the largest result of a custom step, in bytes of
+    /// JSON text.
     payload: exact(usize);
     /// Sets the largest overrides of a trigger, in bytes of JSON text.
     overrides: exact(usize);
@@ -143,6 +145,12 @@ impl Limits {
             }
             Recipient::Subscriber(SubscriberRecipient::Id(_)) | Recipient::Topic(_) => Ok(()),
         })
+    }
+
+    /// Refuses the result of a custom step that is too large.
+    #[doc(hidden)]
+    pub fn check_result(&self, result: Option<&Object>) -> Result<(), Invalid> {
+        object("result", result, self.payload)
     }
 
     fn check_texts(&self, texts: SubscriberTexts<'_>) -> Result<(), Invalid> {

@@ -1,6 +1,7 @@
 //! Watches: futures that wait for a commit which changes the messages of a subscriber.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
@@ -51,8 +52,11 @@ impl Watches {
         let mut keys: Vec<&[u8]> = recounts.map(|recount| recount.key().as_bytes()).collect();
         keys.dedup();
         for key in keys {
-            // A waker is code of the host, and may come back.
-            self.waiting(key).into_iter().for_each(Waker::wake);
+            // A waker is code of the host: it may come back, and may panic. The commit is done then,
+            // and the others have to know of it.
+            for waker in self.waiting(key) {
+                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            }
         }
     }
 

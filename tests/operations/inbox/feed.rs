@@ -1,6 +1,10 @@
 //! The feed of an inbox: what has changed since a cursor.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -293,5 +297,34 @@ fn a_wait_ends_with_the_next_change() {
             env.inbox("ada").unwrap().mark_all(MarkAs::Read).unwrap();
             assert!(waiting.join().unwrap());
         });
+    });
+}
+
+/// A waker is code of the host. The trigger is stored when it is called.
+#[test]
+fn a_waker_that_panics_keeps_nothing_from_the_others() {
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            panic!("the runtime is gone");
+        }
+    }
+
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let inbox = world.env.inbox("ada").unwrap();
+        let cursor = inbox.cursor().unwrap();
+        let wakers = [0, 1].map(|_| Arc::new(Wakes(AtomicUsize::new(0))));
+        let mut futures = [0, 1].map(|_| Box::pin(inbox.changed(&cursor)));
+        for (future, waker) in futures.iter_mut().zip(&wakers) {
+            let waker = Waker::from(Arc::clone(waker));
+            assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        world.notify("hi", "ada");
+        assert_eq!(wakers.map(|waker| waker.0.load(Ordering::SeqCst)), [1, 1]);
+        assert_eq!(world.inbox("ada").len(), 1);
     });
 }

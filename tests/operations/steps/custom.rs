@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use tidings::json::Object;
+use tidings::limits::Limits;
 use tidings::{Call, SendError};
 
 use super::{event_at, log, run_at, say, statuses, texts};
@@ -63,6 +64,35 @@ fn a_handler_is_called_again_as_a_provider_is() {
             assert_eq!(statuses(&world, id), ["completed", "completed"]);
             let expected = ["step_queued", "handler_retry", "handler_retry", "handler_completed"];
             assert_eq!(log(&world.notification(id), 0), expected);
+        },
+    );
+}
+
+/// A result is kept with the notification, so that it has the limit of a payload.
+#[test]
+fn a_result_that_is_too_large_fails_the_step() {
+    let result = |size: usize| Object::try_from(json!({ "a": "x".repeat(size - 8) })).unwrap();
+    on_both_with(
+        |builder| {
+            builder
+                .limits(Limits::default().payload(100))
+                .handler("fits", move |_: &Call| Ok(Some(result(100))))
+                .handler("large", move |_: &Call| Ok(Some(result(101))))
+        },
+        |world| {
+            for (handler, statuses_after) in
+                [("fits", ["completed", "completed"]), ("large", ["failed", "canceled"])]
+            {
+                world.workflow_of(handler, &[custom(handler), say("paid")]);
+                let id = event_at(&world, 0, handler, json!({}));
+                world.run_due();
+                assert_eq!(statuses(&world, id), statuses_after, "{handler}");
+                let notification = world.notification(id);
+                let said = notification.jobs[0].execution_details.last().unwrap().raw.clone();
+                let refusal = "`result` must be at most 100 bytes long, not 101";
+                let is_refused = said.is_some_and(|said| said.contains(refusal));
+                assert_eq!(is_refused, handler == "large");
+            }
         },
     );
 }

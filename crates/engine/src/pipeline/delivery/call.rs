@@ -40,7 +40,8 @@ use crate::tx::Reading;
 /// # drop(engine);
 /// ```
 pub trait Handler: Send + Sync + 'static {
-    /// Does the step. Returns its result, if it has one.
+    /// Does the step. Returns its result, if it has one. A result that is larger than
+    /// [`Limits::payload`](crate::limits::Limits::payload) fails the step.
     ///
     /// # Errors
     ///
@@ -138,13 +139,17 @@ pub(super) fn prepare(
     })
 }
 
-/// Calls the handler. Its panic is an error that is retryable.
+/// Calls the handler. Its panic is an error that is retryable, and a result that is too large one that
+/// is permanent: the work is done.
 pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
     let Some(handler) = engine.parts.handlers.get(&call.handler) else {
         return CallResult::NoHandler;
     };
     match catch_unwind(AssertUnwindSafe(|| handler.call(call))) {
-        Ok(Ok(result)) => CallResult::Done(result),
+        Ok(Ok(result)) => match engine.parts.limits.check_result(result.as_ref()) {
+            Ok(()) => CallResult::Done(result),
+            Err(invalid) => CallResult::Refused(SendError::permanent(invalid.to_string())),
+        },
         Ok(Err(error)) => CallResult::Refused(error),
         Err(_) => CallResult::Refused(SendError::unknown("the handler panicked")),
     }
