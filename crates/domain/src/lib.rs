@@ -12,6 +12,7 @@
 //! with any version.
 
 pub mod channel;
+pub mod circuit;
 pub mod condition;
 pub mod connection;
 pub mod contact;

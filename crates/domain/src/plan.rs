@@ -20,7 +20,7 @@ use crate::contact::TimeZone;
 use crate::context::Context;
 use crate::event::Event;
 use crate::explain::Findings;
-use crate::ids::{MessageId, StepId};
+use crate::ids::{IntegrationId, MessageId, StepId};
 use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus, SendTarget};
 use crate::json::Object;
@@ -103,6 +103,8 @@ pub struct Run<'a> {
     pub(crate) shared: Shared,
     /// Earlier attempts to send the message of the attempt. Empty in a turn.
     pub tries: Tries,
+    /// Integrations that are left alone at the moment, since their circuit is open.
+    pub open: Vec<IntegrationId>,
     /// Destination of the attempt, if the message has several.
     pub target: Option<SendTarget>,
 }
@@ -339,6 +341,7 @@ impl<'a> Run<'a> {
             digested: None,
             shared: Shared::default(),
             tries: Tries::default(),
+            open: Vec::new(),
             target: None,
             expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
@@ -358,6 +361,7 @@ impl<'a> Run<'a> {
             digested: jobs.clone().rev().find_map(DigestedEvents::of),
             jobs: jobs.map(RunJob::of).collect(),
             tries: Tries::default(),
+            open: Vec::new(),
             target: None,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::ActivityIndex;
+use domain::circuit::CircuitPolicy;
 use domain::contact::Locale;
 use domain::convert::IntoChecked;
 use domain::explain::Findings;
@@ -24,6 +25,7 @@ use crate::Engine;
 use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::observer::{Dispatcher, Event};
+use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
@@ -54,6 +56,7 @@ pub struct Builder {
     limits: Limits,
     activity: ActivityIndex,
     quotas: Quotas,
+    circuits: Circuits,
     retention: Retention,
     observer: Dispatcher,
     findings: Option<Arc<Findings>>,
@@ -87,6 +90,7 @@ pub(crate) struct Parts {
     pub(crate) lease: Duration,
     pub(crate) limits: Limits,
     pub(crate) quotas: Quotas,
+    pub(crate) circuits: Circuits,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     /// Futures that wait for changes of inboxes.
@@ -122,6 +126,7 @@ impl Default for Builder {
             limits: Limits::default(),
             activity: ActivityIndex::default(),
             quotas: Quotas::default(),
+            circuits: Circuits::default(),
             retention: Retention::default(),
             observer: Dispatcher::default(),
             findings: None,
@@ -196,6 +201,25 @@ impl Builder {
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
         self.quotas.limit_rate(provider_id.into(), calls);
+        self
+    }
+
+    /// Sets when the circuit of an integration opens, so that it is left alone for a while: its
+    /// messages wait without an attempt, and fallbacks take over at once. Then one message is the
+    /// probe. `None` leaves no integration alone. The default is that of [`CircuitPolicy`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::{Engine, circuit::CircuitPolicy};
+    ///
+    /// let builder = Engine::builder().circuit(CircuitPolicy::new(5, Duration::from_secs(10)));
+    /// # drop(builder);
+    /// ```
+    ///
+    /// Circuits are in memory. Each is closed after a restart, and after a change of its integration.
+    #[must_use]
+    pub fn circuit(mut self, policy: impl Into<Option<CircuitPolicy>>) -> Self {
+        self.circuits.policy = policy.into();
         self
     }
 
@@ -314,6 +338,7 @@ impl Builder {
             limits,
             activity,
             quotas,
+            circuits,
             retention,
             observer,
             findings,
@@ -342,6 +367,7 @@ impl Builder {
             lease,
             limits,
             quotas,
+            circuits,
             bell: Bell::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),
@@ -379,6 +405,7 @@ impl Parts {
             lease: self.lease,
             limits: self.limits,
             quotas: self.quotas.without_calls(),
+            circuits: self.circuits.copied(),
             findings: Some(Arc::default()),
             default_locale: self.default_locale.clone(),
             unsubscribe: self.unsubscribe.clone(),

@@ -39,11 +39,11 @@ use ::store::memory::MemoryStore;
 use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 
 pub use ::domain::{
-    channel, condition, connection, contact, content, context, convert, credentials, dead_letter,
-    endpoint, environment, explain, filter, ids, integration, job, json, layout, limits, message,
-    notification, page, patch, preference, preview, quarantine, query, retention, schedule, secret,
-    step, subscriber, subscription, template, time, topic, translation, trigger, unsubscribe,
-    vocabulary, workflow,
+    channel, circuit, condition, connection, contact, content, context, convert, credentials,
+    dead_letter, endpoint, environment, explain, filter, ids, integration, job, json, layout,
+    limits, message, notification, page, patch, preference, preview, quarantine, query, retention,
+    schedule, secret, step, subscriber, subscription, template, time, topic, translation, trigger,
+    unsubscribe, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 
@@ -207,6 +207,11 @@ impl Engine {
         self.parts.workflows.forget(changes);
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
+        // A change is often the repair.
+        let changed = changes.iter().filter(|change| change.table == Table::Integrations);
+        for id in changed.filter_map(|change| ::store::layout::integration_of(&change.key)) {
+            self.parts.circuits.close(id);
+        }
         self.parts.translations.forget(changes);
         self.parts.layouts.forget(changes);
         self.parts.notifications.forget(changes);

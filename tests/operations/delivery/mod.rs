@@ -1,6 +1,7 @@
 //! Delivery: what is sent, to whom, through what, and what is not.
 
 mod choosing;
+mod circuits;
 mod fallbacks;
 mod fan_out;
 mod flood;

@@ -211,6 +211,8 @@ pub enum Rejected {
     Outranked,
     /// It takes over if the chosen one fails.
     Waits,
+    /// It has failed too often in a row, and is left alone for a while.
+    CircuitOpen,
 }
 
 /// Findings of the plans of one event, by subscriber and step, in the order of the decisions.

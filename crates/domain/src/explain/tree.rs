@@ -243,6 +243,7 @@ fn candidate(candidate: &Candidate) -> Branch {
         Some(Rejected::Conditions { .. }) => "its conditions do not hold".into(),
         Some(Rejected::NoAddress { detail }) => spaced(detail.as_str()),
         Some(Rejected::Outranked) => "comes behind another one, or is not primary".to_owned(),
+        Some(Rejected::CircuitOpen) => "is left alone, since it keeps failing".to_owned(),
         Some(Rejected::Waits) => "takes over if the chosen one fails".to_owned(),
     };
     let checks = match &candidate.rejected {

@@ -204,7 +204,7 @@ impl<'a> RunStep<'a> {
     ) -> Result<(&'a Integration, Vec<IntegrationId>), Refusal> {
         let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
         let route = integration::route(&all, channel, named, &self.filter_facts());
-        let next = self.run.tries.next(&route);
+        let next = self.run.tries.next(&route, &self.run.open);
         let ids = || route.iter().map(|routed| routed.integration.id);
         self.note(|| {
             let chosen = next.as_ref().ok().map(|routed| routed.integration.id);
@@ -246,6 +246,7 @@ impl RunStep<'_> {
             let objection = integration::objection(one, channel, named, &self.filter_facts());
             let rejected = match objection {
                 _ if chosen.contains(&one.id) => None,
+                _ if self.run.open.contains(&one.id) => Some(Rejected::CircuitOpen),
                 _ if waiting.contains(&one.id) => Some(Rejected::Waits),
                 Some(objection) => Some(Rejected::from(objection)),
                 None => Some(self.unchosen(channel)),

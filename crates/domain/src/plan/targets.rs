@@ -68,7 +68,7 @@ impl<'a> RunStep<'a> {
     // Refuses a destination if the answer to an earlier call was lost, and that was the last one.
     fn answered(&self, found: Target<'a>) -> Result<Targets<'a>, Refusal> {
         let routed = Routed { integration: found.integration, choice: Choice::Newest };
-        self.run.tries.next(&[routed]).map_err(fail)?;
+        self.run.tries.next(&[routed], &[]).map_err(fail)?;
         let Target { integration, place, address } = found;
         let (address, target) = (Ok(address), Some(place));
         Ok(Targets::One(Chosen { integration, address, others: Vec::new(), target }))

@@ -65,15 +65,20 @@ impl Tries {
     }
 
     /// Returns the integration that sends next: the first one with the fewest rounds of failures.
-    /// Integrations that cannot send come last.
+    /// Integrations with an `open` circuit come behind the others, and those that cannot send come
+    /// last.
     ///
     /// # Errors
     ///
     /// The reason for which nobody sends: there is no integration, or the answer to an earlier call
     /// was lost, and its integration forbids to send again.
-    pub fn next<'a>(&self, route: &[Routed<'a>]) -> Result<Routed<'a>, Detail> {
+    pub fn next<'a>(
+        &self,
+        route: &[Routed<'a>],
+        open: &[IntegrationId],
+    ) -> Result<Routed<'a>, Detail> {
         match self.unanswered {
-            None => self.fewest(route).ok_or(Detail::NoActiveIntegration),
+            None => self.fewest(route, open).ok_or(Detail::NoActiveIntegration),
             Some(Unanswered::GiveUp) => Err(Detail::AnswerLost),
             Some(Unanswered::ResendWithKey { integration_id }) => {
                 let same = route.iter().find(|routed| routed.integration.id == integration_id);
@@ -82,8 +87,12 @@ impl Tries {
         }
     }
 
-    fn fewest<'a>(&self, route: &[Routed<'a>]) -> Option<Routed<'a>> {
-        route.iter().copied().min_by_key(|routed| self.standing(routed.integration.id))
+    fn fewest<'a>(&self, route: &[Routed<'a>], open: &[IntegrationId]) -> Option<Routed<'a>> {
+        route.iter().copied().min_by_key(|routed| {
+            let id = routed.integration.id;
+            let (cannot, rounds) = self.standing(id);
+            (cannot, open.contains(&id), rounds)
+        })
     }
 
     // Integrations that cannot send, and the number of rounds of failures.
@@ -105,12 +114,13 @@ impl Tries {
     }
 
     /// Returns the outcome of a call through the integration `id`, and the tries after it. `self` is
-    /// what was known before the call. `others` are the other integrations of the route.
+    /// what was known before the call. `others` are the other integrations of the route, and then
+    /// those with an open circuit, which do not take over at once.
     pub fn after(
         &self,
         (id, on_unknown): (IntegrationId, OnUnknown),
         failure: Failure,
-        others: &[IntegrationId],
+        (others, open): (&[IntegrationId], &[IntegrationId]),
     ) -> (Outcome, Self) {
         let mut tries = self.clone();
         let asked = match (failure, on_unknown) {
@@ -135,7 +145,8 @@ impl Tries {
         };
         // Who has lost an answer sends again, and nobody else.
         let others = if tries.unanswered.is_none() { others } else { &[] };
-        let fresh = others.iter().any(|other| tries.standing(*other) == (false, 0));
+        let is_fresh = |id: &IntegrationId| tries.standing(*id) == (false, 0) && !open.contains(id);
+        let fresh = others.iter().any(is_fresh);
         let outcome = match asked {
             _ if fresh && tries.standing(id) > (false, 0) => Outcome::Switch,
             Some(asked) => Outcome::Later(asked),

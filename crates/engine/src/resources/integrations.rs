@@ -4,6 +4,7 @@ mod pause;
 
 use std::sync::Arc;
 
+use domain::circuit::IntegrationHealth;
 use domain::convert::IntoChecked;
 use domain::error::{Invalid, Reason};
 use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
@@ -124,6 +125,29 @@ impl Integrations<'_> {
         let mut integrations = self.list()?;
         integrations.retain(Integration::is_active);
         Ok(integrations)
+    }
+
+    /// Returns the state of every active integration, oldest first: whether its calls succeed in
+    /// this engine, or its circuit is open. See [`Builder::circuit`](crate::Builder::circuit).
+    ///
+    /// ```
+    /// # fn main() -> tidings::Result<()> {
+    /// use tidings::circuit::Circuit;
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// for health in env.integrations().health()? {
+    ///     if let Circuit::Open { until, .. } = health.circuit {
+    ///         eprintln!("{} is left alone until {until}", health.identifier);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn health(&self) -> Result<Vec<IntegrationHealth>> {
+        let circuits = &self.scope.engine.parts.circuits;
+        let active = self.list_active()?;
+        Ok(active.iter().map(|one| IntegrationHealth::new(one, circuits.of(one.id))).collect())
     }
 
     /// Changes an integration. One that becomes active does not become primary by that, and one

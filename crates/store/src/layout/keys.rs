@@ -450,6 +450,12 @@ pub fn task_of(entry: &[u8]) -> Option<Key<Task>> {
     Some(task(environment, id))
 }
 
+/// The id of an integration, from its key.
+pub fn integration_of(key: &[u8]) -> Option<IntegrationId> {
+    let (_, (id, ())) = INTEGRATIONS.read(key)?;
+    Some(id)
+}
+
 /// The time at which the first task of a lane is due.
 pub fn lane_head(lane: &Lane) -> Key<Bytes> {
     LANE_HEADS.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id).end()

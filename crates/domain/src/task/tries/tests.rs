@@ -22,10 +22,11 @@ fn run(route: &[u128], on_unknown: OnUnknown, failures: &[Failure]) -> Vec<(u128
         all.iter().map(|integration| Routed { integration, choice: Choice::Fallback }).collect();
     let (mut tries, mut calls) = (Tries::default(), Vec::new());
     for failure in failures {
-        let Ok(next) = tries.next(&routed) else { break };
+        let Ok(next) = tries.next(&routed, &[]) else { break };
         let others: Vec<_> =
             all.iter().map(|one| one.id).filter(|id| *id != next.integration.id).collect();
-        let (outcome, after) = tries.after((next.integration.id, on_unknown), *failure, &others);
+        let (outcome, after) =
+            tries.after((next.integration.id, on_unknown), *failure, (&others, &[]));
         let number = route.iter().copied().find(|number| id(*number) == next.integration.id);
         calls.push((number.unwrap(), outcome));
         tries = after;
@@ -92,21 +93,52 @@ fn what_follows_a_call_without_an_answer_is_the_setting_of_the_integration() {
         [&second, &first].map(|integration| Routed { integration, choice: Choice::Fallback });
     let next = |on_unknown| {
         let tries = Tries::default().calling(first.id, on_unknown);
-        tries.next(&route).map(|routed| routed.integration.id)
+        tries.next(&route, &[]).map(|routed| routed.integration.id)
     };
     assert_eq!(next(OnUnknown::Resend), Ok(second.id));
     assert_eq!(next(OnUnknown::ResendWithKey), Ok(first.id));
     assert_eq!(next(OnUnknown::GiveUp), Err(Detail::AnswerLost));
     // The integration is gone, and no other one knows the key.
     let tries = Tries::default().calling(id(9), OnUnknown::ResendWithKey);
-    assert_eq!(tries.next(&route).err(), Some(Detail::AnswerLost));
-    assert_eq!(Tries::default().next(&[]).err(), Some(Detail::NoActiveIntegration));
+    assert_eq!(tries.next(&route, &[]).err(), Some(Detail::AnswerLost));
+    assert_eq!(Tries::default().next(&[], &[]).err(), Some(Detail::NoActiveIntegration));
+}
+
+/// One row per circuit that is open, of a first integration and a fallback, after failures of the
+/// first one: the integration that sends next.
+#[test]
+fn an_integration_with_an_open_circuit_sends_last() {
+    let (first, second) = (integration(1), integration(2));
+    let route =
+        [&first, &second].map(|integration| Routed { integration, choice: Choice::Fallback });
+    let fails = |tries: Tries, failure, open: &[IntegrationId]| {
+        tries.after((first.id, OnUnknown::Resend), failure, (&[second.id], open))
+    };
+    let busy = Failure::Busy(Duration::ZERO);
+    let (_, once) = fails(Tries::default(), busy, &[]);
+    let (switched, twice) = fails(once.clone(), busy, &[]);
+    // Who is left alone does not take over at once.
+    let (waits, _) = fails(once, busy, &[second.id]);
+    assert_eq!((switched, waits), (Outcome::Switch, Outcome::Later(Duration::ZERO)));
+    let (later, unset) = fails(Tries::default(), Failure::Misconfigured, &[second.id]);
+    assert_eq!(later, Outcome::Later(Duration::ZERO));
+    for (tries, open, next) in [
+        (Tries::default(), &[][..], first.id),
+        (Tries::default(), &[first.id], second.id),
+        (Tries::default(), &[first.id, second.id], first.id),
+        (twice.clone(), &[], second.id),
+        (twice, &[second.id], first.id),
+        (unset, &[second.id], second.id),
+    ] {
+        let found = tries.next(&route, open).map(|routed| routed.integration.id);
+        assert_eq!(found, Ok(next), "{tries:?} {open:?}");
+    }
 }
 
 #[test]
 fn tries_are_read_as_they_are_written() {
     let (_, failed) =
-        Tries::default().after((id(1), OnUnknown::Resend), Failure::Misconfigured, &[id(2)]);
+        Tries::default().after((id(1), OnUnknown::Resend), Failure::Misconfigured, (&[id(2)], &[]));
     let pinned = failed.calling(id(2), OnUnknown::ResendWithKey);
     for tries in [Tries::default(), failed, pinned.calling(id(2), OnUnknown::GiveUp), pinned] {
         let json = serde_json::to_value(&tries).unwrap();

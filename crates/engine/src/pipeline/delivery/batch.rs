@@ -6,6 +6,7 @@ use domain::task::Work;
 use domain::time::Timestamp;
 
 use super::claim::{LeaseKind, Leased};
+use super::provider::Delivery;
 use super::quota::Admission;
 use super::send::{self, Attempt};
 use super::settle::{self, Done};
@@ -84,19 +85,7 @@ impl DeliveryQueue<'_> {
             Work::Send { notification_id, job_id, message, .. } => {
                 let job = (*notification_id, *job_id);
                 Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
-                    Attempt::Send(delivery) => {
-                        let (quotas, now) = (&self.engine.parts.quotas, self.engine.now());
-                        let permit = match quotas.admit(&delivery.integration.provider_id, now) {
-                            Admission::Now(permit) => permit,
-                            Admission::Later(until) => return Ok(Done::Held(until)),
-                        };
-                        if !send::note_call(self.engine, leased, &delivery)? {
-                            return Ok(Done::Superseded);
-                        }
-                        let result = send::send(self.engine, &delivery);
-                        drop(permit);
-                        Done::Asked(delivery, result)
-                    }
+                    Attempt::Send(delivery) => self.ask(leased, delivery)?,
                     Attempt::FanOut(targets) => Done::FannedOut(*job_id, targets),
                     Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),
                     Attempt::Defer(due_at) => Done::Deferred(*job_id, due_at),
@@ -119,6 +108,34 @@ impl DeliveryQueue<'_> {
                 })
             }
         }
+    }
+}
+
+impl DeliveryQueue<'_> {
+    // Hands a message to its provider, unless the provider or the integration takes none now.
+    fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
+        let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
+        let (integration, now) = (delivery.integration.id, self.engine.now());
+        if let Some(until) = circuits.waits_until(integration, now) {
+            return Ok(Done::Held(until));
+        }
+        let permit = match quotas.admit(&delivery.integration.provider_id, now) {
+            Admission::Now(permit) => permit,
+            Admission::Later(until) => return Ok(Done::Held(until)),
+        };
+        // Another thread may have begun the probe meanwhile.
+        if let Some(until) = circuits.begin(integration, now) {
+            return Ok(Done::Held(until));
+        }
+        if !send::note_call(self.engine, leased, &delivery)? {
+            return Ok(Done::Superseded);
+        }
+        let result = send::send(self.engine, &delivery);
+        drop(permit);
+        if let Some(verdict) = result.verdict() {
+            circuits.end(integration, verdict, self.engine.now());
+        }
+        Ok(Done::Asked(delivery, result))
     }
 }
 

@@ -4,6 +4,7 @@
 mod assumed;
 mod batch;
 mod call;
+pub(crate) mod circuits;
 mod claim;
 mod outbox;
 mod provider;

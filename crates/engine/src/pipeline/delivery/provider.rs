@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use domain::circuit::Verdict;
 use domain::credentials::Credentials;
 use domain::dead_letter::DeadLetterReason;
 use domain::error::Invalid;
@@ -113,6 +114,8 @@ pub struct Delivery {
     pub(super) job: JobId,
     /// The other integrations that may send the message.
     pub(super) others: Vec<IntegrationId>,
+    /// Integrations that are left alone, since their circuit is open.
+    pub(super) open: Vec<IntegrationId>,
     /// Destination of a chat or push message.
     pub(super) target: Option<SendTarget>,
     /// Send of the task, if the message has several destinations.
@@ -316,7 +319,24 @@ impl SendResult {
             SendResult::NoProvider => Failure::Misconfigured,
         };
         let integration = &delivery.integration;
-        delivery.tries.after((integration.id, integration.on_unknown), failure, &delivery.others)
+        let others = (&delivery.others[..], &delivery.open[..]);
+        delivery.tries.after((integration.id, integration.on_unknown), failure, others)
+    }
+
+    /// Returns what the answer tells of the integration. Returns `None` if there was no call.
+    pub(super) const fn verdict(&self) -> Option<Verdict> {
+        match self {
+            SendResult::Sent(_)
+            | SendResult::Refused(SendError::Permanent { .. } | SendError::RecipientGone { .. }) => {
+                Some(Verdict::Works)
+            }
+            SendResult::Refused(
+                SendError::Retryable { .. }
+                | SendError::Misconfigured { .. }
+                | SendError::Unknown { .. },
+            ) => Some(Verdict::Fails),
+            SendResult::NoProvider => None,
+        }
     }
 
     /// Returns `true` if the address has no recipient any more.

@@ -77,6 +77,7 @@ fn decide(
 ) -> Result<Attempt> {
     let mut run = facts.run(view, notification)?;
     run.tries = leased.task.tries();
+    run.open = view.engine().parts.circuits.open(view.engine().now());
     run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
     let jobs = run.jobs.get(number).zip(notification.jobs.get(number));
@@ -129,6 +130,7 @@ fn decide(
         unsubscribe_url: link.map(|link| link.to_url()),
         job: job_id,
         others,
+        open: run.open,
         tries: leased.task.tries(),
         target,
         send,
