@@ -208,8 +208,8 @@ impl Engine {
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
         // A change is often the repair.
-        let changed = changes.iter().filter(|change| change.table == Table::Integrations);
-        for id in changed.filter_map(|change| ::store::layout::integration_of(&change.key)) {
+        let accounts = changes.iter().filter(|change| change.table == Table::Integrations);
+        for id in accounts.filter_map(|change| ::store::layout::integration_of(&change.key)) {
             self.parts.circuits.close(id);
         }
         self.parts.translations.forget(changes);
