@@ -1,15 +1,16 @@
 //! What the pipeline costs: turns of delayed notifications, digests of many events, messages handed
-//! to a provider, and two callers beside one.
+//! to a provider, two callers beside one, and the first turn after a file was opened.
 //!
 //! ```text
 //! cargo bench --bench pipeline
+//! TIDINGS_DELAYED=1000000 cargo bench --bench pipeline
 //! ```
 //!
 //! Only ratios within one run mean anything.
 
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use serde_json::json;
 use tidings::step::{DelayMetadata, Step, Window};
@@ -42,6 +43,7 @@ fn main() {
         number += 1;
         open(&folder.path().join(format!("callers {number}.redb")))
     });
+    recovery(&folder.path().join("recovery.redb"));
 }
 
 struct World {
@@ -91,6 +93,26 @@ fn turns(store_name: &str, store: impl Store) {
     let start = Instant::now();
     engine.delivery().run_due(usize::MAX).unwrap();
     say(store_name, "turns that put a message into the inbox", NOTIFICATIONS, start.elapsed());
+}
+
+// Opens a file with many delayed notifications, all of which are due by then.
+fn recovery(path: &Path) {
+    let delayed = env::var("TIDINGS_DELAYED").map_or(100_000, |text| text.parse().unwrap());
+    let wait = Step::delay(DelayMetadata::lasting(1, TimeUnit::Minutes));
+    let steps = vec![wait, in_app()];
+    let World { engine, env, clock } =
+        world(RedbStore::open(path).unwrap(), steps, Engine::builder());
+    fill(&env, delayed);
+    drop((engine, env));
+    clock.advance(Duration::from_secs(60));
+    let start = Instant::now();
+    let engine = Engine::builder().clock(clock).open(path).unwrap();
+    let opened = start.elapsed();
+    engine.delivery().run_due(1).unwrap();
+    let first = start.elapsed();
+    println!(
+        "file: {delayed} delayed notifications, opened in {opened:?}, the first turn {first:?} after the start"
+    );
 }
 
 fn sends(store_name: &str, store: impl Store) {
