@@ -7,7 +7,7 @@
 //! | `post.rs` | where e-mail goes: a server, or a folder |
 //! | `shop.rs` | what every handler shares, and the way from async code to the engine |
 //! | `feed.rs` | the changes of an inbox as server-sent events |
-//! | `pages/` | the pages and their forms |
+//! | `pages/` | the pages and their forms, the one of unsubscribe links among them |
 //! | `api.rs` | the JSON interface |
 //! | `assets/` | the style and the script of the pages |
 //! | `failure.rs` | the answer to a call that the engine refuses |
@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use axum::{Router, middleware};
 use tidings::Engine;
+use tidings::unsubscribe::UnsubscribeLinks;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -39,9 +40,11 @@ use shop::Shop;
 // Time that the calls of the mail server have when the shop stops.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Opens the file of a shop whose e-mail goes to `post`.
-pub fn open(file: impl AsRef<Path>, post: &Post) -> tidings::Result<Engine> {
-    post.register(Engine::builder()).open(file)
+/// Opens the file of a shop whose e-mail goes to `post`. Its unsubscribe links lead to the shop at
+/// `url`.
+pub fn open(file: impl AsRef<Path>, post: &Post, url: &str) -> tidings::Result<Engine> {
+    let links = UnsubscribeLinks::new(format!("{url}/unsubscribe"))?;
+    post.register(Engine::builder().unsubscribe_links(links)).open(file)
 }
 
 /// Serves the shop on `listener` until `stopped` is ready. Requests and messages that are on their way

@@ -10,9 +10,10 @@ use tokio::signal;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let post = Post::from_settings(|name| env::var(name).ok());
-    let engine = open(setting("SHOP_FILE", "shop.redb"), &post)?;
     let listener = TcpListener::bind(setting("SHOP_ADDRESS", "127.0.0.1:3000")).await?;
-    println!("http://{}", listener.local_addr()?);
+    let address = format!("http://{}", listener.local_addr()?);
+    let engine = open(setting("SHOP_FILE", "shop.redb"), &post, &setting("SHOP_URL", &address))?;
+    println!("{address}");
     let stop = async {
         let _ = signal::ctrl_c().await;
     };

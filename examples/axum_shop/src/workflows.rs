@@ -29,7 +29,8 @@ fn order_shipped() -> Result<WorkflowCreate> {
         .subject("Order {{ payload.order }} is on its way")?;
     let mail = Step::email(
         "Order {{ payload.order }} is on its way",
-        "<p>Dear {{ subscriber.firstName }},</p><p>{{ payload.item }} is on its way to you.</p>",
+        "<p>Dear {{ subscriber.firstName }},</p><p>{{ payload.item }} is on its way to you.</p>\
+         <p><a href=\"{{ unsubscribeUrl }}\">No more e-mails about orders</a></p>",
     )?;
     Ok(WorkflowCreate::new("order-shipped", "Orders")?
         .description("When an order has left the shop.")
@@ -43,7 +44,8 @@ fn offer() -> Result<WorkflowCreate> {
     let inbox = Step::in_app("{{ payload.text }}")?.subject("An offer for you")?;
     let mail = Step::email(
         "An offer for you",
-        "<p>Dear {{ subscriber.firstName }},</p><p>{{ payload.text }}</p>",
+        "<p>Dear {{ subscriber.firstName }},</p><p>{{ payload.text }}</p>\
+         <p><a href=\"{{ unsubscribeUrl }}\">No more e-mails about offers</a></p>",
     )?;
     Ok(WorkflowCreate::new("offer", "Offers")?
         .description("When something in the shop costs less.")

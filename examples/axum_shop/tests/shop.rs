@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::mail_server::MailServer;
-use support::server::Server;
+use support::server::{Server, URL};
 use tidings::SendError;
 
 const ORDERED: &str = "customer=ada&item=A+blue+teapot";
@@ -143,6 +143,42 @@ fn a_default_holds_for_what_is_not_set() {
     assert!(setting(0));
     let critical = shop.submit("/preferences/ada", "workflow=welcome&channel=in_app&enabled=false");
     assert!(critical.status == 400 && critical.body.contains("welcome"), "{}", critical.body);
+}
+
+#[test]
+fn a_link_in_an_e_mail_unsubscribes() {
+    let mails = MailServer::start();
+    let shop = shop(&mails);
+    shop.submit("/orders", &format!("number=A-1&{ORDERED}"));
+    let mail = mails.wait_for(1).remove(0);
+    assert!(mail.contains("List-Unsubscribe-Post: List-Unsubscribe=One-Click"), "{mail}");
+    let (_, link) = mail.split_once("List-Unsubscribe:").unwrap();
+    let link = link.trim_start().strip_prefix('<').unwrap().split('>').next().unwrap();
+    let path = link.strip_prefix(URL).unwrap();
+    let subscribed = || {
+        let all = shop.get("/api/preferences/ada").json();
+        all["workflows"][0]["channels"]["email"].as_bool().unwrap()
+    };
+
+    let question = shop.get(path);
+    assert!(question.status == 200 && question.body.contains("Orders"), "{}", question.body);
+    assert!(subscribed(), "a mail program has opened the link");
+    let answer = shop.submit(path, "List-Unsubscribe=One-Click");
+    assert!(answer.status == 200 && answer.body.contains("You are unsubscribed"));
+    assert!(!subscribed());
+    assert!(shop.get(path).body.contains("You are unsubscribed"));
+
+    shop.submit("/orders", &format!("number=A-2&{ORDERED}"));
+    let reason = "filtered_by_subscriber_workflow_preference";
+    shop.wait_until("/admin/activity", |page| page.contains(reason));
+    assert_eq!(mails.received().len(), 1);
+    let forged = format!("{}x", &path[..path.len() - 1]);
+    for (path, status) in
+        [(forged.as_str(), 400), ("/unsubscribe?token=", 400), ("/unsubscribe", 400)]
+    {
+        assert_eq!(shop.get(path).status, status, "{path}");
+        assert_eq!(shop.submit(path, "").status, status, "{path}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod counter;
 mod inbox;
 pub(crate) mod message;
 mod preferences;
+mod unsubscribe;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -31,6 +32,7 @@ pub(crate) fn routes() -> Router<Shop> {
         .route("/offers", post(counter::offer))
         .route("/inbox/{customer}", get(inbox::page).post(inbox::act))
         .route("/preferences/{customer}", get(preferences::page).post(preferences::update))
+        .route("/unsubscribe", get(unsubscribe::page).post(unsubscribe::switch_off))
         .route("/admin/activity", get(activity::page))
 }
 

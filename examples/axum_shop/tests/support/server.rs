@@ -15,6 +15,9 @@ use tokio::sync::oneshot;
 
 use super::feed::Feed;
 
+/// The address of the shop in e-mails.
+pub const URL: &str = "https://shop.example.org";
+
 pub struct Server {
     folder: TempDir,
     address: SocketAddr,
@@ -50,7 +53,7 @@ impl Server {
 
     fn in_folder(folder: TempDir, post: Option<Post>) -> Self {
         let post = post.unwrap_or_else(|| Post::Folder(folder.path().join("outbox")));
-        let engine = open(folder.path().join("shop.redb"), &post).unwrap();
+        let engine = open(folder.path().join("shop.redb"), &post, URL).unwrap();
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
