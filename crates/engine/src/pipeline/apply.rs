@@ -8,6 +8,7 @@ use domain::message::{Message, Stage};
 use domain::notification::Notification;
 use domain::plan::{self, Action, Refusal, Run};
 use domain::step::{ContentWarning, Rendered};
+use domain::subscriber::Subscriber;
 use domain::task::{Task, Tries, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
@@ -24,6 +25,24 @@ pub(crate) struct Course<'r, 't> {
     pub(crate) tx: &'r mut Tx<'t>,
     pub(crate) notification: Notification,
     pub(crate) workflow: Option<&'r Workflow>,
+    /// Subscriber, if the transaction has looked for him. Otherwise he may have been deleted.
+    subscriber: Option<&'r Subscriber>,
+}
+
+impl<'r, 't> Course<'r, 't> {
+    /// Returns the course of a notification.
+    pub(crate) fn of(
+        tx: &'r mut Tx<'t>,
+        notification: Notification,
+        workflow: Option<&'r Workflow>,
+    ) -> Self {
+        Self { tx, notification, workflow, subscriber: None }
+    }
+
+    /// Sets the subscriber, whom the transaction has found.
+    pub(crate) fn with_subscriber(self, subscriber: &'r Subscriber) -> Self {
+        Self { subscriber: Some(subscriber), ..self }
+    }
 }
 
 impl Course<'_, '_> {
@@ -161,7 +180,7 @@ impl Course<'_, '_> {
         message: Message,
     ) -> Result<Option<MessageId>> {
         let subscriber = layout::subscriber_id(message.environment_id, message.subscriber_id);
-        if !self.tx.contains(&subscriber)? {
+        if self.subscriber.is_none() && !self.tx.contains(&subscriber)? {
             return Ok(None);
         }
         let key = layout::message_counters(message.environment_id, message.subscriber_id);

@@ -148,7 +148,7 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
 
 fn end_jobs_of(tx: &mut Tx<'_>, before: Notification, ended: &mut Ended) -> Result<()> {
     ended.notifications += 1;
-    let mut course = Course { tx, notification: before.clone(), workflow: None };
+    let mut course = Course::of(tx, before.clone(), None);
     for job in 0..before.jobs.len() {
         match course.cancel(job)? {
             Canceled::Ended => ended.canceled += 1,

@@ -255,7 +255,7 @@ fn notify_all(
     Ok(accepted.receipt)
 }
 
-/// Creates the notification of an event for a subscriber.
+/// Creates the notification of an event for a subscriber, whom the transaction has found.
 pub(crate) fn notify(
     tx: &mut Tx<'_>,
     log: &mut Appender,
@@ -270,7 +270,8 @@ pub(crate) fn notify(
     let notification =
         Notification::new(created, event, subscriber, recipient, topics.clone(), || tx.id());
     log.add(Facets::from(&notification));
-    let mut course = Course { tx, notification, workflow: Some(event.workflow) };
+    let course = Course::of(tx, notification, Some(event.workflow));
+    let mut course = course.with_subscriber(subscriber);
     match first {
         FirstTurn::Planned(actions) => course.perform(actions)?,
         FirstTurn::Later => course.begin_later()?,

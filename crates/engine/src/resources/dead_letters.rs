@@ -150,7 +150,7 @@ fn notification_of(view: &dyn View, id: DeadLetterId) -> Result<Option<Notificat
 fn redrive(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<Result<(), RedriveRefusal>> {
     let Some(before) = notification_of(tx, id)? else { return Ok(Ok(())) };
     let Some(place) = before.mark(id).map(|(place, _)| place) else { return Ok(Ok(())) };
-    let mut course = Course { tx, notification: before.clone(), workflow: None };
+    let mut course = Course::of(tx, before.clone(), None);
     let redriven = course.redrive(place)?;
     let after = course.notification;
     if redriven.is_ok() {

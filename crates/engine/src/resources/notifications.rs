@@ -223,7 +223,7 @@ impl Notifications<'_> {
             let before = find(tx, id)?.ok_or_else(|| missing(id))?;
             let refused = |reason| Error::rejected(Rejection::NotResent { step, reason });
             let job = before.resendable(step).map_err(refused)?;
-            let mut course = Course { tx, notification: before.clone(), workflow: None };
+            let mut course = Course::of(tx, before.clone(), None);
             if !course.resend(job)? {
                 return Err(refused(ResendRefusal::NoMessage));
             }

@@ -110,7 +110,7 @@ fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<(
     if task.work.notification_id().is_some() {
         let found = notifications::of_work(tx, &task.work)?;
         let before = found.ok_or_else(|| refused(RequeueRefusal::Gone))?;
-        let mut course = Course { tx, notification: before.clone(), workflow: None };
+        let mut course = Course::of(tx, before.clone(), None);
         if let Some((job, status)) = before.requeued(&task.work, due_at).map_err(refused)? {
             course.log(job, Detail::StepQueued, None);
             course.move_job(job, status);

@@ -267,7 +267,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     };
     let workflow = workflow_of(tx, &before)?;
     let notification = Notification::clone(&before);
-    let mut course = Course { tx, notification, workflow: workflow.as_deref() };
+    let mut course = Course::of(tx, notification, workflow.as_deref());
     let settled = course.settle(leased, &task, done)?;
     let after = course.notification;
     tx.replace(&*before, &after)?;
@@ -280,7 +280,7 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
     let found = quarantine::if_readable(notifications::of_work(tx, &task.work))?;
     let Some(before) = found else { return Ok(Settled::Quarantined) };
     let workflow = quarantine::if_readable(workflow_of(tx, &before))?;
-    let mut course = Course { tx, notification: before.clone(), workflow: workflow.as_deref() };
+    let mut course = Course::of(tx, before.clone(), workflow.as_deref());
     if let Some(job) = course.job_of(task) {
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
         course.end_failed(job, task.send_id())?;
