@@ -261,6 +261,52 @@ fn integrations_say_why_they_do_not_send() {
     });
 }
 
+/// The first variant whose filters hold is chosen, and those behind it are not looked at.
+#[test]
+fn the_choice_of_a_variant_says_why() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let says = |body: &str| json!({ "type": "in_app", "template": { "body": body } });
+        let when = |name: &str, plan: &str| {
+            let filters = json!([payload_is("plan", plan)]);
+            with(says(name), json!({ "name": name, "filters": filters }))
+        };
+        let variants = json!([when("gold", "gold"), when("free", "free"), when("other", "gold")]);
+        world.workflow_of("plans", &[with(says("plain"), json!({ "variants": variants }))]);
+        let found = |plan: &str| {
+            let event = json!({ "name": "plans", "to": "ada", "payload": { "plan": plan } });
+            let explanation = explain(&world, event);
+            let variants = kinds(&step(&explanation, 0)).into_iter().find_map(|kind| match kind {
+                FindingKind::Variants { variants, .. } => Some(variants),
+                _ => None,
+            });
+            let variants = variants.unwrap();
+            let told = explanation.to_string();
+            let of = variants.iter().map(|one| (one.chosen, one.checks.len())).collect::<Vec<_>>();
+            (of, told)
+        };
+        let (gold, told) = found("gold");
+        assert_eq!(gold, [(true, 1), (false, 0), (false, 0)]);
+        assert!(told.contains("variant: gold"), "{told}");
+        let (none, told) = found("none");
+        assert_eq!(none, [(false, 1); 3]);
+        assert!(told.contains("variant: none, so the content of the step"), "{told}");
+    });
+}
+
+#[test]
+fn a_message_that_waits_for_an_integration_says_so() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.workflow_of("mail", &[email()]);
+        let ses = world.active_integration("email", "ses");
+        let paused = world.env.integrations().pause(ses.id).unwrap().paused_at.unwrap();
+        let explanation = explain(&world, json!({ "name": "mail", "to": "ada" }));
+        let line = format!("integration ses: paused since {paused}");
+        assert!(explanation.to_string().contains(&line), "{explanation}");
+    });
+}
+
 #[test]
 fn an_integration_without_an_address_says_so() {
     on_both(|world| {

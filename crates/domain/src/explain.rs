@@ -17,6 +17,7 @@ use crate::vocabulary::{Channel, JobType, wire_enum};
 pub use finding::Findings;
 pub use finding::{
     Candidate, DelayTime, DigestResult, Finding, FindingKind, LayerSetting, Rejected, SendTime,
+    VariantChoice,
 };
 
 /// What becomes of an event, for each recipient and each step, and why. It prints as a tree.

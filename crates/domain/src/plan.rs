@@ -65,7 +65,7 @@ pub struct Facts<'a> {
     pub canceled: bool,
     /// Integrations of the environment. A turn needs none.
     pub integrations: &'a [Arc<Integration>],
-    /// Endpoints of the subscriber at the integrations of a chat or push message.
+    /// Endpoints of the subscriber at the integrations of a text, chat or push message.
     pub endpoints: &'a [Reach],
     /// Hours in which the subscriber accepts disturbing messages.
     pub schedule: Option<&'a Schedule>,

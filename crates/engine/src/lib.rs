@@ -55,8 +55,8 @@ pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
     Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler,
-    IntegrationTest, LaneStats, Outbox, Provider, ProviderReceipt, QueueDepth, QueueStats,
-    SendError,
+    IntegrationStats, IntegrationTest, LaneStats, Outbox, Provider, ProviderReceipt, QueueDepth,
+    QueueStats, SendError,
 };
 pub use pipeline::trigger::Events;
 pub use resources::connections::ChannelConnections;

@@ -1,6 +1,7 @@
 //! Which integration sends, and which content.
 
 use serde_json::{Value, json};
+use tidings::Address;
 use tidings::integration::IntegrationDelete;
 use tidings::job::Detail;
 
@@ -235,5 +236,41 @@ fn of_several_push_integrations_the_one_that_reaches_the_subscriber_sends() {
         world.run_due();
 
         assert_eq!(only(world.outbox.sent()).integration.id, old.id);
+    });
+}
+
+/// A text message goes to the telephone number at its integration, and to that of the profile if the
+/// integration has none for these contexts.
+#[test]
+fn a_text_message_goes_to_a_phone_endpoint() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.workflow_of("text", &[sms()]);
+        world.active_integration("sms", "twilio");
+        world.active_integration("chat", "other");
+        let phone = |integration: &str, number: &str| {
+            let create = json!({
+                "subscriberId": "ada", "integrationIdentifier": integration, "type": "phone",
+                "endpoint": { "phoneNumber": number },
+            });
+            world.env.channel_endpoints().create(&parsed(create)).unwrap().identifier
+        };
+        let sent_to = || {
+            let before = world.outbox.sent().len();
+            world.notify("text", "ada");
+            world.run_due();
+            world.outbox.sent().get(before).map(|delivery| match delivery.address.clone() {
+                Address::Phone(number) => number,
+                other => panic!("{other:?}"),
+            })
+        };
+        phone("other", "+4911");
+        assert_eq!(sent_to(), None);
+        let own = phone("twilio", "+4912");
+        assert_eq!(sent_to().as_deref(), Some("+4912"));
+        world.env.subscribers().update("ada", &parsed(json!({ "phone": "+4913" }))).unwrap();
+        assert_eq!(sent_to().as_deref(), Some("+4912"));
+        world.env.channel_endpoints().delete(own).unwrap();
+        assert_eq!(sent_to().as_deref(), Some("+4913"));
     });
 }

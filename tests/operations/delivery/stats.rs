@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use store::Table;
 use testkit::tables::dump;
-use tidings::{QueueDepth, TaskClass};
+use tidings::{QueueDepth, SendError, TaskClass};
 
 use super::{ada, queued_email, retryable};
 use crate::world::{Counts, email, on_both, on_both_with, sms, with, workflow_of};
@@ -119,4 +119,25 @@ fn the_error_of_the_upkeep_is_seen() {
 // The number of the parts of sealed segments.
 fn sealed(world: &crate::world::World) -> usize {
     dump(&world.store).iter().filter(|(table, ..)| *table == Table::ActivitySegments).count()
+}
+
+/// The messages of each integration that was called, or that holds some.
+#[test]
+fn every_integration_has_counts() {
+    on_both(|world| {
+        let first = queued_email(&world);
+        world.outbox.refuse_next(SendError::permanent("no"));
+        world.notify("mail", "ada");
+        world.run_due();
+        let integrations = || world.engine.delivery().stats().unwrap().integrations;
+        let id = world.env.integrations().list_active().unwrap()[0].id;
+        let counts = integrations()[&id];
+        assert_eq!((counts.accepted, counts.failed, counts.held), (1, 1, 0));
+        world.env.integrations().pause(id).unwrap();
+        world.notify("mail", "ada");
+        world.run_due();
+        assert_eq!(integrations()[&id].held, 1);
+        assert_eq!(integrations().len(), 1);
+        assert!(!world.notification(first).jobs.is_empty());
+    });
 }

@@ -88,6 +88,18 @@ pub enum FindingKind {
         /// Time at which the next place is free, or that of this event.
         until: Timestamp,
     },
+    /// A content was chosen among the variants of the step.
+    Variants {
+        /// Variants, in the order in which they are looked at.
+        variants: Vec<VariantChoice>,
+    },
+    /// A message waits until its integration is resumed.
+    Paused {
+        /// Integration.
+        integration: IntegrationIdentifier,
+        /// Time at which it was paused.
+        since: Timestamp,
+    },
     /// An integration was chosen for a message.
     Integrations {
         /// Channel.
@@ -95,6 +107,20 @@ pub enum FindingKind {
         /// Integrations of the channel.
         candidates: Vec<Candidate>,
     },
+}
+
+/// Variant of a step, and whether it was chosen. None of them is chosen if the content is that of the
+/// step itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct VariantChoice {
+    /// Name, or the number of the variant if it has none.
+    pub name: String,
+    /// `true` if it was chosen.
+    pub chosen: bool,
+    /// Comparisons of its filters, if they were evaluated.
+    pub checks: Vec<FilterCheck>,
 }
 
 /// Setting of a layer of preferences for a channel.
@@ -254,18 +280,22 @@ impl FindingKind {
     /// Returns `true` if the decision depends on whether the subscriber has seen a message.
     pub(super) fn asks_for_reader(&self) -> bool {
         let is_of_reader = |path: &str| matches!(path.rsplit('.').next(), Some("seen" | "read"));
+        let asks =
+            |check: &FilterCheck| check.on == FilterSource::Steps && is_of_reader(&check.field);
         match self {
             FindingKind::RunIf { actual, .. } => {
                 actual.keys().any(|path| path.starts_with("steps.") && is_of_reader(path))
             }
-            FindingKind::Filters { checks, .. } => checks
-                .iter()
-                .any(|check| check.on == FilterSource::Steps && is_of_reader(&check.field)),
+            FindingKind::Filters { checks, .. } => checks.iter().any(asks),
+            FindingKind::Variants { variants } => {
+                variants.iter().any(|variant| variant.checks.iter().any(asks))
+            }
             FindingKind::Preference { .. }
             | FindingKind::Schedule { .. }
             | FindingKind::Delay { .. }
             | FindingKind::Digest { .. }
             | FindingKind::Throttle { .. }
+            | FindingKind::Paused { .. }
             | FindingKind::Integrations { .. } => false,
         }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::finding::{
     Candidate, DelayTime, DigestResult, Finding, FindingKind, LayerSetting, Rejected, SendTime,
+    VariantChoice,
 };
 use super::{
     Assumption, EventOutcome, ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation,
@@ -164,6 +165,15 @@ fn finding(kind: &FindingKind) -> Branch {
             let until = throttle(*passes, *until);
             Branch::leaf(format!("throttle: {used} of {limit} places are taken, {until}"))
         }
+        FindingKind::Variants { variants } => {
+            let chosen = variants.iter().find(|variant| variant.chosen);
+            let line = chosen.map_or("none, so the content of the step", |chosen| &chosen.name);
+            let under = variants.iter().map(variant).collect();
+            Branch { line: format!("variant: {line}"), under }
+        }
+        FindingKind::Paused { integration, since } => {
+            Branch::leaf(format!("integration {integration}: paused since {since}"))
+        }
         FindingKind::Integrations { candidates, .. } => {
             let chosen = candidates.iter().find(|one| one.rejected.is_none());
             let line = chosen.map_or("none".into(), |chosen| chosen.identifier.to_string());
@@ -233,6 +243,16 @@ fn throttle(passes: bool, until: Timestamp) -> String {
     } else {
         format!("the next one is free at {until}")
     }
+}
+
+fn variant(variant: &VariantChoice) -> Branch {
+    let is = match (variant.chosen, variant.checks.is_empty()) {
+        (true, _) => "chosen",
+        (false, true) => "not looked at, inactive or without filters",
+        (false, false) => "its filters do not hold",
+    };
+    let line = format!("{}: {is}", variant.name);
+    Branch { line, under: variant.checks.iter().map(check).collect() }
 }
 
 fn candidate(candidate: &Candidate) -> Branch {

@@ -174,8 +174,10 @@ impl<'a> RunStep<'a> {
             Channel::Email | Channel::Sms | Channel::InApp => self.recipient(channel, named),
         };
         if let Ok(Chosen { integration, .. }) = &chosen
-            && integration.is_paused()
+            && let Some(since) = integration.paused_at
         {
+            let integration_id = integration.identifier.clone();
+            self.note(|| FindingKind::Paused { integration: integration_id, since });
             return Ok(Attempt::Hold(Hold::Integration(integration.id)));
         }
         let rendered = match content {
@@ -193,7 +195,12 @@ impl<'a> RunStep<'a> {
     // The integration that sends to the subscriber on a channel with one address.
     fn recipient(&self, channel: Channel, named: Option<&str>) -> Result<Chosen<'a>, Refusal> {
         let (integration, others) = self.integration(channel, named)?;
-        Ok(Chosen { integration, address: self.address(channel), others, target: None })
+        Ok(Chosen {
+            integration,
+            address: self.address(channel, integration),
+            others,
+            target: None,
+        })
     }
 
     // The integration that sends, and the others that may.
@@ -219,12 +226,14 @@ impl<'a> RunStep<'a> {
     }
 
     // The address of the subscriber on a channel with one address.
-    fn address(&self, channel: Channel) -> Result<Address, Refusal> {
+    // A telephone number at the integration comes before that of the profile.
+    fn address(&self, channel: Channel, at: &Integration) -> Result<Address, Refusal> {
         let profile = &self.subscriber.profile;
         let (address, missing) = match channel {
             Channel::Email => (profile.email.clone().map(Address::Email), Detail::MissingEmail),
             Channel::Sms => {
-                let phone = profile.phone.clone().filter(|phone| !phone.is_empty());
+                let own = profile.phone.clone().filter(|phone| !phone.is_empty());
+                let phone = self.phone_at(at.id).map(str::to_owned).or(own);
                 (phone.map(Address::Phone), Detail::MissingPhone)
             }
             Channel::InApp | Channel::Chat | Channel::Push => (None, Detail::NoActiveIntegration),
@@ -234,6 +243,17 @@ impl<'a> RunStep<'a> {
 }
 
 impl RunStep<'_> {
+    // The number of the oldest endpoint of the subscriber at an integration.
+    fn phone_at(&self, id: IntegrationId) -> Option<&str> {
+        let mut endpoints = self.facts.endpoints.iter().map(|reach| &reach.endpoint);
+        endpoints.find_map(|one| match &one.endpoint {
+            Endpoint::Phone { phone_number } if one.integration_id == id => {
+                Some(phone_number.as_str())
+            }
+            _ => None,
+        })
+    }
+
     // Returns the integrations of the channel, each with the reason for which it was not chosen.
     pub(super) fn candidates(
         &self,
@@ -249,7 +269,7 @@ impl RunStep<'_> {
                 _ if self.run.open.contains(&one.id) => Some(Rejected::CircuitOpen),
                 _ if waiting.contains(&one.id) => Some(Rejected::Waits),
                 Some(objection) => Some(Rejected::from(objection)),
-                None => Some(self.unchosen(channel)),
+                None => Some(self.unchosen(channel, one)),
             };
             Candidate {
                 identifier: one.identifier.clone(),
@@ -261,12 +281,12 @@ impl RunStep<'_> {
     }
 
     // The reason for which an integration without an objection was not chosen.
-    fn unchosen(&self, channel: Channel) -> Rejected {
+    fn unchosen(&self, channel: Channel, one: &Integration) -> Rejected {
         match channel {
             Channel::Push => Rejected::NoAddress { detail: Detail::MissingPushTokens },
             Channel::Chat => Rejected::NoAddress { detail: Detail::MissingChatWebhook },
             Channel::Email | Channel::Sms | Channel::InApp => {
-                let missing = self.address(channel).err();
+                let missing = self.address(channel, one).err();
                 missing.map_or(Rejected::Outranked, |missing| Rejected::NoAddress {
                     detail: missing.detail,
                 })

@@ -179,6 +179,10 @@ impl<'a> RunStep<'a> {
         let Facts { texts, framed, link, .. } = self.facts;
         let known = self.known().with_link(link).variables(shared);
         let variables = self.workflow.variables(known, texts);
+        if !self.step.definition.variants.is_empty() {
+            let variants = || self.step.variant_choices(&self.filter_facts());
+            self.note(|| FindingKind::Variants { variants: variants() });
+        }
         let rendered = self.step.render(|| self.filter_facts(), &variables);
         let rendered = rendered.ok_or(fail(Detail::ContentNotGenerated))?;
         let rendered = rendered

@@ -5,6 +5,7 @@ use super::{
     Rendered, StepKind, Variant, WorkflowStep,
 };
 use crate::content::{Cta, CtaAction, CtaButton, MessageContent};
+use crate::explain::VariantChoice;
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::layout::{Framed, LayoutChoice};
@@ -20,7 +21,7 @@ impl WorkflowStep {
         variables: &Variables,
     ) -> Option<Result<Rendered, RenderError>> {
         let (kind, variant) = self.chosen(facts);
-        let variant = variant.map(|(at, variant)| variant.name.clone().unwrap_or(at.to_string()));
+        let variant = variant.map(|(at, variant)| variant.shown(at));
         let rendered = kind.render(variables)?;
         Some(rendered.map(|rendered| Rendered { variant, ..rendered }))
     }
@@ -55,6 +56,29 @@ impl WorkflowStep {
                 && !variant.filters.is_empty()
                 && filter::evaluate(&variant.filters, facts).holds
         })
+    }
+}
+
+impl WorkflowStep {
+    /// Returns the variants of the step, up to the one that the `facts` choose with what was compared.
+    pub(crate) fn variant_choices(&self, facts: &FilterFacts<'_>) -> Vec<VariantChoice> {
+        let mut is_open = true;
+        let variants = self.definition.variants.iter().enumerate().map(|(at, variant)| {
+            let is_candidate = is_open && variant.active && !variant.filters.is_empty();
+            let report = is_candidate.then(|| filter::evaluate(&variant.filters, facts));
+            let chosen = report.as_ref().is_some_and(|report| report.holds);
+            is_open &= !chosen;
+            let checks = report.map(|report| report.checks).unwrap_or_default();
+            VariantChoice { name: variant.shown(at), chosen, checks }
+        });
+        variants.collect()
+    }
+}
+
+impl Variant {
+    // The name of the variant, or its number.
+    fn shown(&self, number: usize) -> String {
+        self.name.clone().unwrap_or_else(|| number.to_string())
     }
 }
 

@@ -29,23 +29,21 @@ mod rules {
     /// Longest number, in bytes.
     const MAX_NUMBER: usize = 32;
 
-    /// Plural rules of a language, of the Unicode CLDR. The library's form of them does not leave
-    /// its thread, and is quickly made.
-    pub(in crate::translation) struct Rules(Option<Tag>);
+    /// Plural rules of a language, of the Unicode CLDR.
+    pub(in crate::translation) struct Rules(Option<PluralRules>);
 
     impl Rules {
         /// Returns the rules of a language. An unknown one has no category but `other`.
         pub(in crate::translation) fn of(locale: &Locale) -> Self {
             let tag = Tag::try_from_str(&locale.as_str().replace('_', "-"));
-            Self(tag.ok())
+            Self(tag.ok().and_then(|tag| PluralRules::try_new_cardinal((&tag).into()).ok()))
         }
 
         /// Returns the category of a number, which has the digits that are shown.
         pub(in crate::translation) fn category(&self, number: &str) -> &'static str {
             let number = Some(number).filter(|number| number.len() <= MAX_NUMBER);
             let number = number.and_then(|number| Decimal::try_from_str(number).ok());
-            let rules = self.0.as_ref().map(|tag| PluralRules::try_new_cardinal(tag.into()));
-            let (Some(Ok(rules)), Some(number)) = (rules, number) else { return OTHER };
+            let (Some(rules), Some(number)) = (&self.0, number) else { return OTHER };
             match rules.category_for(&number) {
                 PluralCategory::Zero => "zero",
                 PluralCategory::One => "one",

@@ -101,7 +101,7 @@ impl RunFacts {
 const ENDPOINTS: usize = 100;
 
 impl RunFacts {
-    /// Adds the endpoints of the subscriber at the integrations of a chat or push message, for the
+    /// Adds the endpoints of the subscriber at the integrations of a text, chat or push message, for the
     /// contexts of the notification.
     pub(crate) fn with_endpoints(
         mut self,
@@ -109,7 +109,9 @@ impl RunFacts {
         notification: &Notification,
         kind: JobType,
     ) -> Result<Self> {
-        let channel = kind.channel().filter(|one| matches!(one, Channel::Chat | Channel::Push));
+        let channel = kind
+            .channel()
+            .filter(|one| matches!(one, Channel::Sms | Channel::Chat | Channel::Push));
         let (Some(channel), Some(subscriber)) = (channel, &self.subscriber) else {
             return Ok(self);
         };

@@ -132,9 +132,7 @@ impl DeliveryQueue<'_> {
         }
         let result = send::send(self.engine, &delivery);
         drop(permit);
-        if let Some(verdict) = result.verdict() {
-            circuits.end(integration, verdict, self.engine.now());
-        }
+        circuits.end(integration, &result, self.engine.now());
         Ok(Done::Asked(delivery, result))
     }
 }

@@ -5,18 +5,29 @@
 
 use std::collections::HashMap;
 
-use domain::circuit::{Circuit, CircuitPolicy, Verdict};
+use domain::circuit::{Circuit, CircuitPolicy};
 use domain::ids::IntegrationId;
 use domain::time::Timestamp;
 use parking_lot::Mutex;
 
-/// The circuits of the integrations of all environments.
+use super::provider::SendResult;
+
+/// The circuits of the integrations of all environments, and the calls of each.
 #[derive(Debug)]
 pub(crate) struct Circuits {
     /// `None` if circuits never open.
     pub(crate) policy: Option<CircuitPolicy>,
-    // Circuits with failures.
-    known: Mutex<HashMap<IntegrationId, Circuit>>,
+    known: Mutex<HashMap<IntegrationId, Calls>>,
+}
+
+/// Calls of an integration in this engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Calls {
+    circuit: Circuit,
+    /// Number of messages that were accepted.
+    pub(super) accepted: u64,
+    /// Number of calls that were not.
+    pub(super) failed: u64,
 }
 
 impl Default for Circuits {
@@ -33,15 +44,20 @@ impl Circuits {
 
     /// Returns the circuit of an integration.
     pub(crate) fn of(&self, id: IntegrationId) -> Circuit {
-        self.known.lock().get(&id).copied().unwrap_or_default()
+        self.known.lock().get(&id).map(|calls| calls.circuit).unwrap_or_default()
+    }
+
+    /// Returns the calls of all integrations that were called.
+    pub(super) fn calls(&self) -> Vec<(IntegrationId, Calls)> {
+        self.known.lock().iter().map(|(id, calls)| (*id, *calls)).collect()
     }
 
     /// Returns the integrations that are left alone at `now`.
     pub(super) fn open(&self, now: Timestamp) -> Vec<IntegrationId> {
         let Some(policy) = &self.policy else { return Vec::new() };
         let known = self.known.lock();
-        let open = known.iter().filter(|(_, circuit)| circuit.waits_until(policy, now).is_some());
-        open.map(|(id, _)| *id).collect()
+        let waits = |calls: &Calls| calls.circuit.waits_until(policy, now).is_some();
+        known.iter().filter(|(_, calls)| waits(calls)).map(|(id, _)| *id).collect()
     }
 
     /// Returns the time until which an integration is left alone.
@@ -53,31 +69,32 @@ impl Circuits {
     pub(super) fn begin(&self, id: IntegrationId, now: Timestamp) -> Option<Timestamp> {
         let policy = self.policy.as_ref()?;
         let mut known = self.known.lock();
-        let circuit = known.get_mut(&id)?;
-        let waits = circuit.waits_until(policy, now);
+        let calls = known.get_mut(&id)?;
+        let waits = calls.circuit.waits_until(policy, now);
         if waits.is_none() {
-            *circuit = circuit.calling(policy, now);
+            calls.circuit = calls.circuit.calling(policy, now);
         }
         waits
     }
 
-    /// Takes note of the end of a call.
-    pub(super) fn end(&self, id: IntegrationId, verdict: Verdict, now: Timestamp) {
-        let Some(policy) = &self.policy else { return };
+    /// Takes note of the answer of a provider.
+    pub(super) fn end(&self, id: IntegrationId, result: &SendResult, now: Timestamp) {
+        let Some(verdict) = result.verdict() else { return };
         let mut known = self.known.lock();
-        match verdict {
-            Verdict::Works => {
-                known.remove(&id);
-            }
-            Verdict::Fails => {
-                let circuit = known.entry(id).or_default();
-                *circuit = circuit.after(policy, verdict, now);
-            }
+        let calls = known.entry(id).or_default();
+        match result {
+            SendResult::Sent(_) => calls.accepted += 1,
+            SendResult::Refused(_) | SendResult::NoProvider => calls.failed += 1,
+        }
+        if let Some(policy) = &self.policy {
+            calls.circuit = calls.circuit.after(policy, verdict, now);
         }
     }
 
     /// Closes the circuit of an integration that was changed.
     pub(crate) fn close(&self, id: IntegrationId) {
-        self.known.lock().remove(&id);
+        if let Some(calls) = self.known.lock().get_mut(&id) {
+            calls.circuit = Circuit::default();
+        }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) use quarantine::if_readable;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
 pub(crate) use send::discard;
-pub use stats::{LaneStats, QueueDepth, QueueStats};
+pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 
 /// The delivery queue of all environments.
 ///

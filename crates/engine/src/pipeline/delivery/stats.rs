@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::ids::{EnvironmentId, WorkflowId};
-use domain::task::{Lane, TaskClass};
+use domain::ids::{EnvironmentId, IntegrationId, WorkflowId};
+use domain::task::{Lane, TaskClass, TaskState};
 use domain::time::Timestamp;
 use store::{Lead, Snapshot, layout};
 
@@ -26,6 +26,8 @@ pub struct QueueStats {
     pub is_complete: bool,
     /// Number of the calls that are under way in this engine, by the id of the provider.
     pub calls: BTreeMap<String, usize>,
+    /// Messages of each integration that was called or holds some.
+    pub integrations: BTreeMap<IntegrationId, IntegrationStats>,
     /// Text of the error with which the last upkeep of the activity index has failed. `None` if it
     /// has succeeded.
     pub upkeep_error: Option<String>,
@@ -43,6 +45,18 @@ pub struct LaneStats {
     pub workflow_id: Option<WorkflowId>,
     /// Depth.
     pub depth: QueueDepth,
+}
+
+/// Messages of an integration. The calls are those of this engine since it was built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IntegrationStats {
+    /// Number of messages that its provider has accepted.
+    pub accepted: u64,
+    /// Number of calls of its provider that have failed.
+    pub failed: u64,
+    /// Number of messages that wait until it is resumed.
+    pub held: usize,
 }
 
 /// Number of tasks in a part of the queue.
@@ -104,6 +118,10 @@ impl DeliveryQueue<'_> {
             stats.is_complete &= left > 0;
             Ok(stats)
         })?;
+        for (id, calls) in self.engine.parts.circuits.calls() {
+            let of_one = stats.integrations.entry(id).or_default();
+            (of_one.accepted, of_one.failed) = (calls.accepted, calls.failed);
+        }
         stats.calls = self.engine.parts.quotas.running();
         stats.upkeep_error = self.engine.parts.upkeep.error();
         Ok(stats)
@@ -153,6 +171,9 @@ impl QueueStats {
         let held = store::leads(snapshot, &layout::all_held(), limit, layout::held_task_of)?;
         for entry in &held {
             let Lead::Record(task) = &entry.lead else { continue };
+            if let TaskState::Held { integration_id, .. } = task.state {
+                self.integrations.entry(integration_id).or_default().held += 1;
+            }
             let lane = task.lane();
             if let Some(stats) = self.lanes.iter_mut().find(|stats| stats.is_of(&lane)) {
                 stats.depth.held += 1;
