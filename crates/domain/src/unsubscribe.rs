@@ -163,8 +163,8 @@ pub struct LinkKey {
 }
 
 impl LinkKey {
-    /// Length of a key, in letters and digits: more than 256 bits.
-    pub const LENGTH: usize = 44;
+    /// Length of a key, in letters and digits of 5 bits each: more than 256 bits.
+    pub const LENGTH: usize = 52;
 }
 
 /// Unsubscribe link of a message, which is signed when it is used.
