@@ -81,6 +81,7 @@ fn of_names() {
         ("notification", "notification"),
         ("subscriber", "subscriber"),
         ("subscription", "subscription"),
+        ("suppression", "suppression"),
         ("topic", "topic"),
         ("translation", "translation"),
         ("translationGroup", "translation group"),

@@ -129,6 +129,17 @@ fn preferences() {
 }
 
 #[test]
+fn suppressions() {
+    for request in [
+        json!(["suppressions.add", { "channel": "sms", "address": "+1" }]),
+        json!(["suppressions.remove", "email", "eve@example.org"]),
+        json!(["suppressions.clear", "sms"]),
+    ] {
+        check(|world| ask(world, &request));
+    }
+}
+
+#[test]
 fn unsubscribe_links() {
     for token in ["$token 0", "$token 1"] {
         check(|world| ask(world, &json!(["links.unsubscribe", token])));

@@ -30,6 +30,7 @@ mod simulation;
 mod steps;
 mod subscribers;
 mod subscriptions;
+mod suppressions;
 mod topics;
 mod translations;
 mod unsubscribe;

@@ -282,6 +282,10 @@ made_id! {
     SubscriptionId, "id"
 }
 made_id! {
+    /// Id of a suppression, made by the engine.
+    SuppressionId, "suppressionId"
+}
+made_id! {
     /// Id of a task of the pipeline.
     TaskId, "taskId"
 }

@@ -223,6 +223,7 @@ wire_enum! {
     MissingPhone = "missing_phone",
     MissingPushTokens = "missing_push_tokens",
     MissingChatWebhook = "missing_chat_webhook",
+    AddressSuppressed = "address_suppressed",
     ProviderMissing = "provider_missing",
     ProviderRetry = "provider_retry",
     ProviderError = "provider_error",
@@ -316,6 +317,7 @@ impl Detail {
             | Detail::MissingPhone
             | Detail::MissingPushTokens
             | Detail::MissingChatWebhook
+            | Detail::AddressSuppressed
             | Detail::LeaseExpired
             | Detail::SomeSendsFailed
             | Detail::RecipientRemoved

@@ -65,6 +65,7 @@ pub mod step;
 pub mod subscriber;
 pub mod subscription;
 mod suggest;
+pub mod suppression;
 #[doc(hidden)]
 pub mod task;
 pub mod template;

@@ -160,6 +160,7 @@ pub enum ListKind {
     Messages,
     Subscribers,
     Subscriptions,
+    Suppressions,
     Topics,
     Translations,
     Workflows,
@@ -179,6 +180,7 @@ impl ListKind {
             ListKind::Layouts => 25,
             ListKind::Translations => 27,
             ListKind::Messages => 38,
+            ListKind::Suppressions => 44,
         }
     }
 }

@@ -35,6 +35,7 @@ use crate::step::{
     ThrottleMetadata, WorkflowStep,
 };
 use crate::subscriber::Subscriber;
+use crate::suppression::Suppression;
 use crate::task::Tries;
 use crate::time::Timestamp;
 use crate::translation::Texts;
@@ -75,6 +76,8 @@ pub struct Facts<'a> {
     pub texts: Option<&'a Texts>,
     /// Layout of the e-mail. Only the attempt that renders one needs it.
     pub framed: Framed<'a>,
+    /// Suppression of the address of the message. Only an attempt looks for one.
+    pub suppression: Option<&'a Suppression>,
     /// Unsubscribe link of the message. Only an attempt has one.
     pub link: Option<&'a Link>,
     /// Time of the plan.

@@ -42,7 +42,8 @@ pub use ::domain::{
     channel, circuit, condition, connection, contact, content, context, convert, credentials,
     dead_letter, endpoint, environment, explain, filter, ids, integration, job, json, layout,
     limits, message, notification, page, patch, preference, preview, quarantine, query, retention,
-    schedule, secret, step, subscriber, subscription, template, time, topic, translation, trigger,
+    schedule, secret, step, subscriber, subscription, suppression, template, time, topic, translation,
+    trigger,
     unsubscribe, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
@@ -71,6 +72,7 @@ pub use resources::messages::Messages;
 pub use resources::notifications::Notifications;
 pub use resources::preferences::SubscriberPreferences;
 pub use resources::subscribers::Subscribers;
+pub use resources::suppressions::Suppressions;
 pub use resources::topics::Topics;
 pub use resources::translations::Translations;
 pub use resources::workflows::Workflows;

@@ -11,7 +11,7 @@ use crate::tx::Reading;
 use crate::{
     ChannelConnections, ChannelEndpoints, Contexts, DeadLetters, Engine, Environments, Events,
     Inbox, Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences,
-    Subscribers, Topics, Translations, Workflows,
+    Subscribers, Suppressions, Topics, Translations, Workflows,
 };
 
 /// An organization, with its environments.
@@ -172,6 +172,11 @@ impl Scope {
     /// Subscribers.
     pub fn subscribers(&self) -> Subscribers<'_> {
         Subscribers { scope: self }
+    }
+
+    /// Suppressions: addresses to which no messages are sent.
+    pub fn suppressions(&self) -> Suppressions<'_> {
+        Suppressions { scope: self }
     }
 
     /// Topics, and the subscriptions in them.

@@ -18,6 +18,7 @@ use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::suppression::Suppression;
 use domain::task::Task;
 use domain::topic::Topic;
 use domain::translation::{Translation, TranslationGroup};
@@ -131,7 +132,7 @@ struct Kind {
     entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 27] = [
+const KINDS: [Kind; 28] = [
     Kind::of::<Environment>(),
     Kind::of::<LinkKey>(),
     Kind::of::<Subscriber>(),
@@ -158,6 +159,7 @@ const KINDS: [Kind; 27] = [
     Kind::of::<Quarantined>(),
     Kind::of::<Message>(),
     Kind::of::<DeletedMessage>(),
+    Kind::of::<Suppression>(),
     Kind::of::<StoredAnswer>(),
 ];
 

@@ -13,6 +13,7 @@ mod ages;
 mod entries;
 mod keys;
 mod letters;
+mod suppressions;
 mod tables;
 
 use domain::connection::ChannelConnection;
@@ -27,8 +28,8 @@ use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId, EndpointId,
     EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier,
     InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId,
-    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey,
-    TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
+    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TopicId,
+    TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -39,6 +40,7 @@ use domain::quarantine::Quarantined;
 use domain::step::EventKey;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
+use domain::suppression::Suppression;
 use domain::task::{Task, TaskClass};
 use domain::time::Timestamp;
 use domain::topic::Topic;
@@ -55,6 +57,7 @@ pub use addresses::*;
 pub use ages::*;
 pub use keys::*;
 pub use letters::*;
+pub use suppressions::*;
 pub use tables::Table;
 
 /// The version of this layout. A file has the version that it was written with.
@@ -236,6 +239,14 @@ layout! {
         /// Deleted messages of a subscriber, by the number of the change.
         DELETED_MESSAGES = DeletedMessages
             [EnvironmentId, InternalSubscriberId, u64, MessagePlace];
+    }
+    Suppression {
+        /// Suppressed addresses.
+        SUPPRESSIONS = Suppressions [EnvironmentId, Channel, Text];
+        /// Suppressions of a channel or of any, oldest first.
+        SUPPRESSION_LISTS = SuppressionLists [EnvironmentId, Any<Text>, SuppressionId];
+        /// Suppressions by the time at which they expire.
+        EXPIRING_SUPPRESSIONS = ExpiringSuppressions [EnvironmentId, Timestamp, Channel, Text];
     }
     StoredAnswer {
         /// Stored answers.

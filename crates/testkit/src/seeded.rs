@@ -65,6 +65,7 @@ pub fn made_in(store: Interposed) -> World {
     add_channels(&world);
     add_topics(&world);
     add_translations(&world);
+    suppress(&world);
     fill_a_segment(&world);
     trigger_and_deliver(&world);
     add_quarantine(&world);
@@ -269,6 +270,19 @@ fn add_translations(world: &World) {
     });
     let french = parsed(json!({ "locale": "fr-FR", "masterJson": texts }));
     assert_eq!(world.env.translations().import(&french).unwrap().failed, ["nobody-knows"]);
+}
+
+// Leaves behind a suppression for ever, and one that expires.
+fn suppress(world: &World) {
+    for create in [
+        json!({ "channel": "email", "address": "eve@example.org", "text": "has left" }),
+        json!({
+            "channel": "sms", "address": "+44 20 7946 0001", "reason": "bounced",
+            "expiresAt": "2027-11-20T12:00:00.000Z",
+        }),
+    ] {
+        world.env.suppressions().add(&parsed(create)).unwrap();
+    }
 }
 
 // Leaves behind a sealed segment of the activity index, which is all that is left of a span, and the

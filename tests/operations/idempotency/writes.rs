@@ -6,6 +6,7 @@ use tidings::contact::Locale;
 use tidings::ids::{DeadLetterId, IntegrationId, MessageId, NotificationId, SubscriberId};
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
+use tidings::suppression::SuppressionCreate;
 use tidings::trigger::Trigger;
 use tidings::unsubscribe::UnsubscribeRequest;
 use tidings::vocabulary::Channel;
@@ -354,6 +355,17 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let kind = args.pick("workflow", "layout");
         shown(scope.translations().delete_group(&resource(kind, "hi")))
     }),
+    ("suppressions.add", |scope, _, args| {
+        let create = SuppressionCreate::new(Channel::Sms, args.pick("+1", "+2"))?;
+        shown(scope.suppressions().add(&create))
+    }),
+    ("suppressions.remove", |scope, _, args| {
+        shown(scope.suppressions().remove(Channel::Email, args.pick("a@b.c", "b@b.c")))
+    }),
+    ("suppressions.clear", |scope, _, args| {
+        let channel = if args == Args::These { Channel::Email } else { Channel::Sms };
+        shown(scope.suppressions().clear(Some(channel)))
+    }),
     ("unsubscribe", |scope, known, args| {
         let [these, others] = &known.tokens;
         shown(scope.unsubscribe(if args == Args::These { these } else { others }))
@@ -457,6 +469,8 @@ pub(super) fn known(world: &World) -> Known {
     for locale in ["fr", "en"] {
         upsert(world, "workflow", "hi", locale, json!({ "a": "A" }));
     }
+    let gone = SuppressionCreate::new(Channel::Email, "a@b.c").unwrap();
+    world.env.suppressions().add(&gone).unwrap();
     Known {
         ada,
         primary,

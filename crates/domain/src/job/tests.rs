@@ -121,6 +121,7 @@ fn an_entry_has_a_severity_and_a_provider() {
         (MissingPhone, Warning, false, false),
         (MissingPushTokens, Warning, false, false),
         (MissingChatWebhook, Warning, false, false),
+        (AddressSuppressed, Warning, false, false),
         (ProviderMissing, Failed, true, false),
         (ProviderRetry, Pending, true, true),
         (ProviderError, Failed, true, false),

@@ -238,7 +238,11 @@ impl<'a> RunStep<'a> {
             }
             Channel::InApp | Channel::Chat | Channel::Push => (None, Detail::NoActiveIntegration),
         };
-        address.ok_or(skip(missing))
+        let address = address.ok_or(skip(missing))?;
+        match self.facts.suppression {
+            Some(suppression) => Err(skip(Detail::AddressSuppressed).because(suppression.shown())),
+            None => Ok(address),
+        }
     }
 }
 

@@ -90,6 +90,7 @@ impl World {
             texts: None,
             framed: Framed::Bare,
             link: None,
+            suppression: None,
             now: sample::at(60_000),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::connection::ChannelConnection;
+use domain::contact::Email;
 use domain::context::{Context, ContextSet};
 use domain::endpoint::ChannelEndpoint;
 use domain::explain::Findings;
@@ -17,6 +18,7 @@ use domain::plan::{Facts, Reach, Run};
 use domain::preference::{Preference, SubscriberPreference};
 use domain::schedule::Schedule;
 use domain::subscriber::Subscriber;
+use domain::suppression::{SuppressedAddress, Suppression};
 use domain::time::Timestamp;
 use domain::translation::Texts;
 use domain::vocabulary::{Channel, JobType};
@@ -25,7 +27,7 @@ use store::{Order, ReadRecords, layout};
 
 use crate::Result;
 use crate::pipeline::{left, texts};
-use crate::resources::{contexts, integrations, workflows};
+use crate::resources::{contexts, integrations, suppressions, workflows};
 use crate::tx::View;
 
 /// Records that the plans of a notification depend on, as of one snapshot.
@@ -39,6 +41,7 @@ pub(crate) struct RunFacts {
     integrations: Vec<Arc<Integration>>,
     texts: Option<Texts>,
     endpoints: Vec<Reach>,
+    suppression: Option<Suppression>,
     pub(crate) canceled: bool,
     // `true` if the jobs go on without the event of the notification, for others of a digest.
     goes_on: bool,
@@ -75,6 +78,7 @@ impl RunFacts {
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
             integrations: integrations::all(view)?,
             endpoints: Vec::new(),
+            suppression: None,
             canceled: canceled && !goes_on,
             goes_on,
         })
@@ -84,6 +88,7 @@ impl RunFacts {
         Facts {
             integrations: &self.integrations,
             endpoints: &self.endpoints,
+            suppression: self.suppression.as_ref(),
             canceled: self.canceled,
             actor: self.actor.as_ref(),
             texts: self.texts.as_ref(),
@@ -131,6 +136,24 @@ impl RunFacts {
                 let connection = connection_of(view, &endpoint)?;
                 self.endpoints.push(Reach { endpoint, connection });
             }
+        }
+        Ok(self)
+    }
+
+    /// Adds the suppression of the subscriber's address on the channel of a message.
+    pub(crate) fn with_suppression(mut self, view: &dyn View, kind: JobType) -> Result<Self> {
+        let profile = self.subscriber.as_ref().map(|subscriber| &subscriber.profile);
+        let address = match (kind.channel(), profile) {
+            (Some(Channel::Email), Some(profile)) => profile.email.as_ref().map(Email::as_str),
+            (Some(Channel::Sms), Some(profile)) => profile.phone.as_deref(),
+            _ => None,
+        };
+        // A number without a normal form is in no list.
+        let address = kind.channel().zip(address);
+        let address =
+            address.and_then(|(channel, text)| SuppressedAddress::new(channel, text).ok());
+        if let Some(address) = address {
+            self.suppression = suppressions::in_force(view, &address)?;
         }
         Ok(self)
     }
@@ -209,6 +232,7 @@ impl Preferences {
             texts: None,
             framed: Framed::Bare,
             link: None,
+            suppression: None,
             now,
         }
     }

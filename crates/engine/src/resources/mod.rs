@@ -15,6 +15,7 @@ pub(crate) mod notifications;
 pub(crate) mod preferences;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
+pub(crate) mod suppressions;
 pub(crate) mod topics;
 pub(crate) mod translation_groups;
 pub(crate) mod translations;

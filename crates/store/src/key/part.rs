@@ -9,8 +9,8 @@ use domain::ids::{
     ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId, EndpointId,
     EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier,
     InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId,
-    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey,
-    TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
+    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TopicId,
+    TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
 };
 use domain::message::{ListPlace, MessagePlace, Shelf};
 use domain::notification::{NotificationOutcome, Ordinal};
@@ -114,7 +114,7 @@ macro_rules! names {
 
 ids! {
     ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
-    DeadLetterId, DigestWindowId, NotificationId, QuarantineId, StepId, SubscriptionId, TaskId, TopicId, TranslationId, WorkflowId,
+    DeadLetterId, DigestWindowId, NotificationId, QuarantineId, StepId, SubscriptionId, SuppressionId, TaskId, TopicId, TranslationId, WorkflowId,
 }
 
 names! {

@@ -86,6 +86,9 @@ tables! {
     MessageCounters = "message_counters",
     MessageChanges = "message_changes",
     DeletedMessages = "deleted_messages",
+    Suppressions = "suppressions",
+    SuppressionLists = "suppression_lists",
+    ExpiringSuppressions = "expiring_suppressions",
     StoredAnswers = "stored_answers",
     ExpiringAnswers = "expiring_answers",
 }

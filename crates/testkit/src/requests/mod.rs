@@ -152,6 +152,7 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
             channels(env, group, operation, &arguments)
         }
         "topics" => topics(env, operation, &arguments),
+        "suppressions" => suppressions(env, operation, &arguments),
         "links" => links(env, operation, &arguments),
         "layouts" | "translations" => translations(env, group, operation, &arguments),
         "dead_letters" => dead_letters(env, operation, &arguments),
@@ -267,6 +268,18 @@ fn topics(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
         "update_subscription" => {
             said(topics.update_subscription(given.name(0)?, given.name(1)?, &given.get(2)?))
         }
+        _ => unknown(),
+    }
+}
+
+fn suppressions(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
+    let suppressions = env.suppressions();
+    match operation {
+        "add" => said(suppressions.add(&given.get(0)?)),
+        "get" => said(suppressions.get(given.get(0)?, &given.get::<String>(1)?)),
+        "list" => said(suppressions.list(&given.get(0)?)),
+        "remove" => said(suppressions.remove(given.get(0)?, &given.get::<String>(1)?)),
+        "clear" => said(suppressions.clear(given.get(0)?)),
         _ => unknown(),
     }
 }

@@ -1,0 +1,86 @@
+//! Addresses in the form in which they are compared.
+
+use serde::{Deserialize, Serialize};
+
+use super::unsupported;
+use crate::contact::Email;
+use crate::error::{Invalid, Reason};
+use crate::json::shape;
+use crate::vocabulary::Channel;
+
+/// E-mail address or telephone number, in the form in which two spellings are equal: an e-mail
+/// address without capitals, a telephone number without separators.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Fields", into = "Fields")]
+pub struct SuppressedAddress {
+    channel: Channel,
+    address: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    channel: Channel,
+    address: String,
+}
+
+shape! { SuppressedAddress { "channel": channel, "address": address } }
+
+impl SuppressedAddress {
+    /// Returns an address of a channel.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`], if the channel has no addresses of its own, or the address has no valid form.
+    pub fn new(channel: Channel, address: impl AsRef<str>) -> Result<Self, Invalid> {
+        let address = address.as_ref().trim();
+        let address = match channel {
+            Channel::Email => {
+                let email = Email::new(address).map_err(|invalid| invalid.named("address"))?;
+                email.as_str().to_lowercase()
+            }
+            Channel::Sms => number(address)?,
+            Channel::InApp | Channel::Chat | Channel::Push => return Err(unsupported()),
+        };
+        Ok(Self { channel, address })
+    }
+
+    /// Returns the channel.
+    pub const fn channel(&self) -> Channel {
+        self.channel
+    }
+
+    /// Returns the address in its normal form.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl TryFrom<Fields> for SuppressedAddress {
+    type Error = Invalid;
+
+    fn try_from(fields: Fields) -> Result<Self, Invalid> {
+        Self::new(fields.channel, fields.address)
+    }
+}
+
+impl From<SuppressedAddress> for Fields {
+    fn from(address: SuppressedAddress) -> Self {
+        let SuppressedAddress { channel, address } = address;
+        Self { channel, address }
+    }
+}
+
+// The digits of a number, behind a plus sign if it has one. `00` is another spelling of the sign.
+fn number(text: &str) -> Result<String, Invalid> {
+    let is_separator = |letter: &char| letter.is_whitespace() || "-./()".contains(*letter);
+    let plain: String = text.chars().filter(|letter| !is_separator(letter)).collect();
+    let plain = plain.strip_prefix("00").map_or(plain.clone(), |rest| format!("+{rest}"));
+    let digits = plain.strip_prefix('+').unwrap_or(&plain);
+    let is_number = (1..=32).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_digit());
+    if is_number {
+        Ok(plain)
+    } else {
+        Err(Invalid::new("address", Reason::malformed("a telephone number")))
+    }
+}

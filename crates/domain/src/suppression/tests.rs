@@ -1,0 +1,61 @@
+use super::*;
+use crate::sample::{at, home, id};
+
+/// One row per spelling of an address.
+#[test]
+fn two_spellings_are_one_address() {
+    for (channel, spelling, normal) in [
+        (Channel::Email, "Ada@Example.ORG", Some("ada@example.org")),
+        (Channel::Email, " ada@example.org ", Some("ada@example.org")),
+        (Channel::Email, "ada", None),
+        (Channel::Sms, "+44 (20) 7946-0000", Some("+442079460000")),
+        (Channel::Sms, "0044 20 7946 0000", Some("+442079460000")),
+        (Channel::Sms, "12/34.5", Some("12345")),
+        (Channel::Sms, "call me", None),
+        (Channel::Sms, "+", None),
+        (Channel::Sms, &"1".repeat(33), None),
+        (Channel::Push, "token", None),
+        (Channel::InApp, "ada@example.org", None),
+    ] {
+        let made = SuppressedAddress::new(channel, spelling).ok();
+        assert_eq!(made.as_ref().map(SuppressedAddress::address), normal, "{spelling}");
+        if let Some(made) = made {
+            assert_eq!(SuppressedAddress::new(channel, made.address()), Ok(made));
+        }
+    }
+}
+
+fn create(reason: SuppressionReason, until: Option<i64>) -> SuppressionCreate {
+    let create = SuppressionCreate::new(Channel::Email, "a@b.c").unwrap().reason(reason);
+    SuppressionCreate { expires_at: until.map(at), ..create }
+}
+
+/// One row per pair of reports: the reason that is left, and until when.
+#[test]
+fn the_longer_suppression_holds() {
+    use SuppressionReason::{Bounced, Complained};
+    for (first, second, left, until) in [
+        (Some(10), Some(20), Complained, Some(20)),
+        (Some(20), Some(10), Bounced, Some(20)),
+        (Some(10), None, Complained, None),
+        (None, Some(10), Bounced, None),
+        (Some(10), Some(10), Bounced, Some(10)),
+    ] {
+        let before = Suppression::new(id(1), &home(), create(Bounced, first), at(0));
+        let after = before.renewed(create(Complained, second));
+        assert_eq!((after.reason, after.expires_at), (left, until.map(at)));
+        assert_eq!((after.id, after.created_at), (id(1), at(0)));
+    }
+}
+
+#[test]
+fn a_suppression_ends_at_its_expiry() {
+    let made =
+        |until| Suppression::new(id(1), &home(), create(SuppressionReason::Bounced, until), at(0));
+    assert!(!made(Some(10)).has_expired(at(9)));
+    assert!(made(Some(10)).has_expired(at(10)));
+    assert!(!made(None).has_expired(Timestamp::MAX));
+    let day = 24 * 60 * 60 * 1_000;
+    assert_eq!(SuppressionReason::Bounced.expiry(at(0)), Some(at(90 * day)));
+    assert_eq!(SuppressionReason::Complained.expiry(at(0)), None);
+}

@@ -1,0 +1,166 @@
+//! Operations on suppressions.
+
+use domain::page::{ListKind, Page};
+use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
+use domain::vocabulary::Channel;
+use store::{Lead, List, Order, ReadRecords, WriteRecords, layout};
+
+use crate::idempotency::Step;
+use crate::tx::{Tx, View};
+use crate::{Entity, Error, Result, Scope};
+
+/// The addresses of an environment to which no messages are sent. Reports of permanent bounces and
+/// of complaints add to them, and so may the host. A message for such an address is skipped, also one
+/// of a critical workflow: `address_suppressed` in the log of its job.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidings::suppression::{SuppressionCreate, SuppressionQuery};
+/// use tidings::vocabulary::Channel;
+///
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme")?.development()?;
+/// let gone = SuppressionCreate::new(Channel::Email, "ada@example.org")?.text("has left");
+/// env.suppressions().add(&gone)?;
+/// assert!(env.suppressions().find(Channel::Email, "Ada@Example.org")?.is_some());
+///
+/// env.suppressions().remove(Channel::Email, "ada@example.org")?;
+/// assert_eq!(env.suppressions().list(&SuppressionQuery::default())?.data, []);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Suppressions<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl Suppressions<'_> {
+    /// Adds an address. One that is suppressed already stays so for the longer time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if the text is too long.
+    pub fn add(&self, create: &SuppressionCreate) -> Result<Suppression> {
+        self.scope.write("suppressions.add", create, |tx| {
+            create.check()?;
+            add(tx, create.clone())
+        })
+    }
+
+    /// The suppression of an address, in any spelling.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if messages are sent to it; [`Error::Invalid`], if it is no address of
+    /// the channel.
+    pub fn get(&self, channel: Channel, address: &str) -> Result<Suppression> {
+        self.find(channel, address)?.ok_or_else(|| missing(address))
+    }
+
+    /// The suppression of an address, in any spelling. Returns `None` if messages are sent to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], if it is no address of the channel.
+    pub fn find(&self, channel: Channel, address: &str) -> Result<Option<Suppression>> {
+        let address = SuppressedAddress::new(channel, address)?;
+        self.scope.read("suppressions.find", |view| in_force(view, &address))
+    }
+
+    /// A page of the suppressions, newest first by default.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    pub fn list(&self, query: &SuppressionQuery) -> Result<Page<Suppression>> {
+        let list_id = self.scope.list_id(ListKind::Suppressions);
+        let request = query.page.check(list_id, SuppressionQuery::ORDERS)?;
+        let (environment, now) = (self.scope.environment_id(), self.scope.engine.now());
+        let prefix = layout::suppression_list(environment, query.channel);
+        let is_in_force = |one: &Suppression| !one.has_expired(now);
+        self.scope.read("suppressions.list", |view| {
+            let expired = layout::expired_suppressions(environment, now);
+            let has_expired = !view.first(&expired, Order::Ascending, 1)?.is_empty();
+            let list = List::new([prefix.clone()]).of_records(has_expired, &is_in_force);
+            Ok(view.page(&list, &request)?)
+        })
+    }
+
+    /// Removes an address, in any spelling, so that messages are sent to it again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if it is not suppressed; [`Error::Invalid`], if it is no address of the
+    /// channel.
+    pub fn remove(&self, channel: Channel, address: &str) -> Result<Suppression> {
+        let of = SuppressedAddress::new(channel, address)?;
+        self.scope.write("suppressions.remove", &of, |tx| {
+            let found = in_force(tx, &of)?.ok_or_else(|| missing(of.address()))?;
+            tx.remove(&found)?;
+            Ok(found)
+        })
+    }
+
+    /// Removes the addresses of a channel, or all. Returns their number.
+    pub fn clear(&self, channel: Option<Channel>) -> Result<u64> {
+        // The writer is held for a few milliseconds.
+        const AT_A_TIME: usize = 250;
+        self.scope.write_in_steps("suppressions.clear", channel, 0, |tx, before| {
+            let list = layout::suppression_list(tx.environment_id(), channel);
+            let found = tx.first(&list.range(), Order::Ascending, AT_A_TIME)?;
+            found.iter().try_for_each(|one| tx.remove(one))?;
+            let count = before + found.len() as u64;
+            Ok(if found.len() < AT_A_TIME { Step::Done(count) } else { Step::More(count) })
+        })
+    }
+}
+
+/// Adds an address. One that is suppressed already stays so for the longer time.
+pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
+    remove_expired(tx)?;
+    if let Some(before) = in_force(tx, &create.address)? {
+        let after = before.clone().renewed(create);
+        tx.replace(&before, &after)?;
+        return Ok(after);
+    }
+    if let Some(expired) = find(tx, &create.address)? {
+        tx.remove(&expired)?;
+    }
+    let added = Suppression::new(tx.id(), tx.home(), create, tx.now());
+    tx.insert(&added)?;
+    Ok(added)
+}
+
+/// The suppression of an address at the time of the engine. Returns `None` if there is none.
+pub(crate) fn in_force(
+    view: &dyn View,
+    address: &SuppressedAddress,
+) -> Result<Option<Suppression>> {
+    let now = view.engine().now();
+    Ok(find(view, address)?.filter(|found| !found.has_expired(now)))
+}
+
+fn find(view: &dyn View, address: &SuppressedAddress) -> Result<Option<Suppression>> {
+    let (channel, text) = (address.channel(), address.address());
+    Ok(view.find(&layout::suppression(view.environment_id(), channel, text))?)
+}
+
+// A call that adds one removes some that have expired, so that their number falls.
+fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
+    const AT_A_TIME: usize = 4;
+    let range = layout::expired_suppressions(tx.environment_id(), tx.now());
+    for entry in store::leads(tx, &range, AT_A_TIME, layout::suppression_of)? {
+        match &entry.lead {
+            Lead::Record(expired) => tx.remove(expired)?,
+            // What has expired needs no quarantine.
+            Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+                entry.take_out(tx, &range)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn missing(address: &str) -> Error {
+    Error::not_found(Entity::Suppression, address)
+}

@@ -1,0 +1,58 @@
+//! The tables of suppressions.
+
+use domain::ids::{EnvironmentId, SuppressionId};
+use domain::suppression::Suppression;
+use domain::time::Timestamp;
+use domain::vocabulary::Channel;
+
+use super::{EXPIRING_SUPPRESSIONS, SUPPRESSION_LISTS, SUPPRESSIONS, Table};
+use crate::key::{Key, Prefix, Range, parts};
+use crate::record::{Entries, Record};
+
+impl Record for Suppression {
+    const TABLE: Table = Table::Suppressions;
+
+    fn key(&self) -> Key<Self> {
+        suppression(self.environment_id, self.address.channel(), self.address.address())
+    }
+
+    fn index(&self, entries: &mut Entries<Self>) {
+        let (environment, channel) = (self.environment_id, self.address.channel());
+        for of in [None, Some(channel)] {
+            entries.add(suppression_list(environment, of).then(self.id).end());
+        }
+        if let Some(expires_at) = self.expires_at {
+            let expiring = EXPIRING_SUPPRESSIONS.within(environment).then(expires_at);
+            entries.add(expiring.then(channel).then(self.address.address()).end());
+        }
+    }
+}
+
+/// The suppression of an address in its normal form.
+pub fn suppression(
+    environment: EnvironmentId,
+    channel: Channel,
+    address: &str,
+) -> Key<Suppression> {
+    SUPPRESSIONS.within(environment).then(channel).then(address).end()
+}
+
+/// The suppressions of a channel, or all, oldest first.
+pub fn suppression_list(
+    environment: EnvironmentId,
+    channel: Option<Channel>,
+) -> Prefix<Suppression, parts![SuppressionId]> {
+    SUPPRESSION_LISTS.within(environment).then(channel.map(Channel::as_str))
+}
+
+/// The suppressions that have expired at `now`.
+pub fn expired_suppressions(environment: EnvironmentId, now: Timestamp) -> Range<Suppression> {
+    let expiring = EXPIRING_SUPPRESSIONS.within(environment);
+    expiring.range().through(expiring.then(now).range())
+}
+
+/// The suppression that a key of [`expired_suppressions`] leads to.
+pub fn suppression_of(entry: &[u8]) -> Option<Key<Suppression>> {
+    let (environment, (_, (channel, (address, ())))) = EXPIRING_SUPPRESSIONS.read(entry)?;
+    Some(suppression(environment, channel, address))
+}

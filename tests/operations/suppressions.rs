@@ -1,0 +1,170 @@
+//! Suppressions: addresses to which no messages are sent.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::job::JobStatus;
+use tidings::page::Total;
+use tidings::suppression::{SuppressionCreate, SuppressionQuery};
+use tidings::time::Timestamp;
+use tidings::vocabulary::Channel;
+
+use crate::world::{World, email, in_app, on_both, parsed, sms, unreadable, wire};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn suppress(world: &World, channel: Channel, address: &str, until: Option<Timestamp>) {
+    let mut create = SuppressionCreate::new(channel, address).unwrap();
+    create.expires_at = until;
+    world.env.suppressions().add(&create).unwrap();
+}
+
+fn ready(world: &World) {
+    let ada = json!({ "subscriberId": "ada", "email": "Ada@Example.org", "phone": "+44 20 7946" });
+    world.subscriber(ada);
+    world.active_integration("email", "sendgrid");
+    world.active_integration("sms", "twilio");
+    world.workflow_of("all", &[email(), sms(), in_app()]);
+}
+
+// The channels of the messages that a trigger sends.
+fn sent(world: &World) -> Vec<Channel> {
+    let before = world.outbox.sent().len();
+    world.notify("all", "ada");
+    world.run_due();
+    world.outbox.sent()[before..].iter().map(|sent| sent.integration.channel).collect()
+}
+
+#[test]
+fn a_message_for_a_suppressed_address_is_skipped_with_the_reason() {
+    on_both(|world| {
+        ready(&world);
+        let until = world.now().after(DAY);
+        suppress(&world, Channel::Email, "ada@example.ORG", Some(until));
+        // Another channel, another address and another environment are not concerned.
+        suppress(&world, Channel::Email, "bob@example.org", None);
+        let create = SuppressionCreate::new(Channel::Sms, "+44 20 7946").unwrap();
+        world.production().suppressions().add(&create).unwrap();
+
+        let id = world.notify("all", "ada");
+        world.run_due();
+        let jobs = world.notification(id).jobs;
+        let ended = [JobStatus::Skipped, JobStatus::Completed, JobStatus::Completed];
+        assert_eq!(jobs.iter().map(|job| job.status).collect::<Vec<_>>(), ended);
+        let last = wire(jobs[0].execution_details.last().unwrap());
+        assert_eq!(last["detail"], "address_suppressed");
+        assert_eq!(last["raw"], format!("manual until {until}"));
+        let explained =
+            world.env.events().explain(&parsed(json!({ "name": "all", "to": "ada" })), world.now());
+        assert!(wire(explained.unwrap()).to_string().contains("address_suppressed"));
+
+        world.pass(DAY);
+        assert_eq!(sent(&world), [Channel::Email, Channel::Sms]);
+    });
+}
+
+/// A message that waits for another attempt is not sent to an address that is suppressed meanwhile.
+#[test]
+fn the_next_attempt_looks_again() {
+    on_both(|world| {
+        ready(&world);
+        world.outbox.refuse_next(tidings::SendError::retryable("busy"));
+        let id = world.notify("all", "ada");
+        world.run_due();
+        suppress(&world, Channel::Email, "ada@example.org", None);
+        world.pass(DAY);
+        world.run_due();
+        assert_eq!(world.notification(id).jobs[0].status, JobStatus::Skipped);
+    });
+}
+
+#[test]
+fn an_address_is_found_and_removed_in_any_spelling() {
+    on_both(|world| {
+        suppress(&world, Channel::Sms, "0044 (20) 7946", None);
+        let suppressions = world.env.suppressions();
+        let found = suppressions.get(Channel::Sms, "+44-20-7946").unwrap();
+        assert_eq!(found.address.address(), "+44207946");
+        assert_eq!(suppressions.find(Channel::Email, "a@b.c").unwrap(), None);
+        let refusal = "404 suppression `a@b.c` is not there";
+        world.refuses(refusal, || suppressions.get(Channel::Email, "a@b.c"));
+        world.refuses(refusal, || suppressions.remove(Channel::Email, "A@B.c"));
+        let channel = "422 `channel` must be one of email, sms";
+        world.refuses(channel, || suppressions.find(Channel::Push, "token"));
+        let number = "422 `address` must be a telephone number";
+        world.refuses(number, || suppressions.remove(Channel::Sms, "ada"));
+        assert_eq!(suppressions.remove(Channel::Sms, "+44 207 946").unwrap(), found);
+        assert_eq!(suppressions.find(Channel::Sms, "+44207946").unwrap(), None);
+    });
+}
+
+#[test]
+fn the_longer_time_holds_and_what_has_expired_is_gone() {
+    on_both(|world| {
+        let suppressions = world.env.suppressions();
+        let (short, long) = (world.now().after(DAY), world.now().after(DAY * 2));
+        let found = || suppressions.find(Channel::Email, "a@b.c").unwrap();
+        for (until, left) in
+            [(Some(long), Some(long)), (Some(short), Some(long)), (None, None), (Some(long), None)]
+        {
+            suppress(&world, Channel::Email, "a@b.c", until);
+            assert_eq!(found().unwrap().expires_at, left);
+        }
+        let listed = || suppressions.list(&SuppressionQuery::default()).unwrap();
+        suppressions.clear(None).unwrap();
+        for n in 0..6 {
+            suppress(&world, Channel::Email, &format!("a{n}@b.c"), Some(short));
+        }
+        assert_eq!(listed().total, Total::Exactly(6));
+        world.pass(DAY);
+        assert_eq!((listed().data.len(), listed().total), (0, Total::Exactly(0)));
+        // One of them comes back, as another one.
+        suppress(&world, Channel::Email, "a5@b.c", None);
+        assert_eq!(listed().data.len(), 1);
+        suppress(&world, Channel::Email, "b@b.c", None);
+        let rows = world.dump().keys().filter(|(table, _)| table == "suppressions").count();
+        assert_eq!(rows, 2, "what has expired is removed by those that are added");
+    });
+}
+
+#[test]
+fn suppressions_are_listed_by_page_and_cleared_by_channel() {
+    on_both(|world| {
+        let suppressions = world.env.suppressions();
+        for n in 0..260 {
+            suppress(&world, Channel::Email, &format!("a{n}@b.c"), None);
+        }
+        suppress(&world, Channel::Sms, "+1", None);
+        let all = SuppressionQuery::default().limit(100);
+        let mut page = suppressions.list(&all).unwrap();
+        assert_eq!(page.total, Total::Exactly(261));
+        assert_eq!(page.data[0].address.channel(), Channel::Sms);
+        let mut seen = page.data.len();
+        while let Some(next) = page.next {
+            page = suppressions.list(&all.clone().after(next)).unwrap();
+            seen += page.data.len();
+        }
+        assert_eq!(seen, 261);
+        let texts = SuppressionQuery::default().channel(Channel::Sms);
+        assert_eq!(suppressions.list(&texts).unwrap().data.len(), 1);
+        assert_eq!(suppressions.clear(Some(Channel::Email)).unwrap(), 260);
+        assert_eq!(suppressions.clear(Some(Channel::Email)).unwrap(), 0);
+        assert_eq!(suppressions.list(&all).unwrap().data.len(), 1);
+        assert_eq!(suppressions.clear(None).unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_request_has_an_address_of_its_channel() {
+    for (create, problem) in [
+        (json!({ "channel": "email", "address": "ada" }), "`address` must be an e-mail address"),
+        (json!({ "channel": "push", "address": "t" }), "`channel` must be one of email, sms"),
+    ] {
+        assert!(unreadable::<SuppressionCreate>(create).contains(problem));
+    }
+    on_both(|world| {
+        let create = json!({ "channel": "sms", "address": "1", "text": "x".repeat(1_001) });
+        let refusal = "422 `text` must be at most 1000 characters long";
+        world.refuses(refusal, || world.env.suppressions().add(&parsed(create.clone())));
+    });
+}
