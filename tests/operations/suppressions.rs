@@ -122,7 +122,7 @@ fn the_longer_time_holds_and_what_has_expired_is_gone() {
         suppress(&world, Channel::Email, "a5@b.c", None);
         assert_eq!(listed().data.len(), 1);
         suppress(&world, Channel::Email, "b@b.c", None);
-        let rows = world.dump().keys().filter(|(table, _)| table == "suppressions").count();
+        let rows = world.dump().keys().filter(|(table, _)| *table == "suppressions").count();
         assert_eq!(rows, 2, "what has expired is removed by those that are added");
     });
 }
