@@ -78,6 +78,23 @@ fn the_next_attempt_looks_again() {
     });
 }
 
+/// The number of an endpoint at the integration comes before that of the profile.
+#[test]
+fn the_number_that_is_called_counts() {
+    on_both(|world| {
+        ready(&world);
+        let endpoint = json!({
+            "subscriberId": "ada", "integrationIdentifier": "twilio", "type": "phone",
+            "endpoint": { "phoneNumber": "+49 30 1" },
+        });
+        world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+        suppress(&world, Channel::Sms, "+44 20 7946", None);
+        assert_eq!(sent(&world), [Channel::Email, Channel::Sms]);
+        suppress(&world, Channel::Sms, "+49301", None);
+        assert_eq!(sent(&world), [Channel::Email]);
+    });
+}
+
 #[test]
 fn an_address_is_found_and_removed_in_any_spelling() {
     on_both(|world| {

@@ -76,8 +76,8 @@ pub struct Facts<'a> {
     pub texts: Option<&'a Texts>,
     /// Layout of the e-mail. Only the attempt that renders one needs it.
     pub framed: Framed<'a>,
-    /// Suppression of the address of the message. Only an attempt looks for one.
-    pub suppression: Option<&'a Suppression>,
+    /// Suppressions of the subscriber's addresses on the channel. Only an attempt looks for them.
+    pub suppressions: &'a [Suppression],
     /// Unsubscribe link of the message. Only an attempt has one.
     pub link: Option<&'a Link>,
     /// Time of the plan.

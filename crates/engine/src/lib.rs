@@ -42,9 +42,8 @@ pub use ::domain::{
     channel, circuit, condition, connection, contact, content, context, convert, credentials,
     dead_letter, endpoint, environment, explain, filter, ids, integration, job, json, layout,
     limits, message, notification, page, patch, preference, preview, quarantine, query, retention,
-    schedule, secret, step, subscriber, subscription, suppression, template, time, topic, translation,
-    trigger,
-    unsubscribe, vocabulary, workflow,
+    schedule, secret, step, subscriber, subscription, suppression, template, time, topic,
+    translation, trigger, unsubscribe, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 

@@ -17,6 +17,7 @@ use crate::layout::LayoutChoice;
 use crate::schedule::Timing;
 use crate::secret::Secret;
 use crate::step::{Rendered, StepKind};
+use crate::suppression::{SuppressedAddress, Suppression};
 use crate::time::Timestamp;
 use crate::trigger::overrides;
 use crate::vocabulary::Channel;
@@ -225,8 +226,7 @@ impl<'a> RunStep<'a> {
         Ok((integration, ids().filter(|id| *id != integration.id).collect()))
     }
 
-    // The address of the subscriber on a channel with one address.
-    // A telephone number at the integration comes before that of the profile.
+    // The address of the subscriber on a channel with one address. A telephone number at the integration comes before that of the profile.
     fn address(&self, channel: Channel, at: &Integration) -> Result<Address, Refusal> {
         let profile = &self.subscriber.profile;
         let (address, missing) = match channel {
@@ -239,7 +239,7 @@ impl<'a> RunStep<'a> {
             Channel::InApp | Channel::Chat | Channel::Push => (None, Detail::NoActiveIntegration),
         };
         let address = address.ok_or(skip(missing))?;
-        match self.facts.suppression {
+        match self.suppression(channel, &address) {
             Some(suppression) => Err(skip(Detail::AddressSuppressed).because(suppression.shown())),
             None => Ok(address),
         }
@@ -247,6 +247,19 @@ impl<'a> RunStep<'a> {
 }
 
 impl RunStep<'_> {
+    // The suppression of an address.
+    fn suppression(&self, channel: Channel, address: &Address) -> Option<&Suppression> {
+        let text = match address {
+            Address::Email(email) => email.as_str(),
+            Address::Phone(number) => number,
+            Address::Webhook { .. } | Address::Device(_) | Address::Workspace { .. } => {
+                return None;
+            }
+        };
+        let address = SuppressedAddress::new(channel, text).ok()?;
+        self.facts.suppressions.iter().find(|one| one.address == address)
+    }
+
     // The number of the oldest endpoint of the subscriber at an integration.
     fn phone_at(&self, id: IntegrationId) -> Option<&str> {
         let mut endpoints = self.facts.endpoints.iter().map(|reach| &reach.endpoint);

@@ -90,7 +90,7 @@ impl World {
             texts: None,
             framed: Framed::Bare,
             link: None,
-            suppression: None,
+            suppressions: &[],
             now: sample::at(60_000),
         }
     }

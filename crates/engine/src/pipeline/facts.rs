@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::connection::ChannelConnection;
 use domain::contact::Email;
 use domain::context::{Context, ContextSet};
-use domain::endpoint::ChannelEndpoint;
+use domain::endpoint::{ChannelEndpoint, Endpoint};
 use domain::explain::Findings;
 use domain::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
@@ -41,7 +41,7 @@ pub(crate) struct RunFacts {
     integrations: Vec<Arc<Integration>>,
     texts: Option<Texts>,
     endpoints: Vec<Reach>,
-    suppression: Option<Suppression>,
+    suppressions: Vec<Suppression>,
     pub(crate) canceled: bool,
     // `true` if the jobs go on without the event of the notification, for others of a digest.
     goes_on: bool,
@@ -78,7 +78,7 @@ impl RunFacts {
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
             integrations: integrations::all(view)?,
             endpoints: Vec::new(),
-            suppression: None,
+            suppressions: Vec::new(),
             canceled: canceled && !goes_on,
             goes_on,
         })
@@ -88,7 +88,7 @@ impl RunFacts {
         Facts {
             integrations: &self.integrations,
             endpoints: &self.endpoints,
-            suppression: self.suppression.as_ref(),
+            suppressions: &self.suppressions,
             canceled: self.canceled,
             actor: self.actor.as_ref(),
             texts: self.texts.as_ref(),
@@ -140,21 +140,28 @@ impl RunFacts {
         Ok(self)
     }
 
-    /// Adds the suppression of the subscriber's address on the channel of a message.
-    pub(crate) fn with_suppression(mut self, view: &dyn View, kind: JobType) -> Result<Self> {
-        let profile = self.subscriber.as_ref().map(|subscriber| &subscriber.profile);
-        let address = match (kind.channel(), profile) {
-            (Some(Channel::Email), Some(profile)) => profile.email.as_ref().map(Email::as_str),
-            (Some(Channel::Sms), Some(profile)) => profile.phone.as_deref(),
-            _ => None,
+    /// Adds the suppressions of the subscriber's addresses on the channel of a message.
+    pub(crate) fn with_suppressions(mut self, view: &dyn View, kind: JobType) -> Result<Self> {
+        let Some(profile) = self.subscriber.as_ref().map(|subscriber| &subscriber.profile) else {
+            return Ok(self);
         };
+        let endpoints = self.endpoints.iter().map(|reach| &reach.endpoint.endpoint);
+        let texts: Vec<&str> = match kind.channel() {
+            Some(Channel::Email) => profile.email.iter().map(Email::as_str).collect(),
+            Some(Channel::Sms) => endpoints
+                .filter_map(|endpoint| match endpoint {
+                    Endpoint::Phone { phone_number } => Some(phone_number.as_str()),
+                    _ => None,
+                })
+                .chain(profile.phone.as_deref())
+                .collect(),
+            Some(Channel::InApp | Channel::Chat | Channel::Push) | None => Vec::new(),
+        };
+        let channel = kind.channel().unwrap_or(Channel::InApp);
         // A number without a normal form is in no list.
-        let address = kind.channel().zip(address);
-        let address =
-            address.and_then(|(channel, text)| SuppressedAddress::new(channel, text).ok());
-        if let Some(address) = address {
-            self.suppression = suppressions::in_force(view, &address)?;
-        }
+        let known = texts.into_iter().filter_map(|text| SuppressedAddress::new(channel, text).ok());
+        let found = known.map(|address| suppressions::in_force(view, &address));
+        self.suppressions = found.filter_map(Result::transpose).collect::<Result<_>>()?;
         Ok(self)
     }
 
@@ -232,7 +239,7 @@ impl Preferences {
             texts: None,
             framed: Framed::Bare,
             link: None,
-            suppression: None,
+            suppressions: &[],
             now,
         }
     }

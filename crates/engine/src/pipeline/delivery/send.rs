@@ -64,7 +64,7 @@ pub(super) fn prepare(
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
         let facts = RunFacts::of(&view, &notification, number)?;
         let facts = facts.with_endpoints(&view, &notification, kind)?;
-        let facts = facts.with_suppression(&view, kind)?;
+        let facts = facts.with_suppressions(&view, kind)?;
         decide(&view, leased, (&notification, number), &facts, (kept, random))
     })
 }
