@@ -85,12 +85,12 @@ fn the_number_that_is_called_counts() {
         ready(&world);
         let endpoint = json!({
             "subscriberId": "ada", "integrationIdentifier": "twilio", "type": "phone",
-            "endpoint": { "phoneNumber": "+49 30 1" },
+            "endpoint": { "phoneNumber": "+4930123456" },
         });
         world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
         suppress(&world, Channel::Sms, "+44 20 7946", None);
         assert_eq!(sent(&world), [Channel::Email, Channel::Sms]);
-        suppress(&world, Channel::Sms, "+49301", None);
+        suppress(&world, Channel::Sms, "+49 30 123456", None);
         assert_eq!(sent(&world), [Channel::Email]);
     });
 }
