@@ -154,6 +154,31 @@ fn messages_that_were_given_back_are_not_counted_as_run() {
     });
 }
 
+/// A clock that is wrong for a moment delays nothing by more than that moment.
+#[test]
+fn messages_that_were_given_back_by_a_wrong_clock_are_due_by_the_right_one() {
+    for wrong in [Timestamp::MAX, Timestamp::MIN] {
+        on_both(|world| {
+            let (clock, right) = (world.clock.clone(), world.now());
+            let engine = world.engine_with(|builder| {
+                builder.default_provider(Told(move |_: &Delivery| {
+                    clock.set(wrong);
+                    Ok(ProviderReceipt::default())
+                }))
+            });
+            queued_email(&world);
+            for _ in 1..4 {
+                world.notify("mail", "ada");
+            }
+
+            let first = run_due(&engine).sent;
+            world.clock.set(right);
+            assert_eq!(first + run_due(&engine).sent, 4, "{wrong}");
+            assert_eq!(engine.delivery().stats().unwrap().total().waiting, 0);
+        });
+    }
+}
+
 #[test]
 fn a_message_without_an_outcome_is_sent_alone() {
     on_both(|world| {

@@ -12,7 +12,7 @@ use tidings::subscriber::SubscriberCreate;
 use tidings::trigger::{Broadcast, Trigger};
 use tidings::{Error, Result};
 
-use super::{Place, layout};
+use super::{Place, layout, path};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 
@@ -86,7 +86,7 @@ pub(super) async fn sign_up(
     State(shop): State<Shop>,
     Form(form): Form<SignUp>,
 ) -> Result<Redirect, PageFailure> {
-    let inbox = format!("/inbox/{}", form.customer);
+    let inbox = path("inbox", &form.customer);
     let customer = form.customer()?;
     let welcome = Trigger::new("welcome", &customer.subscriber_id)?;
     shop.run(move |env| {
@@ -102,7 +102,7 @@ pub(super) async fn order(
     Form(order): Form<Order>,
 ) -> Result<Redirect, PageFailure> {
     let shipped = order.shipped()?;
-    let inbox = format!("/inbox/{}", order.customer);
+    let inbox = path("inbox", &order.customer);
     shop.run(move |env| {
         // A trigger creates a subscriber who is not there, and a shop does not want that.
         env.subscribers().get(&order.customer)?;

@@ -13,7 +13,7 @@ use tidings::time::Timestamp;
 use tidings::{Clock, Inbox, Result, SystemClock};
 
 use super::message::{Action, Folder, item};
-use super::{Place, layout};
+use super::{Place, layout, path};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 
@@ -72,7 +72,7 @@ pub(super) async fn act(
     Query(view): Query<View>,
     Form(act): Form<Act>,
 ) -> std::result::Result<Redirect, PageFailure> {
-    let back = format!("/inbox/{customer}?folder={}", view.folder.word());
+    let back = format!("{}?folder={}", path("inbox", &customer), view.folder.word());
     shop.run(move |env| act.on(&env.inbox(customer)?)).await?;
     Ok(Redirect::to(&back))
 }
@@ -114,7 +114,7 @@ fn tabs(customer: &str, here: Folder, counts: InboxCounts) -> Markup {
     html! {
         nav.tabs aria-label="Folders" {
             @for folder in Folder::ALL {
-                a href={ "/inbox/" (customer) "?folder=" (folder.word()) }
+                a href={ (path("inbox", customer)) "?folder=" (folder.word()) }
                     aria-current=[(folder == here).then_some("page")] {
                     (folder.name())
                     @if folder == Folder::Inbox {
@@ -132,7 +132,7 @@ fn tabs(customer: &str, here: Folder, counts: InboxCounts) -> Markup {
 fn list(customer: &str, view: &View, shown: &Shown) -> Markup {
     let messages = &shown.messages;
     html! {
-        ul.messages data-feed={ "/inbox/" (customer) "/feed" } data-since=(shown.cursor)
+        ul.messages data-feed={ (path("inbox", customer)) "/feed" } data-since=(shown.cursor)
             data-folder=(view.folder.word())
             data-first[messages.previous.is_none()] data-last[messages.next.is_none()] {
             @for message in &messages.data {

@@ -59,6 +59,17 @@ pub(crate) fn layout(title: &str, place: &Place<'_>, content: &Markup) -> Markup
     }
 }
 
+/// The path of a customer's page. An id that comes by the JSON interface may have any character.
+fn path(page: &str, customer: &str) -> String {
+    let escaped = customer.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    });
+    format!("/{page}/{}", escaped.collect::<String>())
+}
+
 fn header(place: &Place<'_>) -> Markup {
     html! {
         header.bar {
@@ -80,10 +91,10 @@ impl Place<'_> {
         };
         let own = customer.map(|customer| {
             [
-                ("Inbox", format!("/inbox/{customer}"), matches!(self, Self::Inbox(_))),
+                ("Inbox", path("inbox", customer), matches!(self, Self::Inbox(_))),
                 (
                     "Preferences",
-                    format!("/preferences/{customer}"),
+                    path("preferences", customer),
                     matches!(self, Self::Preferences(_)),
                 ),
             ]

@@ -13,7 +13,7 @@ use tidings::vocabulary::Channel;
 use tidings::workflow::Workflow;
 use tidings::{Result, Scope};
 
-use super::{Place, layout};
+use super::{Place, layout, path};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 use crate::workflows::CHANNELS;
@@ -58,7 +58,7 @@ pub(super) async fn update(
     Path(customer): Path<String>,
     Form(switch): Form<Switch>,
 ) -> std::result::Result<Redirect, PageFailure> {
-    let back = format!("/preferences/{customer}");
+    let back = path("preferences", &customer);
     shop.run(move |env| switch.store(env, customer)).await?;
     Ok(Redirect::to(&back))
 }

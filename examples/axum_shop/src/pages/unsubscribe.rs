@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tidings::unsubscribe::{UnsubscribedFrom, Unsubscription};
 
-use super::{Place, layout};
+use super::{Place, layout, path};
 use crate::failure::PageFailure;
 use crate::shop::Shop;
 
@@ -50,7 +50,7 @@ fn done(meaning: &Unsubscription) -> Markup {
         h1 { "You are unsubscribed" }
         p.lead { "We send you no more e-mails about " b { (subject(meaning)) } "." }
         p.confirm {
-            a href={ "/preferences/" (meaning.subscriber_id.as_str()) } { "All preferences" }
+            a href=(path("preferences", meaning.subscriber_id.as_str())) { "All preferences" }
         }
     }
 }

@@ -176,7 +176,8 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Store(store::Error::Corrupt { .. }))
 }
 
-/// Makes tasks due again that were not attempted. The attempts do not count.
+/// Makes tasks due again that were not attempted. The attempts do not count. The tasks were due at the
+/// time of the claim, and stay so if the clock has left for another time since.
 pub(super) fn give_back(
     engine: &Engine,
     unused: &[Leased],
@@ -188,7 +189,8 @@ pub(super) fn give_back(
             let home = leased.task.home();
             let mut tx = draft.within(&home);
             let Some(task) = current(&tx, leased)? else { continue };
-            given_back += usize::from(make_due(&mut tx, leased, &task)?);
+            let due_at = leased.since.min(tx.now());
+            given_back += usize::from(put_back(&mut tx, leased, &task, due_at)?);
         }
         Ok(given_back)
     })?;

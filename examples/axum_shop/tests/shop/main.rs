@@ -1,5 +1,6 @@
 //! The shop, over loopback: a server, a browser of a few lines, and a mail server of a few more.
 
+mod live;
 mod support;
 
 use serde_json::{Value, json};
@@ -287,6 +288,27 @@ fn clients_speak_json() {
     let critical = json!([{ "workflowId": "welcome", "channels": { "in_app": false } }]);
     let refused = shop.patch("/api/preferences/bob", &json!({ "preferences": critical }));
     assert!(refused.status == 400 && refused.body.contains("welcome"));
+}
+
+/// The JSON interface takes ids that are no part of a path as they are.
+#[test]
+fn links_lead_to_customers_with_any_id() {
+    let shop = Server::start(None);
+    for (id, escaped) in [("a/b?c#d", "a%2Fb%3Fc%23d"), ("\u{e9} <b>", "%C3%A9%20%3Cb%3E")] {
+        assert_eq!(shop.post("/api/subscribers", &json!({ "subscriberId": id })).status, 201);
+        let form = format!("number={escaped}&customer={escaped}&item=x");
+        let inbox = shop.submit("/orders", &form).location.unwrap();
+        assert_eq!(inbox, format!("/inbox/{escaped}"));
+        let page = shop.get(&inbox);
+        assert!(page.status == 200 && page.body.contains("is on its way"), "{}", page.body);
+        assert!(page.body.contains(&format!("data-feed=\"{inbox}/feed\"")));
+        let preferences = format!("/preferences/{escaped}");
+        assert!(page.body.contains(&format!("href=\"{preferences}\"")));
+        let switched = shop.submit(&preferences, "channel=email&enabled=false");
+        assert_eq!(switched.location, Some(preferences));
+        let read = shop.submit(&inbox, "action=read-all").location.unwrap();
+        assert_eq!(shop.get(&read).status, 200);
+    }
 }
 
 #[test]

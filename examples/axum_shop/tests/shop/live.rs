@@ -1,9 +1,7 @@
 //! The feed of an inbox, over loopback.
 
-mod support;
-
 use serde_json::Value;
-use support::server::Server;
+use crate::support::server::Server;
 
 const SIGN_UP: &str = "customer=ada&name=Ada&email=ada%40example.org";
 
