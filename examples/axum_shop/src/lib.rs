@@ -56,8 +56,8 @@ pub async fn serve(
     stopped: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn Error>> {
     let worker = engine.worker().threads(2).start()?;
-    let (stop, stopping) = watch::channel(false);
-    let shop = Shop::open(&engine, &post.account()?, stopping)?;
+    let (ends, ending) = watch::channel(false);
+    let shop = Shop::open(&engine, &post.account()?, ending)?;
     let app = Router::new()
         .merge(pages::routes())
         .merge(feed::routes())
@@ -68,7 +68,7 @@ pub async fn serve(
     let stopped = async move {
         stopped.await;
         // The feeds end. They would keep the server up for as long as a browser shows an inbox.
-        stop.send_replace(true);
+        ends.send_replace(true);
     };
     axum::serve(listener, app).with_graceful_shutdown(stopped).await?;
     let report = spawn_blocking(move || worker.stop(PATIENCE)).await?;

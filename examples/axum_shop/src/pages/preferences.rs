@@ -75,15 +75,12 @@ fn read(env: &Scope, customer: String) -> Result<(Preferences, Vec<Workflow>)> {
 impl Switch {
     fn store(&self, env: &Scope, customer: String) -> Result<()> {
         let preferences = env.preferences(customer)?;
-        match &self.workflow {
-            Some(workflow) => {
-                let one = BulkPreference::new(workflow).with(self.channel, self.enabled);
-                preferences.update_bulk(&BulkPreferences::default().preference(one)).map(drop)
-            }
-            None => {
-                let all = GlobalPreferenceUpdate::default().with(self.channel, self.enabled);
-                preferences.update_global(&all).map(drop)
-            }
+        if let Some(workflow) = &self.workflow {
+            let one = BulkPreference::new(workflow).with(self.channel, self.enabled);
+            preferences.update_bulk(&BulkPreferences::default().preference(one)).map(drop)
+        } else {
+            let all = GlobalPreferenceUpdate::default().with(self.channel, self.enabled);
+            preferences.update_global(&all).map(drop)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The feed of an inbox, over loopback.
 
-use serde_json::Value;
 use crate::support::server::Server;
+use serde_json::Value;
 
 const SIGN_UP: &str = "customer=ada&name=Ada&email=ada%40example.org";
 
