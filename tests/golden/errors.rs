@@ -5,6 +5,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidings::Error;
+use tidings::notification::NotificationQuery;
 
 /// Says that the error that is written as `json` says `text`, and means `status`.
 #[track_caller]
@@ -74,6 +75,7 @@ fn of_names() {
         ("channelEndpoint", "channel endpoint"),
         ("context", "context"),
         ("environment", "environment"),
+        ("event", "event"),
         ("idempotencyKey", "idempotency key"),
         ("integration", "integration"),
         ("layout", "layout"),
@@ -134,8 +136,46 @@ fn of_rules() {
             "the engine has no URL for unsubscribe links: see `Builder::unsubscribe_links`",
         ),
         (json!("oneInbox"), "an environment has at most one in_app integration"),
+        (json!({ "noAction": { "button": "primary" } }), "the message has no primary button"),
+        (json!("clockNotManual"), "a simulation needs an engine with a manual clock"),
     ] {
         check(&json!({ "rejected": rule }), text, 400);
+    }
+}
+
+/// One row per reason why something is not done again.
+#[test]
+fn of_repetitions() {
+    let step = "00000000-0000-7000-8000-000000000001";
+    for (reason, text) in [
+        ("noStep", "the notification has no such step"),
+        ("waiting", "the step has not ended"),
+        ("noMessage", "the step has no message"),
+    ] {
+        let rule = json!({ "notResent": { "step": step, "reason": reason } });
+        let text = format!("the step `{step}` is not sent again: {text}");
+        check(&json!({ "rejected": rule }), &text, 400);
+    }
+    for (reason, text) in [
+        ("unreadable", "its record cannot be read"),
+        ("gone", "its notification is gone"),
+        ("ended", "its job has ended in another way"),
+        ("queued", "the queue has such a task"),
+    ] {
+        let rule = json!({ "notRequeued": { "reason": reason } });
+        let text = format!("the task is not put back into the queue: {text}");
+        check(&json!({ "rejected": rule }), &text, 400);
+    }
+}
+
+/// An outcome that is not one of the words, alone or among others.
+#[test]
+fn of_outcomes() {
+    let text = "`outcomes` must be one of waiting, delivered, failed, skipped, canceled, merged";
+    for outcomes in [json!("late"), json!(["failed", "late"])] {
+        let query = json!({ "outcomes": outcomes });
+        let error = serde_json::from_value::<NotificationQuery>(query).unwrap_err();
+        assert_eq!(error.to_string(), text);
     }
 }
 

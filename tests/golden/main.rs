@@ -6,5 +6,6 @@
 mod document;
 mod enumerations;
 mod errors;
+mod feed;
 mod strict;
 mod wire;

@@ -68,10 +68,7 @@ fn a_ruined_value_is_not_read_as_something_else() {
             // Only tasks behind those that are done first read these.
             let is_read_later =
                 matches!(table, Table::DigestEvents | Table::FanOuts | Table::FanOutStates);
-            // Only the feed of an inbox reads these, and no request follows a feed.
-            let is_of_feed = matches!(table, Table::MessageChanges | Table::DeletedMessages);
-            let is_found_out =
-                complaints.sum::<usize>() > 0 || is_mended || is_read_later || is_of_feed;
+            let is_found_out = complaints.sum::<usize>() > 0 || is_mended || is_read_later;
             let name = table.name();
             assert!(is_found_out, "nobody sees what is in {name}");
         }
@@ -174,6 +171,7 @@ fn an_entry_that_leads_elsewhere_is_not_followed() {
         Table::LayoutIds,
         Table::TranslationIds,
         Table::Transactions,
+        Table::MessageChanges,
     ] {
         let entries: Vec<_> = entries_of(table).collect();
         let [(first, one), .., (last, other)] = entries.as_slice() else {
@@ -194,7 +192,10 @@ fn check_seen_or_refused(world: &Ruins, table: Table, expected: &[String]) -> us
     let complaint = complaint(table);
     let answers = answers(world);
     for ((request, answer), expected) in REQUESTS.iter().zip(&answers).zip(expected) {
-        let is_fine = answer == expected || *answer == complaint || is_report(answer);
+        let is_fine = answer == expected
+            || *answer == complaint
+            || is_report(answer)
+            || passes_over_damage(request);
         let name = table.name();
         assert!(is_fine, "{request} with {name} damaged\n{expected}\nbecomes\n{answer}");
     }
@@ -202,6 +203,13 @@ fn check_seen_or_refused(world: &Ruins, table: Table, expected: &[String]) -> us
         **answer == complaint || answer != expected && is_report(answer)
     });
     seen.count()
+}
+
+/// Dead letters that cannot be read do not hold up the others.
+fn passes_over_damage(request: &Value) -> bool {
+    request[0]
+        .as_str()
+        .is_some_and(|name| name.starts_with("dead_letters.") && name.ends_with("_matching"))
 }
 
 /// Delivery goes on, and leaves out what it cannot read.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
+use testkit::interposed::Point;
 use testkit::tables::{Entry, check_indexes, dump, put, records};
 use testkit::world::{World, email, id, on_both, only, sms};
 use tidings::job::{Job, JobStatus};
@@ -250,19 +251,45 @@ fn a_task_is_put_back() {
     }
 }
 
+/// An entry of the quarantine, behind a record that is whole again.
+fn damaged() -> (World, Quarantined) {
+    let world = World::in_memory();
+    set_up(&world);
+    let (table, key, value) = entries(&world, Table::Subscribers).swap_remove(0);
+    put(&world.store, table, &key, Some(b"?"));
+    deliver(&world);
+    put(&world.store, table, &key, Some(&value));
+    let entry = world.engine.delivery().quarantined(1).unwrap().remove(0);
+    (world, entry)
+}
+
+/// The task, its job and the entry of the quarantine change together, wherever the store fails.
+#[test]
+fn a_task_is_put_back_as_a_whole_or_not_at_all() {
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let (world, entry) = damaged();
+            let before = dump(&world.store);
+            world.store.fail(point, after);
+            let put_back = world.engine.delivery().requeue(entry.id);
+            let has_failed = world.store.recover();
+            assert_eq!(put_back.is_err(), has_failed, "{point:?} {after}");
+            if has_failed {
+                assert!(dump(&world.store) == before, "{point:?} {after} leaves something behind");
+                assert!(world.engine.delivery().requeue(entry.id).unwrap());
+            }
+            check_indexes(&world.store);
+            assert_eq!(deliver(&world).sent, 1, "{point:?} {after}");
+            if !has_failed {
+                break;
+            }
+        }
+    }
+}
+
 /// A task whose notification is gone, or whose job was sent again meanwhile, is not put back.
 #[test]
 fn a_task_without_a_job_is_not_put_back() {
-    let damaged = || {
-        let world = World::in_memory();
-        set_up(&world);
-        let (table, key, value) = entries(&world, Table::Subscribers).swap_remove(0);
-        put(&world.store, table, &key, Some(b"?"));
-        deliver(&world);
-        put(&world.store, table, &key, Some(&value));
-        let entry = world.engine.delivery().quarantined(1).unwrap().remove(0);
-        (world, entry)
-    };
     let id = |entry: &Quarantined| {
         testkit::parsed(entry.task.as_ref().unwrap()["work"]["_notificationId"].clone())
     };

@@ -114,6 +114,10 @@ struct Telling(AtomicUsize);
 impl Provider for Telling {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         Note::handed(delivery).acknowledge();
+        let is_digest = delivery.notification.transaction_id.as_str().starts_with("digest");
+        if is_digest && delivery.attempt() == 1 {
+            return Err(SendError::retryable("busy").after(Duration::from_millis(500)));
+        }
         match self.0.fetch_add(1, Ordering::Relaxed) {
             number if number % 7 == 3 => Err(SendError::retryable("busy")),
             number if number % 11 == 5 => Err(SendError::unknown("no answer")),
@@ -163,15 +167,19 @@ fn tell_crowds(env: &Scope, from: usize) {
     }
 }
 
-// Digested events, which take the clock along. Some of them are canceled before their window ends,
-// others when it has just ended.
+// Digested events, which take the clock along. Some of them are canceled before their window ends.
+// Others have opened one that has ended, and its message is tried again later.
 fn gather(env: &Scope, clock: &ManualClock, from: usize) {
     for number in from.. {
         clock.set(time_of(number));
         trigger(env, "digest", &json!(FEW), Kind::Digest.id(number));
-        if number % 5 == 4 {
-            let before = if number % 2 == 0 { 3 } else { 9 + number % 3 };
-            cancel(env, Kind::Digest.id(number.saturating_sub(before)));
+        let ago = match number % OF_A_DAY {
+            4 | 14 => 1,
+            12 | 22 => 12,
+            _ => 0,
+        };
+        if ago > 0 {
+            cancel(env, Kind::Digest.id(number - ago));
         }
         pause(2);
     }

@@ -37,15 +37,16 @@ fn each_recipient_is_told_once_whatever_is_killed() {
         let folder = tempdir().unwrap();
         let path = folder.path().join("tidings.redb");
         load(&RedbStore::open(&path).unwrap(), &prepared);
-        let mut notes = Vec::new();
+        let (mut notes, mut largest) = (Vec::new(), 0);
         for round in file * ROUNDS..(file + 1) * ROUNDS {
             start_behind(&notes).write(&path);
             let span = Duration::from_millis(300 + round * 137 % 400);
             let lines = work_until_killed("kill::child::child", &path, span);
             notes.extend(lines.iter().map(|line| serde_json::from_str::<Note>(line).unwrap()));
-            check_left(&path, &notes);
+            largest = largest.max(check_left(&path, &notes));
         }
         Told::of(&notes).check_rich();
+        assert!(largest > 2, "each event is a digest");
     }
 }
 
@@ -110,8 +111,9 @@ fn clients(notes: &[Note]) -> BTreeMap<String, Client> {
 }
 
 // Checks what a kill has left, and that it comes to its end in a copy. The file goes on as it is.
+// Returns the number of events of the largest digest.
 #[track_caller]
-fn check_left(path: &Path, notes: &[Note]) {
+fn check_left(path: &Path, notes: &[Note]) -> usize {
     let store = Interposed::default();
     load(&store, &dump(&RedbStore::open(path).unwrap()));
     check_indexes(&store);
@@ -128,9 +130,11 @@ fn check_left(path: &Path, notes: &[Note]) {
     check_records(&store);
     assert_eq!(engine.delivery().stats().unwrap().total(), QueueDepth::default());
     let ending = ending.0.lock().unwrap();
-    Told::of(notes.iter().chain(&*ending)).check(CROWD);
+    let told = Told::of(notes.iter().chain(&*ending));
+    told.check(CROWD);
     let env = engine.organization("acme").unwrap().development().unwrap();
     check_clients(&env, clients(notes));
+    told.largest_digest()
 }
 
 /// A provider that accepts everything.

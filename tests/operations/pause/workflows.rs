@@ -1,7 +1,6 @@
 //! Paused workflows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use store::Table;
 use testkit::interposed::Call;
 use testkit::tables::check_indexes;
 use tidings::trigger::Broadcast;
-use tidings::{Delivery, DeliveryReport, Provider, ProviderReceipt, Scope, SendError, SystemClock};
+use tidings::{Delivery, DeliveryReport, SystemClock};
 
 use super::{HOUR, ada, check_still, held, log, statuses};
 use crate::world::{
@@ -208,56 +207,6 @@ fn an_attempt_without_an_outcome_is_repeated_after_the_pause() {
         resume(&world, "mail");
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         assert_eq!(only(world.outbox.sent()).attempt(), 2);
-        check_still(&world);
-    });
-}
-
-/// A provider that does something to the environment before it accepts its first message.
-#[derive(Debug)]
-struct Meddling {
-    env: Arc<Mutex<Option<Scope>>>,
-    sent: Arc<Mutex<Vec<String>>>,
-    meddle: fn(&Scope),
-}
-
-impl Provider for Meddling {
-    fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        if let Some(env) = self.env.lock().unwrap().take() {
-            (self.meddle)(&env);
-        }
-        self.sent.lock().unwrap().push(delivery.idempotency_key().to_string());
-        Ok(ProviderReceipt::default())
-    }
-}
-
-#[test]
-fn what_was_claimed_before_the_pause_is_given_back() {
-    on_both(|mut world| {
-        let env = Arc::<Mutex<Option<Scope>>>::default();
-        let sent = Arc::<Mutex<Vec<String>>>::default();
-        let meddle = |env: &Scope| drop(env.workflows().pause("mail").unwrap());
-        let meddling = Meddling { env: Arc::clone(&env), sent: Arc::clone(&sent), meddle };
-        world.restart_with(|builder| builder.provider("meddling", meddling));
-        *env.lock().unwrap() = Some(world.env.clone());
-        ada(&world);
-        world.active_integration("email", "meddling");
-        world.workflow_of("mail", &[email()]);
-        for _ in 0..40 {
-            world.notify("mail", "ada");
-        }
-
-        // One claim takes 32 of them, and the first provider call pauses the workflow.
-        world.run_due();
-
-        assert_eq!((sent.lock().unwrap().len(), held(&world)), (1, 39));
-        check_still(&world);
-        resume(&world, "mail");
-        world.pass(Duration::from_secs(1));
-        assert_eq!(world.run_due().sent, 39);
-        let mut keys = sent.lock().unwrap().clone();
-        keys.sort();
-        keys.dedup();
-        assert_eq!(keys.len(), 40, "each is sent once");
         check_still(&world);
     });
 }

@@ -238,18 +238,33 @@ fn a_digest_is_canceled_with_its_last_event() {
 /// An event that has expired when its window ends is left out, and the others are told.
 #[test]
 fn an_expired_event_is_left_out_of_its_digest() {
-    on_both(|world| {
-        world.workflow_of("news", &[minute(), said()]);
-        run_at(&world, 0);
-        for (n, expires) in [(1, 30), (2, 90), (3, 59)] {
-            let expires_at = time(START).after(Duration::from_secs(expires));
-            world.trigger(json!({
-                "name": "news", "to": "ada", "payload": { "n": n }, "expiresAt": expires_at,
-            }));
-        }
-        run_at(&world, 60);
-        assert_eq!(texts(&world), ["1: 2 "]);
-    });
+    for (expiries, expected, opener) in [
+        ([30, 90, 59], &["1: 2 "][..], "completed"),
+        ([90, 30, 59], &["1: 1 "], "completed"),
+        ([30, 60, 59], &[], "skipped"),
+    ] {
+        on_both(|world| {
+            world.workflow_of("news", &[minute(), said()]);
+            run_at(&world, 0);
+            let ids = [1, 2, 3].map(|n| {
+                let expires_at = time(START).after(Duration::from_secs(expiries[n - 1]));
+                let receipt = world.trigger(json!({
+                    "name": "news", "to": "ada", "payload": { "n": n }, "expiresAt": expires_at,
+                }));
+                only(receipt.notifications).notification_id
+            });
+            run_at(&world, 60);
+            assert_eq!(texts(&world), expected);
+            assert_eq!(statuses(&world, ids[0]), [opener; 2]);
+            for id in ids {
+                assert!(world.notification(id).jobs.iter().all(|job| job.status.has_ended()));
+            }
+            let last = log(&world.notification(ids[0]), 0).pop().unwrap();
+            assert_eq!(last == "expired", opener == "skipped", "{last}");
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
 }
 
 #[test]

@@ -43,8 +43,8 @@ pub(crate) struct RunFacts {
     endpoints: Vec<Reach>,
     suppressions: Vec<Suppression>,
     pub(crate) canceled: bool,
-    // `true` if the jobs go on without the event of the notification, for others of a digest.
-    goes_on: bool,
+    /// `true` if the jobs go on without the event of the notification, for others of a digest.
+    pub(crate) goes_on: bool,
 }
 
 /// Preferences of a subscriber for a set of contexts.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use arbitrary::{Result as Made, Unstructured};
 use domain::ids::{IdempotencyKey, MessageId};
 use domain::integration::IntegrationDelete;
-use domain::message::{MarkAs, MessageQuery};
+use domain::message::{Known, MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
 use domain::unsubscribe::UnsubscribeRequest;
 use domain::vocabulary::Channel;
@@ -167,6 +167,8 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
             "quarantined" => {
                 said(engine.delivery().quarantined(usize::from(arguments.get::<u8>(0)?)))
             }
+            "requeue" => said(engine.delivery().requeue(arguments.get(0)?)),
+            "discard" => said(engine.delivery().discard(arguments.get(0)?)),
             _ => unknown(),
         },
         "engine" => match operation {
@@ -427,6 +429,11 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let letters = env.dead_letters().list(&crate::parsed(json!({}))).expect("they are there").data;
     let headers = keys.map(|api_key| json!(format!("ApiKey {}", api_key.key.expose()))).collect();
     let layouts = env.layouts().list(&crate::parsed(json!({}))).expect("they are there").data;
+    let feed = |who: &str, from_the_start: bool| {
+        let newest = env.inbox(who).and_then(|inbox| inbox.cursor()).expect("it is there");
+        json!(if from_the_start { newest.moved(None, Known::default()) } else { newest })
+    };
+    let quarantined = seeded::world().engine.delivery().quarantined(8).expect("they are there");
     let named = |kind: &str, ids: Vec<Value>| {
         let named = ids.into_iter().enumerate().map(|(at, id)| (format!("${kind} {at}"), id));
         named.collect::<Vec<_>>()
@@ -437,7 +444,8 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("integration", integrations.iter().map(|found| json!(found.id)).collect()),
         named("message", of_inbox("ada", MessageQuery::default())),
         named("archived", of_inbox("ada", MessageQuery::default().archived())),
-        named("feed", vec![json!(env.inbox("ada").and_then(|inbox| inbox.cursor()).ok())]),
+        named("feed", vec![feed("ada", false), feed("ada", true), feed("bob", true)]),
+        named("quarantined", quarantined.iter().map(|found| json!(found.id)).collect()),
         named("snoozed", of_inbox("bob", MessageQuery::default().snoozed())),
         named("question", of_inbox("bob", questions)),
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),

@@ -303,6 +303,7 @@ fn activity() -> Vec<Value> {
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
         json!(["delivery.quarantined", 8]),
+        json!(["delivery.discard", "$quarantined 0"]),
     ]
 }
 
@@ -318,6 +319,8 @@ fn inboxes() -> Vec<Value> {
         json!(["inbox.count", "ada", { "tags": "tag", "read": false }]),
         json!(["inbox.cursor", "ada"]),
         json!(["inbox.changes_since", "ada", "$feed 0"]),
+        json!(["inbox.changes_since", "ada", "$feed 1"]),
+        json!(["inbox.changes_since", "bob", "$feed 2"]),
         json!(["inbox.counts", "ada"]),
         json!(["inbox.counts_of_tag", "ada", "tag"]),
         json!(["inbox.counts_of_severity", "ada", "high"]),

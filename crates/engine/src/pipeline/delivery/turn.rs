@@ -72,10 +72,12 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
     let home = leased.task.home();
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let Some((notification, events)) = events(&view, (window_id, step_id))? else {
+        let (first, events) = events(&view, (window_id, step_id))?;
+        let Some(notification) = carrier(&view, notification_id, first)? else {
             return Ok(Done::Dropped);
         };
-        let facts = RunFacts::of(&view, &notification, notification.next_job())?;
+        let mut facts = RunFacts::of(&view, &notification, notification.next_job())?;
+        facts.goes_on |= events.count > 0;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
         }
@@ -130,12 +132,24 @@ fn digest_of(
     Ok(of_job.or_else(of_step).unwrap_or(JobDigest::new(DigestType::Regular)))
 }
 
-// Returns the events of a window that are left, and the notification of the first one. Returns `None`
-// if no event is left.
+// Returns the notification whose jobs go on: the one that has opened the window, also if its event
+// has expired, or the first one that is left, if the event was canceled.
+fn carrier(
+    view: &dyn View,
+    opener: NotificationId,
+    first: Option<Notification>,
+) -> Result<Option<Notification>> {
+    let Some(opener) = notifications::find(view, opener)? else { return Ok(first) };
+    let now = view.engine().now();
+    let is_canceled = left::is_job_canceled(view, &opener, opener.next_job(), now)?;
+    Ok(if is_canceled { first } else { Some(opener) })
+}
+
+// Returns the events of a window that are left, and the notification of the first one.
 fn events(
     view: &dyn View,
     (window, step): (DigestWindowId, StepId),
-) -> Result<Option<(Notification, DigestedEvents)>> {
+) -> Result<(Option<Notification>, DigestedEvents)> {
     let range = layout::digest_events(view.environment_id(), window).range();
     let now = view.engine().now();
     let mut left = Ok(Vec::new());
@@ -151,14 +165,14 @@ fn events(
     let count = u32::try_from(left.len()).unwrap_or(u32::MAX);
     let first = left.get(..JobDigest::MAX_EVENTS).unwrap_or(&left);
     let last = left.last().filter(|_| left.len() > first.len());
-    let mut opener = None;
+    let mut opening = None;
     let mut events = Vec::with_capacity(first.len());
     for event in first {
         let Some(notification) = notifications::find(view, event.notification_id)? else {
             continue;
         };
         events.push(event.with_payload(&notification));
-        opener.get_or_insert(notification);
+        opening.get_or_insert(notification);
     }
     let last = match last {
         Some(event) => {
@@ -167,5 +181,5 @@ fn events(
         }
         None => None,
     };
-    Ok(opener.map(|opener| (opener, DigestedEvents { events, last, count })))
+    Ok((opening, DigestedEvents { events, last, count }))
 }
