@@ -323,7 +323,7 @@ pub static LAYOUT_QUERY: Structure =
     Structure { own: "isTranslationEnabled?", ..page_query("layout query") };
 
 pub static ENVIRONMENT: Structure = Structure {
-    own: "color createdAt",
+    own: "color defaultLocale? createdAt",
     always: "apiKeys",
     inside: &[("apiKeys", &[&API_KEY])],
     ..Structure::of(
@@ -334,6 +334,8 @@ pub static ENVIRONMENT: Structure = Structure {
 static API_KEY: Structure = Structure::of("API key", "key _userId hash?");
 pub static ENVIRONMENT_CREATE: Structure =
     Structure::of("environment create", "name parentId? color");
+
+pub static ENVIRONMENT_UPDATE: Structure = Structure::own("environment update", "defaultLocale?");
 
 pub static INTEGRATION: Structure = Structure {
     own: "priority fallback? onUnknown?",

@@ -7,7 +7,7 @@ use domain::connection::{
 use domain::context::{ContextCreate, ContextQuery, ContextUpdate};
 use domain::dead_letter::DeadLetterQuery;
 use domain::endpoint::{ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate};
-use domain::environment::EnvironmentCreate;
+use domain::environment::{EnvironmentCreate, EnvironmentUpdate};
 use domain::error::{Invalid, Reason};
 use domain::integration::{IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use domain::json::{Shaped, read, read_lenient};
@@ -63,6 +63,7 @@ fn requests() -> Vec<Request> {
         request::<ContextUpdate>("context_update"),
         request::<DeadLetterQuery>("dead_letter_query"),
         request::<EnvironmentCreate>("environment_create"),
+        request::<EnvironmentUpdate>("environment_update"),
         request::<GlobalPreferenceUpdate>("global_preference_update"),
         request::<IntegrationCreate>("integration_create"),
         request::<IntegrationDelete>("integration_delete"),

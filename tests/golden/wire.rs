@@ -14,7 +14,7 @@ use domain::endpoint::{
     ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
     EndpointType,
 };
-use domain::environment::{Environment, EnvironmentCreate};
+use domain::environment::{Environment, EnvironmentCreate, EnvironmentUpdate};
 use domain::integration::{Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
 use domain::message::{CompleteAction, MarkMessages, Message, MessageQuery};
@@ -160,6 +160,7 @@ fn of_environments() -> Vec<Golden> {
     vec![
         response::<Environment>("environment", &document::ENVIRONMENT),
         response::<EnvironmentCreate>("environment_create", &document::ENVIRONMENT_CREATE),
+        response::<EnvironmentUpdate>("environment_update", &document::ENVIRONMENT_UPDATE),
         response::<Integration>("integration", &document::INTEGRATION),
         request::<IntegrationCreate>(
             "integration_create",

@@ -94,6 +94,46 @@ fn a_text_is_in_the_best_language_of_its_reader() {
     });
 }
 
+/// The language of the environment comes behind that of the workflow, and before that of the engine.
+#[test]
+fn a_text_is_in_the_language_of_the_environment() {
+    let english = |builder: tidings::Builder| builder.default_locale("en").unwrap();
+    on_both_with(english, |world| {
+        let step = json!({ "type": "in_app", "template": { "body": "{{ t.x }}" } });
+        world.workflow(translated("hi", &[step]));
+        world.bare_subscriber("ada");
+        for (locale, text) in [("en", "one"), ("de", "eins"), ("fr", "un")] {
+            translate(&world, "workflow", "hi", locale, &json!({ "x": text }));
+        }
+        let read = || {
+            world.tick();
+            send(&world, json!({ "name": "hi", "to": "ada" }));
+            world.inbox("ada").remove(0).text().unwrap().to_owned()
+        };
+        assert_eq!(read(), "one");
+        let id = world.env.environment_id();
+        let update = |update: Value| world.env.environments().update(id, &parsed(update));
+        assert_eq!(
+            update(json!({ "defaultLocale": "de" })).unwrap().default_locale,
+            Some(parsed(json!("de")))
+        );
+        assert_eq!(read(), "eins");
+        assert_eq!(update(json!({})).unwrap().default_locale, Some(parsed(json!("de"))));
+        let french = json!({ "defaultLocale": "fr" });
+        world.env.workflows().update("hi", &parsed(french)).unwrap();
+        assert_eq!(read(), "un");
+        world.env.workflows().update("hi", &parsed(json!({ "defaultLocale": null }))).unwrap();
+        assert_eq!(update(json!({ "defaultLocale": null })).unwrap().default_locale, None);
+        assert_eq!(read(), "one");
+        let (elsewhere, production) = (world.elsewhere(), world.production());
+        let gone = format!("404 environment `{id}` is not there");
+        world.refuses(&gone, || elsewhere.environments().update(id, &parsed(json!({}))));
+        world.refuses(&gone, || production.environments().update(id, &parsed(json!({}))));
+        let host = world.organization.environments();
+        assert_eq!(host.update(id, &parsed(json!({}))).unwrap().api_keys.len(), 1);
+    });
+}
+
 #[test]
 fn a_changed_text_is_in_the_next_message() {
     on_both(|world| {

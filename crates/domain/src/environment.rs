@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::Locale;
 use crate::convert::{IntoChecked, text_conversions};
 use crate::error::{Invalid, Reason};
 use crate::ids::{EnvironmentId, OrganizationId, UserId, plain};
 use crate::json::shape;
+use crate::patch::Patch;
 use crate::secret::Secret;
 use crate::setters::setters;
 use crate::slug::{base62, slugify};
@@ -41,6 +43,9 @@ pub struct Environment {
     pub slug: Option<String>,
     /// Display color.
     pub color: Color,
+    /// Language of texts for subscribers without one of their own, if the workflow has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_locale: Option<Locale>,
     /// Time of creation.
     pub created_at: Timestamp,
 }
@@ -60,6 +65,18 @@ pub struct EnvironmentCreate {
 }
 
 shape! { EnvironmentCreate { "name": name, "parentId": parent_id, "color": color } }
+
+/// Partial update of an environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct EnvironmentUpdate {
+    /// Language of texts for subscribers without one of their own, if the workflow has none.
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub default_locale: Patch<Locale>,
+}
+
+shape! { EnvironmentUpdate { "defaultLocale": default_locale } }
 
 /// Environment of a record, and organization of that environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,8 +157,18 @@ impl Environment {
             api_keys: vec![api_key],
             parent_id: create.parent_id,
             color: create.color,
+            default_locale: None,
             created_at: now,
         }
+    }
+
+    /// Returns the environment after `update`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn updated(&self, update: EnvironmentUpdate) -> Self {
+        let mut environment = self.clone();
+        update.default_locale.apply(&mut environment.default_locale);
+        environment
     }
 
     /// Returns the environment without its keys.
@@ -200,6 +227,13 @@ impl Provided {
         let (name, color) = (EnvironmentName(name.into()), Color(color.into()));
         EnvironmentCreate { name, parent_id: None, color }
     }
+}
+
+setters! { EnvironmentUpdate:
+    /// Sets the language of texts for subscribers without one of their own.
+    default_locale: checked(Locale, "defaultLocale");
+    /// Removes the language of texts for subscribers without one of their own.
+    clear_default_locale @ default_locale: clear();
 }
 
 setters! { EnvironmentCreate:

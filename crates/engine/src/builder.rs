@@ -8,6 +8,7 @@ use activity::ActivityIndex;
 use domain::circuit::CircuitPolicy;
 use domain::contact::Locale;
 use domain::convert::IntoChecked;
+use domain::environment::Environment;
 use domain::explain::Findings;
 use domain::integration::Integration;
 use domain::job::RetryPolicy;
@@ -74,10 +75,12 @@ pub(crate) struct Parts {
     /// Workflows for triggers and deliveries, which compile their templates.
     pub(crate) prepared: Decoded<Workflow>,
     pub(crate) integrations: Decoded<Integration>,
+    /// Environments of messages that are translated.
+    pub(crate) environments: Decoded<Environment>,
     /// Translations and layouts for messages, which compile their templates.
     pub(crate) translations: Decoded<Translation>,
     pub(crate) layouts: Decoded<Layout>,
-    /// Language of an environment for workflows without a default one.
+    /// Language of an environment without a default one, for workflows without one.
     pub(crate) default_locale: Option<Locale>,
     pub(crate) unsubscribe: Option<UnsubscribeLinks>,
     /// Notifications that are read again and again, such as those of the first page.
@@ -354,6 +357,7 @@ impl Builder {
             workflows,
             prepared,
             integrations,
+            environments: Decoded::default(),
             translations: Decoded::weighing(TEXTS, Translation::prepared_weight),
             layouts: Decoded::weighing(TEXTS, Layout::prepared_weight),
             default_locale,

@@ -208,6 +208,7 @@ impl Engine {
         self.parts.workflows.forget(changes);
         self.parts.prepared.forget(changes);
         self.parts.integrations.forget(changes);
+        self.parts.environments.forget(changes);
         // A change is often the repair.
         let accounts = changes.iter().filter(|change| change.table == Table::Integrations);
         for id in accounts.filter_map(|change| ::store::layout::integration_of(&change.key)) {

@@ -247,7 +247,7 @@ fn a_text_message_goes_to_a_phone_endpoint() {
         world.bare_subscriber("ada");
         world.workflow_of("text", &[sms()]);
         world.active_integration("sms", "twilio");
-        world.active_integration("chat", "other");
+        world.active_integration("sms", "other");
         let phone = |integration: &str, number: &str| {
             let create = json!({
                 "subscriberId": "ada", "integrationIdentifier": integration, "type": "phone",

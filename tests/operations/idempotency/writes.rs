@@ -157,6 +157,10 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let create = json!({ "name": "QA", "color": args.pick("#fff", "#000") });
         shown(scope.environments().create(&parsed(create)))
     }),
+    ("environments.update", |scope, _, args| {
+        let update = json!({ "defaultLocale": args.pick("de", "fr") });
+        shown(scope.environments().update(scope.environment_id(), &parsed(update)))
+    }),
     ("events.trigger", |scope, _, args| {
         let trigger = event(args.pick("ada", "new"));
         shown(scope.events().trigger(&trigger))

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use domain::contact::Locale;
+use domain::environment::Environment;
 use domain::layout::{Frame, Framed, LayoutChoice};
 use domain::subscriber::Subscriber;
 use domain::translation::{Resource, Texts, chain};
@@ -10,7 +11,7 @@ use domain::workflow::Workflow;
 use store::{Order, layout};
 
 use crate::Result;
-use crate::resources::layouts;
+use crate::resources::{environments, layouts};
 use crate::tx::View;
 
 /// Layout of an e-mail, as of one snapshot.
@@ -31,7 +32,8 @@ pub(crate) fn of_workflow(
     if !workflow.is_translation_enabled {
         return Ok(None);
     }
-    let wants = wanted(view, workflow, reader);
+    let own = environments::own(view)?;
+    let wants = wanted(view, (workflow, own.as_deref()), reader);
     of_resource(view, &Resource::workflow(workflow.identifier()), &wants).map(Some)
 }
 
@@ -49,7 +51,8 @@ pub(crate) fn framed(
         });
     };
     let texts = if layout.is_translation_enabled {
-        let wants = wanted(view, workflow, reader);
+        let own = environments::own(view)?;
+        let wants = wanted(view, (workflow, own.as_deref()), reader);
         of_resource(view, &Resource::layout(&layout.layout_id), &wants)?
     } else {
         Texts::default()
@@ -71,12 +74,14 @@ impl Wanted {
 // The locales of a reader, the best one first.
 fn wanted<'l>(
     view: &'l dyn View,
-    workflow: &'l Workflow,
+    (workflow, environment): (&'l Workflow, Option<&'l Environment>),
     reader: Option<&'l Subscriber>,
 ) -> Vec<&'l Locale> {
     let own = reader.and_then(|reader| reader.profile.locale.as_ref());
-    let defaults = [&workflow.default_locale, &view.engine().parts.default_locale];
-    own.into_iter().chain(defaults.into_iter().flatten()).collect()
+    let of_workflow = workflow.default_locale.as_ref();
+    let of_environment = environment.and_then(|environment| environment.default_locale.as_ref());
+    let of_engine = view.engine().parts.default_locale.as_ref();
+    [own, of_workflow, of_environment.or(of_engine)].into_iter().flatten().collect()
 }
 
 // The languages of a resource are read from the keys, so that only the wanted texts are decoded.

@@ -1,10 +1,11 @@
 //! Operations on environments.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::environment::{
-    ApiKey, Environment, EnvironmentCreate, EnvironmentRefusal, Home, Provided,
+    ApiKey, Environment, EnvironmentCreate, EnvironmentRefusal, EnvironmentUpdate, Home, Provided,
 };
 use domain::ids::{EnvironmentId, OrganizationId, UserId};
 use domain::unsubscribe::LinkKey;
@@ -13,7 +14,7 @@ use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::sweep;
 use crate::trace;
-use crate::tx::Draft;
+use crate::tx::{Draft, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
 /// The environments of an organization.
@@ -84,6 +85,59 @@ impl<'e> Environments<'e> {
         let environment = self.new_environment(draft, create.clone());
         insert(draft, &environment)?;
         Ok(self.shown(environment))
+    }
+
+    /// Changes an environment. A caller inside an environment changes that one only.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::environment::EnvironmentUpdate;
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// let env = engine.organization("acme")?.production()?;
+    /// let german = EnvironmentUpdate::default().default_locale("de_DE")?;
+    /// env.environments().update(env.environment_id(), &german)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the organization has no such environment, or the caller is inside
+    /// another one.
+    pub fn update(
+        &self,
+        id: impl IntoChecked<EnvironmentId>,
+        update: &EnvironmentUpdate,
+    ) -> Result<Environment> {
+        self.update_one(id.into_checked()?, update)
+    }
+
+    fn update_one(&self, id: EnvironmentId, update: &EnvironmentUpdate) -> Result<Environment> {
+        match self.viewer {
+            Viewer::Host => self.operation("environments.update", || {
+                self.engine.write(self.engine.now(), |draft| self.replace(draft, id, update))
+            }),
+            Viewer::Environment(scope) => scope.write("environments.update", (id, update), |tx| {
+                if id != scope.environment_id() {
+                    return Err(Error::not_found(Entity::Environment, id));
+                }
+                self.replace(&mut tx.draft, id, update)
+            }),
+        }
+    }
+
+    fn replace(
+        &self,
+        draft: &mut Draft<'_>,
+        id: EnvironmentId,
+        update: &EnvironmentUpdate,
+    ) -> Result<Environment> {
+        let found = draft.writer.find(&layout::environment(self.organization, id))?;
+        let before = found.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
+        let after = before.updated(update.clone());
+        draft.writer.replace(&before, &after)?;
+        Ok(self.shown(after))
     }
 
     /// The environment `Development`. Every organization has it: it is created when it is first
@@ -177,6 +231,13 @@ impl<'e> Environments<'e> {
             Viewer::Environment(_) => environment.without_keys(),
         }
     }
+}
+
+/// The environment of a view. Returns `None` if it cannot be found.
+pub(crate) fn own(view: &dyn View) -> Result<Option<Arc<Environment>>> {
+    let home = view.home();
+    let key = layout::environment(&home.organization_id, home.environment_id);
+    Ok(view.engine().parts.environments.find(view, &key)?)
 }
 
 // Stores a new environment, with its task of the retention and its key of unsubscribe links.

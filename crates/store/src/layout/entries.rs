@@ -27,15 +27,15 @@ use domain::workflow::Workflow;
 use super::keys::{ChannelLists, channel_list};
 use super::letters::dead_letter_entry;
 use super::{
-    CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
-    TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
-    canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
-    digest_bucket, endpoint, environment_id, fan_out, fan_out_state, integration,
-    integration_identifier, lane, layout, layout_id, link_key, message, message_changes,
-    message_counters, message_list, notification, preference, quarantined, stored_answer,
-    subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots, topic,
-    translation, translation_group, workflow, workflow_identifier,
+    CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, EXPIRING_ANSWERS, HELD,
+    SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
+    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
+    connection_owner, context, default_layout, deleted_messages, digest_bucket, endpoint,
+    environment, environment_id, fan_out, fan_out_state, integration, integration_identifier, lane,
+    layout, layout_id, link_key, message, message_changes, message_counters, message_list,
+    notification, preference, quarantined, stored_answer, subscriber, subscriber_id, subscription,
+    subscription_id, task, throttle_slots, topic, translation, translation_group, workflow,
+    workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -46,7 +46,7 @@ impl Record for Environment {
     const TABLE: Table = Table::Environments;
 
     fn key(&self) -> Key<Self> {
-        ENVIRONMENTS.all().then(&self.organization_id).then(self.id).end()
+        environment(&self.organization_id, self.id)
     }
 
     fn index(&self, entries: &mut Entries<Self>) {

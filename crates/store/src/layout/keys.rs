@@ -66,6 +66,9 @@ macro_rules! keys {
 keys! {
     /// The environments of an organization.
     environments: Prefix<Environment> = ENVIRONMENTS(organization: &OrganizationId) open;
+    /// An environment.
+    environment: Key<Environment>
+        = ENVIRONMENTS(organization: &OrganizationId, id: EnvironmentId) end;
     /// An environment, by its id alone.
     environment_id: Key<Environment> = ENVIRONMENT_IDS(id: EnvironmentId) end;
     /// The environment of an API key.

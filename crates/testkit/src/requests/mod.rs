@@ -188,6 +188,9 @@ pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
 fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
     match (group, operation) {
         ("environments", "create") => said(env.environments().create(&given.get(0)?)),
+        ("environments", "update") => {
+            said(env.environments().update(given.name(0)?, &given.get(1)?))
+        }
         ("environments", "list") => said(env.environments().list()),
         ("subscribers", "create") => said(env.subscribers().create(&given.get(0)?)),
         ("subscribers", "upsert") => said(env.subscribers().upsert(&given.get(0)?)),

@@ -66,6 +66,7 @@ fn people() -> Vec<Value> {
         json!(["engine.environment", "$environment 0"]),
         json!(["engine.authenticate", "$authorization 0"]),
         json!(["environments.create", { "name": "New", "color": "fff" }]),
+        json!(["environments.update", "$environment 0", { "defaultLocale": "de_DE" }]),
         json!(["environments.list"]),
         json!(["subscribers.create", { "subscriberId": "new", "email": "new@example.org" }]),
         json!(["subscribers.upsert", { "subscriberId": "ada", "phone": "1" }]),
