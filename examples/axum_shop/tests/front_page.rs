@@ -30,7 +30,7 @@ fn every_part_is_code_of_the_shop_or_of_this_file() {
     assert_eq!(parts.len(), 2);
     for part in parts {
         let (part, _) = part.split_once("```").unwrap();
-        let inner: String = part.lines().map(|line| format!("    {line}\n")).collect();
+        let inner = part.lines().map(|line| ["    ", line, "\n"].concat()).collect::<String>();
         assert!(code.iter().any(|code| code.contains(part) || code.contains(&inner)), "{part}");
     }
 }

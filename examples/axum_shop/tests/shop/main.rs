@@ -11,7 +11,7 @@ use tidings::SendError;
 const ORDERED: &str = "customer=ada&item=A+blue+teapot";
 
 fn shop(mails: &MailServer) -> Server {
-    let shop = Server::start(mails.post());
+    let shop = Server::start(Some(mails.post()));
     let signed_up = shop.submit("/sign-up", "customer=ada&name=Ada&email=ada%40example.org");
     assert_eq!((signed_up.status, signed_up.location.as_deref()), (303, Some("/inbox/ada")));
     shop
@@ -265,7 +265,7 @@ fn mistakes_are_named() {
 #[test]
 fn clients_speak_json() {
     let mails = MailServer::start();
-    let shop = Server::start(mails.post());
+    let shop = Server::start(Some(mails.post()));
     let bob = json!({ "subscriberId": "bob", "firstName": "Bob", "email": "bob@example.org" });
     assert_eq!(shop.post("/api/subscribers", &bob).status, 201);
     assert_eq!(shop.post("/api/subscribers", &bob).status, 409);
@@ -333,7 +333,7 @@ fn a_restart_writes_nothing() {
     let mails = MailServer::start();
     let shop = shop(&mails);
     let before = shop.get("/api/preferences/ada").json();
-    let shop = shop.restart(mails.post());
+    let shop = shop.restart(Some(mails.post()));
     assert_eq!(shop.get("/api/preferences/ada").json(), before);
 }
 

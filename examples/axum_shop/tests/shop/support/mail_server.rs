@@ -38,10 +38,10 @@ impl MailServer {
     }
 
     /// An account of the shop at this server.
-    pub fn post(&self) -> Option<Post> {
+    pub fn post(&self) -> Post {
         let account = Credentials::default().from("The shop <shop@example.org>");
         let account = account.host(self.address.ip().to_string());
-        Some(Post::Server(Box::new(account.port(self.address.port().to_string()))))
+        Post::Server(Box::new(account.port(self.address.port().to_string())))
     }
 
     pub fn received(&self) -> Vec<String> {
