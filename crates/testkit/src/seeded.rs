@@ -337,6 +337,8 @@ fn trigger_and_deliver(world: &World) {
     send("third", trigger("both", json!("ada")));
     world.engine.delivery().run_due(1).unwrap();
     send("fourth", trigger("all", json!(["ada", "cyd"])));
+    // The push message goes to two devices.
+    world.engine.delivery().run_due(2).unwrap();
     send("fifth", trigger("both", json!("ada")));
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key, "exclude": ["cyd"] });
     send("sixth", trigger("both", json!([topic("prices"), topic("news"), topic("gone"), "bob"])));
@@ -376,9 +378,19 @@ fn add_waiting(world: &World) {
     }
 }
 
-// Leaves behind two tasks in quarantine.
+// Leaves behind two tasks in quarantine. The second one tells the event of `reach_many`.
 fn add_quarantine(world: &World) {
     let environment = world.env.environment_id();
+    let whole = json!({
+        "_id": "00000000-0000-7000-8000-000000000004",
+        "_environmentId": environment,
+        "_organizationId": "acme",
+        "class": "background",
+        "state": "waiting",
+        "dueAt": world.now(),
+        "attempts": 0,
+        "work": { "type": "fan_out", "transactionId": "to many" },
+    });
     let unreadable = Unreadable {
         table: Table::Tasks.name(),
         key: b"key".to_vec(),
@@ -386,7 +398,7 @@ fn add_quarantine(world: &World) {
         reason: "it is damaged".into(),
     };
     let added = store::write(&world.store, |transaction| {
-        for (n, task) in [(1, None), (2, Some(json!({ "type": "send" })))] {
+        for (n, task) in [(1, None), (2, Some(whole.clone()))] {
             let id = parsed(json!(format!("00000000-0000-7000-8000-00000000000{n}")));
             let made = (id, world.now());
             transaction.insert(&Quarantined::new(made, environment, &unreadable, task))?;

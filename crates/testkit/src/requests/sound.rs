@@ -94,7 +94,7 @@ fn people() -> Vec<Value> {
         json!(["links.read", "$token 0"]),
         json!(["suppressions.add", { "channel": "sms", "address": "+44 20", "text": "gone" }]),
         json!(["suppressions.add", {
-            "channel": "email", "address": "eve@example.org", "reason": "complained",
+            "channel": "email", "address": "cyd@example.org", "reason": "complained",
         }]),
         json!(["suppressions.get", "email", "Eve@example.org"]),
         json!(["suppressions.list", {}]),
@@ -304,6 +304,7 @@ fn activity() -> Vec<Value> {
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
         json!(["delivery.quarantined", 8]),
+        json!(["delivery.requeue", "$quarantined 1"]),
         json!(["delivery.discard", "$quarantined 0"]),
     ]
 }
