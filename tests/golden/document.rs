@@ -611,11 +611,12 @@ static NOTIFICATION_TEMPLATE: Structure = Structure {
 static NOTIFICATION_TOPIC: Structure =
     Structure { own: "subscriptionIds?", ..Structure::of("activity topic", "_topicId topicKey") };
 static JOB: Structure = Structure {
-    own: "_messageId? sends? deadLetter? dueAt? leaseUntil? attempts?",
+    own: "_messageId? sends? deadLetter? providerMessages? dueAt? leaseUntil? attempts?",
     tied: "dueAt leaseUntil attempts",
     inside: &[
         ("sends", &[&JOB_SEND]),
         ("deadLetter", &[&DEAD_LETTER_MARK]),
+        ("providerMessages", &[&PROVIDER_MESSAGE]),
         ("digest", &[&DIGEST]),
         ("executionDetails", &[&EXECUTION_DETAIL]),
         ("step", &[&ACTIVITY_STEP]),
@@ -630,6 +631,11 @@ static JOB_SEND: Structure = Structure {
     inside: &[("deadLetter", &[&DEAD_LETTER_MARK])],
     ..Structure::own("job send", "_id _integrationId to status _messageId? deadLetter?")
 };
+static PROVIDER_MESSAGE: Structure = Structure {
+    inside: &[("receipts", &[&KNOWN_RECEIPT])],
+    ..Structure::own("provider message", "_integrationId providerMessageId receipts?")
+};
+static KNOWN_RECEIPT: Structure = Structure::own("known receipt", "type eventId?");
 static DEAD_LETTER_MARK: Structure =
     Structure::own("dead letter mark", "_id reason text? _integrationId? _messageId? diedAt");
 pub static DEAD_LETTER_PAGE: Structure = Structure {

@@ -128,6 +128,10 @@ fn of_rules() {
              renders a new one",
         ),
         (
+            json!({ "inboundReport": { "reason": { "forged": { "problem": "old" } } } }),
+            "the report of the service is refused: its signature is refused: old",
+        ),
+        (
             json!({ "unsubscribeLink": { "problem": "expired" } }),
             "the unsubscribe link cannot be used: it has expired",
         ),

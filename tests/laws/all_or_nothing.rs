@@ -140,6 +140,16 @@ fn suppressions() {
 }
 
 #[test]
+fn receipts() {
+    for kind in ["opened", "bounced", "complained", "unsubscribed"] {
+        let receipt = json!({ "providerMessageId": "msg-1", "type": kind });
+        check(|world| {
+            ask(world, &json!(["integrations.ingest_receipt", "$integration 0", receipt]))
+        });
+    }
+}
+
+#[test]
 fn unsubscribe_links() {
     for token in ["$token 0", "$token 1"] {
         check(|world| ask(world, &json!(["links.unsubscribe", token])));

@@ -25,6 +25,7 @@ mod messages;
 mod notifications;
 mod pause;
 mod preferences;
+mod receipts;
 mod retention;
 mod simulation;
 mod steps;

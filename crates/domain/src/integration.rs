@@ -344,6 +344,14 @@ impl Integration {
         }
     }
 
+    /// Returns the key that signs the reports of the provider, if the integration takes them.
+    #[doc(hidden)]
+    pub fn inbound_key(&self) -> Option<&Secret> {
+        let configurations = self.configurations.as_ref()?;
+        let is_enabled = configurations.inbound_webhook_enabled == Some(true);
+        configurations.inbound_webhook_signing_key.as_ref().filter(|_| is_enabled)
+    }
+
     /// Returns `true` if the integration is deleted.
     pub const fn is_deleted(&self) -> bool {
         match self.standing {

@@ -10,6 +10,7 @@ use crate::dead_letter::DeadLetterMark;
 use crate::filter::Filter;
 use crate::ids::{DetailId, IntegrationId, JobId, MessageId, StepId, TemplateId};
 use crate::json::Object;
+use crate::receipt::ProviderMessage;
 use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, ProviderId, wire_enum};
@@ -63,6 +64,9 @@ pub struct Job {
     /// Mark of a dead letter. `None` unless the message has failed for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter: Option<DeadLetterMark>,
+    /// Messages by the ids that their providers gave them, with what the providers have reported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provider_messages: Vec<ProviderMessage>,
     /// Number of delays to fit the subscriber's schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_extensions_count: Option<u32>,
@@ -258,6 +262,13 @@ wire_enum! {
     RecordUnreadable = "record_unreadable",
     SendsQueued = "sends_queued",
     SomeSendsFailed = "some_sends_failed",
+    MessageDeferred = "message_deferred",
+    MessageDelivered = "message_delivered",
+    MessageOpened = "message_opened",
+    MessageClicked = "message_clicked",
+    MessageBounced = "message_bounced",
+    RecipientComplained = "recipient_complained",
+    RecipientUnsubscribed = "recipient_unsubscribed",
     RecipientRemoved = "recipient_removed",
     StepResent = "step_resent",
     StepRedriven = "step_redriven",
@@ -282,6 +293,20 @@ impl Detail {
                 | Detail::ProviderMissing
                 | Detail::IntegrationSwitched
                 | Detail::AnswerLost
+        ) || self.is_report()
+    }
+
+    // Returns `true` if a provider has reported the event.
+    const fn is_report(self) -> bool {
+        matches!(
+            self,
+            Detail::MessageDeferred
+                | Detail::MessageDelivered
+                | Detail::MessageOpened
+                | Detail::MessageClicked
+                | Detail::MessageBounced
+                | Detail::RecipientComplained
+                | Detail::RecipientUnsubscribed
         )
     }
 
@@ -308,7 +333,10 @@ impl Detail {
             | Detail::ThrottlePassed
             | Detail::ThrottleLimitExceeded
             | Detail::OutsideSchedule
+            | Detail::MessageDelivered
+            | Detail::MessageClicked
             | Detail::HandlerCompleted => ExecutionStatus::Success,
+            Detail::MessageOpened => ExecutionStatus::ReadConfirmation,
             Detail::SubscriberDeleted
             | Detail::WorkflowDeleted
             | Detail::StepDeleted
@@ -321,6 +349,7 @@ impl Detail {
             | Detail::LeaseExpired
             | Detail::SomeSendsFailed
             | Detail::RecipientRemoved
+            | Detail::RecipientUnsubscribed
             | Detail::PrecedingStepFailed
             | Detail::PrecedingStepSkipped
             | Detail::DelayTimePassed
@@ -339,7 +368,8 @@ impl Detail {
             | Detail::DeferredToSchedule
             | Detail::ExtendedToSchedule
             | Detail::WorkflowPaused
-            | Detail::IntegrationPaused => ExecutionStatus::Pending,
+            | Detail::IntegrationPaused
+            | Detail::MessageDeferred => ExecutionStatus::Pending,
             Detail::ContentNotGenerated
             | Detail::VariableMissing
             | Detail::NoActiveIntegration
@@ -351,7 +381,9 @@ impl Detail {
             | Detail::DigestNotPossible
             | Detail::ThrottleNotPossible
             | Detail::HandlerMissing
-            | Detail::HandlerError => ExecutionStatus::Failed,
+            | Detail::HandlerError
+            | Detail::MessageBounced
+            | Detail::RecipientComplained => ExecutionStatus::Failed,
         }
     }
 }
@@ -369,7 +401,11 @@ impl ExecutionDetail {
             is_test: false,
             provider_id: None,
             raw,
-            source: ExecutionSource::Internal,
+            source: if detail.is_report() {
+                ExecutionSource::Webhook
+            } else {
+                ExecutionSource::Internal
+            },
         }
     }
 }
@@ -393,6 +429,7 @@ impl Job {
             updated_at: Some(now),
             result: None,
             sends: Vec::new(),
+            provider_messages: Vec::new(),
             dead_letter: None,
             schedule_extensions_count: None,
         }
@@ -404,6 +441,27 @@ impl Job {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
         self.execution_details.push(entry);
+    }
+
+    /// Adds a message by the id that its provider gave it.
+    #[doc(hidden)]
+    pub fn sent_as(&mut self, integration: IntegrationId, provider_message_id: &str) {
+        let is_known = self.provider_message(integration, provider_message_id).is_some();
+        if let (false, Some(sent)) =
+            (is_known, ProviderMessage::new(integration, provider_message_id))
+        {
+            self.provider_messages.push(sent);
+        }
+    }
+
+    /// Returns the message that has this id at its provider.
+    #[doc(hidden)]
+    pub fn provider_message(
+        &mut self,
+        integration: IntegrationId,
+        id: &str,
+    ) -> Option<&mut ProviderMessage> {
+        self.provider_messages.iter_mut().find(|sent| sent.is(integration, id))
     }
 
     /// Returns the places between the message of the job and that of an integration. The message of

@@ -54,6 +54,7 @@ pub mod preference;
 pub mod preview;
 pub mod quarantine;
 pub mod query;
+pub mod receipt;
 pub mod retention;
 #[cfg(test)]
 mod sample;

@@ -135,6 +135,17 @@ impl SuppressionCreate {
         Ok(Self { address, reason: None, text: None, expires_at: None })
     }
 
+    /// Returns the suppression of an address that a provider has reported at `now`.
+    #[doc(hidden)]
+    pub fn reported(
+        address: SuppressedAddress,
+        reason: SuppressionReason,
+        text: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        Self { address, reason: Some(reason), text, expires_at: reason.expiry(now) }
+    }
+
     /// Refuses a text that is too long.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {

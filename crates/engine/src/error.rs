@@ -7,6 +7,7 @@ use domain::dead_letter::RedriveRefusal;
 use domain::ids::StepId;
 use domain::notification::ResendRefusal;
 use domain::quarantine::RequeueRefusal;
+use domain::receipt::InboundRefusal;
 use domain::subscription::SubscriptionError;
 use domain::unsubscribe::TokenProblem;
 use domain::vocabulary::Channel;
@@ -162,6 +163,12 @@ pub enum Rejection {
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]
     OneInbox,
+    /// A report of a service is refused.
+    #[error("the report of the service is refused: {reason}")]
+    InboundReport {
+        /// The reason.
+        reason: InboundRefusal,
+    },
     /// An unsubscribe link cannot be used.
     #[error("the unsubscribe link cannot be used: {}", problem.sentence())]
     UnsubscribeLink {

@@ -41,9 +41,9 @@ use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 pub use ::domain::{
     channel, circuit, condition, connection, contact, content, context, convert, credentials,
     dead_letter, endpoint, environment, explain, filter, ids, integration, job, json, layout,
-    limits, message, notification, page, patch, preference, preview, quarantine, query, retention,
-    schedule, secret, step, subscriber, subscription, suppression, template, time, topic,
-    translation, trigger, unsubscribe, vocabulary, workflow,
+    limits, message, notification, page, patch, preference, preview, quarantine, query, receipt,
+    retention, schedule, secret, step, subscriber, subscription, suppression, template, time,
+    topic, translation, trigger, unsubscribe, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 
@@ -55,8 +55,8 @@ pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
     Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler,
-    IntegrationStats, IntegrationTest, LaneStats, Outbox, Provider, ProviderReceipt, QueueDepth,
-    QueueStats, SendError,
+    Inbound, InboundReport, IntegrationStats, IntegrationTest, LaneStats, Outbox, Provider,
+    ProviderReceipt, QueueDepth, QueueStats, SendError,
 };
 pub use pipeline::trigger::Events;
 pub use resources::connections::ChannelConnections;

@@ -13,6 +13,7 @@ mod ages;
 mod entries;
 mod keys;
 mod letters;
+mod receipts;
 mod suppressions;
 mod tables;
 
@@ -57,6 +58,7 @@ pub use addresses::*;
 pub use ages::*;
 pub use keys::*;
 pub use letters::*;
+pub use receipts::*;
 pub use suppressions::*;
 pub use tables::Table;
 
@@ -199,6 +201,8 @@ layout! {
         DEAD_LETTERS = DeadLetters
             [EnvironmentId, DeadLetterId, Timestamp, Channel, DeadLetterReason,
              Option<WorkflowId>, Any<IntegrationId>, Ordinal];
+        /// Notifications of messages by the ids that their providers gave them.
+        PROVIDER_MESSAGES = ProviderMessages [EnvironmentId, IntegrationId, Text, Ordinal];
     }
     Task {
         /// Tasks.

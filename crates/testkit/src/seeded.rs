@@ -69,6 +69,7 @@ pub fn made_in(store: Interposed) -> World {
     fill_a_segment(&world);
     trigger_and_deliver(&world);
     add_quarantine(&world);
+    receive(&world);
     reach_many(&world);
     pause(&world);
     world
@@ -406,6 +407,20 @@ fn add_quarantine(world: &World) {
         Ok::<_, store::Error>(())
     });
     added.expect("the store can be written to");
+}
+
+// Leaves behind a message whose provider has given it an id, and has delivered it. The id is put
+// there, since the outbox gives none.
+fn receive(world: &World) {
+    let integration = email_integration(&world.env, 0).unwrap();
+    let query = NotificationQuery::default().transaction_id("second").unwrap();
+    let page = world.env.notifications().list(&query).unwrap();
+    let before = page.data.into_iter().next().unwrap();
+    let mut after = before.clone();
+    after.jobs.last_mut().unwrap().sent_as(integration, "msg-1");
+    store::write(&world.store, |transaction| transaction.replace(&before, &after)).unwrap();
+    let delivered = json!({ "providerMessageId": "msg-1", "type": "delivered", "eventId": "1" });
+    world.env.integrations().ingest_receipt(integration, &parsed(delivered)).unwrap();
 }
 
 // Leaves behind the records of an event that was canceled before it has reached many. They are put

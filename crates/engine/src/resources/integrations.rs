@@ -1,6 +1,7 @@
 //! Operations on integrations.
 
 mod pause;
+mod receipts;
 
 use std::sync::Arc;
 

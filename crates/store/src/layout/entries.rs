@@ -26,6 +26,7 @@ use domain::workflow::Workflow;
 
 use super::keys::{ChannelLists, channel_list};
 use super::letters::dead_letter_entry;
+use super::receipts::provider_message_entry;
 use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, EXPIRING_ANSWERS, HELD,
     SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
@@ -370,6 +371,9 @@ impl Record for Notification {
     fn index(&self, entries: &mut Entries<Self>) {
         for letter in self.letter_facts() {
             entries.add(dead_letter_entry(self.environment_id, &letter));
+        }
+        for message in self.provider_messages() {
+            entries.add(provider_message_entry(self, message));
         }
     }
 

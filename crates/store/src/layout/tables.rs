@@ -71,6 +71,7 @@ tables! {
     ActivityMerged = "activity_merged",
     ActivityDeleted = "activity_deleted",
     NotificationOutcomes = "notification_outcomes",
+    ProviderMessages = "provider_messages",
     Tasks = "tasks",
     Due = "due",
     Lanes = "lanes",

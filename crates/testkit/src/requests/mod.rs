@@ -237,6 +237,9 @@ fn channels(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("integrations", "update") => said(integrations.update(given.name(0)?, &given.get(1)?)),
         ("integrations", "set_primary") => said(integrations.set_primary(given.name(0)?)),
         ("integrations", "pause") => said(integrations.pause(given.name(0)?)),
+        ("integrations", "ingest_receipt") => {
+            said(integrations.ingest_receipt(given.name(0)?, &given.get(1)?))
+        }
         ("integrations", "resume") => said(integrations.resume(given.name(0)?)),
         ("integrations", "delete") => {
             said(integrations.delete(given.name(0)?, &given.get::<IntegrationDelete>(1)?))

@@ -145,6 +145,9 @@ fn workflows() -> Vec<Value> {
         json!(["integrations.set_primary", "$integration 1"]),
         json!(["integrations.pause", "$integration 0"]),
         json!(["integrations.resume", "$integration 7"]),
+        json!(["integrations.ingest_receipt", "$integration 0", {
+            "providerMessageId": "msg-1", "type": "bounced", "eventId": "evt-2",
+        }]),
         json!(["integrations.delete", "$integration 0", { "promote": true }]),
         json!(["integrations.delete", "$integration 6", {}]),
     ]

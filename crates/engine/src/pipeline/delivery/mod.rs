@@ -6,6 +6,7 @@ mod batch;
 mod call;
 pub(crate) mod circuits;
 mod claim;
+pub(crate) mod inbound;
 mod outbox;
 mod provider;
 mod quarantine;
@@ -31,6 +32,7 @@ use crate::{Engine, Result, trace};
 
 pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
+pub use inbound::{Inbound, InboundReport};
 pub use outbox::Outbox;
 pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 pub(crate) use quarantine::if_readable;

@@ -14,11 +14,14 @@ use domain::json::Object;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::Address;
+use domain::receipt::{InboundRefusal, Receipt};
 use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
 use domain::task::{Failure, Outcome, Tries};
 use domain::vocabulary::Channel;
 use thiserror::Error;
+
+use super::inbound::Inbound;
 
 /// A sender of messages, such as an SMTP client or an HTTP client of a service.
 pub trait Provider: fmt::Debug + Send + Sync + 'static {
@@ -61,6 +64,18 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     fn accept(&self, channel: Channel, credentials: &Credentials) -> Result<(), Invalid> {
         let _ = (channel, credentials);
         Ok(())
+    }
+
+    /// Verifies a report of the service and reads it, see
+    /// [`Integrations::ingest_inbound`](crate::Integrations::ingest_inbound). By default, this is not
+    /// supported.
+    ///
+    /// # Errors
+    ///
+    /// [`InboundRefusal`]. Nothing is recorded then.
+    fn receipts(&self, inbound: &Inbound<'_>) -> Result<Vec<Receipt>, InboundRefusal> {
+        let _ = inbound;
+        Err(InboundRefusal::NotSupported)
     }
 
     /// Tries an integration without sending a message, see

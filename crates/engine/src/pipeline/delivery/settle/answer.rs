@@ -36,6 +36,7 @@ impl Course<'_, '_> {
         let said = result.said(delivery);
         match settlement {
             Settlement::Done => {
+                self.note_id(job, delivery, result);
                 let mut message = delivery.message.clone();
                 message.delivered_at.push(now);
                 self.tx.remove(task)?;
@@ -91,6 +92,16 @@ impl Course<'_, '_> {
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {
         left::is_job_canceled(self.tx, &self.notification, job, self.tx.now())
+    }
+
+    // Keeps the id of the message at its provider, by which reports name it.
+    fn note_id(&mut self, job: usize, delivery: &Delivery, result: &SendResult) {
+        if let (SendResult::Sent(receipt), Some(job)) =
+            (result, self.notification.jobs.get_mut(job))
+            && let Some(id) = &receipt.provider_message_id
+        {
+            job.sent_as(delivery.integration.id, id);
+        }
     }
 
     // Names the provider of the job.

@@ -1,0 +1,61 @@
+use super::*;
+use crate::sample::id;
+
+fn receipt(kind: ReceiptKind, event: Option<&str>) -> Receipt {
+    Receipt { event_id: event.map(Into::into), ..Receipt::new("m", kind).unwrap() }
+}
+
+/// One row per history: what is known, what is reported, and the verdict.
+#[test]
+fn a_message_does_not_go_back() {
+    use ReceiptKind::{Bounced, Clicked, Complained, Deferred, Delivered, Opened, Unsubscribed};
+    use Verdict::{Outdated, Record, Repeated};
+    for (known, reported, expected) in [
+        (&[][..], Deferred, Record),
+        (&[], Bounced, Record),
+        (&[Delivered], Delivered, Repeated),
+        (&[Delivered], Opened, Record),
+        (&[Deferred], Delivered, Record),
+        (&[Delivered], Deferred, Outdated),
+        (&[Opened], Delivered, Outdated),
+        (&[Clicked], Opened, Outdated),
+        (&[Delivered, Opened], Clicked, Record),
+        (&[Bounced], Delivered, Outdated),
+        (&[Bounced], Clicked, Outdated),
+        (&[Clicked], Bounced, Record),
+        (&[Bounced], Bounced, Repeated),
+        (&[Bounced], Complained, Record),
+        (&[Complained], Delivered, Record),
+        (&[Complained], Complained, Repeated),
+        (&[Unsubscribed], Complained, Record),
+    ] {
+        let mut message = ProviderMessage::new(id(1), "m").unwrap();
+        for kind in known {
+            message.record(&receipt(*kind, None));
+        }
+        let found = verdict(&message.receipts, &receipt(reported, None));
+        assert_eq!(found, expected, "{known:?} {reported}");
+    }
+}
+
+#[test]
+fn an_event_is_known_by_its_id() {
+    let mut message = ProviderMessage::new(id(1), "m").unwrap();
+    message.record(&receipt(ReceiptKind::Delivered, Some("1")));
+    let of = |event| verdict(&message.receipts, &receipt(ReceiptKind::Opened, event));
+    assert_eq!(of(Some("1")), Verdict::Repeated);
+    assert_eq!(of(Some("2")), Verdict::Record);
+    assert_eq!(of(None), Verdict::Record);
+}
+
+#[test]
+fn an_id_can_be_looked_up() {
+    for bad in ["", "a\0", "a\r\nb", &"x".repeat(256)] {
+        assert!(Receipt::new(bad, ReceiptKind::Opened).is_err());
+        assert_eq!(ProviderMessage::new(id(1), bad), None);
+        let event = Receipt::new("m", ReceiptKind::Opened).unwrap().event_id(bad);
+        assert_eq!(event.check().unwrap_err().field, "eventId");
+    }
+    let long = Receipt::new("m", ReceiptKind::Opened).unwrap().text("ä".repeat(5_000));
+    assert_eq!(long.shown().unwrap().chars().count(), 1_000);
+}

@@ -1,0 +1,44 @@
+//! Verdicts: whether a report says something new.
+
+use super::{KnownReceipt, Receipt, ReceiptKind};
+
+/// Decision about a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It says something new.
+    Record,
+    /// It was recorded before.
+    Repeated,
+    /// A later event is known.
+    Outdated,
+}
+
+/// Decides about a report from those that are known. Each event is recorded once, so that a message
+/// that is opened a thousand times has one entry. A message does not go back: what is behind a known
+/// event counts, and what is before it does not. Nothing but a complaint or a wish to unsubscribe
+/// follows a bounce.
+pub fn verdict(known: &[KnownReceipt], receipt: &Receipt) -> Verdict {
+    let is_same = |one: &KnownReceipt| {
+        one.kind == receipt.kind || (one.event_id.is_some() && one.event_id == receipt.event_id)
+    };
+    if known.iter().any(is_same) {
+        return Verdict::Repeated;
+    }
+    let furthest = known.iter().filter_map(|one| rank(one.kind)).max();
+    match rank(receipt.kind) {
+        Some(rank) if furthest.is_some_and(|furthest| rank < furthest) => Verdict::Outdated,
+        Some(_) | None => Verdict::Record,
+    }
+}
+
+// Place of an event on the way of a message. An event beside the way has none.
+const fn rank(kind: ReceiptKind) -> Option<u8> {
+    match kind {
+        ReceiptKind::Deferred => Some(0),
+        ReceiptKind::Delivered => Some(1),
+        ReceiptKind::Opened => Some(2),
+        ReceiptKind::Clicked => Some(3),
+        ReceiptKind::Bounced => Some(4),
+        ReceiptKind::Complained | ReceiptKind::Unsubscribed => None,
+    }
+}

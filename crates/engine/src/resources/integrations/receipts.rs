@@ -1,0 +1,202 @@
+//! Operations on the reports of providers.
+
+use domain::convert::IntoChecked;
+use domain::ids::{IntegrationId, JobId, NotificationId};
+use domain::message::{Message, MessageStatus};
+use domain::notification::Notification;
+use domain::receipt::{Receipt, ReceiptKind, ReceiptOutcome, Verdict, verdict};
+use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionReason};
+use domain::vocabulary::Channel;
+use store::{Order, ReadRecords, WriteRecords, layout};
+
+use super::get;
+use crate::idempotency::Step;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::inbound;
+use crate::pipeline::facts::workflow_of;
+use crate::resources::{preferences, suppressions};
+use crate::tx::{Tx, View};
+use crate::{InboundReport, Integrations, Result};
+
+impl Integrations<'_> {
+    /// Records what a provider reports about a message: in the log of its job, once for each event.
+    /// The message is found by the id that the provider gave it, see
+    /// [`ProviderReceipt::id`](crate::ProviderReceipt::id). A permanent bounce and a complaint put
+    /// the address on the list of [`suppressions`](crate::Scope::suppressions): a bounce for 90 days,
+    /// a complaint for ever. A wish to unsubscribe switches off the channel of the workflow for the
+    /// subscriber, unless the workflow is critical. Reports may come in any order.
+    ///
+    /// The host checks that the report comes from the provider.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::receipt::{Receipt, ReceiptKind, ReceiptOutcome};
+    /// # use tidings::{integration::IntegrationCreate, vocabulary::Channel};
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # let mail = IntegrationCreate::new("ses", Channel::Email)?;
+    /// # let integration = env.integrations().create(&mail)?;
+    /// let bounce = Receipt::new("msg-17", ReceiptKind::Bounced)?.text("550 no such user");
+    /// let outcome = env.integrations().ingest_receipt(integration.id, &bounce)?;
+    /// assert_eq!(outcome, ReceiptOutcome::UnknownMessage);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration;
+    /// [`Error::Invalid`](crate::Error::Invalid), if an id is empty, longer than 255 bytes, or has
+    /// control characters.
+    pub fn ingest_receipt(
+        &self,
+        id: impl IntoChecked<IntegrationId>,
+        receipt: &Receipt,
+    ) -> Result<ReceiptOutcome> {
+        self.ingest(id.into_checked()?, receipt)
+    }
+
+    fn ingest(&self, id: IntegrationId, receipt: &Receipt) -> Result<ReceiptOutcome> {
+        self.scope.write("integrations.ingest_receipt", (id, receipt), |tx| {
+            receipt.check()?;
+            record(tx, id, receipt)
+        })
+    }
+
+    /// Records the reports in a request of a service that the host has received. The provider of the
+    /// integration verifies the request with `inboundWebhookSigningKey` of its configurations, reads
+    /// it, and each report is recorded as by [`ingest_receipt`](Self::ingest_receipt), in a
+    /// transaction of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration;
+    /// [`Rejection::InboundReport`](crate::Rejection::InboundReport), if the integration takes no
+    /// reports, or its provider refuses this one; [`Error::Invalid`](crate::Error::Invalid) for a
+    /// body of more than 1 MiB, or more than 1,000 reports.
+    pub fn ingest_inbound(
+        &self,
+        id: impl IntoChecked<IntegrationId>,
+        report: &InboundReport,
+    ) -> Result<Vec<ReceiptOutcome>> {
+        self.ingest_all(id.into_checked()?, report)
+    }
+
+    fn ingest_all(&self, id: IntegrationId, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
+        let integration = self.get(id)?;
+        let receipts = inbound::receipts(&self.scope.engine, &integration, report)?;
+        let name = "integrations.ingest_inbound";
+        self.scope.write_in_steps(name, (id, report), Vec::new(), |tx, before| {
+            let mut outcomes: Vec<ReceiptOutcome> = before.clone();
+            if let Some(receipt) = receipts.get(outcomes.len()) {
+                outcomes.push(record(tx, id, receipt)?);
+            }
+            let is_done = outcomes.len() >= receipts.len();
+            Ok(if is_done { Step::Done(outcomes) } else { Step::More(outcomes) })
+        })
+    }
+}
+
+// Records a report about a message of an integration.
+fn record(tx: &mut Tx<'_>, id: IntegrationId, receipt: &Receipt) -> Result<ReceiptOutcome> {
+    get(tx, id)?;
+    let range = layout::provider_message(tx.environment_id(), id, &receipt.provider_message_id);
+    let newest = tx.first(&range, Order::Descending, 1)?.pop();
+    let found = newest.and_then(|notification| {
+        let job = notification.job_of_receipt(id, &receipt.provider_message_id)?;
+        Some((notification, job))
+    });
+    let Some((before, job)) = found else { return Ok(ReceiptOutcome::UnknownMessage) };
+    ingest(tx, &before, job, (id, receipt))
+}
+
+fn ingest(
+    tx: &mut Tx<'_>,
+    before: &Notification,
+    job: usize,
+    (integration, receipt): (IntegrationId, &Receipt),
+) -> Result<ReceiptOutcome> {
+    let mut after = before.clone();
+    let Some(stored) = after.jobs.get_mut(job) else { return Ok(ReceiptOutcome::UnknownMessage) };
+    let (notification_id, job_id): (NotificationId, JobId) = (before.id, stored.id);
+    let Some(message) = stored.provider_message(integration, &receipt.provider_message_id) else {
+        return Ok(ReceiptOutcome::UnknownMessage);
+    };
+    match verdict(&message.receipts, receipt) {
+        Verdict::Record => message.record(receipt),
+        Verdict::Repeated => return Ok(ReceiptOutcome::Repeated { notification_id, job_id }),
+        Verdict::Outdated => return Ok(ReceiptOutcome::Outdated { notification_id, job_id }),
+    }
+    let mut course = Course::of(tx, after, None);
+    course.log(job, receipt.kind.detail(), receipt.shown());
+    let after = course.notification;
+    tx.replace(before, &after)?;
+    let suppression = follow(tx, &after, job, receipt)?.map(Box::new);
+    Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
+}
+
+// What follows from a report beside its entry in the log.
+fn follow(
+    tx: &mut Tx<'_>,
+    notification: &Notification,
+    job: usize,
+    receipt: &Receipt,
+) -> Result<Option<Suppression>> {
+    let Some(job) = notification.jobs.get(job) else { return Ok(None) };
+    let Some(channel) = job.kind.channel() else { return Ok(None) };
+    if receipt.kind == ReceiptKind::Unsubscribed {
+        unsubscribe(tx, notification, channel)?;
+    }
+    let message = match job.message_id {
+        Some(id) => {
+            let found = tx.find::<Message>(&layout::message(tx.environment_id(), id.place()))?;
+            found.filter(|found| found.id == id)
+        }
+        None => None,
+    };
+    if let (ReceiptKind::Bounced, Some(before)) = (receipt.kind, &message) {
+        let (error_id, error_text) = (receipt.kind.detail().to_string(), receipt.shown());
+        let mut after = before.clone();
+        after.status =
+            MessageStatus::Error { error_id, error_text: error_text.unwrap_or_default() };
+        tx.replace(before, &after)?;
+    }
+    match receipt.kind.suppression() {
+        Some(reason) => suppress(tx, (channel, message.as_ref()), receipt, reason),
+        None => Ok(None),
+    }
+}
+
+// Suppresses the address that the report names, or else that of the message.
+fn suppress(
+    tx: &mut Tx<'_>,
+    (channel, message): (Channel, Option<&Message>),
+    receipt: &Receipt,
+    reason: SuppressionReason,
+) -> Result<Option<Suppression>> {
+    let own = message.and_then(|message| match channel {
+        Channel::Email => message.email.clone(),
+        Channel::Sms => message.phone.clone(),
+        Channel::InApp | Channel::Chat | Channel::Push => None,
+    });
+    let Some(text) = receipt.address.clone().or(own) else { return Ok(None) };
+    // Chat and push messages have other addresses, and a service may write them otherwise.
+    let Ok(address) = SuppressedAddress::new(channel, text) else { return Ok(None) };
+    let create = SuppressionCreate::reported(address, reason, receipt.shown(), tx.now());
+    suppressions::add(tx, create).map(Some)
+}
+
+// Switches off the channel of the workflow for the subscriber, if all of them are there.
+fn unsubscribe(tx: &mut Tx<'_>, notification: &Notification, channel: Channel) -> Result<()> {
+    let (subscriber, contexts) = (notification.subscriber_id, &notification.context_keys);
+    if !tx.contains(&layout::subscriber_id(tx.environment_id(), subscriber))? {
+        return Ok(());
+    }
+    match workflow_of(tx, notification)? {
+        Some(workflow) if !workflow.critical => {
+            preferences::switch_off(tx, (subscriber, contexts), &workflow, channel)
+        }
+        Some(_) | None => Ok(()),
+    }
+}

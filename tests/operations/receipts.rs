@@ -1,0 +1,263 @@
+//! Receipts: what providers report about messages that they have accepted.
+
+use serde_json::{Value, json};
+use tidings::integration::Integration;
+use tidings::receipt::{InboundRefusal, Receipt, ReceiptKind, ReceiptOutcome};
+use tidings::suppression::SuppressionReason;
+use tidings::vocabulary::Channel;
+use tidings::{
+    Delivery, Inbound, InboundReport, Provider, ProviderReceipt, Rejection, Scope, SendError,
+};
+
+use crate::world::{World, changed, email, on_both_with, only, parsed, wire};
+
+// A service that numbers its messages by their subscriber, and whose reports are lists of receipts
+// behind the key.
+#[derive(Debug)]
+struct Service;
+
+impl Provider for Service {
+    fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
+        Ok(ProviderReceipt::id(format!("msg-{}", delivery.subscriber.subscriber_id)))
+    }
+
+    fn receipts(&self, inbound: &Inbound<'_>) -> Result<Vec<Receipt>, InboundRefusal> {
+        let problem = String::from("no signature matches");
+        if inbound.report.get("x-signature") != Some(inbound.key.expose()) {
+            return Err(InboundRefusal::Forged { problem });
+        }
+        assert_ne!(inbound.report.body, b"panic", "on purpose");
+        serde_json::from_slice(&inbound.report.body)
+            .map_err(|_| InboundRefusal::Unreadable { problem: "no JSON".into() })
+    }
+}
+
+fn scenario(run: impl Fn(World, Integration)) {
+    on_both_with(
+        |builder| builder.provider("ses", Service),
+        |world| {
+            let ada = json!({ "subscriberId": "ada", "email": "Ada@Example.org" });
+            world.subscriber(ada);
+            let configurations =
+                json!({ "inboundWebhookEnabled": true, "inboundWebhookSigningKey": "key" });
+            let ses = world.integration(json!({
+                "providerId": "ses", "channel": "email", "identifier": "ses", "active": true,
+                "configurations": configurations,
+            }));
+            world.workflow_of("mail", &[email()]);
+            world.notify("mail", "ada");
+            assert_eq!(world.run_due().sent, 1);
+            run(world, ses);
+        },
+    );
+}
+
+fn receipt(kind: ReceiptKind) -> Receipt {
+    Receipt::new("msg-ada", kind).unwrap()
+}
+
+fn ingest(env: &Scope, ses: &Integration, receipt: &Receipt) -> Value {
+    wire(env.integrations().ingest_receipt(ses.id, receipt).unwrap())
+}
+
+// The log of the only job, behind the entries of the delivery.
+fn reported(world: &World) -> Vec<Value> {
+    let log = only(only(world.notifications(json!({}))).jobs).execution_details;
+    let log = log.iter().map(wire);
+    log.filter(|entry| entry["source"] == "Webhook").collect()
+}
+
+/// One row per event: its entry in the log.
+#[test]
+fn a_report_is_an_entry_in_the_log_of_its_job() {
+    for (kind, detail, status) in [
+        (ReceiptKind::Deferred, "message_deferred", "Pending"),
+        (ReceiptKind::Delivered, "message_delivered", "Success"),
+        (ReceiptKind::Opened, "message_opened", "ReadConfirmation"),
+        (ReceiptKind::Clicked, "message_clicked", "Success"),
+        (ReceiptKind::Bounced, "message_bounced", "Failed"),
+        (ReceiptKind::Complained, "recipient_complained", "Failed"),
+        (ReceiptKind::Unsubscribed, "recipient_unsubscribed", "Warning"),
+    ] {
+        scenario(|world, ses| {
+            let report = receipt(kind).event_id("1").text("250 as it is");
+            let outcome = ingest(&world.env, &ses, &report);
+            let notification = only(world.notifications(json!({})));
+            assert_eq!(outcome["outcome"], "recorded");
+            assert_eq!(outcome["notificationId"], wire(notification.id));
+            let entry = only(reported(&world));
+            assert_eq!((&entry["detail"], &entry["status"]), (&json!(detail), &json!(status)));
+            assert_eq!(
+                (&entry["raw"], &entry["providerId"]),
+                (&json!("250 as it is"), &json!("ses"))
+            );
+
+            // A repetition changes nothing, nor does a second event of its kind.
+            for again in [report.clone(), report.clone().event_id("2"), receipt(kind)] {
+                let outcome = world.unchanged(|| ingest(&world.env, &ses, &again));
+                assert_eq!(outcome["outcome"], "repeated");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_late_report_does_not_undo_a_bounce() {
+    scenario(|world, ses| {
+        ingest(&world.env, &ses, &receipt(ReceiptKind::Bounced).text("550 no such user"));
+        for late in [ReceiptKind::Delivered, ReceiptKind::Opened] {
+            let outcome = world.unchanged(|| ingest(&world.env, &ses, &receipt(late)));
+            assert_eq!(outcome["outcome"], "outdated");
+        }
+        let message = wire(only(world.messages("ada")));
+        assert_eq!(message["status"], "error");
+        assert_eq!(message["errorText"], "550 no such user");
+    });
+}
+
+/// One row per report of which its address is suppressed: the reason, and for how many days.
+#[test]
+fn bounces_and_complaints_suppress_the_address() {
+    for (kind, reason, days) in [
+        (ReceiptKind::Bounced, SuppressionReason::Bounced, Some(90)),
+        (ReceiptKind::Complained, SuppressionReason::Complained, None),
+    ] {
+        scenario(|world, ses| {
+            let suppressions = world.env.suppressions();
+            let outcome = ingest(&world.env, &ses, &receipt(kind).text("why"));
+            let found = suppressions.get(Channel::Email, "ada@example.org").unwrap();
+            assert_eq!(outcome["suppression"]["_id"], wire(found.id));
+            assert_eq!((found.reason, found.text.as_deref()), (reason, Some("why")));
+            let day = std::time::Duration::from_secs(24 * 60 * 60);
+            assert_eq!(found.expires_at, days.map(|days| world.now().after(day * days)));
+            world.notify("mail", "ada");
+            assert_eq!(world.run_due().skipped, 1);
+        });
+    }
+}
+
+/// The address is that of the message, and not the one that the subscriber has since.
+#[test]
+fn the_address_of_the_message_is_suppressed_unless_the_report_names_another() {
+    scenario(|world, ses| {
+        let moved = parsed(json!({ "email": "new@example.org" }));
+        world.env.subscribers().update("ada", &moved).unwrap();
+        ingest(&world.env, &ses, &receipt(ReceiptKind::Bounced));
+        let suppressions = world.env.suppressions();
+        assert!(suppressions.find(Channel::Email, "ada@example.org").unwrap().is_some());
+        assert!(suppressions.find(Channel::Email, "new@example.org").unwrap().is_none());
+        let other = receipt(ReceiptKind::Complained).address("CC@Example.org");
+        ingest(&world.env, &ses, &other);
+        assert!(suppressions.find(Channel::Email, "cc@example.org").unwrap().is_some());
+    });
+}
+
+#[test]
+fn other_reports_suppress_nothing() {
+    scenario(|world, ses| {
+        for kind in [ReceiptKind::Deferred, ReceiptKind::Opened, ReceiptKind::Unsubscribed] {
+            ingest(&world.env, &ses, &receipt(kind));
+        }
+        let listed = world.env.suppressions().list(&parsed(json!({}))).unwrap();
+        assert_eq!(listed.data, []);
+    });
+}
+
+#[test]
+fn a_wish_to_unsubscribe_switches_off_the_channel_of_the_workflow() {
+    scenario(|world, ses| {
+        world.workflow_of("other", &[email()]);
+        ingest(&world.env, &ses, &receipt(ReceiptKind::Unsubscribed));
+        world.notify("mail", "ada");
+        assert_eq!(world.run_due().sent, 0);
+        world.notify("other", "ada");
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
+#[test]
+fn a_message_is_known_to_its_integration_only() {
+    scenario(|world, ses| {
+        let unknown = Receipt::new("msg-bob", ReceiptKind::Opened).unwrap();
+        let env = &world.env;
+        let outcome = world.unchanged(|| env.integrations().ingest_receipt(ses.id, &unknown));
+        assert_eq!(outcome.unwrap(), ReceiptOutcome::UnknownMessage);
+        let other = world.active_integration("email", "other");
+        let opened = receipt(ReceiptKind::Opened);
+        assert_eq!(ingest(env, &other, &opened)["outcome"], "unknownMessage");
+        let elsewhere = world.production();
+        world.refuses(&format!("404 integration `{}` is not there", ses.id), || {
+            elsewhere.integrations().ingest_receipt(ses.id, &opened)
+        });
+        let nameless = changed(opened, |receipt| receipt.provider_message_id.clear());
+        world.refuses("422 `providerMessageId` must not be empty", || {
+            env.integrations().ingest_receipt(ses.id, &nameless)
+        });
+        // Nothing is left of a message whose notification is deleted.
+        let id = only(world.notifications(json!({}))).id;
+        env.notifications().delete(id).unwrap();
+        assert_eq!(ingest(env, &ses, &receipt(ReceiptKind::Opened))["outcome"], "unknownMessage");
+    });
+}
+
+#[test]
+fn a_provider_verifies_and_reads_the_reports_of_its_service() {
+    scenario(|world, ses| {
+        let integrations = world.env.integrations();
+        let body = json!([
+            { "providerMessageId": "msg-ada", "type": "delivered", "eventId": "1" },
+            { "providerMessageId": "msg-bob", "type": "opened" },
+            { "providerMessageId": "msg-ada", "type": "opened", "eventId": "2" },
+        ]);
+        let report = |body: &str| InboundReport::new(body.as_bytes()).header("X-Signature", "key");
+        let all = report(&body.to_string());
+        let outcomes = |report: &InboundReport| {
+            let outcomes = integrations.ingest_inbound(ses.id, report).unwrap();
+            outcomes.iter().map(|one| wire(one)["outcome"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(outcomes(&all), ["recorded", "unknownMessage", "recorded"]);
+        assert_eq!(reported(&world).len(), 2);
+        assert_eq!(outcomes(&all), ["repeated", "unknownMessage", "repeated"]);
+        assert_eq!(outcomes(&report("[]")), [] as [Value; 0]);
+
+        let forged = InboundReport::new(all.body.clone()).header("x-signature", "guess");
+        let prefix = "400 the report of the service is refused: ";
+        for (report, reason) in [
+            (forged, "its signature is refused: no signature matches"),
+            (report("{"), "it cannot be read: no JSON"),
+            (report("panic"), "it cannot be read: the provider panicked"),
+        ] {
+            world.refuses(&format!("{prefix}{reason}"), || {
+                integrations.ingest_inbound(ses.id, &report)
+            });
+        }
+        let huge = InboundReport::new(vec![b' '; (1 << 20) + 1]);
+        let huge = integrations.ingest_inbound(ses.id, &huge).unwrap_err();
+        assert_eq!(huge.status(), 422);
+        let off = parsed(json!({ "configurations": { "inboundWebhookSigningKey": "key" } }));
+        integrations.update(ses.id, &off).unwrap();
+        let refused = integrations.ingest_inbound(ses.id, &all).unwrap_err();
+        let reason = InboundRefusal::Disabled;
+        let disabled = tidings::Error::rejected(Rejection::InboundReport { reason });
+        assert_eq!(refused.to_string(), disabled.to_string());
+    });
+}
+
+/// A provider without ids, or with one that no report can name, sends all the same.
+#[test]
+fn the_outbox_reads_no_reports() {
+    scenario(|world, _| {
+        let other = world.integration(json!({
+            "providerId": "outbox", "channel": "email", "identifier": "outbox", "active": true,
+            "configurations":
+                { "inboundWebhookEnabled": true, "inboundWebhookSigningKey": "key" },
+        }));
+        let report = InboundReport::new("[]");
+        let refused = world.env.integrations().ingest_inbound(other.id, &report).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .ends_with("its provider reads none: read it, and call `ingest_receipt`")
+        );
+    });
+}
