@@ -63,6 +63,7 @@ fn a_ruined_value_is_not_read_as_something_else() {
                     | Table::Held
                     | Table::HeldLanes
                     | Table::ExpiringAnswers
+                    | Table::ExpiringSuppressions
                     | Table::CanceledTriggers
             );
             // Only tasks behind those that are done first read these.
