@@ -48,7 +48,6 @@ fn texts_are_found_by_their_keys() {
         ("{{ t.a.b }}", "flat", vec![]),
         ("{{ t.hello }}", "Hallo <b>Ada & Co</b>", vec![]),
         ("{{ t(payload.key) }}{{ payload.key | t }}", "KorbKorb", vec![]),
-        ("{{ t('cart.items', count=1) }}", "1 Ding", vec![]),
         ("{{ t('cart.items', count=payload.n) }}", "3 Dinge", vec![]),
         ("{{ 'cart.items' | t(count=payload.n) }}", "3 Dinge", vec![]),
         ("{{ t.cart('items', count=1) if false }}", "", vec![]),
@@ -76,6 +75,18 @@ fn texts_are_found_by_their_keys() {
         let rendered = Template::new(template).unwrap().render(Format::Plain, &variables);
         assert_eq!(rendered.as_deref(), Ok(expected), "{template}");
         assert_eq!(variables.notes(), notes, "{template}");
+    }
+}
+
+#[cfg(feature = "plurals")]
+#[test]
+fn a_count_chooses_the_form_of_a_text() {
+    for (template, expected) in [
+        ("{{ t('cart.items', count=1) }}", "1 Ding"),
+        ("{{ 'cart.items' | t(count=payload.n) }}", "3 Dinge"),
+    ] {
+        let rendered = Template::new(template).unwrap().render(Format::Plain, &variables());
+        assert_eq!(rendered.as_deref(), Ok(expected), "{template}");
     }
 }
 
