@@ -2,7 +2,6 @@
 //!
 //! Tables are persistent maps: a snapshot is a pointer, and a dropped transaction is undone.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,8 +25,9 @@ struct Shared {
     turn: Mutex<()>,
 }
 
+// A clone shares all tables, so that threads do not count its references at the same time.
 #[derive(Clone, Default)]
-struct Tables(BTreeMap<Table, Rows>);
+struct Tables(RedBlackTreeMapSync<Table, Rows>);
 
 type Rows = RedBlackTreeMapSync<Vec<u8>, Vec<u8>>;
 
@@ -50,6 +50,19 @@ impl Store for MemoryStore {
 impl MemoryStore {
     fn committed(&self) -> Arc<Tables> {
         Arc::clone(&self.shared.committed.read())
+    }
+}
+
+impl Tables {
+    // Changes the rows of a table.
+    fn rows(&mut self, table: Table, change: impl FnOnce(&mut Rows)) {
+        if let Some(rows) = self.0.get_mut(&table) {
+            change(rows);
+        } else {
+            let mut rows = Rows::default();
+            change(&mut rows);
+            self.0.insert_mut(table, rows);
+        }
     }
 }
 
@@ -93,12 +106,14 @@ impl Snapshot for Tables {
 
 impl Transaction for Tables {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.entry(table).or_default().insert_mut(key.to_vec(), value.to_vec());
+        self.rows(table, |rows| rows.insert_mut(key.to_vec(), value.to_vec()));
         Ok(())
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
-        self.0.entry(table).or_default().remove_mut(key);
+        self.rows(table, |rows| {
+            rows.remove_mut(key);
+        });
         Ok(())
     }
 }
