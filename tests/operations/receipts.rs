@@ -1,6 +1,7 @@
 //! Receipts: what providers report about messages that they have accepted.
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::integration::Integration;
 use tidings::receipt::{InboundRefusal, Receipt, ReceiptKind, ReceiptOutcome};
 use tidings::suppression::SuppressionReason;
@@ -176,6 +177,34 @@ fn a_wish_to_unsubscribe_switches_off_the_channel_of_the_workflow() {
 }
 
 #[test]
+fn a_critical_workflow_does_not_listen_to_a_wish_to_unsubscribe() {
+    scenario(|world, ses| {
+        let critical = parsed(json!({ "critical": true }));
+        world.env.workflows().update("mail", &critical).unwrap();
+        let outcome = ingest(&world.env, &ses, &receipt(ReceiptKind::Unsubscribed));
+        assert_eq!(outcome["outcome"], "recorded");
+        let ordinary = parsed(json!({ "critical": false }));
+        world.env.workflows().update("mail", &ordinary).unwrap();
+        world.notify("mail", "ada");
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
+#[test]
+fn a_report_is_recorded_once_under_a_key() {
+    scenario(|world, ses| {
+        let once = world.env.idempotent("k").unwrap();
+        let opened = receipt(ReceiptKind::Opened);
+        let first = ingest(&once, &ses, &opened);
+        assert_eq!(first["outcome"], "recorded");
+        assert_eq!(world.unchanged(|| ingest(&once, &ses, &opened)), first);
+        world.refuses("409 idempotency key `k` was used for another call", || {
+            once.integrations().ingest_receipt(ses.id, &receipt(ReceiptKind::Clicked))
+        });
+    });
+}
+
+#[test]
 fn a_message_is_known_to_its_integration_only() {
     scenario(|world, ses| {
         let unknown = Receipt::new("msg-bob", ReceiptKind::Opened).unwrap();
@@ -240,6 +269,48 @@ fn a_provider_verifies_and_reads_the_reports_of_its_service() {
         let reason = InboundRefusal::Disabled;
         let disabled = tidings::Error::rejected(Rejection::InboundReport { reason });
         assert_eq!(refused.to_string(), disabled.to_string());
+    });
+}
+
+/// Each report has a transaction of its own, and the call goes on where it was interrupted.
+#[test]
+fn reports_that_were_interrupted_are_recorded_by_the_next_call() {
+    scenario(|world, ses| {
+        let body = json!([
+            { "providerMessageId": "msg-ada", "type": "delivered" },
+            { "providerMessageId": "msg-ada", "type": "opened" },
+            { "providerMessageId": "msg-ada", "type": "clicked" },
+        ]);
+        let report = InboundReport::new(body.to_string()).header("x-signature", "key");
+        let once = world.env.idempotent("k").unwrap();
+        let ingest = |env: &Scope| env.integrations().ingest_inbound(ses.id, &report);
+        world.store.stop(Point::Write, 1);
+        ingest(&once).unwrap_err();
+        world.store.recover();
+        assert_eq!(reported(&world).len(), 1);
+        let outcomes = ingest(&once).unwrap();
+        let outcome = |one: &ReceiptOutcome| wire(one)["outcome"].clone();
+        let expected = ["repeated", "recorded", "recorded"];
+        assert_eq!(outcomes.iter().map(outcome).collect::<Vec<_>>(), expected);
+        assert_eq!(world.unchanged(|| ingest(&once).unwrap()), outcomes);
+        let again = ingest(&world.env).unwrap();
+        assert_eq!(again.iter().map(outcome).collect::<Vec<_>>(), ["repeated"; 3]);
+    });
+}
+
+#[test]
+fn what_a_provider_reads_is_bounded_and_checked() {
+    scenario(|world, ses| {
+        let one = |id: &str| json!({ "providerMessageId": id, "type": "opened" });
+        for (reports, refusal) in [
+            (vec![one("msg-ada"); 1_001], "422 `receipts` must have at most 1000 items"),
+            (vec![one("msg-ada"), one("")], "422 `providerMessageId` must not be empty"),
+        ] {
+            let body = Value::from(reports).to_string();
+            let report = InboundReport::new(body).header("x-signature", "key");
+            world.refuses(refusal, || world.env.integrations().ingest_inbound(ses.id, &report));
+            assert_eq!(reported(&world), [] as [Value; 0]);
+        }
     });
 }
 

@@ -103,7 +103,7 @@ fn a_link_is_a_url_with_a_token() {
 }
 
 #[test]
-fn a_critical_workflow_has_no_link() {
+fn a_critical_workflow_and_the_inbox_have_no_link() {
     let steps = serde_json::json!([{ "type": "sms", "template": { "body": "!" } }]);
     let mut workflow = crate::sample::workflow(steps);
     let key = LinkKey { environment_id: id(1), key: key("k"), created_at: at(0) };
@@ -112,6 +112,8 @@ fn a_critical_workflow_has_no_link() {
     let to = LinkTo { subscriber: id(2), contexts: &contexts, channel, since: at(5) };
     let links = UnsubscribeLinks::new("https://shop.example").unwrap().valid_for_days(1);
     assert!(links.link(&key, &workflow, to).is_some());
+    let in_the_inbox = LinkTo { channel: Channel::InApp, ..to };
+    assert!(links.link(&key, &workflow, in_the_inbox).is_none());
     assert_eq!(links.expiry(at(5)), at(24 * 60 * 60 * 1_000 + 5));
     workflow.critical = true;
     assert!(links.link(&key, &workflow, to).is_none());
