@@ -11,13 +11,14 @@ use crate::vocabulary::Channel;
 /// E-mail address or telephone number, in the form in which two spellings are equal: an e-mail
 /// address without capitals, a telephone number without separators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Fields", into = "Fields")]
+#[serde(rename_all = "camelCase", try_from = "Fields")]
 pub struct SuppressedAddress {
     channel: Channel,
     address: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+// An address before it has its normal form.
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
     channel: Channel,
@@ -61,13 +62,6 @@ impl TryFrom<Fields> for SuppressedAddress {
 
     fn try_from(fields: Fields) -> Result<Self, Invalid> {
         Self::new(fields.channel, fields.address)
-    }
-}
-
-impl From<SuppressedAddress> for Fields {
-    fn from(address: SuppressedAddress) -> Self {
-        let SuppressedAddress { channel, address } = address;
-        Self { channel, address }
     }
 }
 
