@@ -9,6 +9,8 @@ use std::task::Waker;
 use parking_lot::Mutex;
 use store::Change;
 
+use crate::pipeline::delivery::discard;
+
 /// The futures that wait, by the keys of the counters of their subscribers. Clones of an engine
 /// share them.
 #[derive(Debug, Default)]
@@ -55,7 +57,9 @@ impl Watches {
             // A waker is code of the host: it may come back, and may panic. The commit is done then,
             // and the others have to know of it.
             for waker in self.waiting(key) {
-                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                    discard(payload);
+                }
             }
         }
     }

@@ -305,10 +305,18 @@ fn a_wait_ends_with_the_next_change() {
 fn a_waker_that_panics_keeps_nothing_from_the_others() {
     struct Wakes(AtomicUsize);
 
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("the payload is dropped");
+        }
+    }
+
     impl Wake for Wakes {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
-            panic!("the runtime is gone");
+            std::panic::panic_any(Bomb);
         }
     }
 

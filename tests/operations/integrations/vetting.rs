@@ -24,6 +24,7 @@ impl Provider for Relay {
             return Err(Invalid::new("channel", Reason::malformed("email")));
         }
         let host = credentials.host.as_ref();
+        assert_ne!(host.map(String::as_str), Some("nowhere"), "on purpose");
         host.map(drop).ok_or(Invalid::new("credentials.host", Reason::Missing))
     }
 
@@ -63,6 +64,9 @@ fn an_integration_that_lacks_a_credential_is_not_saved() {
         assert_eq!(refusal(integrations.upsert(&lacking)), host);
         let sms = relay("sms", &json!({ "host": "up" }));
         assert_eq!(refusal(integrations.create(&sms)), "`channel` must be email");
+        let broken = relay("email", &json!({ "host": "nowhere" }));
+        let panicked = "`credentials` must be credentials at which the provider does not panic";
+        assert_eq!(refusal(integrations.create(&broken)), panicked);
         assert_eq!(integrations.list().unwrap(), []);
 
         let saved = integrations.create(&relay("email", &json!({ "host": "up" }))).unwrap();

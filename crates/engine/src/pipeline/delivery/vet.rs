@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domain::credentials::Credentials;
-use domain::error::Invalid;
+use domain::error::{Invalid, Reason};
 use domain::integration::Integration;
 use domain::vocabulary::Channel;
 
@@ -11,7 +11,8 @@ use super::{IntegrationTest, SendError, discard};
 use crate::Engine;
 
 /// Asks the provider whether it can send with the credentials on the channel. An integration
-/// without a registered provider is accepted. No transaction may be open.
+/// without a registered provider is accepted. The panic of a provider is a refusal. No transaction
+/// may be open.
 pub(crate) fn accept(
     engine: &Engine,
     provider_id: &str,
@@ -19,7 +20,16 @@ pub(crate) fn accept(
     credentials: &Credentials,
 ) -> Result<(), Invalid> {
     let provider = engine.parts.providers.of(provider_id);
-    provider.map_or(Ok(()), |provider| provider.accept(channel, credentials))
+    let Some(provider) = provider else {
+        return Ok(());
+    };
+    catch_unwind(AssertUnwindSafe(|| provider.accept(channel, credentials))).unwrap_or_else(
+        |payload| {
+            discard(payload);
+            let wanted = "credentials at which the provider does not panic";
+            Err(Invalid::new("credentials", Reason::malformed(wanted)))
+        },
+    )
 }
 
 /// Tries an integration. The panic of a provider is a failure. No transaction may be open.
