@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
 use store::{Decision, Error, Order, Store, Table, Transaction};
@@ -51,6 +52,24 @@ fn a_log_is_there_while_the_file_is_used() {
         assert!(!log_of(&path).exists());
         assert_eq!(copy_without_log(&path), ["ada", "bob"]);
     }
+}
+
+/// A store that nobody writes to has its changes in the file, and takes the next ones as before.
+#[test]
+fn the_changes_of_an_idle_store_come_into_the_file() {
+    let disk = Disk::new();
+    let store = disk.open_with(&large_log()).unwrap();
+    for expected in [&["ada"][..], &["ada", "bob"]] {
+        write_five(&store, expected[expected.len() - 1]).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while in_the_file(&disk) != expected {
+            assert!(Instant::now() < deadline, "the file has {:?}", in_the_file(&disk));
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(check_whole(&store), expected);
+        assert_eq!(check_whole(&disk.after_kill().open_with(&large_log()).unwrap()), expected);
+    }
+    assert!(disk.log_bytes().is_some());
 }
 
 /// The log is beside the file itself, wherever the link leads that the file was opened by.
@@ -558,6 +577,11 @@ fn copy_without_log(path: &Path) -> Vec<String> {
     let (_folder, copy) = place();
     fs::copy(path, &copy).unwrap();
     check_whole(&RedbStore::open_with(&copy, &without_log()).unwrap())
+}
+
+/// What the file has without its log.
+fn in_the_file(disk: &Disk) -> Vec<String> {
+    check_whole(&Disk::holding(disk.bytes()).open_with(&discarding()).unwrap())
 }
 
 fn log_of(path: &Path) -> PathBuf {

@@ -38,6 +38,11 @@ impl Memtable {
         self.tables.is_empty()
     }
 
+    /// Number of payloads that were added.
+    pub(crate) fn payloads(&self) -> usize {
+        self.payloads.len()
+    }
+
     /// Adds the changes of `payload`, in place of earlier ones of the same keys.
     pub(crate) fn add(&mut self, payload: Arc<[u8]>) -> Result<(), Malformed> {
         let number = self.payloads.push(Arc::clone(&payload));

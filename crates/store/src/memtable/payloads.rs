@@ -10,9 +10,13 @@ const BLOCK: usize = 64;
 pub(super) struct Payloads(Vec<Arc<Vec<Arc<[u8]>>>>);
 
 impl Payloads {
+    pub(super) fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
+    }
+
     /// Adds `payload`, and returns its number.
     pub(super) fn push(&mut self, payload: Arc<[u8]>) -> u32 {
-        let number = self.0.last().map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len());
+        let number = self.len();
         match self.0.last_mut().filter(|last| last.len() < BLOCK) {
             Some(last) => Arc::make_mut(last).push(payload),
             None => self.0.push(Arc::new(vec![payload])),

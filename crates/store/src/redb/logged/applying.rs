@@ -1,7 +1,9 @@
 //! Taking frozen changes into the database.
 
+use std::time::Duration;
+
 use super::super::failure::{Failure, caught};
-use super::Shared;
+use super::{Shared, State};
 
 /// A memtable is applied in so many steps, or a few more. Small steps leave the disk to the syncs of
 /// the log.
@@ -10,11 +12,30 @@ const STEPS: usize = 32;
 /// The same while nobody can write before everything is applied. Each step costs a sync.
 const URGENT_STEPS: usize = 4;
 
+/// What the active memtable has is applied when nothing was written for so long. Reads then find it
+/// in the file, and step over no removals in memory.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// What the thread does next.
+enum Work {
+    /// A step of what is frozen.
+    Step,
+    /// To freeze what the active memtable has.
+    Freeze,
+    /// To end.
+    Closing,
+}
+
 impl Shared {
     /// Applies whatever is frozen, until the database is closed. The body of the thread.
     pub(super) fn apply_all(&self) {
-        while self.wait_for_work() {
-            drop(self.step(STEPS));
+        loop {
+            // After a failure, the next commit returns it.
+            match self.wait_for_work() {
+                Work::Step => drop(self.step(STEPS)),
+                Work::Freeze => drop(self.freeze_idle()),
+                Work::Closing => return,
+            }
         }
     }
 
@@ -47,12 +68,29 @@ impl Shared {
         Ok(())
     }
 
-    fn wait_for_work(&self) -> bool {
+    /// Waits until something is frozen, or until nothing was written for as long as [`IDLE`].
+    fn wait_for_work(&self) -> Work {
         let mut state = self.state.lock();
-        while !state.is_closing && (state.frozen.is_none() || state.stopped.is_some()) {
-            self.changed.wait(&mut state);
+        loop {
+            let written = state.active.payloads();
+            match &*state {
+                State { is_closing: true, .. } => return Work::Closing,
+                State { stopped: None, frozen: Some(_), .. } => return Work::Step,
+                State { stopped: None, .. } if written > 0 => {
+                    let is_over = self.changed.wait_for(&mut state, IDLE).timed_out();
+                    if is_over && state.active.payloads() == written {
+                        return Work::Freeze;
+                    }
+                }
+                _ => self.changed.wait(&mut state),
+            }
         }
-        !state.is_closing
+    }
+
+    /// Freezes what the active memtable has, unless a caller writes at this moment.
+    fn freeze_idle(&self) -> Result<(), Failure> {
+        let Some(mut writer) = self.writer.try_lock() else { return Ok(()) };
+        writer.log.as_mut().map_or(Ok(()), |log| self.freeze(log))
     }
 
     /// Applies one of so many parts of what is frozen, or a larger one if a caller waits. Returns

@@ -1,8 +1,8 @@
 //! A database behind its redo log.
 //!
-//! A commit is a record in the log, and a change of the active memtable. A full memtable is frozen,
-//! and applied to the database in steps, while the next one fills. Reads merge both memtables with a
-//! snapshot of the database.
+//! A commit is a record in the log, and a change of the active memtable. A memtable that is full, or
+//! that has got nothing for a second, is frozen. It is applied to the database in steps, while the
+//! next one fills. Reads merge both memtables with a snapshot of the database.
 //!
 //! Three locks, always taken in this order: `writer`, `applying`, `state`.
 
@@ -179,7 +179,11 @@ impl Shared {
     fn append(&self, log: &mut Log, payload: Vec<u8>) -> Result<usize, Failure> {
         attempt("write the log", || log.append(&payload).map_err(StorageError::Io))?;
         let len = payload.len();
+        let was_empty = self.state.lock().active.is_empty();
         self.show(payload.into()).map_err(Failure::damaged)?;
+        if was_empty {
+            self.changed.notify_all();
+        }
         Ok(len)
     }
 
