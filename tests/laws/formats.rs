@@ -44,7 +44,8 @@ fn the_layout_is_as_it_was() {
         assert_eq!(line, golden, "in line {} of {}", number + 1, path.display());
     }
     assert_eq!(lines.len(), golden.lines().count());
-    for table in Table::ALL {
+    // The marks of sealed stores are in another file.
+    for table in Table::ALL.into_iter().filter(|table| *table != Table::Seals) {
         assert!(entries().iter().any(|(other, ..)| *other == table), "nothing in {}", table.name());
     }
 }
@@ -140,7 +141,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/disk")
 }
 
-fn line((table, key, value): &Entry) -> String {
+pub(crate) fn line((table, key, value): &Entry) -> String {
     let (table, key, bytes) = (table.name(), hex(key), hex(value));
     let json = encoding::json(value).ok().and_then(|json| String::from_utf8(json.into()).ok());
     match json.filter(|json| json.starts_with('{')) {
@@ -155,7 +156,7 @@ fn line((table, key, value): &Entry) -> String {
     }
 }
 
-fn entry(line: &str) -> Entry {
+pub(crate) fn entry(line: &str) -> Entry {
     let fields: Value = serde_json::from_str(line).unwrap();
     let text = |name: &str| fields[name].as_str().unwrap();
     let table = Table::ALL.into_iter().find(|table| table.name() == text("table"));

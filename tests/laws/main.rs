@@ -27,6 +27,7 @@ mod model;
 mod pages;
 mod quarantine;
 mod realistic;
+mod sealing;
 
 /// Any call of the facade with any of the inputs that there are.
 fn op() -> impl Strategy<Value = Op> {

@@ -20,6 +20,7 @@ use domain::time::Timestamp;
 use domain::translation::Translation;
 use domain::unsubscribe::UnsubscribeLinks;
 use domain::workflow::Workflow;
+use store::sealing::{Keyring, Sealable};
 use store::{Decoded, Fork, Store, Table};
 
 use crate::Engine;
@@ -63,12 +64,16 @@ pub struct Builder {
     findings: Option<Arc<Findings>>,
     default_locale: Option<Locale>,
     unsubscribe: Option<UnsubscribeLinks>,
+    keyring: Option<Keyring>,
 }
 
 /// The parts of an engine.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
+    /// The same store with its keys. `None` in a rehearsal, whose store lies over that of another
+    /// engine.
+    pub(crate) sealable: Option<Arc<Sealable>>,
     pub(crate) activity: ActivityIndex,
     /// Workflows for lists.
     pub(crate) workflows: Decoded<Workflow>,
@@ -135,6 +140,7 @@ impl Default for Builder {
             findings: None,
             default_locale: None,
             unsubscribe: None,
+            keyring: None,
         }
     }
 }
@@ -329,8 +335,34 @@ impl Builder {
         Self { activity: ActivityIndex::with_segments_of(notifications), ..self }
     }
 
-    /// Returns an engine with these parts that keeps its records in `store`.
-    pub fn build(self, store: impl Store) -> Engine {
+    /// Seals the values of all records with the keys of `keyring`. By default they are plain. A store
+    /// with plain values is sealed by what is written, and as a whole by
+    /// [`Engine::reseal`](crate::Engine::reseal). A sealed store needs its keys from then on.
+    ///
+    /// ```
+    /// use tidings::sealing::{Keyring, SealingKey};
+    /// use tidings::{Engine, store::memory::MemoryStore};
+    ///
+    /// # let (new, old) = ([2; 32], [1; 32]);
+    /// let keys = Keyring::new(2, SealingKey::from_bytes(new));
+    /// let keys = keys.and_old(1, SealingKey::from_bytes(old))?;
+    /// let engine = Engine::builder().sealing(keys).build(MemoryStore::default());
+    /// # drop(engine);
+    /// # Ok::<(), tidings::error::Invalid>(())
+    /// ```
+    #[must_use]
+    pub fn sealing(self, keyring: Keyring) -> Self {
+        Self { keyring: Some(keyring), ..self }
+    }
+
+    /// Returns an engine with these parts that keeps its records in `store`. The first operation
+    /// compares its keys with those of the store, see [`open`](Self::open).
+    pub fn build(mut self, store: impl Store) -> Engine {
+        let sealable = Arc::new(Sealable::new(Arc::new(store), self.keyring.take()));
+        self.assemble(Arc::clone(&sealable) as Arc<dyn Store>, Some(sealable))
+    }
+
+    fn assemble(self, store: Arc<dyn Store>, sealable: Option<Arc<Sealable>>) -> Engine {
         let Self {
             clock,
             seeds,
@@ -347,12 +379,13 @@ impl Builder {
             findings,
             default_locale,
             unsubscribe,
+            keyring: _,
         } = self;
-        let store = Arc::new(store);
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
         let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
         let parts = Parts {
             store,
+            sealable,
             activity,
             workflows,
             prepared,
@@ -386,10 +419,16 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As [`Engine::open`].
+    /// As [`Engine::open`]. [`MissingKey`](store::Error::MissingKey), if values are sealed with a key
+    /// that was not given, and [`WrongKey`](store::Error::WrongKey), if they are sealed with another
+    /// key of that id.
     #[cfg(feature = "redb")]
     pub fn open(self, path: impl AsRef<std::path::Path>) -> crate::Result<Engine> {
-        Ok(self.build(store::redb::RedbStore::open(path)?))
+        let engine = self.build(store::redb::RedbStore::open(path)?);
+        if let Some(sealable) = &engine.parts.sealable {
+            sealable.check()?;
+        }
+        Ok(engine)
     }
 }
 
@@ -415,7 +454,7 @@ impl Parts {
             unsubscribe: self.unsubscribe.clone(),
             ..Builder::default()
         };
-        builder.build(Fork::new(Arc::clone(&self.store), HIDDEN))
+        builder.assemble(Arc::new(Fork::new(Arc::clone(&self.store), HIDDEN)), None)
     }
 }
 

@@ -178,6 +178,9 @@ pub enum Rejection {
     /// The engine has no page for unsubscribe links.
     #[error("the engine has no URL for unsubscribe links: see `Builder::unsubscribe_links`")]
     NoUnsubscribeUrl,
+    /// The engine has no keys to seal records with.
+    #[error("the engine has no keys to seal records with: see `Builder::sealing`")]
+    NoSealingKeys,
     /// A simulation sets the clock of the engine.
     #[error("a simulation needs an engine with a manual clock")]
     ClockNotManual,

@@ -23,6 +23,7 @@ pub mod observer;
 mod pipeline;
 mod resources;
 mod scope;
+pub mod sealing;
 pub mod store;
 mod trace;
 mod tx;
@@ -89,11 +90,11 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`], if the file is no store, damaged, newer than this version, or open
+    /// [`Error::Store`], if the file is no store, damaged, sealed, newer than this version, or open
     /// elsewhere.
     #[cfg(feature = "redb")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
-        Ok(Self::builder().build(::store::redb::RedbStore::open(path)?))
+        Self::builder().open(path)
     }
 
     /// Returns an engine that keeps its records in memory until it is dropped.

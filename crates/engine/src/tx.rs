@@ -143,7 +143,7 @@ macro_rules! snapshot_through {
                 self.$($inner).+.scan(table, range, order, limit, visit)
             }
 
-            fn codec(&self) -> Codec {
+            fn codec(&self) -> Codec<'_> {
                 self.$($inner).+.codec()
             }
         })+

@@ -102,12 +102,11 @@ pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
     Ok(records)
 }
 
-// The tables whose entries lead to records. Those of the activity index, the outcomes, the counters
-// and the lanes do not.
+// The tables whose entries lead to records. Those of the activity index, the outcomes, the counters,
+// the lanes and the marks of sealing keys do not.
 fn indexes() -> impl Iterator<Item = Table> {
     let is_activity =
         |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
-    let is_record = move |table: &Table| KINDS.iter().any(|kind| kind.table == *table);
     let is_derived = |table: &Table| {
         matches!(
             table,
@@ -117,10 +116,11 @@ fn indexes() -> impl Iterator<Item = Table> {
                 | Table::LaneHeads
                 | Table::NotificationOutcomes
                 | Table::HeldLanes
+                | Table::Seals
         )
     };
     let is_other = move |table: &Table| is_activity(table) || is_derived(table);
-    Table::ALL.into_iter().filter(move |table| !is_record(table) && !is_other(table))
+    Table::ALL.into_iter().filter(move |table| !has_records(*table) && !is_other(table))
 }
 
 // The index entries of a record: each index and the key in it.
@@ -129,7 +129,7 @@ type IndexEntries = Vec<(Table, Vec<u8>)>;
 // A kind of record, and the function for each entry of its table.
 struct Kind {
     table: Table,
-    entries: fn(Codec, &[u8], &[u8]) -> Result<IndexEntries>,
+    entries: fn(Codec<'_>, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
 const KINDS: [Kind; 28] = [
@@ -165,7 +165,7 @@ const KINDS: [Kind; 28] = [
 
 impl Kind {
     const fn of<R: Record>() -> Self {
-        let entries = |codec: Codec, key: &[u8], value: &[u8]| {
+        let entries = |codec: Codec<'_>, key: &[u8], value: &[u8]| {
             let entries = Entries::of(&codec.decode::<R>(key, value)?);
             Ok(entries.iter().map(|key| (key.table(), key.as_bytes().to_vec())).collect())
         };
@@ -173,9 +173,19 @@ impl Kind {
     }
 }
 
+/// Returns `true` if the entries of the table are records.
+pub(crate) fn has_records(table: Table) -> bool {
+    KINDS.iter().any(|kind| kind.table == table)
+}
+
 /// Returns whether the entry under `key` of a table is a record that can be read. Returns `None` if
 /// the table has no records.
-pub(crate) fn is_readable(codec: Codec, table: Table, key: &[u8], value: &[u8]) -> Option<bool> {
+pub(crate) fn is_readable(
+    codec: Codec<'_>,
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Option<bool> {
     let kind = KINDS.iter().find(|kind| kind.table == table)?;
     Some((kind.entries)(codec, key, value).is_ok())
 }

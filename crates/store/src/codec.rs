@@ -6,47 +6,62 @@
 
 use domain::ids::EnvironmentId;
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use crate::record::{Excerpt, Record, corrupt};
+use crate::sealing::Seal;
 use crate::{Key, Result, Table, encoding};
 
 /// Codec of the values of records. Each view has the codec of its store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Codec {
-    form: Form,
+#[derive(Clone, Copy, Debug)]
+pub struct Codec<'s> {
+    form: Form<'s>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+#[derive(Clone, Copy, Debug)]
+enum Form<'s> {
     Json,
     Compact,
+    Sealed(&'s Seal),
 }
 
-impl Codec {
+impl<'s> Codec<'s> {
     /// Writes values in few bytes.
     pub const COMPACT: Self = Self { form: Form::Compact };
 
     /// Writes values as JSON.
     pub const JSON: Self = Self { form: Form::Json };
 
-    /// The entry of `record` in its table: key and value.
-    pub fn encode<R: Record>(self, record: &R) -> Result<(Key<R>, Vec<u8>)> {
-        let value = match self.form {
-            Form::Json => encoding::plain(record).map_err(|source| corrupt(R::TABLE, source)),
-            Form::Compact => encoding::encode(record, record.reserved_len())
-                .map_err(|source| corrupt(R::TABLE, source)),
-        };
-        Ok((record.key(), value?))
+    /// Writes values in few bytes, and seals them.
+    pub(crate) const fn sealed(seal: &'s Seal) -> Self {
+        Self { form: Form::Sealed(seal) }
     }
 
-    /// The record of an entry in its table. Both forms are read.
+    /// The entry of `record` in its table: key and value.
+    pub fn encode<R: Record>(self, record: &R) -> Result<(Key<R>, Vec<u8>)> {
+        let key = record.key();
+        let compact = || {
+            encoding::encode(record, record.reserved_len())
+                .map_err(|source| corrupt(R::TABLE, source))
+        };
+        let value = match self.form {
+            Form::Json => encoding::plain(record).map_err(|source| corrupt(R::TABLE, source))?,
+            Form::Compact => compact()?,
+            Form::Sealed(seal) => {
+                seal.close(R::TABLE, key.as_bytes(), &Zeroizing::new(compact()?))?
+            }
+        };
+        Ok((key, value))
+    }
+
+    /// The record of an entry in its table. All forms are read.
     ///
     /// # Errors
     ///
     /// [`Error::Corrupt`](crate::Error::Corrupt) if the value is not readable, or if the record
     /// belongs under another key. Its scope may be wrong then.
     pub fn decode<R: Record>(self, key: &[u8], value: &[u8]) -> Result<R> {
-        let record: R = fields(R::TABLE, value)?;
+        let record: R = self.fields(R::TABLE, key, value)?;
         if record.key().as_bytes() != key {
             return Err(corrupt(R::TABLE, "it belongs under another key"));
         }
@@ -64,14 +79,22 @@ impl Codec {
         key: &[u8],
         value: &[u8],
     ) -> Result<E> {
-        let excerpt: E = fields(E::Of::TABLE, value)?;
+        let excerpt: E = self.fields(E::Of::TABLE, key, value)?;
         if excerpt.key(environment).as_bytes() != key {
             return Err(corrupt(E::Of::TABLE, "it belongs under another key"));
         }
         Ok(excerpt)
     }
+
+    fn fields<T: DeserializeOwned>(self, table: Table, key: &[u8], value: &[u8]) -> Result<T> {
+        let plain = match self.form {
+            Form::Json | Form::Compact => return read(table, value),
+            Form::Sealed(seal) => seal.open(table, key, value)?,
+        };
+        read(table, &plain)
+    }
 }
 
-fn fields<T: DeserializeOwned>(table: Table, value: &[u8]) -> Result<T> {
+fn read<T: DeserializeOwned>(table: Table, value: &[u8]) -> Result<T> {
     encoding::decode(value).map_err(|source| corrupt(table, source))
 }

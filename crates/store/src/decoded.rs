@@ -125,7 +125,7 @@ impl<R: Record> Decoded<R> {
         }
     }
 
-    fn record(&self, codec: Codec, key: &[u8], bytes: &[u8]) -> Result<Arc<R>> {
+    fn record(&self, codec: Codec<'_>, key: &[u8], bytes: &[u8]) -> Result<Arc<R>> {
         if let Some(known) = self.kept.read().records.get(key)
             && known.bytes == bytes
         {

@@ -8,6 +8,7 @@
 //! | 2 | packed content |
 //! | 3 | number of bytes of padding at the end, as two bytes, the lowest first; packed content; the padding |
 //! | 4 | number of bytes of the packed content, as four bytes, the lowest first; an LZ4 block of it |
+//! | 5 | a sealed value of another encoding, see the module `sealing` |
 //!
 //! Packed content is a tree as JSON has it, in tokens. Names and other frequent texts are
 //! words, which take a byte or two. UUIDs and times take fewer bytes than their text. What a record
@@ -34,6 +35,8 @@ const JSON: u8 = 1;
 const PACKED: u8 = 2;
 const PADDED: u8 = 3;
 const BLOCK: u8 = 4;
+/// The encoding of a sealed value.
+pub(crate) const SEALED: u8 = 5;
 
 /// Length of packed content from which a block is tried, in bytes. Smaller content has few
 /// repetitions.
@@ -54,6 +57,9 @@ pub enum Unreadable {
     /// The encoding is one of a later version, or none.
     #[error("its encoding {0} is not known")]
     Encoding(u8),
+    /// The value is sealed.
+    #[error("it is sealed, and the engine has no keys")]
+    Sealed,
     /// The JSON is not well-formed, or has another record.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -150,6 +156,7 @@ pub fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
             unpacked(content.and_then(|len| rest.get(..len)).ok_or(Unreadable::Block)?)
         }
         Some((&BLOCK, block)) => unpacked(&inflated(block)?),
+        Some((&SEALED, _)) => Err(Unreadable::Sealed),
         Some((&other, _)) => Err(Unreadable::Encoding(other)),
         None => Err(Unreadable::Empty),
     }

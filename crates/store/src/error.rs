@@ -7,6 +7,8 @@ use std::{error, io};
 
 use thiserror::Error;
 
+use crate::sealing::KeyId;
+
 /// Result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -110,6 +112,21 @@ pub enum Error {
         path: PathBuf,
         /// The log.
         log: PathBuf,
+    },
+
+    /// Values are sealed with a key that the engine does not have.
+    #[error("the store is sealed with key {key}, which the engine does not have: see `Keyring`")]
+    MissingKey {
+        /// The id of the key.
+        key: KeyId,
+    },
+
+    /// The key of that id is another one than that which values are sealed with, or the mark of the
+    /// key is damaged.
+    #[error("key {key} is not the one that the store is sealed with")]
+    WrongKey {
+        /// The id of the key.
+        key: KeyId,
     },
 
     /// An earlier failure has ended all commits. Reads go on.

@@ -34,7 +34,7 @@ impl Store for Fork {
         let changes = Arc::clone(&self.changes.read());
         self.base.read(&mut |base| {
             let shown = || Ok(Shown { base, hidden: self.hidden });
-            body(&Overlay::new(vec![&changes], shown))
+            body(&Overlay::new(vec![&changes], shown).encoded_by(base.codec()))
         })
     }
 
@@ -44,7 +44,7 @@ impl Store for Fork {
         let mut own = None;
         self.base.read(&mut |base| {
             let shown = || Ok(Shown { base, hidden: self.hidden });
-            let mut overlay = Overlay::new(vec![&changes], shown);
+            let mut overlay = Overlay::new(vec![&changes], shown).encoded_by(base.codec());
             own = match body(&mut overlay)? {
                 Decision::Commit => Some(overlay.into_changes()),
                 Decision::Abort => None,
@@ -105,7 +105,7 @@ impl Snapshot for Shown<'_> {
         if self.hides(table) { Ok(()) } else { self.base.scan(table, range, order, limit, visit) }
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self) -> Codec<'_> {
         self.base.codec()
     }
 }

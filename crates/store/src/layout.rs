@@ -1,7 +1,8 @@
 //! The layout on disk: every table, and the parts of its keys.
 //!
 //! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
-//! are the tables that lead to an environment, those of tasks that are due, and the quarantine. Ids are in order of
+//! are the tables that lead to an environment, those of tasks that are due, the quarantine, and the
+//! marks of sealing keys. Ids are in order of
 //! creation, so that lists by id are lists by time. Messages lie where their notifications do.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
@@ -275,6 +276,10 @@ layout! {
     Bytes {
         /// Notifications by outcome, as rows of bits for consecutive ordinals.
         NOTIFICATION_OUTCOMES = NotificationOutcomes [EnvironmentId, NotificationOutcome, u32];
+    }
+    Bytes {
+        /// Marks of the keys that values are sealed with, by the ids of the keys.
+        SEALS = Seals [u32];
     }
     // The activity index. Its tables have a generation, except the first one.
     Bytes {

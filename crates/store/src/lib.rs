@@ -48,6 +48,8 @@ mod record;
 mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
+#[doc(hidden)]
+pub mod sealing;
 mod witness;
 
 pub use error::{Error, Result};
@@ -132,7 +134,7 @@ pub trait Snapshot {
     // The codec of the records in this view. A backend has the default; a view around another one
     // has that of the other.
     #[doc(hidden)]
-    fn codec(&self) -> Codec {
+    fn codec(&self) -> Codec<'_> {
         Codec::COMPACT
     }
 }

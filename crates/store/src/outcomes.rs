@@ -186,7 +186,7 @@ fn made_anew(
     Ok(rows)
 }
 
-fn of_entry(codec: Codec, key: &[u8], value: &[u8]) -> Option<(Listed, Outcomes)> {
+fn of_entry(codec: Codec<'_>, key: &[u8], value: &[u8]) -> Option<(Listed, Outcomes)> {
     Record::outcomes(&codec.decode::<Notification>(key, value).ok()?)
 }
 

@@ -80,7 +80,7 @@ impl Snapshot for Witness<'_> {
         })
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self) -> Codec<'_> {
         self.snapshot.codec()
     }
 }

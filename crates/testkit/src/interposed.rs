@@ -407,7 +407,7 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
         )
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }
 }

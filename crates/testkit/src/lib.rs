@@ -37,6 +37,7 @@ pub mod reads;
 pub mod records;
 pub mod requests;
 pub mod rules;
+pub mod sealed;
 pub mod seeded;
 pub mod tables;
 pub mod templates;

@@ -7,6 +7,8 @@ use store::{
 };
 use tidings::Engine;
 
+use crate::sealed;
+
 /// One entry of a table: its key and its value.
 pub type Entry = (Table, Vec<u8>, Vec<u8>);
 
@@ -60,7 +62,8 @@ pub fn put(store: &dyn Store, table: Table, key: &[u8], value: Option<&[u8]>) {
 /// Checks that `store` has no contradictions, see [`Engine::check`].
 #[track_caller]
 pub fn check_indexes(store: &(impl Store + Clone)) {
-    let check = Engine::builder().build(store.clone()).check().expect("the store can be read");
+    let builder = sealed::like(store, Engine::builder());
+    let check = builder.build(store.clone()).check().expect("the store can be read");
     let findings: Vec<_> = check.findings.iter().map(ToString::to_string).collect();
     assert!(findings.is_empty(), "{findings:#?}");
 }

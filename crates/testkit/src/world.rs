@@ -28,7 +28,7 @@ use tidings::{
 use crate::disk::Disk;
 use crate::interposed::{Interposed, Point};
 pub use crate::parsed;
-use crate::tables;
+use crate::{sealed, tables};
 
 /// Start time of the clock of every world.
 pub const START: &str = "2026-11-20T12:00:00.000Z";
@@ -331,7 +331,7 @@ impl Provider for Deadly {
 fn builder(clock: &ManualClock, seed: u64) -> Builder {
     let links = UnsubscribeLinks::new("https://shop.example.org/unsubscribe").unwrap();
     let builder = Engine::builder().unsubscribe_links(links);
-    builder.clock(clock.clone()).entropy(SeededEntropy::new(seed))
+    sealed::if_wanted(builder.clock(clock.clone()).entropy(SeededEntropy::new(seed)))
 }
 
 fn homes(engine: &Engine) -> (Organization, Scope) {

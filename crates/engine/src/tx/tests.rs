@@ -57,7 +57,7 @@ impl Snapshot for AsJson<&mut dyn Transaction> {
         self.0.scan(table, range, order, limit, visit)
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self) -> Codec<'_> {
         Codec::JSON
     }
 }

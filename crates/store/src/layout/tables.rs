@@ -92,4 +92,5 @@ tables! {
     ExpiringSuppressions = "expiring_suppressions",
     StoredAnswers = "stored_answers",
     ExpiringAnswers = "expiring_answers",
+    Seals = "seals",
 }

@@ -10,7 +10,9 @@ use std::iter;
 
 pub(crate) use self::changes::{Changed, Changes, Layer, Run};
 pub(crate) use self::merge::{get_many_over, get_over, merged, scan_over};
-use crate::{KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, range};
+use crate::{
+    Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, range,
+};
 
 /// A transaction whose own changes lie over earlier changes, and those over a snapshot.
 pub(crate) struct Overlay<'s, S, T> {
@@ -21,13 +23,20 @@ pub(crate) struct Overlay<'s, S, T> {
     /// them.
     base: OnceCell<S>,
     take_snapshot: T,
+    codec: Codec<'s>,
 }
 
 impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
     /// A transaction over the changes of `under`, latest first, and the snapshot that
     /// `take_snapshot` returns. A transaction that reads nothing takes no snapshot.
     pub(crate) fn new(under: Vec<&'s Changes>, take_snapshot: T) -> Self {
-        Self { own: Changes::default(), under, base: OnceCell::new(), take_snapshot }
+        let (own, base) = (Changes::default(), OnceCell::new());
+        Self { own, under, base, take_snapshot, codec: Codec::COMPACT }
+    }
+
+    /// The same transaction with the codec of the store below.
+    pub(crate) fn encoded_by(self, codec: Codec<'s>) -> Self {
+        Self { codec, ..self }
     }
 
     /// The transaction's own changes.
@@ -89,6 +98,10 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
         scan_over(run, order, limit, visit, &mut |visit| {
             self.base()?.scan(table, range, order, limit.map(below), visit)
         })
+    }
+
+    fn codec(&self) -> Codec<'_> {
+        self.codec
     }
 }
 

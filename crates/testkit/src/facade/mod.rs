@@ -17,6 +17,7 @@ use tidings::{Builder, Result, SeededEntropy, SubscriberPreferences};
 
 use crate::interposed::Interposed;
 use crate::requests;
+use crate::sealed;
 use crate::tables::{check_indexes, dump};
 use crate::world::{Backend, World, changed};
 
@@ -70,6 +71,7 @@ pub struct Process {
     pub world: World,
     backend: Backend,
     restarts: u64,
+    is_sealed: bool,
     integrations: Vec<IntegrationId>,
 }
 
@@ -109,8 +111,17 @@ impl Process {
 
     /// A process over a backend.
     pub fn on(backend: Backend) -> Self {
-        let world = World::with(Interposed::over(backend.open()), restarted(0));
-        Self { world, backend, restarts: 0, integrations: Vec::new() }
+        Self::started(backend, false)
+    }
+
+    /// A process over a backend whose records are sealed. Each restart has a new key.
+    pub fn sealed(backend: Backend) -> Self {
+        Self::started(backend, true)
+    }
+
+    fn started(backend: Backend, is_sealed: bool) -> Self {
+        let world = World::with(Interposed::over(backend.open()), configured(0, is_sealed));
+        Self { world, backend, restarts: 0, is_sealed, integrations: Vec::new() }
     }
 
     /// Runs `op`, and returns the text of the answer.
@@ -255,7 +266,16 @@ impl Process {
         self.restarts += 1;
         self.backend = self.backend.after_kill();
         self.world.store.reopen(|| self.backend.open());
-        self.world.restart_with(restarted(self.restarts));
+        self.world.restart_with(configured(self.restarts, self.is_sealed));
+    }
+}
+
+fn configured(restarts: u64, is_sealed: bool) -> impl Fn(Builder) -> Builder {
+    let restarted = restarted(restarts);
+    move |builder| {
+        let keys: Vec<u32> = (0..=u32::try_from(restarts).expect("a few")).rev().collect();
+        let builder = restarted(builder);
+        if is_sealed { builder.sealing(sealed::keyring(&keys)) } else { builder }
     }
 }
 

@@ -1,0 +1,47 @@
+//! Sealing of records with keys of the host.
+
+use std::ops::ControlFlow;
+
+pub use store::sealing::{KeyId, Keyring, ResealProgress, Resealed, SealingKey};
+
+use crate::{Engine, Rejection, Result, trace};
+
+impl Engine {
+    /// Seals with the key that seals all records that are plain or sealed with an old key, while
+    /// other operations go on. A transaction seals up to 64 records. `progress` is told every 512
+    /// records, and ends the run if it breaks. A run that was interrupted is started again, and
+    /// passes by what it has sealed.
+    ///
+    /// At the end the old keys are needed no longer, and plain values do not open any more.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use tidings::sealing::{Keyring, SealingKey};
+    /// # use tidings::{Engine, store::memory::MemoryStore};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let keys = Keyring::new(1, SealingKey::from_bytes([1; 32]));
+    /// # let engine = Engine::builder().sealing(keys).build(MemoryStore::default());
+    /// let report = engine.reseal(|progress| {
+    ///     println!("{}: {} sealed anew", progress.table, progress.resealed);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert!(report.is_finished);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::NoSealingKeys`] if the engine has no keys.
+    pub fn reseal(
+        &self,
+        mut progress: impl FnMut(&ResealProgress) -> ControlFlow<()>,
+    ) -> Result<Resealed> {
+        trace::operation("engine.reseal", None, || {
+            let sealable = self.parts.sealable.as_deref().ok_or(Rejection::NoSealingKeys)?;
+            let resealed = sealable.reseal(&mut progress)?;
+            Ok(resealed.ok_or(Rejection::NoSealingKeys)?)
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! Sealing what is there anew with the key that seals, while other operations go on.
+
+use std::ops::{Bound, ControlFlow};
+
+use super::marks::Mark;
+use super::seal::{Extent, Seal};
+use super::sealable::Sealable;
+use crate::{Error, KeyRange, Order, Result, Table, Transaction, check, records};
+
+/// Progress of a resealing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResealProgress {
+    /// The table that is being resealed.
+    pub table: &'static str,
+    /// The number of records that were looked at.
+    pub seen: u64,
+    /// The number of them that were sealed anew.
+    pub resealed: u64,
+    /// The number of them that do not open. They are left as they are.
+    pub unreadable: u64,
+}
+
+/// Result of a resealing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resealed {
+    /// The number of records that were looked at.
+    pub seen: u64,
+    /// The number of them that were sealed anew.
+    pub resealed: u64,
+    /// The number of them that do not open. They are left as they are.
+    pub unreadable: u64,
+    /// `true` if everything was looked at, so that old keys are needed no longer.
+    pub is_finished: bool,
+}
+
+/// Number of entries that are looked at on one snapshot.
+const SEEN: usize = 512;
+/// Number of values that one transaction seals.
+const AT_ONCE: usize = 64;
+/// Bytes of values behind which a transaction takes no other one.
+const BYTES: usize = 256 << 10;
+
+impl Sealable {
+    /// Seals with the key that seals what is plain or sealed with an old key, a few values in a
+    /// transaction. Then the marks of the old keys are removed, and plain values do not open. A run
+    /// that was interrupted starts again, and passes by what it has sealed.
+    ///
+    /// Returns `None` if the store has no keys.
+    pub fn reseal(
+        &self,
+        progress: &mut dyn FnMut(&ResealProgress) -> ControlFlow<()>,
+    ) -> Result<Option<Resealed>> {
+        let Some(seal) = self.checked()? else { return Ok(None) };
+        let mut run = Run { store: self, seal, seen: 0, resealed: 0, unreadable: 0 };
+        for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
+            if run.table(table, progress)?.is_break() {
+                return Ok(Some(run.ended(false)));
+            }
+        }
+        self.finish(seal)?;
+        Ok(Some(run.ended(true)))
+    }
+
+    fn finish(&self, seal: &Seal) -> Result<()> {
+        let current = seal.keyring().current();
+        records::write(self.below.as_ref(), |transaction| {
+            let marks = Mark::all(transaction)?;
+            if let [one] = marks.as_slice()
+                && one.key == current
+                && one.extent(seal)? == Extent::Whole
+            {
+                return Ok(());
+            }
+            for mark in marks {
+                Mark::remove(transaction, mark.key)?;
+            }
+            Mark::put(transaction, seal, Extent::Whole)
+        })?;
+        seal.set_extent(Extent::Whole);
+        Ok::<_, Error>(())
+    }
+}
+
+struct Run<'s> {
+    store: &'s Sealable,
+    seal: &'s Seal,
+    seen: u64,
+    resealed: u64,
+    unreadable: u64,
+}
+
+/// A value that is not sealed with the key that seals.
+struct Stale {
+    key: Vec<u8>,
+    len: usize,
+}
+
+/// Entries that were looked at.
+struct Batch {
+    /// Values that are not sealed with the key that seals.
+    stale: Vec<Stale>,
+    /// The last key, if others may follow it.
+    last: Option<Vec<u8>>,
+    seen: u64,
+}
+
+impl Run<'_> {
+    fn table(
+        &mut self,
+        table: Table,
+        progress: &mut dyn FnMut(&ResealProgress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let mut start = Bound::Unbounded;
+        loop {
+            let batch = self.look(table, &(start, Bound::Unbounded))?;
+            let mut stale = batch.stale.as_slice();
+            while let Some((part, rest)) = few(stale) {
+                self.reseal(table, part)?;
+                stale = rest;
+                // The last part is told with the batch.
+                if !stale.is_empty() && progress(&self.progress(table)).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            self.seen += batch.seen;
+            if batch.seen > 0 && progress(&self.progress(table)).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let Some(last) = batch.last else { return Ok(ControlFlow::Continue(())) };
+            start = Bound::Excluded(last);
+        }
+    }
+
+    fn look(&self, table: Table, range: &KeyRange) -> Result<Batch> {
+        records::read(self.store.below.as_ref(), |snapshot| {
+            let mut batch = Batch { stale: Vec::new(), last: None, seen: 0 };
+            let mut last = Vec::new();
+            snapshot.scan(table, range, Order::Ascending, Some(SEEN), &mut |key, value| {
+                batch.seen += 1;
+                last = key.to_vec();
+                if !self.seal.is_current(value) {
+                    batch.stale.push(Stale { key: key.to_vec(), len: value.len() });
+                }
+                ControlFlow::Continue(())
+            })?;
+            // A damaged index of a file may lead back: the keys of a scan rise, or it ends.
+            let rises = match &range.0 {
+                Bound::Included(start) | Bound::Excluded(start) => last > *start,
+                Bound::Unbounded => true,
+            };
+            batch.last = (batch.seen >= SEEN as u64 && rises).then_some(last);
+            Ok(batch)
+        })
+    }
+
+    // The values may have changed since they were looked at.
+    fn reseal(&mut self, table: Table, stale: &[Stale]) -> Result<()> {
+        let (resealed, unreadable) = records::write(self.store.below.as_ref(), |transaction| {
+            let (mut resealed, mut unreadable) = (0, 0);
+            for Stale { key, .. } in stale {
+                match self.renewed(transaction, table, key)? {
+                    Renewed::Not => {}
+                    Renewed::Unreadable => unreadable += 1,
+                    Renewed::Value(value) => {
+                        transaction.put(table, key, &value)?;
+                        resealed += 1;
+                    }
+                }
+            }
+            Ok::<_, Error>((resealed, unreadable))
+        })?;
+        self.resealed += resealed;
+        self.unreadable += unreadable;
+        Ok(())
+    }
+
+    fn renewed(
+        &self,
+        transaction: &mut dyn Transaction,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Renewed> {
+        let mut value = None;
+        transaction.get(table, key, &mut |found| value = Some(found.to_vec()))?;
+        let Some(value) = value.filter(|value| !self.seal.is_current(value)) else {
+            return Ok(Renewed::Not);
+        };
+        match self.seal.open(table, key, &value) {
+            Ok(plain) => Ok(Renewed::Value(self.seal.close(table, key, &plain)?)),
+            Err(Error::Corrupt { .. }) => Ok(Renewed::Unreadable),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn progress(&self, table: Table) -> ResealProgress {
+        let Self { seen, resealed, unreadable, .. } = *self;
+        ResealProgress { table: table.name(), seen, resealed, unreadable }
+    }
+
+    fn ended(&self, is_finished: bool) -> Resealed {
+        let Self { seen, resealed, unreadable, .. } = *self;
+        Resealed { seen, resealed, unreadable, is_finished }
+    }
+}
+
+/// What becomes of one value.
+enum Renewed {
+    /// It is gone, or sealed with the key that seals.
+    Not,
+    /// It does not open.
+    Unreadable,
+    /// It is sealed anew.
+    Value(Vec<u8>),
+}
+
+/// The values for one transaction, and the others. Returns `None` if there are no values.
+fn few(stale: &[Stale]) -> Option<(&[Stale], &[Stale])> {
+    let mut bytes = 0;
+    let fits = |one: &&Stale| {
+        let fits = bytes < BYTES;
+        bytes += one.len;
+        fits
+    };
+    let count = stale.iter().take(AT_ONCE).take_while(fits).count();
+    stale.split_at_checked(count).filter(|(part, _)| !part.is_empty())
+}

@@ -1,0 +1,189 @@
+//! Sealed records are those that plain ones are, whatever happens, and open in their place only.
+
+mod faults;
+mod formats;
+mod kill;
+
+use std::ops::ControlFlow;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::json;
+use store::memory::MemoryStore;
+use store::{Store, Table};
+use testkit::facade::{Op, Process};
+use testkit::interposed::Interposed;
+use testkit::sealed::{keyring, marks};
+use testkit::tables::{Entry, check_indexes, dump, load};
+use testkit::world::{Backend, World};
+use tidings::sealing::{KeyId, ResealProgress};
+use tidings::{Engine, Error};
+
+use crate::{beginning, cases, op, parsed, seeded};
+
+/// The first byte of a sealed value.
+const SEALED: u8 = 5;
+
+/// Goes on with a resealing.
+fn all(_: &ResealProgress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// The entries of `store` that are sealed.
+fn sealed(store: &dyn Store) -> Vec<Entry> {
+    let is_sealed = |(_, _, value): &Entry| value.first() == Some(&SEALED);
+    dump(store).into_iter().filter(is_sealed).collect()
+}
+
+/// Checks that each value of a record, and nothing else, is sealed with the key `id`.
+#[track_caller]
+fn check_sealed(store: &dyn Store, id: u32) {
+    let plain: Vec<_> = seeded::entries().iter().map(|(table, ..)| table).collect();
+    assert!(!plain.is_empty());
+    for (table, key, value) in dump(store) {
+        let head = [&[SEALED][..], &id.to_be_bytes()].concat();
+        assert_eq!(value.starts_with(&head), is_record(table), "{} {key:?}", table.name());
+    }
+}
+
+/// Whether the golden world has records in a table: JSON objects.
+fn is_record(table: Table) -> bool {
+    let is_object =
+        |value: &[u8]| store::encoding::json(value).is_ok_and(|json| json.starts_with(b"{"));
+    let of_table = seeded::entries().iter().filter(|(other, ..)| *other == table);
+    let derived = [Table::MessageCounters];
+    let mut of_table = of_table.filter(|_| !derived.contains(&table));
+    table == Table::Seals || of_table.any(|(_, _, value)| is_object(value))
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    /// Also when keys are rotated in between, and all values are sealed anew.
+    #[test]
+    fn sealed_and_plain_stores_agree(ops in vec(op(), 0..30)) {
+        let mut plain = Process::in_memory();
+        let mut others = Backend::both().map(Process::sealed);
+        for (at, op) in beginning().into_iter().chain(ops).chain([Op::Restart]).enumerate() {
+            let expected = plain.run(op);
+            for sealed in &mut others {
+                prop_assert_eq!(&sealed.run(op), &expected, "{:?}", op);
+                if at % 8 == 7 {
+                    prop_assert!(sealed.world.engine.reseal(all).unwrap().is_finished);
+                }
+            }
+        }
+        for process in &others {
+            let store = &process.world.store;
+            check_indexes(store);
+            let plain: Vec<_> = dump(&plain.world.store).into_iter().map(|(a, b, _)| (a, b)).collect();
+            let found: Vec<_> = dump(store).into_iter().map(|(a, b, _)| (a, b)).collect();
+            let found: Vec<_> = found.into_iter().filter(|(table, _)| *table != Table::Seals).collect();
+            prop_assert!(found == plain, "there are other keys");
+        }
+    }
+}
+
+/// The seeded world, sealed as a whole with the key 1.
+fn sealed_world() -> World {
+    let store = Interposed::default();
+    load(&store, seeded::entries());
+    let world = World::with(store, |builder| builder.sealing(keyring(&[1])));
+    world.clock.set(seeded::world().now());
+    assert!(world.engine.reseal(all).unwrap().is_finished);
+    world
+}
+
+#[test]
+fn every_record_of_a_world_is_sealed() {
+    let world = sealed_world();
+    check_sealed(&world.store, 1);
+    assert_eq!(marks(&world.store), [KeyId::new(1)]);
+    check_indexes(&world.store);
+    // Another key, on the way.
+    let both = world.engine_with(|builder| builder.sealing(keyring(&[2, 1])));
+    assert_eq!(marks(&world.store), [KeyId::new(1)], "nothing is written before the first call");
+    let report = both.reseal(all).unwrap();
+    assert_eq!((report.seen, report.unreadable), (report.resealed, 0));
+    check_sealed(&world.store, 2);
+    assert_eq!(marks(&world.store), [KeyId::new(2)]);
+}
+
+#[test]
+fn no_two_records_of_a_table_can_be_swapped() {
+    let world = sealed_world();
+    let entries = sealed(&world.store);
+    let mut swapped = 0;
+    for two in entries.windows(2) {
+        let [(table, one, first), (other, two, second)] = two else { unreachable!() };
+        if table != other || *table == Table::Quarantine {
+            continue;
+        }
+        let memory = MemoryStore::default();
+        load(&memory, &dump(&world.store));
+        load(
+            &memory,
+            &[(*table, one.clone(), second.clone()), (*table, two.clone(), first.clone())],
+        );
+        let engine = Engine::builder().sealing(keyring(&[1])).build(memory);
+        let findings: Vec<_> =
+            engine.check().unwrap().findings.iter().map(ToString::to_string).collect();
+        let unopened = findings.iter().filter(|finding| {
+            finding.starts_with(table.name()) && finding.contains("its seal does not open")
+        });
+        assert_eq!(unopened.count(), 2, "{}: {findings:#?}", table.name());
+        swapped += 1;
+        if swapped == 40 {
+            break;
+        }
+    }
+    assert!(swapped >= 20, "{swapped}");
+}
+
+#[test]
+fn every_operation_of_an_engine_without_the_key_is_refused() {
+    let world = sealed_world();
+    for (configured, expected) in [
+        (world.store_engine(None), "the store is sealed with key 1"),
+        (world.store_engine(Some(keyring(&[2]))), "the store is sealed with key 1"),
+    ] {
+        let before = dump(&world.store);
+        for result in [
+            configured.organization("acme").unwrap().development().map(drop),
+            configured.delivery().run_due(1).map(drop),
+            configured.check().map(drop),
+            configured.authenticate("ApiKey none").map(drop),
+        ] {
+            let error = result.unwrap_err();
+            assert!(matches!(&error, Error::Store(store::Error::MissingKey { .. })), "{error:?}");
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+        assert!(dump(&world.store) == before);
+    }
+}
+
+trait StoreEngine {
+    fn store_engine(&self, keyring: Option<tidings::sealing::Keyring>) -> Engine;
+}
+
+impl StoreEngine for World {
+    fn store_engine(&self, keyring: Option<tidings::sealing::Keyring>) -> Engine {
+        let builder = Engine::builder();
+        let builder = match keyring {
+            Some(keyring) => builder.sealing(keyring),
+            None => builder,
+        };
+        builder.build(self.store.clone())
+    }
+}
+
+#[test]
+fn an_explanation_reads_sealed_records_and_writes_none() {
+    let world = sealed_world();
+    let before = dump(&world.store);
+    let trigger = parsed(json!({ "name": "both", "to": ["ada"], "payload": { "n": 1 } }));
+    let shown = world.env.events().explain(&trigger, world.now()).unwrap().to_string();
+    let plain = seeded::copy();
+    assert_eq!(shown, plain.env.events().explain(&trigger, plain.now()).unwrap().to_string());
+    assert!(dump(&world.store) == before);
+}

@@ -1,0 +1,97 @@
+//! A process that rotates its key is killed.
+
+use std::path::Path;
+use std::time::Duration;
+use std::{panic, process, thread};
+
+use serde_json::json;
+use store::redb::RedbStore;
+use tempfile::tempdir;
+use testkit::kill::{acknowledge, file_of_child, work_until_killed};
+use testkit::sealed::{keyring, marks};
+use tidings::trigger::Trigger;
+use tidings::{Engine, Outbox, Scope};
+
+use super::all;
+use crate::seeded::{email, inbox};
+use crate::{parsed, scale};
+
+const ROUNDS: u32 = 4;
+
+#[test]
+fn a_kill_while_keys_are_rotated_loses_nothing() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tidings.redb");
+    let mut acknowledged = Vec::new();
+    for round in 0..ROUNDS * scale() {
+        let span = Duration::from_millis(u64::from(round) * 61 % 200);
+        acknowledged.extend(work_until_killed("sealing::kill::child", &path, span));
+        check_left(&path, &acknowledged);
+    }
+    assert!(acknowledged.iter().any(|what| what.starts_with("key")), "no key was rotated");
+}
+
+/// Not a test, but what the other process does.
+#[test]
+fn child() {
+    let Some(file) = file_of_child() else { return };
+    panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        process::exit(1);
+    }));
+    loop {
+        let engine = open(Path::new(&file));
+        let env = prepared(&engine);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..8 {
+                    let receipt = env.events().trigger(&event()).unwrap();
+                    acknowledge(format!("event {}", receipt.transaction_id));
+                    engine.delivery().run_due(4).unwrap();
+                }
+            });
+            let report = engine.reseal(all).unwrap();
+            assert!(report.is_finished && report.unreadable == 0, "{report:?}");
+        });
+        acknowledge("key");
+    }
+}
+
+/// Opens the file with a new key.
+fn open(path: &Path) -> Engine {
+    let mut ids: Vec<u32> =
+        marks(&RedbStore::open(path).unwrap()).iter().map(|id| id.number()).collect();
+    ids.sort_unstable();
+    ids.push(ids.last().copied().unwrap_or_default() + 1);
+    ids.reverse();
+    let builder = Engine::builder().sealing(keyring(&ids)).activity_segments(16);
+    builder.default_provider(Outbox::default()).open(path).unwrap()
+}
+
+fn prepared(engine: &Engine) -> Scope {
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    if env.workflows().get("both").is_err() {
+        let both = json!({ "workflowId": "both", "name": "Both", "active": true,
+            "steps": [inbox(), email()] });
+        env.workflows().create(&parsed(both)).unwrap();
+        let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
+        env.integrations().create(&parsed(sends)).unwrap();
+    }
+    env
+}
+
+fn event() -> Trigger {
+    let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
+    parsed(json!({ "name": "both", "to": [ada], "payload": { "n": 1 } }))
+}
+
+#[track_caller]
+fn check_left(path: &Path, acknowledged: &[String]) {
+    let engine = open(path);
+    assert_eq!(engine.check().unwrap().findings, []);
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    for event in acknowledged.iter().filter_map(|what| what.strip_prefix("event ")) {
+        let query = parsed(json!({ "transactionId": event }));
+        assert_eq!(env.notifications().list(&query).unwrap().data.len(), 1, "{event}");
+    }
+}
