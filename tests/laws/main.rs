@@ -23,6 +23,7 @@ mod greed;
 mod indexes_agree;
 mod kill;
 mod lies;
+mod long_texts;
 mod model;
 mod pages;
 mod quarantine;

@@ -9,6 +9,7 @@ mod conditions;
 mod content;
 mod contexts;
 mod dead_letters;
+mod deep;
 mod delivery;
 mod environments;
 mod events;

@@ -74,7 +74,7 @@ impl Rule {
     pub fn new(source: Value) -> Result<Self, Invalid> {
         if !is_shallow(&source, Self::MAX_DEPTH) {
             dismantle(source);
-            return Err(Invalid::new("condition", Reason::TooDeep { max: Self::MAX_DEPTH }));
+            return Err(Self::too_deep());
         }
         if size(&source) > Self::MAX_SIZE {
             let reason = Reason::TooLong { max: Self::MAX_SIZE, unit: Unit::Bytes };
@@ -82,6 +82,10 @@ impl Rule {
         }
         let root = compile::compile(&source)?;
         Ok(Self(Arc::new(Compiled { source, root })))
+    }
+
+    fn too_deep() -> Invalid {
+        Invalid::new("condition", Reason::TooDeep { max: Self::MAX_DEPTH })
     }
 
     /// Returns the source of the rule.

@@ -1,12 +1,20 @@
 //! Refusals of domain rules.
 
+mod excerpt;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+#[doc(hidden)]
+pub use excerpt::excerpt;
+
 /// Refusal of a value by a domain rule.
+///
+/// The path and each text of the reason have at most 1,024 bytes. The middle of a longer one is cut
+/// out.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("`{field}` {reason}")]
 #[non_exhaustive]
@@ -20,21 +28,21 @@ pub struct Invalid {
 impl Invalid {
     /// Returns the refusal of `field` for `reason`.
     pub fn new(field: impl Into<String>, reason: Reason) -> Self {
-        Self { field: field.into(), reason }
+        Self { field: excerpt(field.into()), reason: reason.bounded() }
     }
 
     /// Returns the refusal with the path of `place` in front of its own.
     #[doc(hidden)]
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
-        Self { field: format!("{place}.{}", self.field), ..self }
+        Self { field: excerpt(format!("{place}.{}", self.field)), ..self }
     }
 
     /// Returns the refusal with `field` in place of its path.
     #[doc(hidden)]
     #[must_use]
     pub fn named(self, field: impl Into<String>) -> Self {
-        Self { field: field.into(), ..self }
+        Self { field: excerpt(field.into()), ..self }
     }
 }
 

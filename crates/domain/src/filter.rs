@@ -24,6 +24,7 @@
 mod check;
 mod compare;
 mod compose;
+mod nesting;
 mod pattern;
 
 use std::fmt::{self, Write};
@@ -42,7 +43,10 @@ pub(crate) use check::{check_step, step_names};
 pub use compose::FilterField;
 
 /// Group of comparisons and of further groups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Levels beyond the one that [`Filter::MAX_DEPTH`] refuses are neither cloned nor compared nor
+/// printed, so that no filter that is composed takes the stack.
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Filter {

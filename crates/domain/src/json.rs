@@ -2,6 +2,7 @@
 //! overrides.
 
 mod leaf;
+mod nesting;
 mod path;
 mod read;
 mod refusal;
@@ -20,6 +21,7 @@ pub use read::{read, read_lenient};
 pub use shape::{Shape, Shaped};
 
 pub(crate) use leaf::{context_key, text_or_object, word};
+pub(crate) use nesting::{depth_within, dismantle, is_nested_within, is_shallow};
 pub(crate) use path::Path;
 pub(crate) use read::read_value;
 pub(crate) use shape::{Flat, Member, shape};
@@ -64,6 +66,9 @@ impl Object {
     pub fn serialized(value: impl Serialize) -> Result<Self, Invalid> {
         let unreadable =
             |error: serde_json::Error| Reason::Unreadable { problem: error.to_string() };
+        if !is_nested_within(&value, Self::MAX_DEPTH) {
+            return Err(Invalid::new("object", Reason::TooDeep { max: Self::MAX_DEPTH }));
+        }
         let value = serde_json::to_value(value);
         value.map_err(|error| Invalid::new("object", unreadable(error)))?.try_into()
     }
@@ -143,33 +148,6 @@ impl From<Object> for Map<String, Value> {
 impl From<Object> for Value {
     fn from(object: Object) -> Self {
         Value::Object(object.0)
-    }
-}
-
-// A list instead of recursion: the value may be nested deeper than the stack allows.
-pub(crate) fn is_shallow(value: &Value, max_depth: usize) -> bool {
-    let mut open = vec![(value, 0)];
-    while let Some((value, depth)) = open.pop() {
-        let inside = depth + 1;
-        match value {
-            Value::Array(_) | Value::Object(_) if inside > max_depth => return false,
-            Value::Array(items) => open.extend(items.iter().map(|item| (item, inside))),
-            Value::Object(map) => open.extend(map.values().map(|item| (item, inside))),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-    true
-}
-
-// Drops a value level by level. The derived drop would recurse once per level.
-pub(crate) fn dismantle(value: Value) {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(map) => open.extend(map.into_iter().map(|(_, item)| item)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
     }
 }
 

@@ -39,7 +39,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::convert::text_conversions;
-use crate::error::{Invalid, Reason, Unit};
+use crate::error::{Invalid, Reason, Unit, excerpt};
+use crate::json::is_nested_within;
 use crate::translation::Texts;
 use crate::vocabulary::wire_enum;
 use compiled::{Compiled, Prepared};
@@ -211,10 +212,10 @@ impl Template {
         let roots = Roots { variables: variables.clone(), format, given: None };
         let rendered = self.run(format, variables.is_watched(), Value::from_object(roots));
         if let Some(name) = variables.notes.missing() {
-            return Err(RenderError::Missing(name));
+            return Err(RenderError::Missing(excerpt(name)));
         }
         match variables.notes.failure() {
-            Some(problem) => Err(RenderError::Failed(problem)),
+            Some(problem) => Err(RenderError::Failed(excerpt(problem))),
             None => rendered.map(|(text, _)| text),
         }
     }
@@ -257,6 +258,9 @@ impl Template {
 }
 
 impl Variables {
+    // The limit of the JSON reader: deeper data cannot arrive as text.
+    const MAX_DEPTH: usize = 128;
+
     /// Returns the roots of `known` as variables.
     pub(crate) fn of(known: Value) -> Self {
         let (content, texts, missing, notes) = Default::default();
@@ -268,8 +272,12 @@ impl Variables {
         &self.known
     }
 
-    /// Returns `variables` as serialized.
+    /// Returns `variables` as serialized, or no variables if they are nested more than 128 levels
+    /// deep.
     pub fn new(variables: impl Serialize) -> Self {
+        if !is_nested_within(&variables, Self::MAX_DEPTH) {
+            return Self::of(Value::default());
+        }
         Self::of(Value::from(Serde(variables)))
     }
 
@@ -342,7 +350,7 @@ impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {
         let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
         let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
-        Self::Failed(format!("{}{detail}{line}", error.kind()))
+        Self::Failed(excerpt(format!("{}{detail}{line}", error.kind())))
     }
 }
 

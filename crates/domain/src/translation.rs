@@ -6,14 +6,14 @@ mod texts;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::contact::Locale;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{EnvironmentId, OrganizationId, TranslationId};
-use crate::json::{Object, shape};
+use crate::json::{Object, Shape, Shaped, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::wire_enum;
@@ -122,13 +122,31 @@ shape! { TranslationImport { "locale": locale, "masterJson": master_json } }
 #[non_exhaustive]
 pub struct MasterJson {
     /// Texts of workflows.
-    pub workflows: BTreeMap<String, Value>,
+    pub workflows: BTreeMap<String, ImportTexts>,
     /// Texts of layouts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub layouts: BTreeMap<String, Value>,
+    pub layouts: BTreeMap<String, ImportTexts>,
 }
 
 shape! { MasterJson { "workflows": workflows, "layouts": layouts } }
+
+/// Texts of a resource in an import, by name. The import takes objects of texts, and lists a resource
+/// with any other value as failed. A value that is nested deeper than an [`Object`] is kept as `null`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Value")]
+pub struct ImportTexts(Value);
+
+impl Serialize for ImportTexts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl Shaped for ImportTexts {
+    fn shape() -> Shape {
+        Value::shape()
+    }
+}
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,6 +264,13 @@ impl TranslationGroup {
     }
 }
 
+impl ImportTexts {
+    /// Returns the texts as JSON.
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+}
+
 impl TranslationImport {
     /// Maximum number of resources in an import.
     pub const MAX: usize = 1_000;
@@ -267,7 +292,7 @@ impl TranslationImport {
         let workflows = workflows.iter().map(|texts| (ResourceType::Workflow, texts));
         let layouts = layouts.iter().map(|texts| (ResourceType::Layout, texts));
         workflows.chain(layouts).map(|(resource_type, (id, content))| {
-            (Resource { resource_id: id.clone(), resource_type }, content)
+            (Resource { resource_id: id.clone(), resource_type }, content.as_value())
         })
     }
 }

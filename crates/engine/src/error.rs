@@ -4,6 +4,7 @@ use std::fmt;
 
 use domain::content::ButtonType;
 use domain::dead_letter::RedriveRefusal;
+use domain::error::excerpt;
 use domain::ids::StepId;
 use domain::notification::ResendRefusal;
 use domain::quarantine::RequeueRefusal;
@@ -15,6 +16,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 pub use domain::error::{Invalid, Reason, Unit};
+
+// Length from which on the names in an error are counted only.
+const MAX_LISTED: usize = 2048;
 
 /// Result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -117,7 +121,7 @@ pub enum Rejection {
         name: String,
     },
     /// Subscribers cannot opt out of a critical workflow.
-    #[error("critical workflows take no preferences: {}", workflows.join(", "))]
+    #[error("critical workflows take no preferences: {}", listed(workflows, ", "))]
     CriticalWorkflows {
         /// Names of the workflows in the caller's spelling.
         workflows: Vec<String>,
@@ -206,12 +210,17 @@ impl Error {
 
     /// Returns the error of an `entity` that does not exist.
     pub fn not_found(entity: Entity, id: impl fmt::Display) -> Self {
-        Error::NotFound { entity, ids: vec![id.to_string()] }
+        Error::none_of(entity, [id.to_string()])
+    }
+
+    /// Returns the error of several that do not exist.
+    pub(crate) fn none_of(entity: Entity, ids: impl IntoIterator<Item = String>) -> Self {
+        Error::NotFound { entity, ids: ids.into_iter().map(excerpt).collect() }
     }
 
     /// Returns the error of an `entity` that exists already.
     pub fn conflict(entity: Entity, id: impl fmt::Display) -> Self {
-        Error::Conflict { entity, id: id.to_string() }
+        Error::Conflict { entity, id: excerpt(id.to_string()) }
     }
 
     /// Returns the error of a rejected request.
@@ -258,12 +267,26 @@ const fn taken(entity: Entity) -> &'static str {
 }
 
 fn reasons(errors: &[SubscriptionError]) -> String {
-    errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ")
+    let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+    listed(&messages, "; ")
 }
 
 fn are(ids: &[String]) -> String {
     let quoted: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
-    format!("{} {}", quoted.join(", "), if ids.len() == 1 { "is" } else { "are" })
+    format!("{} {}", listed(&quoted, ", "), if ids.len() == 1 { "is" } else { "are" })
+}
+
+// The first texts, up to 2 KiB of them, and the number of the others.
+fn listed(texts: &[impl AsRef<str>], separator: &str) -> String {
+    let mut list = String::new();
+    for (index, text) in texts.iter().map(AsRef::as_ref).enumerate() {
+        if index > 0 && list.len() + text.len() > MAX_LISTED {
+            return format!("{list} and {} more", texts.len() - index);
+        }
+        list.push_str(if index == 0 { "" } else { separator });
+        list.push_str(text);
+    }
+    list
 }
 
 impl fmt::Display for Entity {

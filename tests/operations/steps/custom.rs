@@ -1,5 +1,6 @@
 //! Custom steps: functions of the host application.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -64,6 +65,31 @@ fn a_handler_is_called_again_as_a_provider_is() {
             assert_eq!(statuses(&world, id), ["completed", "completed"]);
             let expected = ["step_queued", "handler_retry", "handler_retry", "handler_completed"];
             assert_eq!(log(&world.notification(id), 0), expected);
+        },
+    );
+}
+
+/// A value whose destructor panics, with a value of the same kind.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_handler_may_panic_with_a_payload_that_panics_when_it_is_dropped() {
+    on_both_with(
+        |builder| builder.handler("charge", |_: &Call| panic_any(Bomb)),
+        |world| {
+            world.workflow_of("pay", &[custom("charge"), say("paid")]);
+            let id = event_at(&world, 0, "pay", json!({}));
+            // A payload that gets out must not be dropped here, so that the test fails in order.
+            let run =
+                catch_unwind(AssertUnwindSafe(|| run_at(&world, 0))).map_err(std::mem::forget);
+            assert!(run.is_ok());
+            assert_eq!(log(&world.notification(id), 0), ["step_queued", "handler_retry"]);
         },
     );
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Rule;
 use crate::error::Invalid;
+use crate::json::{depth_within, dismantle};
 
 /// Value in a rule: a literal, a [`var`], or an operator with arguments. The conversion into a
 /// [`Rule`] checks it.
@@ -21,12 +22,20 @@ use crate::error::Invalid;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
-pub struct Expression(Value);
+pub struct Expression(Option<Tree>);
+
+// Value with the levels of its arrays and objects: at most as many as a rule may have. An expression
+// with more levels has no tree, so that no expression is walked or dropped beyond them.
+#[derive(Clone, Debug, PartialEq)]
+struct Tree {
+    value: Value,
+    levels: usize,
+}
 
 /// Returns the value of the data at `path`, as in `payload.total`. Evaluates to `null` if the data
 /// has none.
 pub fn var(path: impl Into<String>) -> Expression {
-    Expression(json!({ "var": path.into() }))
+    Expression(Some(Tree { value: json!({ "var": path.into() }), levels: 1 }))
 }
 
 impl Expression {
@@ -62,8 +71,7 @@ impl Expression {
 
     /// Evaluates to `true` if this value is one of `values`.
     pub fn is_in(self, values: impl IntoIterator<Item: Into<Expression>>) -> Self {
-        let values = values.into_iter().map(|value| value.into().0).collect();
-        self.compared("in", Expression(Value::Array(values)))
+        self.compared("in", Expression(Tree::list(values.into_iter().map(|value| value.into().0))))
     }
 
     /// Evaluates to `true` if this value is a list with `item` in it, or a text that contains
@@ -84,33 +92,61 @@ impl Expression {
 
     /// Evaluates to `true` if the condition does not.
     pub fn negated(self) -> Self {
-        Self::operation("!", vec![self.0])
+        Self::operation("!", [self.0])
     }
 
     fn compared(self, operator: &str, other: impl Into<Expression>) -> Self {
-        Self::operation(operator, vec![self.0, other.into().0])
+        Self::operation(operator, [self.0, other.into().0])
     }
 
     // Moves the arguments. `json!` would copy them, level by level on the stack.
-    fn operation(operator: &str, arguments: Vec<Value>) -> Self {
-        Self(Value::Object(Map::from_iter([(operator.to_owned(), arguments.into())])))
+    fn operation<const N: usize>(operator: &str, arguments: [Option<Tree>; N]) -> Self {
+        Self(Tree::list(arguments).and_then(|list| {
+            let value = Value::Object(Map::from_iter([(operator.to_owned(), list.value)]));
+            Tree { value, levels: list.levels + 1 }.bounded()
+        }))
     }
 
     // Appends to the arguments of the same operator, which keeps long chains flat.
     fn joined(mut self, operator: &str, other: Self) -> Self {
-        match self.0.get_mut(operator) {
-            Some(Value::Array(arguments)) => {
-                arguments.push(other.0);
-                self
-            }
-            Some(_) | None => self.compared(operator, other),
+        let arguments = self.0.as_mut().and_then(|tree| tree.value.get_mut(operator));
+        let Some(arguments) = arguments.and_then(Value::as_array_mut) else {
+            return self.compared(operator, other);
+        };
+        let Some(other) = other.0 else { return Self(None) };
+        arguments.push(other.value);
+        let longer = |tree: Tree| Tree { levels: tree.levels.max(other.levels + 2), ..tree };
+        Self(self.0.map(longer).and_then(Tree::bounded))
+    }
+}
+
+impl Tree {
+    fn literal(value: Value) -> Option<Self> {
+        let Some(levels) = depth_within(&value, Rule::MAX_DEPTH) else {
+            dismantle(value);
+            return None;
+        };
+        Some(Self { value, levels })
+    }
+
+    fn list(items: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        let (mut values, mut levels) = (Vec::new(), 0);
+        for item in items {
+            let item = item?;
+            levels = levels.max(item.levels);
+            values.push(item.value);
         }
+        Self { value: values.into(), levels: levels + 1 }.bounded()
+    }
+
+    fn bounded(self) -> Option<Self> {
+        (self.levels <= Rule::MAX_DEPTH).then_some(self)
     }
 }
 
 impl<T: Into<Value>> From<T> for Expression {
     fn from(literal: T) -> Self {
-        Self(literal.into())
+        Self(Tree::literal(literal.into()))
     }
 }
 
@@ -118,7 +154,7 @@ impl TryFrom<Expression> for Rule {
     type Error = Invalid;
 
     fn try_from(expression: Expression) -> Result<Self, Invalid> {
-        Self::new(expression.0)
+        expression.0.map_or_else(|| Err(Self::too_deep()), |tree| Self::new(tree.value))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Constructors of filters.
 
 use std::fmt::Display;
+use std::mem;
 
 use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
@@ -51,8 +52,9 @@ impl Filter {
 
     /// Returns a filter that holds if this one does not.
     #[must_use]
-    pub fn negated(self) -> Self {
-        Self { is_negated: !self.is_negated, ..self }
+    pub fn negated(mut self) -> Self {
+        self.is_negated = !self.is_negated;
+        self
     }
 
     fn joined(self, joint: Joint, other: Self) -> Self {
@@ -61,9 +63,12 @@ impl Filter {
     }
 
     // Returns the children of the filter if groups can be merged, or the filter as the only child.
-    fn below(self, joint: Joint) -> Vec<FilterChild> {
+    fn below(mut self, joint: Joint) -> Vec<FilterChild> {
         let is_one = !self.is_negated && (self.value == joint || self.children.len() == 1);
-        if is_one && !self.children.is_empty() { self.children } else { vec![self.into()] }
+        if is_one && !self.children.is_empty() {
+            return mem::take(&mut self.children);
+        }
+        vec![self.into()]
     }
 }
 

@@ -22,7 +22,7 @@ fn group(value: Joint, children: impl IntoIterator<Item = FilterChild>) -> Filte
 }
 
 fn not(group: Filter) -> Filter {
-    Filter { is_negated: !group.is_negated, ..group }
+    group.negated()
 }
 
 // Chain of groups, each the only child of the one before.

@@ -129,7 +129,8 @@ impl PreferenceCase {
     ///
     /// Rule of [`Object`] that the value breaks.
     pub fn subscriber(self, subscriber: impl IntoChecked<Object>) -> Result<Self, Invalid> {
-        Ok(Self { subscriber: Some(subscriber.into_checked()?), ..self })
+        let subscriber = subscriber.into_checked().map_err(|bad| bad.named("subscriber"))?;
+        Ok(Self { subscriber: Some(subscriber), ..self })
     }
 
     /// Sets the payload that conditions see.
@@ -138,7 +139,8 @@ impl PreferenceCase {
     ///
     /// Rule of [`Object`] that the value breaks.
     pub fn payload(self, payload: impl IntoChecked<Object>) -> Result<Self, Invalid> {
-        Ok(Self { payload: Some(payload.into_checked()?), ..self })
+        let payload = payload.into_checked().map_err(|bad| bad.named("payload"))?;
+        Ok(Self { payload: Some(payload), ..self })
     }
 
     /// Adds a context with its custom data, which conditions see.
@@ -153,7 +155,8 @@ impl PreferenceCase {
         data: impl IntoChecked<Object>,
     ) -> Result<Self, Invalid> {
         let key = ContextKey::new(kind, id)?;
-        self.contexts.insert(key.kind().into(), (key, data.into_checked()?));
+        let data = data.into_checked().map_err(|bad| bad.named("context"))?;
+        self.contexts.insert(key.kind().into(), (key, data));
         Ok(self)
     }
 

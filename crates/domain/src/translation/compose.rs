@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::{
-    MasterJson, Resource, ResourceType, TranslationImport, TranslationQuery, TranslationUpsert,
+    ImportTexts, MasterJson, Resource, ResourceType, TranslationImport, TranslationQuery,
+    TranslationUpsert,
 };
 use crate::contact::Locale;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
-use crate::json::Object;
+use crate::json::{Object, dismantle, is_shallow};
 use crate::setters::{page_setters, setters};
 
 impl TranslationUpsert {
@@ -32,15 +33,31 @@ impl TranslationImport {
     /// Sets the texts of a workflow: an object of texts by name.
     #[must_use]
     pub fn workflow(mut self, workflow_id: impl Into<String>, texts: impl Into<Value>) -> Self {
-        self.master_json.workflows.insert(workflow_id.into(), texts.into());
+        self.master_json.workflows.insert(workflow_id.into(), texts.into().into());
         self
     }
 
     /// Sets the texts of a layout: an object of texts by name.
     #[must_use]
     pub fn layout(mut self, layout_id: impl Into<String>, texts: impl Into<Value>) -> Self {
-        self.master_json.layouts.insert(layout_id.into(), texts.into());
+        self.master_json.layouts.insert(layout_id.into(), texts.into().into());
         self
+    }
+}
+
+impl From<Value> for ImportTexts {
+    fn from(texts: Value) -> Self {
+        if is_shallow(&texts, Object::MAX_DEPTH) {
+            return Self(texts);
+        }
+        dismantle(texts);
+        Self(Value::Null)
+    }
+}
+
+impl From<ImportTexts> for Value {
+    fn from(texts: ImportTexts) -> Self {
+        texts.0
     }
 }
 

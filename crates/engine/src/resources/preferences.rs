@@ -128,7 +128,7 @@ fn named_workflows<'u>(
     let found =
         items.map(|item| Ok(workflows::find(view, &item.workflow_id)?.map(Arc::unwrap_or_clone)));
     update.changes(found.collect::<Result<Vec<_>>>()?).map_err(|refusal| match refusal {
-        BulkRefusal::Missing(ids) => Error::NotFound { entity: Entity::Workflow, ids },
+        BulkRefusal::Missing(ids) => Error::none_of(Entity::Workflow, ids),
         BulkRefusal::Critical(workflows) => Rejection::CriticalWorkflows { workflows }.into(),
     })
 }

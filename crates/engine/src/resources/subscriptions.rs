@@ -240,7 +240,7 @@ fn verdicts(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<ResolvedSe
         verdicts.extend(chosen.map(|workflow| word.about(workflow.id)));
     }
     if !missing.is_empty() {
-        return Err(Error::NotFound { entity: Entity::Workflow, ids: missing });
+        return Err(Error::none_of(Entity::Workflow, missing));
     }
     Ok(ResolvedSetting::last_of_each(verdicts)?)
 }

@@ -11,9 +11,9 @@ use domain::plan::{self, Hold, Refusal};
 use domain::subscriber::Subscriber;
 use domain::task::Outcome;
 
-use super::FailureReason;
 use super::claim::Leased;
 use super::provider::SendError;
+use super::{FailureReason, discard};
 use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
@@ -151,7 +151,10 @@ pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
             Err(invalid) => CallResult::Refused(SendError::permanent(invalid.to_string())),
         },
         Ok(Err(error)) => CallResult::Refused(error),
-        Err(_) => CallResult::Refused(SendError::unknown("the handler panicked")),
+        Err(payload) => {
+            discard(payload);
+            CallResult::Refused(SendError::unknown("the handler panicked"))
+        }
     }
 }
 

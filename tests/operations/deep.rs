@@ -1,0 +1,273 @@
+//! Values that are nested 200,000 levels deep, in every function that takes a value built in code.
+//!
+//! A stack overflow ends the process, so each case has one of its own, and a thread with a small
+//! stack in it.
+
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+use tidings::condition::{Expression, Rule, var};
+use tidings::content::ButtonType;
+use tidings::context::{ContextCreate, ContextUpdate};
+use tidings::credentials::{Credentials, TlsOptions};
+use tidings::endpoint::ChannelEndpointUpdate;
+use tidings::filter::{Filter, FilterChild, Joint};
+use tidings::integration::IntegrationCreate;
+use tidings::json::Object;
+use tidings::message::CompleteAction;
+use tidings::preference::PreferenceCase;
+use tidings::preview::Preview;
+use tidings::step::Step;
+use tidings::subscriber::{SubscriberCreate, SubscriberUpdate};
+use tidings::template::{Format, Template, Variables};
+use tidings::translation::{MasterJson, Resource, TranslationImport, TranslationUpsert};
+use tidings::trigger::{Broadcast, Trigger};
+use tidings::vocabulary::Channel;
+use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
+use tidings::{Engine, error::Invalid};
+
+const LEVELS: usize = 200_000;
+const STACK: usize = 1024 * 1024;
+
+type Case = (&'static str, fn());
+
+/// One row per function: it refuses the value, and neither it nor what becomes of the value
+/// afterwards takes more than a small stack.
+const CASES: &[Case] = &[
+    ("objects", || {
+        assert!(Object::try_from(list()).is_err());
+        too_deep("object", Object::try_from(object()));
+        let map = Map::from_iter([("in".to_owned(), list())]);
+        too_deep("object", Object::try_from(map));
+        too_deep("payload", trigger().payload_of(Nested(LEVELS)));
+    }),
+    ("payloads", || {
+        too_deep("payload", trigger().payload(object()));
+        too_deep("overrides", trigger().overrides(object()));
+        too_deep("payload", Broadcast::new("w").unwrap().payload(object()));
+        too_deep("overrides", Broadcast::new("w").unwrap().overrides(object()));
+        too_deep("payload", Preview::new("s", "ada").unwrap().payload(object()));
+        too_deep("payload", CompleteAction::new(ButtonType::Primary).payload(object()));
+    }),
+    ("custom data", || {
+        too_deep("data", SubscriberCreate::new("ada").unwrap().data(object()));
+        too_deep("data", SubscriberUpdate::default().data(object()));
+        too_deep("data", ContextCreate::new("tenant", "acme").unwrap().data(object()));
+        too_deep("data", ContextUpdate::new(object()));
+        too_deep("data", workflow().data(object()));
+        too_deep("data", WorkflowUpdate::default().data(object()));
+        too_deep("endpoint", ChannelEndpointUpdate::new(object()));
+        too_deep("tlsOptions", Credentials::default().tls_options(object()));
+        too_deep("object", TlsOptions::try_from(object()));
+    }),
+    ("payload schemas", || {
+        too_deep("payloadSchema", workflow().payload_schema(object()));
+        too_deep("payloadSchema", WorkflowUpdate::default().payload_schema(object()));
+    }),
+    ("preference cases", || {
+        too_deep("payload", PreferenceCase::new(&workflow()).payload(object()));
+        too_deep("subscriber", PreferenceCase::new(&workflow()).subscriber(object()));
+        too_deep("context", PreferenceCase::new(&workflow()).context("tenant", "acme", object()));
+    }),
+    ("rules", || {
+        too_deep("condition", Rule::new(object()));
+        too_deep("condition", Rule::new(list()));
+        too_deep("condition", Rule::try_from(object()));
+    }),
+    ("expressions of deep literals", || {
+        let deep = var("x").equals(list());
+        looked_at(&deep);
+        too_deep("condition", Rule::try_from(deep.clone().and(object())));
+        too_deep("condition", Rule::try_from(deep));
+    }),
+    ("deep expressions", || {
+        let deep = (0..LEVELS).fold(var("x"), |inner, _| inner.negated());
+        looked_at(&deep);
+        too_deep("condition", Rule::try_from(deep));
+        let deep = (0..LEVELS).fold(var("x"), |inner, _| Expression::from(1).equals(inner));
+        drop(deep);
+    }),
+    ("data of rules", || {
+        let data = json!({ "in": true });
+        let (mut data, deep) = (data, object());
+        data["deep"] = deep;
+        for rule in [
+            json!({ "===": [{ "var": "deep" }, { "var": "deep" }] }),
+            json!({ "==": [{ "var": "deep" }, { "var": "deep" }] }),
+            json!({ "==": [{ "var": "deep" }, "text"] }),
+            json!({ "in": [{ "var": "deep" }, [{ "var": "deep" }]] }),
+            json!({ "cat": [{ "var": "deep" }] }),
+            json!({ "merge": [{ "var": "deep" }] }),
+            json!({ "+": [{ "var": "deep" }] }),
+            json!({ "map": [[1, 2], { "var": "deep" }] }),
+            json!({ "var": "" }),
+            json!({ "reduce": [[1, 2], { "var": "current" }, { "var": "deep" }] }),
+        ] {
+            let rule = Rule::new(rule).unwrap();
+            rule.holds(&data);
+            rule.is_truthy(&data);
+            drop(rule.evaluate(&data));
+        }
+        release(data);
+    }),
+    ("filters", || {
+        let deep = deep_filter(LEVELS);
+        looked_at(&deep);
+        assert!(serde_json::to_value(&deep).is_err());
+        let step = Step::in_app("Hello").unwrap().only_if(deep.clone());
+        looked_at(&step);
+        let workflow = workflow().step(step);
+        looked_at(&workflow);
+        let engine = Engine::in_memory();
+        let env = engine.organization("shop").unwrap().development().unwrap();
+        let refusal = "`steps[0].filters` must be nested at most 16 levels deep";
+        for scope in [env.clone(), env.idempotent("key").unwrap()] {
+            let refused = scope.workflows().create(&workflow).unwrap_err();
+            assert_eq!(refused.to_string(), refusal);
+            assert!(scope.workflows().upsert(&workflow).is_err());
+            assert!(scope.workflows().sync(std::slice::from_ref(&workflow)).is_err());
+        }
+        let update = WorkflowUpdate::default().steps(workflow.steps.clone());
+        looked_at(&update);
+        assert!(env.workflows().update("w", &update).is_err());
+        let account = IntegrationCreate::new("smtp", Channel::Email).unwrap();
+        let account = account.conditions([deep.clone()]);
+        looked_at(&account);
+        let refused = env.integrations().create(&account).unwrap_err();
+        assert!(
+            refused.to_string().ends_with("must be nested at most 16 levels deep"),
+            "{refused}"
+        );
+        assert!(env.integrations().upsert(&account).is_err());
+        let joined = deep.clone().and(Filter::payload("a").equals(1)).or(deep).negated();
+        drop(joined);
+    }),
+    ("translations", || {
+        let upsert = TranslationUpsert::new(Resource::workflow("w"), "de", object());
+        too_deep("content", upsert);
+        let import = TranslationImport::new("de").unwrap();
+        let import = import.workflow("w", object()).layout("l", list()).workflow("x", json!({}));
+        looked_at(&import);
+        let mut master = MasterJson::default();
+        master.workflows.insert("w".into(), object().into());
+        looked_at(&master);
+        serde_json::to_value(&import).unwrap();
+        let engine = Engine::in_memory();
+        let env = engine.organization("shop").unwrap().development().unwrap();
+        env.workflows().create(&workflow()).unwrap();
+        for scope in [env.clone(), env.idempotent("key").unwrap()] {
+            let result = scope.translations().import(&import).unwrap();
+            assert_eq!(result.failed, ["w", "x", "l"]);
+        }
+    }),
+    ("variables of templates", || {
+        let template = Template::new("{{ payload.in }}{{ payload }}").unwrap();
+        let deep = json!({ "payload": null });
+        let mut deep = deep;
+        deep["payload"] = object();
+        let variables = Variables::new(&deep);
+        looked_at(&variables);
+        assert_eq!(template.render(Format::Plain, &variables).unwrap(), "");
+        release(deep);
+    }),
+    ("triggers through an engine", || {
+        let engine = Engine::in_memory();
+        let env = engine.organization("shop").unwrap().development().unwrap();
+        let step = Step::in_app("{{ payload }}").unwrap();
+        env.workflows().create(&WorkflowCreate::new("w", "W").unwrap().step(step)).unwrap();
+        let levels = Object::MAX_DEPTH;
+        let deepest = trigger().payload(nested_object(levels)).unwrap();
+        looked_at(&deepest);
+        env.events().trigger(&deepest).unwrap();
+        too_deep("payload", trigger().payload(nested_object(levels + 1)));
+        assert_eq!(env.events().trigger_bulk(&[deepest]).unwrap().len(), 1);
+    }),
+];
+
+#[test]
+fn no_depth_of_a_value_takes_the_stack() {
+    let failed: Vec<_> = CASES.iter().filter_map(|(name, _)| failure_of(name)).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+fn failure_of(name: &str) -> Option<String> {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "deep::one_case", "--ignored", "--nocapture"]).env("TIDINGS_DEEP", name);
+    let output = child.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).chars().take(1_000).collect::<String>();
+    (!output.status.success()).then(|| format!("{name}: {errors}"))
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn one_case() {
+    let Ok(name) = std::env::var("TIDINGS_DEEP") else { return };
+    let (_, case) = CASES.iter().find(|(of, _)| *of == name).unwrap();
+    std::thread::Builder::new().stack_size(STACK).spawn(*case).unwrap().join().unwrap();
+}
+
+fn trigger() -> Trigger {
+    Trigger::new("w", "ada").unwrap()
+}
+
+fn workflow() -> WorkflowCreate {
+    WorkflowCreate::new("w", "W").unwrap()
+}
+
+fn list() -> Value {
+    (0..LEVELS).fold(Value::Null, |inner, _| Value::Array(vec![inner]))
+}
+
+fn object() -> Value {
+    nested_object(LEVELS)
+}
+
+fn nested_object(levels: usize) -> Value {
+    (0..levels)
+        .fold(Value::Null, |inner, _| Value::Object(Map::from_iter([("in".to_owned(), inner)])))
+}
+
+fn deep_filter(levels: usize) -> Filter {
+    (0..levels).fold(Filter::payload("a").equals(1), |inner, _| {
+        Filter::group(Joint::And, [FilterChild::Group(inner)])
+    })
+}
+
+// A list in a list, as a host's own type may have it.
+struct Nested(usize);
+
+impl serde::Serialize for Nested {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = to.serialize_map(Some(1))?;
+        if let Some(below) = self.0.checked_sub(1) {
+            map.serialize_entry("in", &Nested(below))?;
+        }
+        map.end()
+    }
+}
+
+#[track_caller]
+fn too_deep<T>(field: &str, result: Result<T, Invalid>) {
+    let refused = result.err().expect("a refusal");
+    assert_eq!(refused.field, field);
+    assert!(refused.to_string().ends_with("must be nested at most 64 levels deep"), "{refused}");
+}
+
+// Cloned, compared, printed and dropped.
+fn looked_at<T: Clone + std::fmt::Debug>(value: &T) {
+    let copy = value.clone();
+    assert!(format!("{copy:?}").len() < 10_000);
+}
+
+// What the test itself owns is taken apart level by level.
+fn release(value: Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.into_iter().map(|(_, item)| item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
