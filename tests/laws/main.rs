@@ -21,6 +21,7 @@ mod feed;
 mod formats;
 mod greed;
 mod indexes_agree;
+mod isolation;
 mod kill;
 mod lies;
 mod long_texts;

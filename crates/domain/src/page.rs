@@ -332,6 +332,14 @@ impl ListId {
         let [.., first, second, third] = Uuid::from(environment).into_bytes();
         Self([first, second, third, kind.number()])
     }
+
+    /// Returns the part of the list that belongs to `owner`, such as the messages of a subscriber.
+    #[must_use]
+    pub fn within(self, owner: impl Into<Uuid>) -> Self {
+        let Self([first, second, third, kind]) = self;
+        let [.., one, two, three] = owner.into().into_bytes();
+        Self([first ^ one, second ^ two, third ^ three, kind])
+    }
 }
 
 impl Cursor {

@@ -34,6 +34,36 @@ pub fn world() -> &'static World {
     &WORLD
 }
 
+/// Every entry of the world, with another environment that uses the same names.
+pub fn neighbours() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let mut world = copy();
+        world.env = world.production();
+        settle_in(&world);
+        dump(&world.store)
+    });
+    &ENTRIES
+}
+
+// What an environment has without the work of its delivery, which is done for all of them.
+fn settle_in(world: &World) {
+    add_integrations(world);
+    add_subscribers(world);
+    add_workflows(world);
+    add_contexts(world);
+    add_preferences(world);
+    add_channels(world);
+    add_topics(world);
+    add_translations(world);
+    suppress(world);
+    add_waiting(world);
+    for (transaction, workflow) in [("first", "inbox"), ("second", "both"), ("third", "all")] {
+        let trigger = trigger(workflow, json!(["ada", "bob"]));
+        let trigger = trigger.transaction_id(transaction).unwrap();
+        world.env.events().trigger(&trigger).unwrap();
+    }
+}
+
 /// Every entry of the world.
 pub fn entries() -> &'static [Entry] {
     &ENTRIES
@@ -46,9 +76,13 @@ pub fn copy() -> World {
 
 /// A world of `entries` at the time of the world.
 pub fn copy_of(entries: &[Entry]) -> World {
-    let store = Interposed::default();
+    reopened(Interposed::default(), entries, 1)
+}
+
+/// The same in `store`, after some restarts. Each of them makes other ids.
+pub fn reopened(store: Interposed, entries: &[Entry], restarts: u64) -> World {
     load(&store, entries);
-    let copy = World::with(store, restarted(1));
+    let copy = World::with(store, restarted(restarts));
     copy.clock.set(WORLD.now());
     copy
 }

@@ -176,7 +176,7 @@ pub(crate) fn page(
     query: &MessageQuery,
 ) -> Result<Page<Message>> {
     query.check()?;
-    let request = query.page.check(list, MessageQuery::ORDERS)?;
+    let request = query.page.check(list.within(subscriber.id), MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, query)?;
     let matches = |message: &Message| selected.rest.matches(message);
     let is_filtered = selected.rest.is_filtered();

@@ -136,10 +136,10 @@ impl Topics<'_> {
 
     fn listed(&self, topic: &TopicKey, query: &SubscriptionQuery) -> Result<Page<Subscription>> {
         let list_id = self.scope.list_id(ListKind::Subscriptions);
-        let request = query.page.check(list_id, SubscriptionQuery::ORDERS)?;
         let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
         self.scope.read("topics.subscriptions", |view| {
             let topic = topics::get(view, topic)?;
+            let request = query.page.check(list_id.within(topic.id), SubscriptionQuery::ORDERS)?;
             let list = listed(view, &topic, query)?;
             let list = list.of_records(!query.context_keys.is_any(), &matches);
             let mut page: Page<Subscription> = view.page(&list, &request)?;

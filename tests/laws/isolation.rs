@@ -1,0 +1,158 @@
+//! Environments do not see each other: every operation of one environment, with the identifiers of
+//! another one, does what it does if that one is empty.
+
+use serde_json::{Value, json};
+use testkit::disk::Disk;
+use testkit::interposed::Interposed;
+use testkit::requests::{self, Answer};
+use testkit::seeded;
+use testkit::tables::Entry;
+use testkit::world::World;
+use tidings::Scope;
+use tidings::store::Table;
+
+// Records of environments themselves, which stay where an environment is emptied.
+const OF_ENVIRONMENTS: [Table; 4] =
+    [Table::Environments, Table::EnvironmentIds, Table::ApiKeys, Table::LinkKeys];
+
+// Operations of the whole engine, and of the organization, which has several environments.
+const OF_ALL: [&str; 4] = ["delivery.", "engine.", "environments.list", "environments.create"];
+
+fn is_of(scope: &Scope, (table, key, _): &Entry) -> bool {
+    let id = uuid::Uuid::from(scope.environment_id()).into_bytes();
+    !OF_ENVIRONMENTS.contains(table) && key.windows(id.len()).any(|part| part == id)
+}
+
+fn of(scope: &Scope, world: &World) -> Vec<Entry> {
+    let mut entries = testkit::tables::dump(&world.store);
+    entries.retain(|entry| is_of(scope, entry));
+    entries
+}
+
+/// Calls `request` in `Production` of a world in which `Development` has everything, and of one in
+/// which it has nothing, on each backend.
+fn check(entries: &[Entry], request: &Value) -> Answer {
+    let in_memory = check_in([Interposed::default(), Interposed::default()], entries, request);
+    let disks = [Disk::new(), Disk::new()];
+    let stores = disks.each_ref().map(|disk| Interposed::new(disk.open()));
+    let on_disk = check_in(stores, entries, request);
+    assert_eq!(requests::text(&in_memory), requests::text(&on_disk));
+    on_disk
+}
+
+fn check_in([full, empty]: [Interposed; 2], entries: &[Entry], request: &Value) -> Answer {
+    let full = seeded::reopened(full, entries, 3);
+    let emptied: Vec<_> =
+        entries.iter().filter(|entry| !is_of(&full.env, entry)).cloned().collect();
+    let empty = seeded::reopened(empty, &emptied, 3);
+    let neighbour = of(&full.env, &full);
+    assert!(!neighbour.is_empty() && of(&empty.env, &empty).is_empty());
+
+    let (own, own_if_empty) = (full.production(), empty.production());
+    let answer = requests::call(&full.engine, &own, request);
+    let expected = requests::call(&empty.engine, &own_if_empty, request);
+
+    assert_eq!(requests::text(&answer), requests::text(&expected), "{request} shows another");
+    let (done, expected) = (of(&own, &full), of(&own, &empty));
+    let other = done.iter().zip(&expected).find(|(one, other)| one != other);
+    assert!(done == expected, "{request} is done otherwise: {other:?}");
+    assert!(of(&full.env, &full) == neighbour, "{request} changes another");
+    answer
+}
+
+fn is_of_one(request: &Value) -> bool {
+    let name = request[0].as_str().unwrap_or_default();
+    !OF_ALL.iter().any(|all| name.starts_with(all))
+}
+
+/// The names of hosts are the same in both environments, and the ids of the engine are those of the
+/// other one.
+#[test]
+fn every_operation_of_an_environment_is_the_same_whatever_another_one_has() {
+    let entries = seeded::neighbours();
+    let (mut done, mut refused) = (0, 0);
+    for request in requests::sound().iter().filter(|request| is_of_one(request)) {
+        match check(entries, request) {
+            Ok(_) => done += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
+}
+
+/// An idempotency key of one environment is another one in its neighbour.
+#[test]
+fn an_idempotency_key_belongs_to_its_environment() {
+    for request in requests::writing().filter(|request| is_of_one(request)) {
+        let Value::Array(parts) = request else { continue };
+        if parts[0] == "idempotent" {
+            continue;
+        }
+        let mut once = vec![json!("idempotent"), json!("the same")];
+        once.extend(parts.iter().cloned());
+        let once = Value::Array(once);
+        let called = seeded::reopened(Interposed::default(), seeded::neighbours(), 2);
+        let _ = requests::call(&called.engine, &called.env, &once);
+        let _ = check(&testkit::tables::dump(&called.store), &once);
+    }
+}
+
+// A list, by the arguments before its query.
+struct Listing {
+    request: Value,
+    cursor: String,
+}
+
+fn listings(world: &World, scope: &Scope) -> Vec<Listing> {
+    let lists = requests::sound().iter().filter(|request| {
+        request.as_array().and_then(|parts| parts.last()).is_some_and(Value::is_object)
+    });
+    let found = lists.filter_map(|request| {
+        let mut request = request.clone();
+        let query = request.as_array_mut()?.last_mut()?;
+        *query = json!({ "limit": 1 });
+        let (answer, _) = requests::call(&world.engine, scope, &request).ok()?;
+        let cursor = answer.get("next")?.as_str()?.to_owned();
+        Some(Listing { request, cursor })
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|one| one.request.to_string());
+    found.dedup_by_key(|one| one.request.to_string());
+    found
+}
+
+// The messages of a subscriber are one list, in the inbox and outside of it.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let plain = |request: &Value| request.to_string().replace("inbox.list", "messages.list");
+    plain(one) == plain(other)
+}
+
+/// A cursor is refused by every list but its own: that of another kind, of another environment, of
+/// another subscriber and of another topic.
+#[test]
+fn a_cursor_is_accepted_by_its_own_list_only() {
+    let world = seeded::copy_of(seeded::neighbours());
+    let own = listings(&world, &world.env);
+    let kinds = own.iter().map(|one| one.request[0].to_string());
+    assert!(kinds.collect::<std::collections::BTreeSet<_>>().len() >= 10);
+    for from in &own {
+        for to in &own {
+            for (scope, is_home) in [(&world.env, true), (&world.production(), false)] {
+                let mut request = to.request.clone();
+                if let Some(query) = request.as_array_mut().and_then(|parts| parts.last_mut()) {
+                    *query = json!({ "limit": 1, "after": from.cursor });
+                }
+                let answer = requests::call(&world.engine, scope, &request);
+                let is_accepted = is_home && is_same(&from.request, &to.request);
+                let context = format!("the cursor of {} in {request}", from.request);
+                if is_accepted {
+                    assert!(answer.is_ok(), "{context}: {answer:?}");
+                } else {
+                    let text = requests::text(&answer);
+                    assert!(answer.is_err(), "{context} is accepted");
+                    assert_eq!(text, "`after` must be a cursor of this list", "{context}");
+                }
+            }
+        }
+    }
+}
