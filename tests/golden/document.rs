@@ -332,6 +332,15 @@ pub static ENVIRONMENT: Structure = Structure {
     )
 };
 static API_KEY: Structure = Structure::of("API key", "key _userId hash?");
+pub static API_KEY_CREATE: Structure = Structure::own("API key create", "name");
+pub static ENVIRONMENT_KEY: Structure = Structure::own(
+    "environment key",
+    "_id _organizationId _environmentId name lastCharacters hash createdAt",
+);
+pub static CREATED_API_KEY: Structure = Structure::own(
+    "created API key",
+    "key _id _organizationId _environmentId name lastCharacters hash createdAt",
+);
 pub static ENVIRONMENT_CREATE: Structure =
     Structure::of("environment create", "name parentId? color");
 

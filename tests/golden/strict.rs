@@ -1,6 +1,7 @@
 //! What of a request is known, and what is a mistake: the golden files are read strictly, and no
 //! name in them can be misspelled.
 
+use domain::api_key::ApiKeyCreate;
 use domain::connection::{
     ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
@@ -46,6 +47,7 @@ fn request<T: Shaped + Serialize>(file: &'static str) -> Request {
 
 fn requests() -> Vec<Request> {
     vec![
+        request::<ApiKeyCreate>("api_key_create"),
         request::<BulkPreferences>("bulk_preferences"),
         request::<ChannelConnectionCreate>("channel_connection_create"),
         request::<ChannelConnectionQuery>("channel_connection_query"),

@@ -45,6 +45,14 @@ fn environments() {
 }
 
 #[test]
+fn keys() {
+    for request in [json!(["keys.create", { "name": "Orders" }]), json!(["keys.revoke", "$key 0"])]
+    {
+        check(|world| ask(world, &request));
+    }
+}
+
+#[test]
 fn integrations() {
     let create = |channel: &str, active: bool| {
         parsed(json!({ "providerId": "host", "channel": channel, "active": active }))

@@ -2,8 +2,10 @@
 //! getting in with a key.
 
 use serde_json::{Value, json};
+use tidings::api_key::{ApiKeyCreate, CreatedApiKey, EnvironmentKey};
 use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
 use tidings::ids::EnvironmentId;
+use tidings::secret::Secret;
 
 use crate::world::{START, World, id, in_app, names, on_both, only, parsed, unreadable, wire};
 
@@ -262,6 +264,83 @@ fn a_key_opens_the_same_things_as_the_host_does() {
         let refusal = format!("404 environment `{nowhere}` is not there");
         world.refuses(&refusal, || world.engine.environment(nowhere));
     });
+}
+
+#[test]
+fn a_key_is_created_listed_and_revoked() {
+    on_both(|world| {
+        let first = world.organization.environments().development().unwrap().api_keys.remove(0);
+        world.tick();
+        let created = key(&world, "  Orders ");
+        let record = &created.record;
+        assert_eq!(created.key.expose().len(), 52);
+        assert!(created.key.expose().ends_with(&record.last_characters));
+        assert_eq!((record.name.as_str(), record.last_characters.len()), ("Orders", 4));
+
+        let listed = world.env.keys().list().unwrap();
+        assert_eq!(names(&listed, |one| one.name.clone()), ["Default", "Orders"]);
+        assert_eq!(listed[1], *record);
+        assert_eq!(Some(&listed[0].hash), first.hash.as_ref());
+        // The key is shown by no other answer, and stored nowhere.
+        let environments = world.organization.environments().list().unwrap();
+        for shown in [wire(&listed), wire(environments)] {
+            assert!(!shown.to_string().contains(created.key.expose()));
+        }
+        for value in world.dump().values() {
+            let key = created.key.expose().as_bytes();
+            assert!(!value.windows(key.len()).any(|window| window == key));
+        }
+
+        let opens = |key: &Secret| {
+            let opened = world.engine.authenticate(&format!("ApiKey {}", key.expose()));
+            opened.map(|scope| scope.environment_id())
+        };
+        assert_eq!(opens(&created.key).unwrap(), world.env.environment_id());
+        let open = world.engine.authenticate(&format!("ApiKey {}", created.key.expose())).unwrap();
+        assert_eq!(open.keys().revoke(record.id).unwrap(), *record);
+        world.refuses("401 the API key is not known", || opens(&created.key));
+        // A scope that was opened stays open, and the other key opens as before.
+        assert_eq!(open.keys().list().unwrap().len(), 1);
+        assert_eq!(opens(&first.key).unwrap(), world.env.environment_id());
+
+        // The key that the environment was created with.
+        world.env.keys().revoke(listed[0].id).unwrap();
+        world.refuses("401 the API key is not known", || opens(&first.key));
+        let development = world.organization.environments().development().unwrap();
+        assert_eq!((development.api_keys, world.env.keys().list().unwrap()), (vec![], vec![]));
+        let gone = format!("404 API key `{}` is not there", record.id);
+        world.refuses(&gone, || world.env.keys().revoke(record.id));
+        // The name is free again.
+        assert_ne!(key(&world, "Orders").key, created.key);
+    });
+}
+
+#[test]
+fn a_key_that_cannot_be_created_is_refused() {
+    on_both(|world| {
+        key(&world, "Orders");
+        let create = |name: &str| ApiKeyCreate::new(name).unwrap();
+        for taken in ["Orders", "Default"] {
+            let refusal = format!("409 API key `{taken}` is there already");
+            world.refuses(&refusal, || world.env.keys().create(&create(taken)));
+        }
+        let production = world.production();
+        let stranger = production.keys().list().unwrap()[0].id;
+        let gone = format!("404 API key `{stranger}` is not there");
+        world.refuses(&gone, || world.env.keys().revoke(stranger));
+        // Another environment has names of its own.
+        production.keys().create(&create("Orders")).unwrap();
+        for number in 2..EnvironmentKey::MAX {
+            key(&world, &format!("key {number}"));
+        }
+        let refusal = "422 `apiKeys` must have at most 100 items";
+        world.refuses(refusal, || world.env.keys().create(&create("one more")));
+    });
+    assert_eq!(unreadable::<ApiKeyCreate>(json!({ "name": " " })), "`name` must not be empty");
+}
+
+fn key(world: &World, name: &str) -> CreatedApiKey {
+    world.env.keys().create(&ApiKeyCreate::new(name).unwrap()).unwrap()
 }
 
 fn create(world: &World, fields: Value) -> Environment {

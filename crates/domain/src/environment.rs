@@ -32,7 +32,8 @@ pub struct Environment {
     /// Purpose of the environment.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<EnvironmentType>,
-    /// API keys. Empty for a caller without access to them.
+    /// Key that the environment was created with, until it is revoked. Empty for a caller without
+    /// access to it.
     #[serde(default)]
     pub api_keys: Vec<ApiKey>,
     /// Environment that this one derives from.
@@ -176,6 +177,15 @@ impl Environment {
     #[must_use]
     pub fn without_keys(self) -> Self {
         Self { api_keys: Vec::new(), ..self }
+    }
+
+    /// Returns the environment without the key of that hash.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_key(&self, hash: &str) -> Self {
+        let mut environment = self.clone();
+        environment.api_keys.retain(|api_key| api_key.hash.as_deref() != Some(hash));
+        environment
     }
 
     /// Returns the environment with its keys masked.

@@ -221,6 +221,10 @@ text_id! {
 }
 
 made_id! {
+    /// Id of an API key, made by the engine.
+    ApiKeyId, "apiKeyId"
+}
+made_id! {
     /// Id of a channel connection, made by the engine.
     ConnectionId, "connectionId"
 }

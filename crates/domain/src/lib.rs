@@ -11,6 +11,7 @@
 //! Items that the documentation hides serve the sibling crates. They are no API, and may change
 //! with any version.
 
+pub mod api_key;
 pub mod channel;
 pub mod circuit;
 pub mod condition;

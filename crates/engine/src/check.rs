@@ -58,7 +58,7 @@ impl Engine {
     ///
     /// let check = engine.check()?;
     /// assert_eq!(check.findings, []);
-    /// assert_eq!(check.records, 2); // the environment and the key of its links
+    /// assert_eq!(check.records, 3); // the environment, its API key and the key of its links
     /// # Ok(())
     /// # }
     /// ```

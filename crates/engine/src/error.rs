@@ -89,6 +89,7 @@ pub enum Unauthorized {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Entity {
+    ApiKey,
     ChannelConnection,
     ChannelEndpoint,
     Context,
@@ -292,6 +293,7 @@ fn listed(texts: &[impl AsRef<str>], separator: &str) -> String {
 impl fmt::Display for Entity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Entity::ApiKey => "API key",
             Entity::ChannelConnection => "channel connection",
             Entity::ChannelEndpoint => "channel endpoint",
             Entity::Context => "context",

@@ -40,11 +40,11 @@ use ::store::memory::MemoryStore;
 use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 
 pub use ::domain::{
-    channel, circuit, condition, connection, contact, content, context, convert, credentials,
-    dead_letter, endpoint, environment, explain, filter, ids, integration, job, json, layout,
-    limits, message, notification, page, patch, preference, preview, quarantine, query, receipt,
-    retention, schedule, secret, step, subscriber, subscription, suppression, template, time,
-    topic, translation, trigger, unsubscribe, vocabulary, workflow,
+    api_key, channel, circuit, condition, connection, contact, content, context, convert,
+    credentials, dead_letter, endpoint, environment, explain, filter, ids, integration, job, json,
+    layout, limits, message, notification, page, patch, preference, preview, quarantine, query,
+    receipt, retention, schedule, secret, step, subscriber, subscription, suppression, template,
+    time, topic, translation, trigger, unsubscribe, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 
@@ -67,6 +67,7 @@ pub use resources::endpoints::ChannelEndpoints;
 pub use resources::environments::Environments;
 pub use resources::inbox::{Inbox, InboxChanged};
 pub use resources::integrations::Integrations;
+pub use resources::keys::ApiKeys;
 pub use resources::layouts::Layouts;
 pub use resources::messages::Messages;
 pub use resources::notifications::Notifications;
@@ -139,18 +140,18 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Unauthorized`] if the header is malformed or its key is unknown. The error holds no
+    /// [`Error::Unauthorized`] if the header is malformed, or its key is unknown or revoked. The error holds no
     /// part of the header.
     pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
         let key = Unauthorized::key_in(authorization)?;
         // The time of a look-up by hash reveals nothing about the key.
         let hash = resources::environments::hash(key);
         let find = |snapshot: &dyn Snapshot| {
-            let environment = snapshot.find(&::store::layout::api_key(&hash))?;
-            environment.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
+            let key = snapshot.find(&::store::layout::api_key(&hash))?;
+            key.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
         };
         trace::operation("engine.authenticate", None, || self.read(find))
-            .map(|environment| Scope::new(self.clone(), &environment))
+            .map(|key| Scope::inside(self.clone(), key.home()))
     }
 
     /// Returns the delivery queue of all environments.

@@ -9,8 +9,8 @@ use crate::resources::environments::Viewer;
 use crate::trace;
 use crate::tx::Reading;
 use crate::{
-    ChannelConnections, ChannelEndpoints, Contexts, DeadLetters, Engine, Environments, Events,
-    Inbox, Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences,
+    ApiKeys, ChannelConnections, ChannelEndpoints, Contexts, DeadLetters, Engine, Environments,
+    Events, Inbox, Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences,
     Subscribers, Suppressions, Topics, Translations, Workflows,
 };
 
@@ -139,6 +139,11 @@ impl Scope {
     /// Integrations.
     pub fn integrations(&self) -> Integrations<'_> {
         Integrations { scope: self }
+    }
+
+    /// API keys of the environment.
+    pub fn keys(&self) -> ApiKeys<'_> {
+        ApiKeys { scope: self }
     }
 
     /// Layouts.

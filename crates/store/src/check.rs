@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
+use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
 use domain::context::Context;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
@@ -132,8 +133,9 @@ struct Kind {
     entries: fn(Codec<'_>, &[u8], &[u8]) -> Result<IndexEntries>,
 }
 
-const KINDS: [Kind; 28] = [
+const KINDS: [Kind; 29] = [
     Kind::of::<Environment>(),
+    Kind::of::<EnvironmentKey>(),
     Kind::of::<LinkKey>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),

@@ -18,6 +18,7 @@ mod receipts;
 mod suppressions;
 mod tables;
 
+use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
@@ -27,11 +28,12 @@ use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
-    ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId, EndpointId,
-    EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier,
-    InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId,
-    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TopicId,
-    TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
+    ApiKeyId, ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId,
+    EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
+    IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId,
+    OrganizationId, QuarantineId, StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier,
+    SuppressionId, TaskId, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
+    WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -82,7 +84,11 @@ layout! {
         ENVIRONMENTS = Environments [OrganizationId, EnvironmentId];
         /// Environments by their ids alone.
         ENVIRONMENT_IDS = EnvironmentIds [EnvironmentId];
-        /// Environments by the hashes of their API keys.
+    }
+    EnvironmentKey {
+        /// API keys of environments.
+        ENVIRONMENT_KEYS = EnvironmentKeys [EnvironmentId, ApiKeyId];
+        /// API keys by their hashes.
         API_KEYS = ApiKeys [Text];
     }
     LinkKey {

@@ -14,6 +14,11 @@ pub type Entry = (Table, Vec<u8>, Vec<u8>);
 
 const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
+/// Every table of a world without keys: the marks of keys are in the other one.
+pub fn of_plain_worlds() -> Vec<Table> {
+    Table::ALL.into_iter().filter(|table| *table != Table::Seals).collect()
+}
+
 /// Every entry of every table.
 pub fn dump(store: &dyn Store) -> Vec<Entry> {
     try_dump(store).expect("the store can be read")

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidings::contact::Locale;
-use tidings::ids::{DeadLetterId, IntegrationId, MessageId, NotificationId, SubscriberId};
+use tidings::ids::{
+    ApiKeyId, DeadLetterId, IntegrationId, MessageId, NotificationId, SubscriberId,
+};
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::suppression::SuppressionCreate;
@@ -42,6 +44,7 @@ pub(super) struct Known {
     answered: MessageId,
     notifications: Vec<NotificationId>,
     letters: Vec<DeadLetterId>,
+    keys: [ApiKeyId; 2],
     // Tokens of unsubscribe links.
     tokens: [String; 2],
 }
@@ -160,6 +163,14 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("environments.update", |scope, _, args| {
         let update = json!({ "defaultLocale": args.pick("de", "fr") });
         shown(scope.environments().update(scope.environment_id(), &parsed(update)))
+    }),
+    ("keys.create", |scope, _, args| {
+        let create = json!({ "name": args.pick("Orders", "Reports") });
+        shown(scope.keys().create(&parsed(create)))
+    }),
+    ("keys.revoke", |scope, known, args| {
+        let [these, others] = known.keys;
+        shown(scope.keys().revoke(if args == Args::These { these } else { others }))
     }),
     ("events.trigger", |scope, _, args| {
         let trigger = event(args.pick("ada", "new"));
@@ -487,6 +498,10 @@ pub(super) fn known(world: &World) -> Known {
         answered,
         notifications,
         letters: letters(world),
+        keys: ["one", "two"].map(|name| {
+            let create = parsed(json!({ "name": name }));
+            world.env.keys().create(&create).unwrap().record.id
+        }),
         tokens: ["hi", "mail"].map(|workflow| token(world, workflow)),
     }
 }

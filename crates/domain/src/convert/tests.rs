@@ -3,6 +3,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use super::IntoChecked;
+use crate::api_key::ApiKeyName;
 use crate::contact::{Email, Locale, TimeZone};
 use crate::context::ContextPart;
 use crate::endpoint::{PhoneNumber, WebhookUrl};
@@ -85,6 +86,7 @@ fn every_newtype_converts_the_same_ways() {
     text::<Locale>("en_GB", "english");
     text::<TimeZone>("Europe/London", "London");
     text::<EnvironmentName>("QA", " ");
+    text::<ApiKeyName>("Orders", " ");
     text::<Color>("#f80", "red");
     text::<PhoneNumber>("+4930123456", "1");
     text::<ContextPart>("tenant", "a b");

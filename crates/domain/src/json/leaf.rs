@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::shape::Kind;
 use super::{Object, Shape, Shaped, refusal};
+use crate::api_key::ApiKeyName;
 use crate::condition::Rule;
 use crate::contact::{Email, Locale, TimeZone};
 use crate::context::{ContextKey, ContextPart};
@@ -145,6 +146,7 @@ checked! { text in Value::String(text) => "a text":
     Email,
     EndpointIdentifier,
     EnvironmentName,
+    ApiKeyName,
     IntegrationIdentifier,
     LayoutIdentifier,
     Locale,

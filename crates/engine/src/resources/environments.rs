@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::environment::{
-    ApiKey, Environment, EnvironmentCreate, EnvironmentRefusal, EnvironmentUpdate, Home, Provided,
+    Environment, EnvironmentCreate, EnvironmentRefusal, EnvironmentUpdate, Home, Provided,
 };
-use domain::ids::{EnvironmentId, OrganizationId, UserId};
+use domain::ids::{EnvironmentId, OrganizationId};
 use domain::unsubscribe::LinkKey;
 use sha2::{Digest, Sha256};
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::sweep;
+use crate::resources::keys;
 use crate::trace;
 use crate::tx::{Draft, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
@@ -214,9 +215,7 @@ impl<'e> Environments<'e> {
     fn new_environment(&self, draft: &Draft<'_>, create: EnvironmentCreate) -> Environment {
         let Draft { made, now, .. } = draft;
         let home = Home { organization_id: self.organization.clone(), environment_id: made.id() };
-        let key = made.text(52);
-        let hash = hash(&key);
-        let key = ApiKey::new(key.into(), UserId::host(), hash);
+        let key = keys::first(draft);
         Environment::new(&home, create, made.text(12), key, *now)
     }
 
@@ -240,13 +239,15 @@ pub(crate) fn own(view: &dyn View) -> Result<Option<Arc<Environment>>> {
     Ok(view.engine().parts.environments.find(view, &key)?)
 }
 
-// Stores a new environment, with its task of the retention and its key of unsubscribe links.
+// Stores a new environment, with its task of the retention, its key of unsubscribe links and the
+// record of its API key.
 fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
     draft.writer.insert(environment)?;
     sweep::add(draft, environment)?;
     let (environment_id, created_at) = (environment.id, draft.now);
     let key = draft.made.text(LinkKey::LENGTH).into();
-    Ok(draft.writer.insert(&LinkKey { environment_id, key, created_at })?)
+    draft.writer.insert(&LinkKey { environment_id, key, created_at })?;
+    keys::insert_first(draft, environment)
 }
 
 /// The SHA-256 of an API key in hexadecimal digits.

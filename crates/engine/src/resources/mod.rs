@@ -9,6 +9,7 @@ pub(crate) mod endpoints;
 pub(crate) mod environments;
 pub(crate) mod inbox;
 pub(crate) mod integrations;
+pub(crate) mod keys;
 pub(crate) mod layouts;
 pub(crate) mod messages;
 pub(crate) mod notifications;

@@ -6,11 +6,12 @@ use domain::contact::Locale;
 use domain::context::{ContextKey, ContextSet};
 use domain::dead_letter::DeadLetterReason;
 use domain::ids::{
-    ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId, EndpointId,
-    EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId, IntegrationIdentifier,
-    InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId, OrganizationId, QuarantineId,
-    StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TopicId,
-    TopicKey, TransactionId, TranslationId, WorkflowId, WorkflowIdentifier,
+    ApiKeyId, ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DigestWindowId,
+    EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
+    IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier, NotificationId,
+    OrganizationId, QuarantineId, StepId, SubscriberId, SubscriptionId, SubscriptionIdentifier,
+    SuppressionId, TaskId, TopicId, TopicKey, TransactionId, TranslationId, WorkflowId,
+    WorkflowIdentifier,
 };
 use domain::message::{ListPlace, MessagePlace, Shelf};
 use domain::notification::{NotificationOutcome, Ordinal};
@@ -113,7 +114,7 @@ macro_rules! names {
 }
 
 ids! {
-    ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
+    ApiKeyId, ConnectionId, ContextId, EndpointId, EnvironmentId, IntegrationId, InternalSubscriberId, LayoutId,
     DeadLetterId, DigestWindowId, NotificationId, QuarantineId, StepId, SubscriptionId, SuppressionId, TaskId, TopicId, TranslationId, WorkflowId,
 }
 

@@ -1,5 +1,6 @@
 //! The key of each record, and the index entries that lead to it.
 
+use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
 use domain::context::{Context, ContextSet};
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
@@ -32,11 +33,11 @@ use super::{
     SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
     TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
     connection_owner, context, default_layout, deleted_messages, digest_bucket, endpoint,
-    environment, environment_id, fan_out, fan_out_state, integration, integration_identifier, lane,
-    layout, layout_id, link_key, message, message_changes, message_counters, message_list,
-    notification, preference, quarantined, stored_answer, subscriber, subscriber_id, subscription,
-    subscription_id, task, throttle_slots, topic, translation, translation_group, workflow,
-    workflow_identifier,
+    environment, environment_id, environment_key, fan_out, fan_out_state, integration,
+    integration_identifier, lane, layout, layout_id, link_key, message, message_changes,
+    message_counters, message_list, notification, preference, quarantined, stored_answer,
+    subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots, topic,
+    translation, translation_group, workflow, workflow_identifier,
 };
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
@@ -52,9 +53,18 @@ impl Record for Environment {
 
     fn index(&self, entries: &mut Entries<Self>) {
         entries.add(environment_id(self.id));
-        for hash in self.api_keys.iter().filter_map(|api_key| api_key.hash.as_deref()) {
-            entries.add(api_key(hash));
-        }
+    }
+}
+
+impl Record for EnvironmentKey {
+    const TABLE: Table = Table::EnvironmentKeys;
+
+    fn key(&self) -> Key<Self> {
+        environment_key(self.environment_id, self.id)
+    }
+
+    fn index(&self, entries: &mut Entries<Self>) {
+        entries.add(api_key(&self.hash));
     }
 }
 

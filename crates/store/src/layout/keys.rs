@@ -2,6 +2,7 @@
 
 use std::ops;
 
+use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
@@ -10,9 +11,9 @@ use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
-    ConnectionIdentifier, DigestWindowId, EndpointIdentifier, EnvironmentId, IdempotencyKey,
-    IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId, LayoutIdentifier,
-    NotificationId, OrganizationId, QuarantineId, SubscriberId, SubscriptionId,
+    ApiKeyId, ConnectionIdentifier, DigestWindowId, EndpointIdentifier, EnvironmentId,
+    IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
+    LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, SubscriberId, SubscriptionId,
     SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId, WorkflowId,
     WorkflowIdentifier,
 };
@@ -36,13 +37,14 @@ use domain::workflow::Workflow;
 use super::{
     API_KEYS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS,
     CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
-    DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS,
-    LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS,
-    MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS,
-    SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS,
-    THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS,
-    TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENT_KEYS, ENVIRONMENTS,
+    EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS,
+    INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS, MESSAGE_CHANGES,
+    MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, SEALS,
+    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
+    SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS,
+    TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS,
+    WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Part, Prefix, Range, Sorted, TableOf, parts};
 
@@ -74,8 +76,13 @@ keys! {
         = ENVIRONMENTS(organization: &OrganizationId, id: EnvironmentId) end;
     /// An environment, by its id alone.
     environment_id: Key<Environment> = ENVIRONMENT_IDS(id: EnvironmentId) end;
-    /// The environment of an API key.
-    api_key: Key<Environment> = API_KEYS(hash: &str) end;
+    /// The API keys of an environment, oldest first.
+    environment_keys: Prefix<EnvironmentKey> = ENVIRONMENT_KEYS(environment: EnvironmentId) open;
+    /// An API key.
+    environment_key: Key<EnvironmentKey>
+        = ENVIRONMENT_KEYS(environment: EnvironmentId, id: ApiKeyId) end;
+    /// An API key by its hash.
+    api_key: Key<EnvironmentKey> = API_KEYS(hash: &str) end;
     /// The key that signs the unsubscribe links of an environment.
     link_key: Key<LinkKey> = LINK_KEYS(environment: EnvironmentId) end;
 

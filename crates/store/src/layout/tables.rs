@@ -27,6 +27,7 @@ macro_rules! tables {
 tables! {
     Environments = "environments",
     EnvironmentIds = "environment_ids",
+    EnvironmentKeys = "environment_keys",
     ApiKeys = "api_keys",
     LinkKeys = "link_keys",
     Subscribers = "subscribers",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use arbitrary::{Result as Made, Unstructured};
+use domain::environment::ApiKey;
 use domain::ids::{IdempotencyKey, MessageId};
 use domain::integration::IntegrationDelete;
 use domain::message::{Known, MarkAs, MessageQuery};
@@ -192,6 +193,9 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
             said(env.environments().update(given.name(0)?, &given.get(1)?))
         }
         ("environments", "list") => said(env.environments().list()),
+        ("keys", "create") => said(env.keys().create(&given.get(0)?)),
+        ("keys", "list") => said(env.keys().list()),
+        ("keys", "revoke") => said(env.keys().revoke(given.name(0)?)),
         ("subscribers", "create") => said(env.subscribers().create(&given.get(0)?)),
         ("subscribers", "upsert") => said(env.subscribers().upsert(&given.get(0)?)),
         ("subscribers", "get") => said(env.subscribers().get(given.name(0)?)),
@@ -431,9 +435,11 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let notifications = env.notifications().list(&everything);
     let notifications = notifications.expect("they are there").data;
     let environments = env.environments().list().expect("they are there");
-    let keys = environments.iter().flat_map(|environment| &environment.api_keys);
+    let of_environments = environments.iter().flat_map(|environment| &environment.api_keys);
+    let keys = env.keys().list().expect("they are there");
     let letters = env.dead_letters().list(&crate::parsed(json!({}))).expect("they are there").data;
-    let headers = keys.map(|api_key| json!(format!("ApiKey {}", api_key.key.expose()))).collect();
+    let header = |api_key: &ApiKey| json!(format!("ApiKey {}", api_key.key.expose()));
+    let headers = of_environments.map(header).collect();
     let layouts = env.layouts().list(&crate::parsed(json!({}))).expect("they are there").data;
     let feed = |who: &str, from_the_start: bool| {
         let newest = env.inbox(who).and_then(|inbox| inbox.cursor()).expect("it is there");
@@ -457,6 +463,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
         named("letter", letters.iter().map(|found| json!(found.id)).collect()),
         named("token", tokens(env)),
+        named("key", keys.iter().map(|found| json!(found.id)).collect()),
         named("layout", layouts.iter().map(|found| json!(found.id)).collect()),
     ]
     .concat()

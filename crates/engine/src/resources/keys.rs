@@ -1,0 +1,118 @@
+//! Operations on the API keys of an environment.
+
+use domain::api_key::{ApiKeyCreate, ApiKeyName, ApiKeyRefusal, CreatedApiKey, EnvironmentKey};
+use domain::convert::IntoChecked;
+use domain::environment::{ApiKey, Environment, Home};
+use domain::ids::{ApiKeyId, UserId};
+use domain::secret::Secret;
+use store::{ReadRecords, WriteRecords, layout};
+
+use crate::error::Reason;
+use crate::resources::environments;
+use crate::tx::{Draft, Tx, View};
+use crate::{Entity, Error, Result, Scope};
+
+// Five bits each.
+const LENGTH: usize = 52;
+
+/// The API keys of an environment. It is created with one of the name `Default`. Keys are rotated by
+/// creating another one, using it everywhere, and revoking the first.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidings::api_key::ApiKeyCreate;
+///
+/// # let engine = tidings::Engine::in_memory();
+/// # let env = engine.organization("acme")?.development()?;
+/// let created = env.keys().create(&ApiKeyCreate::new("Orders")?)?;
+/// let header = format!("ApiKey {}", created.key.expose()); // shown by this answer only
+/// assert_eq!(engine.authenticate(&header)?.environment_id(), env.environment_id());
+///
+/// let names: Vec<_> = env.keys().list()?.iter().map(|key| key.name.to_string()).collect();
+/// assert_eq!(names, ["Default", "Orders"]);
+/// env.keys().revoke(created.record.id)?;
+/// assert!(engine.authenticate(&header).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ApiKeys<'s> {
+    pub(crate) scope: &'s Scope,
+}
+
+impl ApiKeys<'_> {
+    /// Creates a key. The store keeps a hash of it, and with an idempotency key the answer. A key is
+    /// 52 random letters and digits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] if the name is taken; [`Error::Invalid`] if the environment has
+    /// [`EnvironmentKey::MAX`] keys.
+    pub fn create(&self, create: &ApiKeyCreate) -> Result<CreatedApiKey> {
+        self.scope.write("keys.create", create, |tx| {
+            let siblings = tx.all(&layout::environment_keys(tx.environment_id()))?;
+            create.check(&siblings).map_err(|refusal| match refusal {
+                ApiKeyRefusal::NameTaken => Error::conflict(Entity::ApiKey, &create.name),
+                ApiKeyRefusal::TooMany => {
+                    Error::invalid("apiKeys", Reason::TooMany { max: EnvironmentKey::MAX })
+                }
+            })?;
+            let (id, key) = (tx.id(), Secret::new(tx.text(LENGTH)));
+            let named = (create.name.clone(), &key, environments::hash(key.expose()));
+            let record = EnvironmentKey::new(id, tx.home(), named, tx.now());
+            tx.insert(&record)?;
+            Ok(CreatedApiKey::new(key, record))
+        })
+    }
+
+    /// The keys that are not revoked, oldest first.
+    pub fn list(&self) -> Result<Vec<EnvironmentKey>> {
+        self.scope.read("keys.list", |view| {
+            Ok(view.all(&layout::environment_keys(view.environment_id()))?)
+        })
+    }
+
+    /// Revokes a key: it opens nothing from now on. A [`Scope`] that was opened with it stays open.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the environment has no such key.
+    pub fn revoke(&self, id: impl IntoChecked<ApiKeyId>) -> Result<EnvironmentKey> {
+        let id = id.into_checked()?;
+        self.scope.write("keys.revoke", id, |tx| {
+            let found = tx.find(&layout::environment_key(tx.environment_id(), id))?;
+            let key = found.ok_or_else(|| Error::not_found(Entity::ApiKey, id))?;
+            tx.remove(&key)?;
+            forget(tx, &key)?;
+            Ok(key)
+        })
+    }
+}
+
+// The environment has the key that it was created with, in plain text.
+fn forget(tx: &mut Tx<'_>, key: &EnvironmentKey) -> Result<()> {
+    let home = tx.home();
+    let place = layout::environment(&home.organization_id, home.environment_id);
+    let Some(environment) = tx.find::<Environment>(&place)? else { return Ok(()) };
+    Ok(tx.replace(&environment, &environment.without_key(&key.hash))?)
+}
+
+/// Makes the key of a new environment.
+pub(crate) fn first(draft: &Draft<'_>) -> ApiKey {
+    let key = draft.made.text(LENGTH);
+    let hash = environments::hash(&key);
+    ApiKey::new(key.into(), UserId::host(), hash)
+}
+
+/// Stores the record of the key that an environment is created with.
+pub(crate) fn insert_first(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
+    let organization_id = environment.organization_id.clone();
+    let home = Home { organization_id, environment_id: environment.id };
+    for api_key in &environment.api_keys {
+        let Some(hash) = api_key.hash.clone() else { continue };
+        let named = (ApiKeyName::first(), &api_key.key, hash);
+        let record = EnvironmentKey::new(draft.made.id(), &home, named, draft.now);
+        draft.writer.insert(&record)?;
+    }
+    Ok(())
+}
