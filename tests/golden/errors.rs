@@ -2,6 +2,8 @@
 //!
 //! A refusal is kept under the idempotency key of its call, so that it is read again as well.
 
+use std::path::PathBuf;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidings::Error;
@@ -199,4 +201,54 @@ fn of_the_store() {
     assert_eq!(failure.status(), 500);
     let told = serde_json::to_value(&failure).unwrap();
     assert_eq!(told, json!({ "store": failure.to_string() }));
+}
+
+/// A full disk is the only failure of a file that calls outlast by themselves.
+#[test]
+fn of_a_file_in_trouble() {
+    let (path, text) = (PathBuf::from("shop.redb"), "I/O error");
+    let source = || {
+        let (backend, action) = ("redb", "write the log");
+        Box::new(store::Error::Backend { backend, action, source: text.into() })
+    };
+    for (error, expected, status, is_retryable) in [
+        (
+            store::Error::StorageFull { path: path.clone(), source: source() },
+            "`shop.redb` takes no changes until there is room on its disk: redb could not write the \
+             log: I/O error",
+            507,
+            true,
+        ),
+        (
+            store::Error::Interrupted { path: path.clone(), source: text.into() },
+            "`shop.redb` was opened again while it was read: I/O error",
+            503,
+            true,
+        ),
+        (
+            store::Error::ReadOnly { path: path.clone(), source: source() },
+            "`shop.redb` cannot be changed: redb could not write the log: I/O error: make it \
+             writable, and open it again",
+            503,
+            false,
+        ),
+        (
+            store::Error::Replaced { path: path.clone() },
+            "`shop.redb` was moved, deleted or replaced while it was open, and takes no changes",
+            503,
+            false,
+        ),
+        (
+            store::Error::NeedsReopen { path: path.clone(), source: source() },
+            "`shop.redb` takes no changes until it is opened again: redb could not write the log: \
+             I/O error",
+            503,
+            false,
+        ),
+        (store::Error::Damaged { path, source: text.into() }, "`shop.redb` is damaged", 500, false),
+    ] {
+        let error = Error::Store(error);
+        assert_eq!(error.to_string(), expected);
+        assert_eq!((error.status(), error.is_retryable()), (status, is_retryable), "{error}");
+    }
 }

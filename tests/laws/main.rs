@@ -19,6 +19,7 @@ mod explain;
 mod fan_out;
 mod feed;
 mod formats;
+mod full;
 mod greed;
 mod indexes_agree;
 mod isolation;

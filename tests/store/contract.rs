@@ -5,9 +5,31 @@ mod memory {
 }
 
 mod redb {
+    use store::redb::RedbStore;
+    use store::{ReadBody, Result, Store, WriteBody};
+    use tempfile::TempDir;
+
+    /// A store in a folder that ends with it.
+    #[derive(Debug)]
+    struct InFolder(
+        RedbStore,
+        #[expect(dead_code, reason = "it is removed behind the store")] TempDir,
+    );
+
+    impl Store for InFolder {
+        fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+            self.0.read(body)
+        }
+
+        fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+            self.0.write(body)
+        }
+    }
+
     store::conformance_tests!({
-        let file = tempfile::NamedTempFile::new().unwrap();
-        store::redb::RedbStore::open(file.path()).unwrap()
+        let folder = tempfile::tempdir().unwrap();
+        let store = RedbStore::open(folder.path().join("store.redb")).unwrap();
+        InFolder(store, folder)
     });
 }
 

@@ -120,12 +120,12 @@ fn a_failing_sync_is_everybodys_failure() {
         check_failure(
             open,
             || io::Error::other("the disk is broken"),
-            |error| matches!(error, Error::Backend { backend: "redb", .. }),
+            |cause| matches!(cause, Error::Backend { backend: "redb", .. }),
         );
         check_failure(
             open,
             || panic!("the disk is broken"),
-            |error| matches!(error, Error::Damaged { .. }),
+            |cause| matches!(cause, Error::Damaged { .. }),
         );
     }
 }
@@ -160,7 +160,8 @@ fn check_failure(
         drop(held);
         for caller in [leader].into_iter().chain(followers) {
             let error = caller.join().unwrap().unwrap_err();
-            assert!(expect(&error), "{error:?}");
+            let Error::NeedsReopen { source, .. } = &error else { panic!("{error:?}") };
+            assert!(expect(source) && !error.is_retryable(), "{error:?}");
         }
     });
 

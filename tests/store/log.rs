@@ -406,7 +406,7 @@ fn a_log_that_cannot_be_made_is_named() {
     fs::create_dir(log_of(&path)).unwrap();
     let error = write_five(&store, "ada").unwrap_err().to_string();
     let log = fs::canonicalize(log_of(&path)).unwrap();
-    let place = format!("redb could not create the log: I/O error: `{}`: ", log.display());
+    let place = format!("redb could not create the log: `{}`: ", log.display());
     assert!(error.starts_with(&place), "{error}");
 
     fs::remove_dir(log).unwrap();
@@ -451,12 +451,12 @@ fn check_stop(applied_by: AppliedBy, failure: fn() -> io::Error) {
         }
         assert!(acknowledged.len() < 1_000, "the failure is not noticed");
     };
-    let Error::Stopped { path, source } = &error else { panic!("{error:?}") };
+    let Error::NeedsReopen { path, source } = &error else { panic!("{error:?}") };
     assert_eq!(path, Path::new("simulated disk"));
     assert!(matches!(**source, Error::Backend { .. } | Error::Damaged { .. }), "{source:?}");
     let text = format!("`simulated disk` takes no changes until it is opened again: {source}");
     assert_eq!(error.to_string(), text);
-    assert!(matches!(store.checkpoint(), Err(Error::Stopped { .. })));
+    assert!(matches!(store.checkpoint(), Err(Error::NeedsReopen { .. })));
 
     check_contains(&check_whole(&store), &acknowledged);
     drop(store);
@@ -480,9 +480,9 @@ fn a_commit_beside_the_log_that_fails_stops_commits() {
         write_large(&store).unwrap();
         disk.break_syncs_of_file(|| io::Error::other("the disk is broken"));
         let error = commit(&store).unwrap_err();
-        assert!(matches!(error, Error::Backend { .. }), "{error:?}");
+        assert!(matches!(error, Error::NeedsReopen { .. }), "{error:?}");
         let error = write_five(&store, "bob").unwrap_err();
-        assert!(matches!(error, Error::Stopped { .. }), "{error:?}");
+        assert!(matches!(error, Error::NeedsReopen { .. }), "{error:?}");
     }
 }
 
@@ -494,10 +494,11 @@ fn a_log_that_fails_takes_no_records() {
         write_five(&store, "ada").unwrap();
         disk.break_syncs(|| io::Error::other("the disk is broken"));
         let error = write_five(&store, "bob").unwrap_err();
-        let text = "redb could not write the log: I/O error: the disk is broken";
+        let text = "`simulated disk` takes no changes until it is opened again: redb could not write \
+                    the log: the disk is broken";
         assert_eq!(error.to_string(), text);
         let error = write_five(&store, "cid").unwrap_err();
-        assert!(matches!(error, Error::Stopped { .. }), "{error:?}");
+        assert!(matches!(error, Error::NeedsReopen { .. }), "{error:?}");
         assert_eq!(check_whole(&store), ["ada"]);
     }
 }

@@ -10,12 +10,14 @@ use testkit::tables::dump;
 mod agreement;
 mod contract;
 mod damage;
+mod full;
 mod group_commit;
 mod interposed;
 mod kill;
 mod log;
 mod opening;
 mod power;
+mod trouble;
 
 /// Writes one transaction of five records, all of them named after `id`.
 fn write_five(store: &dyn Store, id: &str) -> Result<(), Error> {

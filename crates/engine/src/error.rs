@@ -59,7 +59,8 @@ pub enum Error {
     #[error(transparent)]
     Unauthorized(Unauthorized),
 
-    /// The store failed. The same call may succeed later.
+    /// The store failed. [`is_retryable`](Error::is_retryable) tells whether the same call may
+    /// succeed later.
     #[error(transparent)]
     #[serde(serialize_with = "as_text")]
     Store(#[from] store::Error),
@@ -237,7 +238,27 @@ impl Error {
             Error::Conflict { .. } => 409,
             Error::Rejected(_) => 400,
             Error::Unauthorized(_) => 401,
+            Error::Store(store::Error::StorageFull { .. }) => 507,
+            Error::Store(
+                store::Error::Interrupted { .. }
+                | store::Error::NeedsReopen { .. }
+                | store::Error::ReadOnly { .. }
+                | store::Error::Replaced { .. },
+            ) => 503,
             Error::Store(_) => 500,
+        }
+    }
+
+    /// Returns `true` if the same call may succeed later, although nothing of it is changed. A full
+    /// disk is such a case: the engine goes on by itself when there is room.
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Error::Store(error) => error.is_retryable(),
+            Error::Invalid(_)
+            | Error::NotFound { .. }
+            | Error::Conflict { .. }
+            | Error::Rejected(_)
+            | Error::Unauthorized(_) => false,
         }
     }
 }

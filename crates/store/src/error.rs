@@ -129,12 +129,52 @@ pub enum Error {
         key: KeyId,
     },
 
-    /// An earlier failure has ended all commits. Reads go on.
-    #[error("`{path}` takes no changes until it is opened again: {source}")]
-    Stopped {
+    /// The disk is full, or the file may not grow. The call has changed nothing, and reads go on. A
+    /// later call that writes goes on by itself when there is room: the store tries again with the
+    /// next call, after a pause of two seconds at most.
+    #[error("`{path}` takes no changes until there is room on its disk: {source}")]
+    StorageFull {
         /// The file.
         path: PathBuf,
-        /// The earlier failure.
+        /// What could not be done.
+        source: Box<Error>,
+    },
+
+    /// The file, its folder or its disk may only be read. Reads go on, if the file was open already.
+    /// Make it writable, and open the file again.
+    #[error("`{path}` cannot be changed: {source}: make it writable, and open it again")]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What could not be done.
+        source: Box<Error>,
+    },
+
+    /// The file was moved, deleted or replaced by another while it was open, and takes no changes. The
+    /// changes since the last checkpoint are in the log beside its former place.
+    #[error("`{path}` was moved, deleted or replaced while it was open, and takes no changes")]
+    Replaced {
+        /// The former place of the file.
+        path: PathBuf,
+    },
+
+    /// The file was opened again while a snapshot of it was read, because its disk was full. The same
+    /// call finds the new snapshot.
+    #[error("`{path}` was opened again while it was read: {source}")]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
+        /// The failure behind it.
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+
+    /// A failure of the disk has ended all commits. The same call fails until the file is opened again,
+    /// which needs all clones of its handle to be dropped. Reads go on as far as the disk lets them.
+    #[error("`{path}` takes no changes until it is opened again: {source}")]
+    NeedsReopen {
+        /// The file.
+        path: PathBuf,
+        /// The failure.
         source: Box<Error>,
     },
 
@@ -150,6 +190,28 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns `true` if the same call may succeed later, without a repair by the caller.
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Error::StorageFull { .. } | Error::Interrupted { .. } | Error::Backend { .. } => true,
+            Error::Corrupt { .. }
+            | Error::NoFolder { .. }
+            | Error::Unopenable { .. }
+            | Error::AlreadyOpen { .. }
+            | Error::NotOurs { .. }
+            | Error::NewerFormat { .. }
+            | Error::OlderFormat { .. }
+            | Error::LogMissing { .. }
+            | Error::ForeignLog { .. }
+            | Error::MissingKey { .. }
+            | Error::WrongKey { .. }
+            | Error::ReadOnly { .. }
+            | Error::Replaced { .. }
+            | Error::NeedsReopen { .. }
+            | Error::Damaged { .. } => false,
+        }
+    }
+
     /// Returns the error of a file at `path` that the operating system refuses to open.
     #[cfg(feature = "redb")]
     pub(crate) fn of_opening(path: &Path, source: io::Error) -> Self {
@@ -158,7 +220,17 @@ impl Error {
             Some(folder) if source.kind() == io::ErrorKind::NotFound && !folder.exists() => {
                 Error::NoFolder { path: path.to_owned(), folder: folder.to_owned() }
             }
+            _ if is_read_only(&source) && path.is_file() => {
+                let (backend, action) = ("redb", "open the file");
+                let source = Error::Backend { backend, action, source: Box::new(source) };
+                Error::ReadOnly { path: path.to_owned(), source: Box::new(source) }
+            }
             _ => Error::Unopenable { path: path.to_owned(), source },
         }
     }
+}
+
+#[cfg(feature = "redb")]
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

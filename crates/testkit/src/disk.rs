@@ -1,5 +1,6 @@
 //! A disk that can be watched, held up, broken and unplugged.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -39,6 +40,23 @@ struct State {
     lies: AtomicBool,
     /// Number of operations before the power fails.
     power: AtomicU64,
+    room: Mutex<Room>,
+}
+
+/// Pages that are free, and when a disk notices that there are none.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    pages: usize,
+    noticed: Noticed,
+}
+
+/// When a disk notices that it is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noticed {
+    /// With the write that finds no room.
+    AtWrite,
+    /// With the sync, which then loses the writes since the last one. Readers still see them.
+    AtSync,
 }
 
 /// All files that have ever been there, and which of them has the name of the log.
@@ -65,6 +83,10 @@ struct Content {
     synced: Vec<u8>,
     /// Writes since the last sync.
     unsynced: Vec<Edit>,
+    /// Pages that have their room on the disk.
+    pages: BTreeSet<usize>,
+    /// Pages that get theirs with the next sync.
+    wanted: BTreeSet<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +120,7 @@ impl Disk {
             broken_file: AtomicBool::new(false),
             lies: AtomicBool::new(false),
             power: AtomicU64::new(u64::MAX),
+            room: Mutex::new(Room { pages: usize::MAX, noticed: Noticed::AtWrite }),
         }))
     }
 
@@ -192,6 +215,11 @@ impl Disk {
         self.0.power.load(SeqCst)
     }
 
+    /// Leaves room for so many pages that were never written. Growing a file takes none.
+    pub fn leave_room(&self, pages: usize, noticed: Noticed) {
+        *self.0.room.lock().unwrap() = Room { pages, noticed };
+    }
+
     /// Returns the disk after a power cut. All synced bytes remain, and the dice decide about each
     /// unsynced write, and how far the folder has come.
     #[must_use]
@@ -224,6 +252,10 @@ impl Disk {
     fn edit(&self, file: usize, edit: Edit) -> io::Result<()> {
         self.use_power()?;
         let content = &mut self.files().contents[file];
+        let edit = match edit {
+            Edit::Write(offset, data) => content.place(offset, data, &self.0.room)?,
+            Edit::SetLen(_) => edit,
+        };
         edit.make(&mut content.now);
         content.unsynced.push(edit);
         Ok(())
@@ -240,7 +272,9 @@ impl Disk {
             return Err(failure());
         }
         if !self.0.lies.load(SeqCst) {
-            let Content { synced, unsynced, .. } = &mut self.files().contents[file];
+            let content = &mut self.files().contents[file];
+            content.take_room(&self.0.room)?;
+            let Content { synced, unsynced, .. } = content;
             for edit in unsynced.drain(..) {
                 edit.make(synced);
             }
@@ -250,9 +284,14 @@ impl Disk {
 
     fn rename(&self, log: Option<usize>) -> io::Result<()> {
         self.use_power()?;
-        let Name { now, unsynced, .. } = &mut self.files().name;
-        *now = log;
-        unsynced.push(log);
+        let Files { contents, name } = &mut *self.files();
+        if let Some(removed) = name.now {
+            let pages = std::mem::take(&mut contents[removed].pages).len();
+            let room = &mut self.0.room.lock().unwrap().pages;
+            *room = room.saturating_add(pages);
+        }
+        name.now = log;
+        name.unsynced.push(log);
         Ok(())
     }
 
@@ -280,7 +319,49 @@ impl Files {
 
 impl Content {
     fn holding(bytes: Vec<u8>) -> Self {
-        Content { now: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+        let pages = (0..bytes.len().div_ceil(PAGE)).collect();
+        let now = bytes.clone();
+        Content { now, synced: bytes, pages, ..Self::default() }
+    }
+
+    /// The write, or as much of it as there is room for, and then an error.
+    fn place(&mut self, offset: usize, data: Vec<u8>, room: &Mutex<Room>) -> io::Result<Edit> {
+        let room = &mut *room.lock().unwrap();
+        let touched = offset / PAGE..(offset + data.len()).div_ceil(PAGE);
+        if room.noticed == Noticed::AtSync {
+            self.wanted.extend(touched.filter(|page| !self.pages.contains(page)));
+            return Ok(Edit::Write(offset, data));
+        }
+        for page in touched {
+            if self.pages.contains(&page) {
+                continue;
+            }
+            if room.pages == 0 {
+                let fits = data.get(..(page * PAGE).saturating_sub(offset)).unwrap_or_default();
+                let edit = Edit::Write(offset, fits.to_vec());
+                if !fits.is_empty() {
+                    edit.make(&mut self.now);
+                    self.unsynced.push(edit);
+                }
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            room.pages -= 1;
+            self.pages.insert(page);
+        }
+        Ok(Edit::Write(offset, data))
+    }
+
+    /// Gives each page that was written its room, or loses the writes since the last sync.
+    fn take_room(&mut self, room: &Mutex<Room>) -> io::Result<()> {
+        let room = &mut *room.lock().unwrap();
+        let wanted = std::mem::take(&mut self.wanted);
+        if let Some(left) = room.pages.checked_sub(wanted.len()) {
+            room.pages = left;
+            self.pages.extend(wanted);
+            return Ok(());
+        }
+        self.unsynced.retain(|edit| matches!(edit, Edit::SetLen(_)));
+        Err(io::ErrorKind::StorageFull.into())
     }
 
     fn after_power_cut(self, dice: &mut Dice) -> Vec<u8> {

@@ -3,18 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use redb::{Table as RedbTable, WriteTransaction};
+use parking_lot::RwLock;
+use redb::{Builder, Table as RedbTable, WriteTransaction};
 
 use super::disk::rows;
 use super::failure::{Failure, attempt};
 use super::handle::Handle;
+use super::medium::Medium;
 use super::meta::{self, Note};
 use crate::Table;
 use crate::memtable::{Memtable, Position};
 
 /// The database and its name.
 pub(super) struct DatabaseFile {
-    pub(super) database: Handle,
+    /// The present database. Another one takes its place after a failure of the disk.
+    database: RwLock<Arc<Handle>>,
+    medium: Arc<Medium>,
+    cache_bytes: usize,
     pub(super) path: PathBuf,
 }
 
@@ -29,22 +34,84 @@ pub(super) struct Frozen {
     pub(super) note: Note,
 }
 
+const REOPEN: &str = "open the file again";
+
 type Rows<'t> = RedbTable<'t, &'static [u8], &'static [u8]>;
 
 impl DatabaseFile {
+    pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
+        Self { database: RwLock::new(Arc::new(database)), medium, cache_bytes: cache, path }
+    }
+
+    /// The present database.
+    pub(super) fn database(&self) -> Arc<Handle> {
+        Arc::clone(&self.database.read())
+    }
+
+    /// Returns `true` if the present database has seen an error of the disk. It then fails until the
+    /// file is opened again.
+    pub(super) fn has_failed(&self) -> bool {
+        self.medium.trouble().is_some()
+    }
+
+    /// Opens the file again after the disk was full, on the last commit that is durable. redb reads all
+    /// of the file, to check that the commit is whole. Snapshots that are being read are interrupted,
+    /// and new ones wait.
+    pub(super) fn reopen(&self) -> Result<(), Failure> {
+        let mut database = self.database.write();
+        let Some(trouble) = self.medium.trouble() else { return Ok(()) };
+        let failure = Failure::of_disk(REOPEN, Arc::clone(&trouble));
+        if !matches!(failure, Failure::Full { .. }) {
+            return Err(failure);
+        }
+        *database = self.open_again().inspect_err(|_| self.medium.keep(Some(trouble)))?;
+        Ok(())
+    }
+
+    fn open_again(&self) -> Result<Arc<Handle>, Failure> {
+        let view = self.medium.renew();
+        let view = view.map_err(|error| Failure::of_disk(REOPEN, Arc::new(error)))?;
+        let mut builder = Builder::new();
+        builder.set_cache_size(self.cache_bytes);
+        // redb says so between the first and the second half when the last commit is not whole, and
+        // would go on with the commit before it, which does not have all that was acknowledged.
+        builder.set_repair_callback(|repair| {
+            if (0.1..0.5).contains(&repair.progress()) {
+                repair.abort();
+            }
+        });
+        let opened = attempt(REOPEN, || builder.create_with_backend(view));
+        let opened = opened.map_err(|failure| self.explained(failure))?;
+        Ok(Arc::new(Handle::new(opened)))
+    }
+
+    /// The failure with its cause, if redb only says that there was one.
+    pub(super) fn explained(&self, failure: Failure) -> Failure {
+        match (failure, self.medium.trouble()) {
+            (Failure::Refused { action, .. }, Some(trouble)) => Failure::of_disk(action, trouble),
+            (failure, _) => failure,
+        }
+    }
+
     /// Makes the changes of `rows` and the note durable, or nothing.
     pub(super) fn commit<'r>(
         &self,
         rows: impl IntoIterator<Item = Row<'r>>,
         note: Option<&Note>,
     ) -> Result<(), Failure> {
-        attempt("commit a transaction", || {
-            let transaction = self.database.get()?.begin_write()?;
+        let (database, version) = (self.database(), self.medium.version());
+        let committed = attempt("commit a transaction", || {
+            let transaction = database.get()?.begin_write()?;
             make(&transaction, rows)?;
             if let Some(note) = note {
                 meta::write(&transaction, note)?;
             }
             Ok::<_, redb::Error>(transaction.commit()?)
+        });
+        committed.or_else(|failure| match self.explained(failure) {
+            // What redb does behind a commit has failed, and the commit is durable.
+            _ if self.has_failed() && self.medium.version() != version => Ok(()),
+            failure => Err(failure),
         })
     }
 

@@ -3,18 +3,19 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::rc::Rc;
 use std::result;
+use std::sync::Arc;
 
 use redb::{
     AccessGuard, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     TableError,
 };
 
+use super::database::DatabaseFile;
 use super::failure::{Failure, attempt, caught};
 use super::handle::Handle;
-use crate::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue, range};
+use crate::{Error, KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue, range};
 
 /// A redb table of ours.
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -31,15 +32,18 @@ pub(super) struct Disk<'s> {
     transaction: ReadTransaction,
     // Opening a table costs as much as finding an entry in it.
     opened: RefCell<BTreeMap<Table, Option<Rc<Rows>>>>,
-    path: &'s Path,
+    file: &'s DatabaseFile,
+    // A database is closed behind its last snapshot.
+    _database: Arc<Handle>,
 }
 
 impl<'s> Disk<'s> {
-    pub(super) fn now(database: &Handle, path: &'s Path) -> Result<Self> {
+    pub(super) fn now(file: &'s DatabaseFile) -> Result<Self> {
+        let database = file.database();
         let transaction =
             attempt("take a snapshot", || Ok::<_, redb::Error>(database.get()?.begin_read()?));
-        let transaction = transaction.map_err(|failure| failure.at(path))?;
-        Ok(Self { transaction, opened: RefCell::default(), path })
+        let transaction = transaction.map_err(|failure| error(file, failure))?;
+        Ok(Self { transaction, opened: RefCell::default(), file, _database: database })
     }
 
     // A table is created by the first commit that changes it. Until then it is empty.
@@ -117,13 +121,27 @@ impl<'s> Disk<'s> {
     }
 }
 
+/// The error of reading a snapshot of `file`.
+fn error(file: &DatabaseFile, failure: Failure) -> Error {
+    let failure = match file.explained(failure) {
+        // A commit has failed meanwhile. The next snapshot is of the file that was opened again.
+        Failure::Full { cause, .. } => Failure::Interrupted(cause),
+        // redb reads nothing more after an error.
+        failure @ Failure::Refused { .. } if file.has_failed() => {
+            Failure::Stopped(Box::new(failure))
+        }
+        failure => failure,
+    };
+    failure.at(&file.path)
+}
+
 impl Snapshot for Disk<'_> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.try_get(table, key, visit).map_err(|failure| failure.at(self.path))
+        self.try_get(table, key, visit).map_err(|failure| error(self.file, failure))
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.try_get_many(table, keys, visit).map_err(|failure| failure.at(self.path))
+        self.try_get_many(table, keys, visit).map_err(|failure| error(self.file, failure))
     }
 
     fn scan(
@@ -134,6 +152,7 @@ impl Snapshot for Disk<'_> {
         limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.try_scan(table, range, order, limit, visit).map_err(|failure| failure.at(self.path))
+        self.try_scan(table, range, order, limit, visit)
+            .map_err(|failure| error(self.file, failure))
     }
 }

@@ -1,7 +1,7 @@
 //! Conversion of redb's errors and panics into ours.
 
 use std::any::Any;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::{error, result};
 
 use thiserror::Error;
 
+use super::medium::Outdated;
 use crate::record::misplaced;
 use crate::{Error, Table};
 
@@ -21,6 +22,14 @@ pub(super) enum Failure {
     Misplaced(Table),
     /// redb could not carry out an action.
     Refused { action: &'static str, cause: Cause },
+    /// The disk has no room for an action, or the file may not grow.
+    Full { action: &'static str, cause: Cause },
+    /// The operating system does not let the file be changed.
+    ReadOnly { action: &'static str, cause: Cause },
+    /// The file was opened again while a snapshot was read.
+    Interrupted(Cause),
+    /// The file has another name, or none.
+    Replaced,
     /// There were no commits since an earlier failure.
     Stopped(Box<Failure>),
 }
@@ -38,27 +47,54 @@ impl Failure {
         Failure::Damaged(Arc::new(cause))
     }
 
+    /// The failure of an action by an error of the operating system.
+    pub(super) fn of_disk(action: &'static str, cause: Arc<io::Error>) -> Self {
+        match cause.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                Failure::Full { action, cause }
+            }
+            ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                Failure::ReadOnly { action, cause }
+            }
+            // The file ends before the data that redb reads.
+            ErrorKind::UnexpectedEof => Failure::Damaged(cause),
+            _ if Outdated::is_in(&cause) => Failure::Interrupted(cause),
+            _ => Failure::Refused { action, cause },
+        }
+    }
+
     /// The same failure, as the error of the file at `path`.
     pub(super) fn at(self, path: &Path) -> Error {
+        let path = || path.to_owned();
+        let backend = |action, cause: Cause| {
+            Box::new(Error::Backend { backend: "redb", action, source: Box::new(cause) })
+        };
         match self {
-            Failure::Damaged(cause) => {
-                Error::Damaged { path: path.to_owned(), source: Box::new(cause) }
-            }
+            Failure::Damaged(cause) => Error::Damaged { path: path(), source: Box::new(cause) },
             Failure::Misplaced(table) => misplaced(table),
-            Failure::Refused { action, cause } => {
-                Error::Backend { backend: "redb", action, source: Box::new(cause) }
+            Failure::Refused { action, cause } => *backend(action, cause),
+            Failure::Full { action, cause } => {
+                Error::StorageFull { path: path(), source: backend(action, cause) }
             }
-            Failure::Stopped(cause) => {
-                Error::Stopped { path: path.to_owned(), source: Box::new(cause.at(path)) }
+            Failure::ReadOnly { action, cause } => {
+                Error::ReadOnly { path: path(), source: backend(action, cause) }
             }
+            Failure::Interrupted(cause) => {
+                Error::Interrupted { path: path(), source: Box::new(cause) }
+            }
+            Failure::Replaced => Error::Replaced { path: path() },
+            Failure::Stopped(cause) => match *cause {
+                cause @ (Failure::ReadOnly { .. } | Failure::Replaced) => cause.at(&path()),
+                cause => Error::NeedsReopen { path: path(), source: Box::new(cause.at(&path())) },
+            },
         }
     }
 
     fn new(action: &'static str, error: redb::Error) -> Self {
-        if is_damage(&error) {
-            Failure::Damaged(Arc::new(error))
-        } else {
-            Failure::Refused { action, cause: Arc::new(error) }
+        match error {
+            redb::Error::Io(error) => Failure::of_disk(action, Arc::new(error)),
+            error if is_damage(&error) => Failure::Damaged(Arc::new(error)),
+            error => Failure::Refused { action, cause: Arc::new(error) },
         }
     }
 }
@@ -87,13 +123,11 @@ fn message(payload: &(dyn Any + Send)) -> String {
 }
 
 fn is_damage(error: &redb::Error) -> bool {
-    match error {
+    matches!(
+        error,
         redb::Error::Corrupted(_)
-        | redb::Error::TableTypeMismatch { .. }
-        | redb::Error::TableIsMultimap(_)
-        | redb::Error::TypeDefinitionChanged { .. } => true,
-        // The file ends before the data that redb reads.
-        redb::Error::Io(error) => error.kind() == ErrorKind::UnexpectedEof,
-        _ => false,
-    }
+            | redb::Error::TableTypeMismatch { .. }
+            | redb::Error::TableIsMultimap(_)
+            | redb::Error::TypeDefinitionChanged { .. }
+    )
 }

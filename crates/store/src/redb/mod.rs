@@ -13,7 +13,7 @@ use redb::backends::FileBackend;
 
 use self::failure::attempt;
 use self::log::LogFile;
-pub use self::log::LogPlace;
+pub use self::log::{LogPlace, Loss};
 use self::logged::{Logged, Logging};
 use crate::group_commit::GroupCommit;
 use crate::{Error, ReadBody, Result, Store, WriteBody};
@@ -25,6 +25,7 @@ mod gate;
 mod handle;
 mod log;
 mod logged;
+mod medium;
 mod meta;
 mod open;
 mod recovery;
@@ -129,9 +130,10 @@ impl RedbStore {
         // if the process changes its folder, or if a link on the way is set to another folder.
         let path = path.canonicalize().map_err(|source| Error::of_opening(path, source))?;
         let path = path.as_path();
+        let place = Box::new(LogFile::beside(path, &file));
         let storage = attempt("open the file", || FileBackend::new(file));
         let storage = storage.map_err(|failure| failure.at(path))?;
-        Self::open_parts(Box::new(storage), Some(Box::new(LogFile::beside(path))), path, options)
+        Self::open_parts(Box::new(storage), Some(place), path, options)
     }
 
     /// Opens the store in `storage`, or creates it. Errors name it `name`. It has no log.
@@ -178,8 +180,8 @@ impl RedbStore {
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] or [`Error::Damaged`] if the disk fails; [`Error::Stopped`] if it has failed
-    /// before.
+    /// [`Error::StorageFull`] if the disk is full; [`Error::NeedsReopen`] if it fails otherwise, or has
+    /// failed before; [`Error::ReadOnly`] and [`Error::Replaced`] as for calls that write.
     pub fn checkpoint(&self) -> Result<()> {
         let base = self.0.base();
         base.checkpoint().map_err(|failure| failure.at(&base.file().path))

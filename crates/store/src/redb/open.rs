@@ -11,6 +11,7 @@ use super::failure::{attempt, caught};
 use super::gate::Gate;
 use super::handle::Handle;
 use super::log::LogPlace;
+use super::medium::Medium;
 use super::meta::{self, Identity, Note};
 use super::recovery::Recovery;
 use crate::layout::FORMAT;
@@ -24,17 +25,20 @@ pub(super) fn open(
     options: &RedbOptions,
     place: Option<&dyn LogPlace>,
 ) -> Result<(DatabaseFile, Note)> {
-    let gate = attempt("look at the file", || Gate::before(storage));
-    let gate = gate.map_err(|failure| failure.at(path))?;
+    let looked = attempt("look at the file", || {
+        let (medium, view) = Medium::of(storage)?;
+        Ok::<_, StorageError>((medium, Gate::before(Box::new(view))?))
+    });
+    let (medium, gate) = looked.map_err(|failure| failure.at(path))?;
     let mut database = start(gate.clone(), path, options.cache_bytes)?;
     if options.verify {
         verify(&mut database, path)?;
     }
     let (recovery, is_blank) = examine(&database, path, options, place)?;
-    let file = DatabaseFile { database, path: path.to_owned() };
+    let file = DatabaseFile::new(database, medium, path.to_owned(), options.cache_bytes);
     let opened = attempt("prepare the file", || gate.open()).and_then(|()| {
         if is_blank {
-            attempt("create the store", || meta::claim(&file.database))?;
+            attempt("create the store", || meta::claim(&file.database()))?;
         }
         recovery.run(&file, place, options)
     });

@@ -14,8 +14,8 @@ use redb::StorageBackend;
 
 pub(super) use self::format::LogId;
 use self::format::{Header, Record, SECTOR, Start, VERSION};
-pub use self::place::LogPlace;
 pub(super) use self::place::{LogFile, name};
+pub use self::place::{LogPlace, Loss};
 pub(super) use self::scan::Scan;
 
 /// Place of the first half, a page behind the header.
@@ -95,8 +95,19 @@ impl Log {
         self.end.saturating_add(size(Record::len(payload.len()))) <= self.header.half
     }
 
-    /// Appends a record, and makes it durable.
+    /// Appends a record, and makes it durable. If that fails, the log takes no more records.
     pub(super) fn append(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.try_append(payload).inspect_err(|_| self.void())
+    }
+
+    /// Removes what is there of a record whose caller gets an error, as far as the disk lets it.
+    fn void(&self) {
+        let place = self.half.start(&self.header).saturating_add(self.end);
+        let voided = self.storage.write(place, &[0; SECTOR]);
+        drop(voided.and_then(|()| self.storage.sync_data()));
+    }
+
+    fn try_append(&mut self, payload: &[u8]) -> io::Result<()> {
         let record = Record { sequence: self.last.saturating_add(1), payload };
         let bytes = record.encode(self.header.id);
         let start = self.half.start(&self.header);

@@ -1,10 +1,13 @@
 //! Places of logs: a file beside the database, or a storage of the host.
 
 use std::fmt::Debug;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
@@ -20,21 +23,43 @@ pub trait LogPlace: Debug + Send + Sync + 'static {
 
     /// Removes the log, if there is one. A removal may be lost in a power cut.
     fn remove(&self) -> io::Result<()>;
+
+    /// Returns what another program has moved, deleted or replaced since the last call of
+    /// [`create`](Self::create). It is asked before each batch, and has to be quick.
+    fn lost(&self) -> Option<Loss> {
+        None
+    }
+}
+
+/// What is not in its place any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The log. The store makes another one.
+    Log,
+    /// The file beside the log. The store takes no more changes.
+    File,
 }
 
 /// A log in a file of its own.
 #[derive(Debug)]
-pub(in crate::redb) struct LogFile(PathBuf);
+pub(in crate::redb) struct LogFile {
+    log: PathBuf,
+    file: PathBuf,
+    identity: Option<Identity>,
+    /// The log that was made last.
+    made: Mutex<Option<Identity>>,
+}
 
 impl LogFile {
-    /// The log beside the file at `path`.
-    pub(in crate::redb) fn beside(path: &Path) -> Self {
-        Self(name(path))
+    /// The log beside `file`, which is open and at `path`.
+    pub(in crate::redb) fn beside(path: &Path, file: &File) -> Self {
+        let identity = file.metadata().ok().as_ref().and_then(Identity::of);
+        Self { log: name(path), file: path.to_owned(), identity, made: Mutex::default() }
     }
 
     /// Returns the error with the path of the log, which the operating system leaves out.
     fn named(&self, error: &io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("`{}`: {error}", self.0.display()))
+        io::Error::new(error.kind(), format!("`{}`: {error}", self.log.display()))
     }
 }
 
@@ -47,7 +72,7 @@ pub(in crate::redb) fn name(path: &Path) -> PathBuf {
 
 impl LogPlace for LogFile {
     fn open(&self) -> io::Result<Option<Box<dyn StorageBackend>>> {
-        match File::options().read(true).write(true).open(&self.0) {
+        match File::options().read(true).write(true).open(&self.log) {
             Ok(file) => storage(file).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.named(&error)),
@@ -56,16 +81,54 @@ impl LogPlace for LogFile {
 
     fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
         let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&self.0);
+        let file = options.read(true).write(true).create(true).truncate(true).open(&self.log);
         let file = file.map_err(|error| self.named(&error))?;
-        sync_folder(&self.0)?;
+        sync_folder(&self.log)?;
+        *self.made.lock() = file.metadata().ok().as_ref().and_then(Identity::of);
         storage(file)
     }
 
     fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.0) {
+        match fs::remove_file(&self.log) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.named(&error)),
             _ => Ok(()),
+        }
+    }
+
+    fn lost(&self) -> Option<Loss> {
+        if self.identity.is_some_and(|identity| !identity.is_at(&self.file)) {
+            return Some(Loss::File);
+        }
+        let made = *self.made.lock();
+        made.is_some_and(|identity| !identity.is_at(&self.log)).then_some(Loss::Log)
+    }
+}
+
+/// The number by which the operating system knows a file, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    file: u64,
+}
+
+impl Identity {
+    #[cfg(unix)]
+    #[expect(clippy::unnecessary_wraps, reason = "other systems have no such number")]
+    fn of(file: &Metadata) -> Option<Self> {
+        Some(Self { device: file.dev(), file: file.ino() })
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Metadata) -> Option<Self> {
+        None
+    }
+
+    /// Returns `false` if there is another file at `path`, or none. An error of the operating system
+    /// says nothing about that.
+    fn is_at(self, path: &Path) -> bool {
+        match fs::metadata(path) {
+            Ok(found) => Identity::of(&found).is_none_or(|found| found == self),
+            Err(error) => error.kind() != ErrorKind::NotFound,
         }
     }
 }

@@ -68,6 +68,12 @@ impl Shared {
         Ok(())
     }
 
+    /// The same while there are no commits.
+    pub(super) fn drain_all(&self) -> Result<(), Failure> {
+        while self.caught_step(URGENT_STEPS)? {}
+        Ok(())
+    }
+
     /// Waits until something is frozen, or until nothing was written for as long as [`IDLE`].
     fn wait_for_work(&self) -> Work {
         let mut state = self.state.lock();
@@ -97,8 +103,11 @@ impl Shared {
     /// `true` if more is left.
     fn step(&self, steps: usize) -> Result<bool, Failure> {
         self.check()?;
-        let step = caught(|| self.try_step(steps)).and_then(|step| step);
-        step.inspect_err(|failure| self.stop(failure))
+        self.caught_step(steps).map_err(|failure| self.stop(failure))
+    }
+
+    fn caught_step(&self, steps: usize) -> Result<bool, Failure> {
+        caught(|| self.try_step(steps)).and_then(|step| step)
     }
 
     fn try_step(&self, steps: usize) -> Result<bool, Failure> {

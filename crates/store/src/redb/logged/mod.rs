@@ -7,6 +7,7 @@
 //! Three locks, always taken in this order: `writer`, `applying`, `state`.
 
 mod applying;
+mod pause;
 mod snapshot;
 
 use std::mem;
@@ -16,10 +17,11 @@ use std::thread::{self, JoinHandle};
 use parking_lot::{Condvar, Mutex};
 use redb::StorageError;
 
+use self::pause::Stop;
 pub(super) use self::snapshot::Merged;
 use super::database::{DatabaseFile, Frozen};
 use super::failure::{Failure, attempt, caught};
-use super::log::{Log, LogPlace};
+use super::log::{Log, LogPlace, Loss};
 use super::meta::{Note, NoteState};
 use super::{AppliedBy, LogOptions};
 use crate::group_commit::Base;
@@ -67,8 +69,7 @@ struct Writer {
 struct State {
     active: Arc<Memtable>,
     frozen: Option<Frozen>,
-    /// The failure since which there are no more commits.
-    stopped: Option<Failure>,
+    stopped: Option<Stop>,
     /// A caller waits until nothing is frozen.
     is_waited_for: bool,
     /// Without a thread, callers apply what is frozen.
@@ -142,19 +143,31 @@ impl Shared {
     /// Makes `changes` durable. Returns the number of bytes that the log has grown by.
     fn commit(&self, changes: &Changes) -> Result<usize, Failure> {
         let mut writer = self.writer.lock();
-        self.check()?;
+        self.resume(&mut writer)?;
         let Some(logging) = &self.logging else { return self.commit_directly(changes) };
+        self.make_up_for_loss(&mut writer, logging)?;
         let payload = encode(changes);
         let log = writer.log(self, logging)?;
         if !log.takes(&payload) {
             self.freeze(log)?;
             self.drain()?;
-            return self.commit_directly(changes).inspect_err(|failure| self.stop(failure));
+            return self.commit_directly(changes);
         }
         if !log.has_room(&payload) {
             self.freeze(log)?;
         }
-        self.append(log, payload).inspect_err(|failure| self.stop(failure))
+        self.append(log, payload).map_err(|failure| self.stop(failure))
+    }
+
+    /// Takes the changes of a log that another program has removed into the file.
+    fn make_up_for_loss(&self, writer: &mut Writer, logging: &Logging) -> Result<(), Failure> {
+        match logging.place.lost() {
+            Some(Loss::File) => Err(self.stop(Failure::Replaced)),
+            Some(Loss::Log) if writer.log.is_some() => {
+                self.take_in(writer).map_err(|failure| self.stop(failure))
+            }
+            Some(Loss::Log) | None => Ok(()),
+        }
     }
 
     /// Commits to the database what does not go through the log. The memtables are empty.
@@ -163,7 +176,8 @@ impl Shared {
         let rows = tables.flat_map(|(table, changes)| {
             changes.iter().map(move |(key, change)| (table, key.as_slice(), change.as_deref()))
         });
-        self.file.commit(rows, None).map(|()| 0)
+        let committed = self.file.commit(rows, None);
+        committed.map(|()| 0).map_err(|failure| self.stop(failure))
     }
 
     fn create_log(&self, logging: &Logging, last: u64) -> Result<Log, Failure> {
@@ -172,7 +186,7 @@ impl Shared {
         let log = attempt("create the log", || create().map_err(StorageError::Io))?;
         // The database names its log before there is a record that could be lost.
         let note = Note { state: NoteState::Open, id: log.id(), applied: last };
-        self.file.commit([], Some(&note)).inspect_err(|failure| self.stop(failure))?;
+        self.file.commit([], Some(&note)).map_err(|failure| self.stop(failure))?;
         Ok(log)
     }
 
@@ -207,6 +221,12 @@ impl Shared {
     /// Lets the active memtable be applied, and goes on with an empty one.
     fn freeze(&self, log: &mut Log) -> Result<(), Failure> {
         self.drain_frozen()?;
+        self.turn(log);
+        Ok(())
+    }
+
+    /// Freezes the active memtable, if there is anything in it. None is frozen.
+    fn turn(&self, log: &mut Log) {
         let mut state = self.state.lock();
         if !state.active.is_empty() {
             let memtable = mem::take(&mut state.active);
@@ -215,32 +235,17 @@ impl Shared {
             log.turn();
             self.changed.notify_all();
         }
-        Ok(())
-    }
-
-    /// Returns an error after a failure that ends all commits.
-    fn check(&self) -> Result<(), Failure> {
-        let stopped = self.state.lock().stopped.clone();
-        stopped.map_or(Ok(()), |cause| Err(Failure::Stopped(Box::new(cause))))
-    }
-
-    fn stop(&self, failure: &Failure) {
-        self.state.lock().stopped.get_or_insert_with(|| failure.clone());
-        self.changed.notify_all();
     }
 
     fn checkpoint(&self) -> Result<(), Failure> {
         let mut writer = self.writer.lock();
-        self.check()?;
-        let Some(logging) = &self.logging else { return Ok(()) };
-        let Some(log) = &mut writer.log else { return Ok(()) };
+        self.resume(&mut writer)?;
+        let (Some(logging), Some(log)) = (&self.logging, &mut writer.log) else { return Ok(()) };
+        if logging.place.lost() == Some(Loss::File) {
+            return Err(self.stop(Failure::Replaced));
+        }
         self.freeze(log)?;
-        self.drain()?;
-        let note = Note { state: NoteState::Closed, id: log.id(), applied: log.last() };
-        // From here on the log is not needed, and may remain. If the commit fails, the file may still
-        // say so, and the log must not get any more records.
-        self.file.commit([], Some(&note)).inspect_err(|failure| self.stop(failure))?;
-        *writer = Writer { log: None, note };
+        self.take_in(&mut writer).map_err(|failure| self.stop(failure))?;
         attempt("remove the log", || logging.place.remove().map_err(StorageError::Io))
     }
 }
@@ -264,6 +269,7 @@ impl Drop for Logged {
             drop(thread.join());
         }
         self.shared.state.lock().has_thread = false;
+        self.shared.hurry();
         // If this fails, the next opening does the same.
         drop(caught(|| self.checkpoint()));
     }

@@ -20,7 +20,7 @@ impl<'s> Merged<'s> {
         file: &'s DatabaseFile,
         memtables: [Option<&Arc<Memtable>>; 2],
     ) -> Result<Self> {
-        let disk = Disk::now(&file.database, &file.path)?;
+        let disk = Disk::now(file)?;
         let memtables = memtables.map(|it| it.filter(|it| !it.is_empty()).map(Arc::clone));
         Ok(Self { memtables, disk })
     }

@@ -1,0 +1,213 @@
+//! What other programs and the operating system do to the files of an open store.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, thread};
+
+use store::Error;
+use store::redb::{AppliedBy, RedbOptions, RedbStore};
+use tempfile::{TempDir, tempdir};
+use testkit::disk::Disk;
+use testkit::tables::try_dump;
+
+use crate::{check_contains, check_whole, write_five};
+
+/// The file that another process opens as well.
+const FILE: &str = "TIDINGS_STORE_TROUBLE";
+
+#[test]
+#[cfg(unix)]
+fn a_log_that_is_deleted_loses_nothing() {
+    let (_folder, path) = place();
+    let store = RedbStore::open(&path).unwrap();
+    write_five(&store, "ada").unwrap();
+    write_five(&store, "bob").unwrap();
+    fs::remove_file(log_of(&path)).unwrap();
+    write_five(&store, "cid").unwrap();
+    assert!(log_of(&path).exists(), "there is no other log");
+
+    // Another file under its name is not its log either.
+    fs::rename(log_of(&path), path.with_extension("away")).unwrap();
+    fs::write(log_of(&path), "mine").unwrap();
+    write_five(&store, "dan").unwrap();
+    let expected = ["ada", "bob", "cid", "dan"];
+    assert_eq!(check_whole(&store), expected);
+    let copy = copied(&path);
+    assert_eq!(check_whole(&RedbStore::open(&copy.1).unwrap()), expected);
+    drop(store);
+    assert_eq!(check_whole(&RedbStore::open(&path).unwrap()), expected);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_is_gone_takes_no_changes() {
+    let remove: fn(&Path) = |path| fs::remove_file(path).unwrap();
+    let replace: fn(&Path) = |path| {
+        let other = path.with_extension("other");
+        fs::write(&other, "another file").unwrap();
+        fs::rename(other, path).unwrap();
+    };
+    let rename: fn(&Path) = |path| fs::rename(path, path.with_extension("away")).unwrap();
+    for act in [remove, replace, rename] {
+        let (_folder, path) = place();
+        let store = RedbStore::open(&path).unwrap();
+        write_five(&store, "ada").unwrap();
+        act(&path);
+        let there = fs::read(&path).ok();
+        for _ in 0..2 {
+            let error = write_five(&store, "bob").unwrap_err();
+            assert!(matches!(error, Error::Replaced { .. }) && !error.is_retryable(), "{error:?}");
+            assert!(matches!(store.checkpoint(), Err(Error::Replaced { .. })));
+        }
+        assert_eq!(check_whole(&store), ["ada"]);
+        drop(store);
+        assert_eq!(fs::read(&path).ok(), there, "the other file is touched");
+        assert!(log_of(&path).exists(), "the log is gone");
+        let away = path.with_extension("away");
+        if away.exists() {
+            fs::rename(away, &path).unwrap();
+            assert_eq!(check_whole(&RedbStore::open(&path).unwrap()), ["ada"]);
+        }
+    }
+}
+
+/// Another program cuts the file, or writes into it. What is read is an error or what was there, the
+/// store comes back from each call, and what was acknowledged is still in the log.
+#[test]
+fn a_file_that_is_cut_or_overwritten_ends_nothing() {
+    let cut: fn(&Path) = |path| write_to(path).set_len(8_192).unwrap();
+    let empty: fn(&Path) = |path| write_to(path).set_len(0).unwrap();
+    let overwrite: fn(&Path) = |path| write_to(path).write_all(&vec![0xa5; 900_000]).unwrap();
+    for (act, cache_bytes) in
+        [cut, empty, overwrite].into_iter().flat_map(|it| [(it, 0), (it, 64 << 20)])
+    {
+        let (_folder, path) = place();
+        let options = RedbOptions { cache_bytes, ..RedbOptions::default() };
+        let store = RedbStore::open_with(&path, &options).unwrap();
+        (0..200).for_each(|id| write_five(&store, &format!("{id:04}")).unwrap());
+        store.checkpoint().unwrap();
+        write_five(&store, "in the log").unwrap();
+        act(&path);
+        for round in 0..3 {
+            let read = try_dump(&store);
+            assert!(
+                matches!(
+                    read,
+                    Ok(_)
+                        | Err(Error::Damaged { .. }
+                            | Error::Corrupt { .. }
+                            | Error::NeedsReopen { .. })
+                ),
+                "{read:?}"
+            );
+            let written =
+                write_five(&store, &format!("after {round}")).and_then(|()| store.checkpoint());
+            assert!(
+                matches!(written, Ok(()) | Err(Error::Damaged { .. } | Error::NeedsReopen { .. })),
+                "{written:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_file_that_becomes_read_only_says_so() {
+    for applied_by in [AppliedBy::Thread, AppliedBy::Callers] {
+        let disk = Disk::new();
+        let store = disk.open_logged(applied_by);
+        write_five(&store, "ada").unwrap();
+        disk.break_syncs(|| io::ErrorKind::ReadOnlyFilesystem.into());
+        for _ in 0..2 {
+            let error = write_five(&store, "bob").unwrap_err();
+            assert!(matches!(error, Error::ReadOnly { .. }) && !error.is_retryable(), "{error:?}");
+        }
+        assert_eq!(check_whole(&store), ["ada"]);
+    }
+}
+
+/// Needs the right to mount a disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_on_a_read_only_disk_says_so() {
+    let folder = tempdir().unwrap();
+    let mount = |options| {
+        let options = ["-t", "tmpfs", "-o", options, "tmpfs"];
+        let mounted = Command::new("mount").args(options).arg(folder.path()).output();
+        mounted.is_ok_and(|output| output.status.success())
+    };
+    if !mount("size=8m") {
+        eprintln!("SKIPPED: a disk of its own cannot be mounted here");
+        return;
+    }
+    let path = folder.path().join("store.redb");
+    write_five(&RedbStore::open(&path).unwrap(), "ada").unwrap();
+    assert!(mount("remount,ro"));
+    let opened = RedbStore::open(&path).map(drop);
+    let missing = RedbStore::open(folder.path().join("other.redb")).map(drop);
+    drop(Command::new("umount").arg("-l").arg(folder.path()).status());
+    assert!(matches!(opened, Err(Error::ReadOnly { .. })), "{opened:?}");
+    assert!(matches!(missing, Err(Error::Unopenable { .. })), "{missing:?}");
+}
+
+/// Two processes do not open one file, and the first one goes on.
+#[test]
+fn a_file_that_another_process_has_is_refused() {
+    let (_folder, path) = place();
+    let store = RedbStore::open(&path).unwrap();
+    write_five(&store, "ada").unwrap();
+    let other = || {
+        let output = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "trouble::child", "--nocapture"])
+            .env(FILE, &path)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    thread::scope(|scope| {
+        let others = [scope.spawn(other), scope.spawn(other)];
+        (0..50).for_each(|id| write_five(&store, &format!("{id:02}")).unwrap());
+        for other in others {
+            assert!(other.join().unwrap().contains("refused;"), "another process has opened it");
+        }
+    });
+    assert_eq!(check_whole(&store).len(), 51);
+    drop(store);
+    assert!(other().contains("opened;"));
+    check_contains(&check_whole(&RedbStore::open(&path).unwrap()), &["ada".to_owned()]);
+}
+
+/// Not a test, but what the other process does.
+#[test]
+fn child() {
+    let Ok(file) = env::var(FILE) else { return };
+    match RedbStore::open(file) {
+        Ok(_) => println!("opened;"),
+        Err(Error::AlreadyOpen { .. }) => println!("refused;"),
+        Err(error) => println!("{error:?};"),
+    }
+}
+
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap().join("store.redb");
+    (folder, path)
+}
+
+fn copied(path: &Path) -> (TempDir, PathBuf) {
+    let (folder, copy) = place();
+    fs::copy(path, &copy).unwrap();
+    fs::copy(log_of(path), log_of(&copy)).unwrap();
+    (folder, copy)
+}
+
+fn write_to(path: &Path) -> File {
+    File::options().write(true).open(path).unwrap()
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-log");
+    name.into()
+}
