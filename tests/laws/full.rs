@@ -143,7 +143,7 @@ fn event() -> Trigger {
     parsed(json!({ "name": "mail", "to": [ada], "payload": { "text": "x".repeat(20_000) } }))
 }
 
-fn prepared(engine: &Engine) -> Scope {
+pub(crate) fn prepared(engine: &Engine) -> Scope {
     let env = engine.organization("acme").unwrap().development().unwrap();
     if env.workflows().get("mail").is_err() {
         let mail = json!({ "workflowId": "mail", "name": "Mail", "active": true,
@@ -169,16 +169,22 @@ fn soon<T>(call: impl Fn() -> Result<T, Error>) -> T {
 }
 
 /// A disk in memory with a size of its own.
-struct SmallDisk(TempDir);
+pub(crate) struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    fn mount() -> Option<Self> {
+    pub(crate) fn mount() -> Option<Self> {
         let folder = tempdir().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
             .arg(folder.path())
             .output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Self(folder))
+    }
+}
+
+impl SmallDisk {
+    pub(crate) fn folder(&self) -> &Path {
+        self.0.path()
     }
 }
 

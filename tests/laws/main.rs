@@ -13,6 +13,7 @@ use testkit::{parsed, seeded};
 mod all_or_nothing;
 mod backends_agree;
 mod check;
+mod copies;
 mod corpus;
 mod damage;
 mod explain;

@@ -235,7 +235,8 @@ impl Error {
         match self {
             Error::Invalid(_) => 422,
             Error::NotFound { .. } => 404,
-            Error::Conflict { .. } => 409,
+            Error::Conflict { .. }
+            | Error::Store(store::Error::TargetExists { .. } | store::Error::TargetInUse) => 409,
             Error::Rejected(_) => 400,
             Error::Unauthorized(_) => 401,
             Error::Store(store::Error::StorageFull { .. }) => 507,

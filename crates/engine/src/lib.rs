@@ -16,6 +16,7 @@ pub mod bench_data;
 mod builder;
 pub mod check;
 mod clock;
+mod copies;
 mod entropy;
 pub mod error;
 mod idempotency;

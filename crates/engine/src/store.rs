@@ -7,7 +7,7 @@
 pub use store::redb;
 pub use store::{
     Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
-    VisitValue, WriteBody, memory,
+    VisitValue, WriteBody, memory, transfer,
 };
 #[cfg(feature = "conformance")]
 pub use store::{conformance, conformance_tests};

@@ -178,6 +178,24 @@ pub enum Error {
         source: Box<Error>,
     },
 
+    /// A copy of a store would take the place of something. It was left as it is.
+    #[error("`{path}` is there already, and a copy does not take its place")]
+    TargetExists {
+        /// What is there.
+        path: PathBuf,
+    },
+
+    /// A copy of a store would overwrite the environments of another. They were left as they are.
+    #[error("the store to copy to has environments already")]
+    TargetInUse,
+
+    /// A copy of a store was compared with its origin, and is another one.
+    #[error("the copy of table `{table}` is not as its origin")]
+    CopyDiffers {
+        /// The table.
+        table: &'static str,
+    },
+
     /// The file or its log contradicts itself. With `discard_damaged_log` a damaged log is used as far
     /// as it is sound.
     #[error("`{path}` is damaged")]
@@ -208,6 +226,9 @@ impl Error {
             | Error::ReadOnly { .. }
             | Error::Replaced { .. }
             | Error::NeedsReopen { .. }
+            | Error::TargetExists { .. }
+            | Error::TargetInUse
+            | Error::CopyDiffers { .. }
             | Error::Damaged { .. } => false,
         }
     }

@@ -50,6 +50,7 @@ mod records;
 pub mod redb;
 #[doc(hidden)]
 pub mod sealing;
+pub mod transfer;
 mod witness;
 
 pub use error::{Error, Result};

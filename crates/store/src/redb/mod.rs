@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
+pub use self::backup::{backup, restore};
 use self::failure::attempt;
 use self::log::LogFile;
 pub use self::log::{LogPlace, Loss};
@@ -18,6 +19,7 @@ use self::logged::{Logged, Logging};
 use crate::group_commit::GroupCommit;
 use crate::{Error, ReadBody, Result, Store, WriteBody};
 
+mod backup;
 mod database;
 mod disk;
 mod failure;

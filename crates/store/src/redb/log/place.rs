@@ -139,12 +139,12 @@ fn storage(file: File) -> io::Result<Box<dyn StorageBackend>> {
 
 /// Makes the names in the folder of `path` durable. Other systems do so when they create a file.
 #[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(in crate::redb) fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
+pub(in crate::redb) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -1,0 +1,102 @@
+//! Backups, and copies into other stores.
+
+use std::ops::ControlFlow;
+
+use store::Store;
+use store::transfer::{Copied, CopyProgress};
+
+use crate::{Engine, Result, trace};
+
+impl Engine {
+    /// Copies all records into a new file at `path`, while other operations and workers go on. The copy
+    /// is the state of one moment: it has each call that had returned before, and no call in parts.
+    /// [`Engine::open`] takes it, and [`restore`](crate::store::redb::restore) puts it in place.
+    ///
+    /// ```
+    /// use tidings::Engine;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("copy.redb");
+    /// # let engine = Engine::in_memory();
+    /// engine.organization("shop")?.production()?;
+    /// let copied = engine.backup(&path)?;
+    /// assert!(copied.is_finished);
+    ///
+    /// let copy = Engine::open(&path)?;
+    /// assert_eq!(copy.check()?.findings, []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TargetExists`](store::Error::TargetExists) if there is something at `path`;
+    /// [`StorageFull`](store::Error::StorageFull) if there is no room for the copy;
+    /// [`Interrupted`](store::Error::Interrupted) if the disk of the engine was full meanwhile, and
+    /// its file was opened again. Nothing is at `path` then.
+    #[cfg(feature = "redb")]
+    pub fn backup(&self, path: impl AsRef<std::path::Path>) -> Result<Copied> {
+        self.backup_with(path, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`backup`](Self::backup) that tells `progress` about each megabyte, and ends if `progress` breaks.
+    /// The next backup to `path` goes on with what is there then.
+    ///
+    /// # Errors
+    ///
+    /// As [`backup`](Self::backup).
+    #[cfg(feature = "redb")]
+    pub fn backup_with(
+        &self,
+        path: impl AsRef<std::path::Path>,
+        mut progress: impl FnMut(&CopyProgress) -> ControlFlow<()>,
+    ) -> Result<Copied> {
+        trace::operation("engine.backup", None, || {
+            Ok(store::redb::backup(self.store(), path.as_ref(), &mut progress)?)
+        })
+    }
+
+    /// Copies all records into `store`, which has none, while other operations and workers go on. The
+    /// copy is the state of one moment, and is compared with it, by a count and a hash for each table.
+    /// `progress` is told about each megabyte, and ends the copy if it breaks.
+    ///
+    /// A copy that was interrupted is started again. It is the state of that moment, and what is there
+    /// already is not written again. An engine on an unfinished copy has no environments.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::sync::Arc;
+    /// use tidings::Engine;
+    /// use tidings::store::memory::MemoryStore;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let engine = Engine::in_memory();
+    /// engine.organization("shop")?.production()?;
+    /// let memory = Arc::new(MemoryStore::default());
+    /// let copied = engine.copy_to(&memory, |progress| {
+    ///     println!("{}: {} bytes", progress.table, progress.bytes);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert!(copied.is_finished);
+    ///
+    /// let copy = Engine::builder().build(memory);
+    /// assert_eq!(copy.check()?.findings, []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TargetInUse`](store::Error::TargetInUse) if `store` has environments;
+    /// [`CopyDiffers`](store::Error::CopyDiffers) if the copy is not as its origin.
+    pub fn copy_to(
+        &self,
+        store: &impl Store,
+        mut progress: impl FnMut(&CopyProgress) -> ControlFlow<()>,
+    ) -> Result<Copied> {
+        trace::operation("engine.copy_to", None, || {
+            Ok(::store::transfer::copy(self.store(), store, &mut progress)?)
+        })
+    }
+}

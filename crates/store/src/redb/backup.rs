@@ -1,0 +1,112 @@
+//! Backups: a file with one snapshot of a store, and no log beside it.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::log::{self, sync_folder};
+use super::{RedbOptions, RedbStore};
+use crate::transfer::{Copied, OnCopy, copy_over};
+use crate::{Error, Result, Store};
+
+/// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
+/// file needs no log, and [`RedbStore::open`] takes it.
+///
+/// Until it is complete, compared and synced, the copy is beside `path`, as `shop.redb-partial` for
+/// `shop.redb`. A backup that was interrupted leaves that name only, and the next one goes on with it.
+///
+/// # Errors
+///
+/// [`Error::TargetExists`] if there is something at `path`; [`Error::StorageFull`], which removes the
+/// part, if there is no room; [`Error::CopyDiffers`] if the copy is not as its origin; otherwise the
+/// errors of `store`, and those of [`RedbStore::open`] for the new file.
+pub fn backup(
+    store: &dyn Store,
+    path: impl AsRef<Path>,
+    progress: &mut OnCopy<'_>,
+) -> Result<Copied> {
+    let path = path.as_ref();
+    for taken in [path.to_owned(), log::name(path)] {
+        if taken.symlink_metadata().is_ok() {
+            return Err(Error::TargetExists { path: taken });
+        }
+    }
+    let partial = partial(path);
+    let copied = write(store, &partial, progress);
+    match copied {
+        Ok(copied) if copied.is_finished => {
+            publish(&partial, path).map_err(|source| Error::of_opening(path, source))?;
+            Ok(copied)
+        }
+        Ok(copied) => Ok(copied),
+        Err(error @ Error::StorageFull { .. }) => {
+            drop(fs::remove_file(&partial));
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks every page of the backup at `from`, and copies it to `to`, which is a new file.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use tidings_store::redb::{RedbStore, backup, restore};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (shop, copy) = (folder.path().join("shop.redb"), folder.path().join("copy.redb"));
+/// let store = RedbStore::open(&shop)?;
+/// let copied = backup(&store, &copy, &mut |_| ControlFlow::Continue(()))?;
+/// assert!(copied.is_finished);
+/// # drop(store);
+/// # std::fs::remove_file(&shop)?;
+/// assert!(restore(&copy, &shop)?.is_finished);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Damaged`] if a page of the backup is damaged; otherwise as [`backup`].
+pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
+    let from = from.as_ref();
+    if !from.exists() {
+        return Err(Error::of_opening(from, ErrorKind::NotFound.into()));
+    }
+    let options = RedbOptions { verify: true, ..RedbOptions::default() };
+    let store = RedbStore::open_with(from, &options)?;
+    backup(&store, to, &mut |_| ControlFlow::Continue(()))
+}
+
+fn write(store: &dyn Store, partial: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> {
+    let options = RedbOptions { log: None, ..RedbOptions::default() };
+    let opened =
+        match RedbStore::open_with(partial, &RedbOptions { verify: true, ..options.clone() }) {
+            // A part that a power cut has left.
+            Err(Error::Damaged { .. }) => {
+                fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
+                RedbStore::open_with(partial, &options)
+            }
+            opened => opened,
+        };
+    copy_over(store, &opened?, progress)
+}
+
+/// Gives the file at `partial` its name, unless that is taken meanwhile. Both are durable then.
+fn publish(partial: &Path, path: &Path) -> io::Result<()> {
+    File::open(partial)?.sync_all()?;
+    match fs::hard_link(partial, path) {
+        Ok(()) => fs::remove_file(partial)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
+        // Not every file system has links.
+        Err(_) if path.symlink_metadata().is_err() => fs::rename(partial, path)?,
+        Err(_) => return Err(ErrorKind::AlreadyExists.into()),
+    }
+    sync_folder(path)
+}
+
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-partial");
+    name.into()
+}

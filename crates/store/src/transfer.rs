@@ -1,0 +1,244 @@
+//! Copies of a store: one snapshot of it, in another store.
+//!
+//! The copy is compared with the snapshot, by a count and a hash for each table. The environments come
+//! last, so that an unfinished copy shows none of the records. The next copy goes on with it: what is
+//! there already is not written again.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Decision, Error, KeyRange, Order, Result, Snapshot, Store, Table, Transaction, records,
+};
+
+/// Bytes of entries behind which a transaction takes no other one.
+const BYTES: usize = 1 << 20;
+
+/// Number of entries that a transaction takes at most.
+const ENTRIES: usize = 4_096;
+
+/// Progress of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyProgress {
+    /// The table that is being copied or compared.
+    pub table: &'static str,
+    /// Whether the copy is being compared with its origin.
+    pub is_comparing: bool,
+    /// The number of entries that were copied, or compared.
+    pub entries: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// Result of a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use = "it says whether the copy is finished"]
+pub struct Copied {
+    /// The number of entries of all tables.
+    pub entries: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The tables that have entries.
+    pub tables: Vec<CopiedTable>,
+    /// `true` if everything was copied and is as in its origin; `false` if `progress` has ended the
+    /// copy.
+    pub is_finished: bool,
+}
+
+/// A table of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopiedTable {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The number of its entries.
+    pub entries: u64,
+    /// SHA-256 of its keys and values, in the order of the keys.
+    pub sha256: [u8; 32],
+}
+
+/// Told about each transaction. Ends the copy if it breaks.
+pub type OnCopy<'p> = dyn FnMut(&CopyProgress) -> ControlFlow<()> + 'p;
+
+/// Copies one snapshot of `from` into `to`, while others read and write `from`. Nothing else may
+/// write to `to` meanwhile. A copy that was interrupted is started again, with the snapshot of that
+/// time.
+///
+/// # Errors
+///
+/// [`Error::TargetInUse`] if `to` has environments; [`Error::CopyDiffers`] if the copy is not as its
+/// origin; otherwise the errors of both stores.
+pub fn copy(from: &dyn Store, to: &dyn Store, progress: &mut OnCopy<'_>) -> Result<Copied> {
+    let in_use = records::read(to, |target| is_in_use(target))?;
+    if in_use { Err(Error::TargetInUse) } else { copy_over(from, to, progress) }
+}
+
+/// Makes the entries of `to` those of one snapshot of `from`.
+pub(crate) fn copy_over(
+    from: &dyn Store,
+    to: &dyn Store,
+    progress: &mut OnCopy<'_>,
+) -> Result<Copied> {
+    records::read(from, |snapshot| {
+        let mut run = Run { snapshot, to, progress, copied: Copied::default() };
+        if run.all_tables()?.is_continue() && run.compare()?.is_continue() {
+            run.copied.is_finished = true;
+        }
+        Ok(run.copied)
+    })
+}
+
+fn is_in_use(target: &dyn Snapshot) -> Result<bool> {
+    let mut found = false;
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    target.scan(Table::Environments, &all, Order::Ascending, Some(1), &mut |_, _| {
+        found = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
+}
+
+struct Run<'r> {
+    snapshot: &'r dyn Snapshot,
+    to: &'r dyn Store,
+    progress: &'r mut OnCopy<'r>,
+    copied: Copied,
+}
+
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+impl Run<'_> {
+    fn all_tables(&mut self) -> Result<ControlFlow<()>> {
+        let others = Table::ALL.into_iter().filter(|table| *table != Table::Environments);
+        for table in others.chain([Table::Environments]) {
+            if self.table(table)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn table(&mut self, table: Table) -> Result<ControlFlow<()>> {
+        let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
+        loop {
+            let entries = batch(self.snapshot, table, &(start.clone(), Bound::Unbounded))?;
+            let end = entries.last().map(|(key, _)| key.clone());
+            let range = (start, end.clone().map_or(Bound::Unbounded, Bound::Included));
+            write(self.to, table, &range, &entries)?;
+            sum.add(&entries);
+            let told = self.tell(table, false, &entries);
+            let Some(end) = end else { break };
+            if told.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            start = Bound::Excluded(end);
+        }
+        self.copied.tables.extend(sum.ended(table));
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Reads the copy again, each batch on a snapshot of its own.
+    fn compare(&mut self) -> Result<ControlFlow<()>> {
+        let copied = self.copied.clone();
+        (self.copied.entries, self.copied.bytes) = (0, 0);
+        let expected: BTreeMap<_, _> = copied.tables.iter().map(|it| (it.table, it)).collect();
+        for table in Table::ALL {
+            let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
+            loop {
+                let range = (start, Bound::Unbounded);
+                let entries = records::read(self.to, |target| batch(target, table, &range))?;
+                let Some((last, _)) = entries.last() else { break };
+                sum.add(&entries);
+                start = Bound::Excluded(last.clone());
+                if self.tell(table, true, &entries).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if sum.ended(table).as_ref() != expected.get(table.name()).copied() {
+                return Err(Error::CopyDiffers { table: table.name() });
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn tell(&mut self, table: Table, is_comparing: bool, entries: &Entries) -> ControlFlow<()> {
+        self.copied.entries += count(entries.len());
+        self.copied.bytes += entries.iter().map(|it| count(it.0.len() + it.1.len())).sum::<u64>();
+        let Copied { entries, bytes, .. } = self.copied;
+        (self.progress)(&CopyProgress { table: table.name(), is_comparing, entries, bytes })
+    }
+}
+
+/// Count and hash of the entries of a table.
+#[derive(Default)]
+struct Sum {
+    entries: u64,
+    hash: Sha256,
+}
+
+impl Sum {
+    fn add(&mut self, entries: &Entries) {
+        self.entries += count(entries.len());
+        for part in entries.iter().flat_map(|(key, value)| [key, value]) {
+            self.hash.update(count(part.len()).to_le_bytes());
+            self.hash.update(part);
+        }
+    }
+
+    fn ended(self, table: Table) -> Option<CopiedTable> {
+        let Self { entries, hash } = self;
+        let table = table.name();
+        (entries > 0).then(|| CopiedTable { table, entries, sha256: hash.finalize().into() })
+    }
+}
+
+/// The first entries within `range`, some megabyte of them.
+fn batch(snapshot: &dyn Snapshot, table: Table, range: &KeyRange) -> Result<Entries> {
+    let (mut entries, mut bytes) = (Entries::new(), 0);
+    snapshot.scan(table, range, Order::Ascending, Some(ENTRIES), &mut |key, value| {
+        bytes += key.len() + value.len();
+        entries.push((key.to_vec(), value.to_vec()));
+        if bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(entries)
+}
+
+/// Makes the entries of `to` within `range` those of `entries`.
+fn write(to: &dyn Store, table: Table, range: &KeyRange, entries: &Entries) -> Result<()> {
+    to.write(&mut |transaction| {
+        let mut others = BTreeMap::new();
+        transaction.scan(table, range, Order::Ascending, None, &mut |key, value| {
+            others.insert(key.to_vec(), value.to_vec());
+            ControlFlow::Continue(())
+        })?;
+        put(transaction, table, entries, &mut others)
+    })
+}
+
+fn put(
+    transaction: &mut dyn Transaction,
+    table: Table,
+    entries: &Entries,
+    others: &mut BTreeMap<Vec<u8>, Vec<u8>>,
+) -> Result<Decision> {
+    let mut decision = Decision::Abort;
+    for (key, value) in entries {
+        if others.remove(key).as_ref() != Some(value) {
+            transaction.put(table, key, value)?;
+            decision = Decision::Commit;
+        }
+    }
+    for key in others.keys() {
+        transaction.delete(table, key)?;
+        decision = Decision::Commit;
+    }
+    Ok(decision)
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,243 @@
+//! Backups and copies are the state of one moment, whole or not there.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{fs, thread};
+
+use store::memory::MemoryStore;
+use store::redb::{RedbStore, restore};
+use store::{Decision, Store, Table};
+use tempfile::tempdir;
+use testkit::disk::PAGE;
+use testkit::kill::{acknowledge, file_of_child, work_until_killed};
+use testkit::tables::dump;
+use tidings::subscriber::SubscriberCreate;
+use tidings::trigger::Trigger;
+use tidings::{Engine, Error, Outbox, Scope};
+
+use crate::full::SmallDisk;
+use crate::parsed;
+use crate::seeded::copy;
+
+/// Backups under two writers and a worker: sound, with all that was acknowledged before.
+#[test]
+fn a_backup_is_the_state_of_one_moment() {
+    let folder = tempdir().unwrap();
+    let builder = Engine::builder().default_provider(Outbox::default());
+    let engine = &builder.open(folder.path().join("tidings.redb")).unwrap();
+    let env = &crate::full::prepared(engine);
+    let (acknowledged, is_over) = (&Mutex::new(Vec::new()), &AtomicBool::new(false));
+    let worker = engine.worker().threads(1).start().unwrap();
+    thread::scope(|scope| {
+        for writer in 0..2 {
+            scope.spawn(move || {
+                for id in (0..).map(|round| format!("{writer}-{round}")) {
+                    if is_over.load(SeqCst) {
+                        return;
+                    }
+                    env.events().trigger(&event(&id)).unwrap();
+                    acknowledged.lock().unwrap().push(id);
+                }
+            });
+        }
+        for round in 0..4 {
+            thread::sleep(Duration::from_millis(150));
+            let path = folder.path().join(format!("copy-{round}.redb"));
+            let before = acknowledged.lock().unwrap().clone();
+            let copied = engine.backup(&path).unwrap();
+            assert!(copied.is_finished && copied.entries > 0);
+            check_copy(&path, &before);
+        }
+        is_over.store(true, SeqCst);
+    });
+    let _ = worker.stop(Duration::from_secs(10));
+    assert_eq!(engine.check().unwrap().findings, []);
+}
+
+#[track_caller]
+fn check_copy(path: &Path, before: &[String]) {
+    let left: Vec<_> = fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with("-partial") || name == "copy.redb-log")
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+    let engine = Engine::open(path).unwrap();
+    assert_eq!(engine.check().unwrap().findings, []);
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    for id in before {
+        let known = env.events().progress(id.as_str());
+        assert!(known.is_ok(), "{id} was acknowledged before, and is not there");
+    }
+}
+
+/// What is there stays, and nothing is beside it.
+#[test]
+fn a_backup_takes_no_place() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("copy.redb");
+    let world = copy();
+    for taken in ["copy.redb", "copy.redb-log"] {
+        fs::write(folder.path().join(taken), "mine").unwrap();
+        let error = world.engine.backup(&path).unwrap_err();
+        assert!(matches!(error, Error::Store(store::Error::TargetExists { .. })), "{error:?}");
+        assert_eq!(error.status(), 409);
+        assert_eq!(fs::read(folder.path().join(taken)).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::remove_file(folder.path().join(taken)).unwrap();
+    }
+    assert!(world.engine.backup(&path).unwrap().is_finished);
+    assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
+}
+
+/// A backup whose process is killed leaves nothing under its name, and the next one goes on.
+#[test]
+fn a_backup_that_is_killed_has_no_name() {
+    for round in 0..4 {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("copy.redb");
+        let span = Duration::from_millis(round * 7);
+        work_until_killed("copies::child", &path, span);
+        assert!(!path.exists(), "an unfinished backup has its name");
+        let world = copy();
+        assert!(world.engine.backup(&path).unwrap().is_finished);
+        assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
+
+/// Not a test, but what the other process does.
+#[test]
+fn child() {
+    let Some(file) = file_of_child() else { return };
+    let engine = large();
+    let copied = engine.backup_with(&file, |progress| {
+        acknowledge(progress.bytes);
+        thread::sleep(Duration::from_millis(10));
+        ControlFlow::Continue(())
+    });
+    panic!("it was not killed: {copied:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_backup_without_room_leaves_nothing() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("SKIPPED: a disk of its own cannot be mounted here");
+        return;
+    };
+    let engine = large();
+    let path = disk.folder().join("copy.redb");
+    let error = engine.backup(&path).unwrap_err();
+    assert_eq!(error.status(), 507, "{error}");
+    assert_eq!(fs::read_dir(disk.folder()).unwrap().count(), 0);
+    assert_eq!(engine.check().unwrap().findings, []);
+}
+
+/// Each way between the backends, ended and started again after each step.
+#[test]
+fn a_copy_goes_on_where_it_was_ended() {
+    let world = copy();
+    let expected = dump(&world.store);
+    let folder = tempdir().unwrap();
+    let file = Arc::new(RedbStore::open(folder.path().join("copy.redb")).unwrap());
+    let memory = Arc::new(MemoryStore::default());
+    check_ended_and_copied(&world.engine, &file, &expected);
+    check_ended_and_copied(&Engine::builder().build(file), &memory, &expected);
+}
+
+#[track_caller]
+fn check_ended_and_copied(
+    engine: &Engine,
+    to: &Arc<impl Store>,
+    expected: &[testkit::tables::Entry],
+) {
+    for steps in [1, 5, 20] {
+        let mut left = steps;
+        let copied = engine.copy_to(to, |progress| {
+            left -= 1;
+            if left > 0 && !progress.is_comparing {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        assert!(!copied.unwrap().is_finished);
+        assert!(!dump(to).iter().any(|(table, ..)| *table == Table::Environments));
+    }
+    let copied = engine.copy_to(to, |_| ControlFlow::Continue(())).unwrap();
+    assert!(copied.is_finished && dump(to) == expected);
+    assert_eq!(copied.entries, expected.len() as u64);
+    assert_eq!(copied.entries, copied.tables.iter().map(|table| table.entries).sum::<u64>());
+    let error = engine.copy_to(to, |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::TargetInUse)), "{error:?}");
+}
+
+#[test]
+fn a_copy_that_differs_is_refused() {
+    let world = copy();
+    let memory = MemoryStore::default();
+    let error = world.engine.copy_to(&memory, |progress| {
+        if progress.is_comparing && progress.table == Table::Environments.name() {
+            let add = &mut |transaction: &mut dyn store::Transaction| {
+                transaction.put(Table::Workflows, b"\xff", b"")?;
+                Ok(Decision::Commit)
+            };
+            memory.write(add).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = error.unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::CopyDiffers { table: "workflows" })));
+}
+
+#[test]
+fn a_backup_is_restored_if_it_is_sound() {
+    let folder = tempdir().unwrap();
+    let [backup, damaged, shop] =
+        ["backup.redb", "damaged.redb", "shop.redb"].map(|name| folder.path().join(name));
+    let world = copy();
+    assert!(world.engine.backup(&backup).unwrap().is_finished);
+    let mut bytes = fs::read(&backup).unwrap();
+    // All pages but the header.
+    bytes.chunks_mut(PAGE).skip(1).for_each(|page| page[PAGE / 8] ^= 1);
+    fs::write(&damaged, bytes).unwrap();
+
+    let error = restore(&damaged, &shop).unwrap_err();
+    assert!(matches!(error, store::Error::Damaged { .. }), "{error:?}");
+    assert!(!shop.exists());
+    assert!(restore(&backup, &shop).unwrap().is_finished);
+    assert!(dump(&RedbStore::open(&shop).unwrap()) == dump(&world.store));
+    let error = restore(&backup, &shop).unwrap_err();
+    assert!(matches!(error, store::Error::TargetExists { .. }), "{error:?}");
+}
+
+/// An engine with some 10 MB.
+fn large() -> Engine {
+    let engine = Engine::in_memory();
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    add_subscribers(&env, 160);
+    engine
+}
+
+fn add_subscribers(env: &Scope, number: usize) {
+    for id in 0..number {
+        // Nothing that is easily compressed.
+        let mut dice = testkit::disk::Dice::new(id as u64);
+        let numbers: Vec<u64> = (0..4_000).map(|_| dice.roll(u64::MAX)).collect();
+        let data =
+            serde_json::json!({ "subscriberId": format!("s{id}"), "data": { "numbers": numbers } });
+        let create: SubscriberCreate = parsed(data);
+        env.subscribers().create(&create).unwrap();
+    }
+}
+
+fn event(id: &str) -> Trigger {
+    let ada = serde_json::json!({ "subscriberId": "ada", "email": "ada@example.org" });
+    let event = serde_json::json!({ "name": "mail", "to": [ada], "transactionId": id });
+    parsed(event)
+}
