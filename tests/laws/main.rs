@@ -32,6 +32,7 @@ mod pages;
 mod quarantine;
 mod realistic;
 mod sealing;
+mod secrets;
 
 /// Any call of the facade with any of the inputs that there are.
 fn op() -> impl Strategy<Value = Op> {

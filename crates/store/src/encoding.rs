@@ -24,7 +24,8 @@ use std::borrow::Cow;
 
 use lz4_flex::block::{compress_prepend_size, decompress, uncompressed_size};
 use serde::Serialize;
-use serde::de::{self, DeserializeOwned};
+use serde::de::{self, DeserializeOwned, Expected, Unexpected};
+use serde_json::error::Category;
 use thiserror::Error;
 
 use self::reader::Reader;
@@ -61,8 +62,13 @@ pub enum Unreadable {
     #[error("it is sealed, and the engine has no keys")]
     Sealed,
     /// The JSON is not well-formed, or has another record.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
+    #[error("its JSON {problem} at byte {column}")]
+    Json {
+        /// The kind of the problem.
+        problem: &'static str,
+        /// The place.
+        column: usize,
+    },
     /// The block states a length that no block of its size can expand to.
     #[error("its block says that it is longer than it can be")]
     TooLong,
@@ -101,9 +107,56 @@ pub enum Unreadable {
     Record(String),
 }
 
+// Values may be secrets, so no reason quotes one.
 impl de::Error for Unreadable {
     fn custom<T: std::fmt::Display>(reason: T) -> Self {
         Self::Record(reason.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::Record(format!("{} in the place of {expected}", kind(&found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::Record(format!("a word in the place of one of {}", expected.join(", ")))
+    }
+
+    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::Record(format!("a field beside {}", expected.join(", ")))
+    }
+}
+
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Self {
+        let problem = match error.classify() {
+            Category::Io | Category::Syntax => "is not well-formed",
+            Category::Data => "is that of another record",
+            Category::Eof => "is cut off",
+        };
+        Self::Json { problem, column: error.column() }
+    }
+}
+
+const fn kind(found: &Unexpected<'_>) -> &'static str {
+    match found {
+        Unexpected::Bool(_) => "a boolean",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+        Unexpected::Char(_) | Unexpected::Str(_) => "a text",
+        Unexpected::Bytes(_) => "bytes",
+        Unexpected::Unit | Unexpected::Option => "nothing",
+        Unexpected::Seq => "a list",
+        Unexpected::Map => "an object",
+        Unexpected::NewtypeStruct
+        | Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant
+        | Unexpected::Other(_) => "another value",
     }
 }
 

@@ -324,7 +324,9 @@ fn padding_is_counted_and_stands_at_the_end() {
 #[test]
 fn other_encodings_are_refused() {
     assert!(matches!(decode::<Value>(b""), Err(Unreadable::Empty)));
-    for encoding in (0..=u8::MAX).filter(|it| ![JSON, PACKED, PADDED, BLOCK].contains(it)) {
+    assert!(matches!(decode::<Value>(&[SEALED, 1]), Err(Unreadable::Sealed)));
+    let known = [JSON, PACKED, PADDED, BLOCK, SEALED];
+    for encoding in (0..=u8::MAX).filter(|encoding| !known.contains(encoding)) {
         let refused = decode::<Value>(&[encoding, b'{', b'}']).unwrap_err();
         assert!(matches!(refused, Unreadable::Encoding(other) if other == encoding));
     }

@@ -22,7 +22,7 @@ pub struct KeyId(u32);
 /// let key = SealingKey::from_base64("bm90IGEgc2VjcmV0LCBidXQgdGhpcnR5LXR3byBieXQ=")?;
 /// assert_eq!(format!("{key:?}"), "SealingKey(***)");
 /// assert!(SealingKey::from_base64("c2hvcnQ=").is_err());
-/// # Ok::<(), tidings_domain::error::Invalid>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct SealingKey([u8; SealingKey::LENGTH]);
