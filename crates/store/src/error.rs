@@ -27,6 +27,16 @@ pub enum Error {
         source: Box<dyn error::Error + Send + Sync>,
     },
 
+    /// The server of the backend cannot be reached, has too much to do, or has broken off. Trying
+    /// again later may help. If this is the error of a write, all of its changes are there or none.
+    #[error("{backend} is not available: {source}")]
+    Unavailable {
+        /// The backend, as in `PostgreSQL`.
+        backend: &'static str,
+        /// The error of the connection.
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+
     /// A stored record could not be read back. Either the file is damaged, or a newer version of
     /// this library wrote it.
     #[error("record in table `{table}` is not readable")]

@@ -41,7 +41,8 @@ pub mod memory;
 mod memtable;
 mod once;
 pub mod outcomes;
-mod overlay;
+#[doc(hidden)]
+pub mod overlay;
 mod pages;
 mod range;
 mod record;

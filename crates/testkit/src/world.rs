@@ -26,6 +26,7 @@ use tidings::{
 };
 
 use crate::disk::Disk;
+use crate::postgres::{self, Server};
 use crate::interposed::{Interposed, Point};
 pub use crate::parsed;
 use crate::{sealed, tables};
@@ -57,6 +58,8 @@ pub enum Backend {
     Memory(MemoryStore),
     /// On a disk, by redb.
     Redb(Disk),
+    /// In a schema of a PostgreSQL server.
+    Postgres(postgres::Place),
 }
 
 /// The values in a store, each under the name of its table and its key.
@@ -69,7 +72,7 @@ pub fn on_both(scenario: impl Fn(World)) {
 
 /// Runs `scenario` in a world of its own on each backend, with an engine that `configure` changes.
 pub fn on_both_with(configure: impl Fn(Builder) -> Builder, scenario: impl Fn(World)) {
-    for backend in Backend::both() {
+    for backend in Backend::all() {
         scenario(World::with(Interposed::over(backend.open()), &configure));
     }
 }
@@ -289,21 +292,29 @@ impl Backend {
         [Self::Memory(MemoryStore::default()), Self::Redb(Disk::new())]
     }
 
+    /// One of each kind, and a schema in PostgreSQL if [`postgres::WANTED`] is set.
+    pub fn all() -> Vec<Self> {
+        let schema = Server::wanted().map(|server| Self::Postgres(server.place()));
+        Self::both().into_iter().chain(schema).collect()
+    }
+
     /// The store in it.
     pub fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Memory(store) => Arc::new(store.clone()),
             Self::Redb(disk) => Arc::new(disk.open()),
+            Self::Postgres(place) => Arc::new(place.open()),
         }
     }
 
-    /// Returns the backend as another process finds it after a kill. A memory store outlives the
-    /// kill.
+    /// Returns the backend as another process finds it after a kill. A memory store and a server
+    /// outlive the kill.
     #[must_use]
     pub fn after_kill(&self) -> Self {
         match self {
             Self::Memory(store) => Self::Memory(store.clone()),
             Self::Redb(disk) => Self::Redb(disk.after_kill()),
+            Self::Postgres(place) => Self::Postgres(place.clone()),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{Order, Table};
 
 /// Changes of several tables: for each changed key its new value, or its removal.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
+pub struct Changes {
     tables: BTreeMap<Table, BTreeMap<Vec<u8>, Change>>,
 }
 
@@ -32,18 +32,17 @@ pub(crate) trait Layer {
 
 impl Changes {
     /// Returns `true` if there are no changes.
-    #[cfg(feature = "redb")]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
 
     /// Notes a change, in place of an earlier one of the same key.
-    pub(crate) fn set(&mut self, table: Table, key: &[u8], change: Change) {
+    pub fn set(&mut self, table: Table, key: &[u8], change: Change) {
         self.tables.entry(table).or_default().insert(key.to_vec(), change);
     }
 
     /// Adds the changes of `later`, which take precedence.
-    pub(crate) fn then(&mut self, later: Changes) {
+    pub fn then(&mut self, later: Changes) {
         for (table, changes) in later.tables {
             match self.tables.entry(table) {
                 btree_map::Entry::Vacant(free) => {
@@ -55,8 +54,7 @@ impl Changes {
     }
 
     /// Each changed table with its changes, in the order of their keys.
-    #[cfg(feature = "redb")]
-    pub(crate) fn tables(&self) -> impl Iterator<Item = (Table, &BTreeMap<Vec<u8>, Change>)> {
+    pub fn tables(&self) -> impl Iterator<Item = (Table, &BTreeMap<Vec<u8>, Change>)> {
         self.tables.iter().map(|(table, changes)| (*table, changes))
     }
 }

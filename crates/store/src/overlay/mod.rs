@@ -6,16 +6,17 @@ mod changes;
 mod merge;
 
 use std::cell::OnceCell;
-use std::iter;
+use std::{fmt, iter};
 
-pub(crate) use self::changes::{Changed, Changes, Layer, Run};
+pub use self::changes::Changes;
+pub(crate) use self::changes::{Changed, Layer, Run};
 pub(crate) use self::merge::{get_many_over, get_over, merged, scan_over};
 use crate::{
     Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, range,
 };
 
 /// A transaction whose own changes lie over earlier changes, and those over a snapshot.
-pub(crate) struct Overlay<'s, S, T> {
+pub struct Overlay<'s, S, T> {
     own: Changes,
     /// Earlier changes, latest first.
     under: Vec<&'s Changes>,
@@ -29,7 +30,7 @@ pub(crate) struct Overlay<'s, S, T> {
 impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
     /// A transaction over the changes of `under`, latest first, and the snapshot that
     /// `take_snapshot` returns. A transaction that reads nothing takes no snapshot.
-    pub(crate) fn new(under: Vec<&'s Changes>, take_snapshot: T) -> Self {
+    pub fn new(under: Vec<&'s Changes>, take_snapshot: T) -> Self {
         let (own, base) = (Changes::default(), OnceCell::new());
         Self { own, under, base, take_snapshot, codec: Codec::COMPACT }
     }
@@ -40,7 +41,7 @@ impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
     }
 
     /// The transaction's own changes.
-    pub(crate) fn into_changes(self) -> Changes {
+    pub fn into_changes(self) -> Changes {
         self.own
     }
 
@@ -69,6 +70,13 @@ impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
     fn removals(&self, table: Table, range: &KeyRange, order: Order) -> usize {
         let run = self.run(table, range, order).into_iter().flatten();
         run.filter(|(_, change)| change.is_none()).count()
+    }
+}
+
+// The changes may hold secrets.
+impl<S, T> fmt::Debug for Overlay<'_, S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overlay").finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,135 @@
+//! Failures of the server, by what helps against them.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use deadpool_postgres::PoolError;
+use store::Error;
+use thiserror::Error;
+use tokio_postgres::error::SqlState;
+
+/// The name of the backend in errors.
+const BACKEND: &str = "PostgreSQL";
+
+/// The server did not do what it was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    source: Arc<dyn StdError + Send + Sync>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Nothing was changed, and running the transaction again may help.
+    Again,
+    /// The connection is lost, or was not made. What it was asked for last may be done.
+    Lost,
+    /// The server refuses, and would again.
+    Refused(&'static str),
+}
+
+/// The server has not answered in time.
+#[derive(Debug, Error)]
+#[error("no answer in time")]
+struct NoAnswer;
+
+/// The store is being dropped.
+#[derive(Debug, Error)]
+#[error("the store is closed")]
+struct Closed;
+
+impl Failure {
+    /// The failure of an action.
+    pub(crate) fn of(action: &'static str, error: tokio_postgres::Error) -> Self {
+        let kind = match error.code() {
+            Some(code) if is_transient(code) => Kind::Again,
+            Some(code) if is_loss(code) => Kind::Lost,
+            Some(_) => Kind::Refused(action),
+            None if error.is_closed() => Kind::Lost,
+            // Anything that is not an answer of the server is about the connection, but for values
+            // that do not have the expected type.
+            None if error.source().is_some_and(|source| source.is::<std::io::Error>()) => Kind::Lost,
+            None => Kind::Refused(action),
+        };
+        Self { kind, source: Arc::new(error) }
+    }
+
+    pub(crate) fn of_pool(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => {
+                let failure = Self::of("connect", error);
+                match failure.kind {
+                    // A name that cannot be looked up, and a port that nobody listens at.
+                    Kind::Refused(_) if !failure.is_refusal() => Self { kind: Kind::Lost, ..failure },
+                    _ => failure,
+                }
+            }
+            other => Self { kind: Kind::Lost, source: Arc::new(other) },
+        }
+    }
+
+    pub(crate) fn no_answer() -> Self {
+        Self { kind: Kind::Lost, source: Arc::new(NoAnswer) }
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self { kind: Kind::Refused("answer"), source: Arc::new(Closed) }
+    }
+
+    pub(crate) fn refused(
+        action: &'static str,
+        source: impl StdError + Send + Sync + 'static,
+    ) -> Self {
+        Self { kind: Kind::Refused(action), source: Arc::new(source) }
+    }
+
+    /// Returns `true` if the transaction may be run again. What was committed last is known.
+    pub(crate) fn may_go_on(&self) -> bool {
+        matches!(self.kind, Kind::Again | Kind::Lost)
+    }
+
+    /// Returns `true` if it is not known whether the last statement was carried out.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.kind == Kind::Lost
+    }
+
+    fn is_refusal(&self) -> bool {
+        let error = self.source.downcast_ref::<tokio_postgres::Error>();
+        error.is_some_and(|error| error.code().is_some())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(Failure { kind, source }: Failure) -> Self {
+        let source = source.into();
+        match kind {
+            Kind::Again | Kind::Lost => Error::Unavailable { backend: BACKEND, source },
+            Kind::Refused(action) => Error::Backend { backend: BACKEND, action, source },
+        }
+    }
+}
+
+/// Another transaction was in the way, or the server was.
+fn is_transient(code: &SqlState) -> bool {
+    [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::QUERY_CANCELED,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::TOO_MANY_CONNECTIONS,
+    ]
+    .contains(code)
+}
+
+/// The server ends the connection, or does not take one yet.
+fn is_loss(code: &SqlState) -> bool {
+    code.code().starts_with("08")
+        || [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        ]
+        .contains(code)
+}

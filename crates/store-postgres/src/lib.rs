@@ -1,0 +1,236 @@
+//! PostgreSQL as the store of the Tidings notification engine, for several processes at once.
+//!
+//! [`PostgresStore`] keeps the tables of an engine in a schema of a database. Engines of several
+//! processes may use it at the same time.
+//!
+//! ```no_run
+//! use tidings::Engine;
+//! use tidings_store_postgres::PostgresStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = PostgresStore::open("host=db.example.org user=shop dbname=shop")?;
+//! let engine = Engine::builder().build(store);
+//! let env = engine.organization("shop")?.production()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Transactions
+//!
+//! A transaction that writes locks one row first, so that all writers of a schema go one by one. What
+//! it reads is what everybody before it has committed. Writers of one process share a transaction, if
+//! they wait for each other anyway. A transaction that reads is a snapshot, and waits for nobody.
+//!
+//! Values that were read are kept in memory. A transaction asks in its first round trip which keys
+//! the commits of other processes have changed, and forgets them. It therefore sees each commit that
+//! has returned before it began, of any process.
+//!
+//! # When the server is away
+//!
+//! A write is tried again until [`PostgresOptions::patience`] is over, and so is the begin of a read.
+//! Then the call returns [`Error::Unavailable`]. If a connection breaks during a commit, the store
+//! asks on another one whether the changes are there. A call that returns `Ok` is durable as far as
+//! the server is: leave `fsync` and `synchronous_commit` on.
+//!
+//! No extension and no advisory lock is needed.
+
+mod batch;
+mod cache;
+mod failure;
+mod keys;
+mod patience;
+mod schema;
+mod server;
+mod tables;
+mod view;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{Error, ReadBody, Result, Store, Table, WriteBody};
+use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
+use tokio_postgres::{Config, Socket};
+
+use crate::batch::{Unwritten, Writers};
+use crate::cache::Cache;
+use crate::failure::Failure;
+use crate::patience::Patience;
+use crate::server::Server;
+use crate::tables::Tables;
+use crate::view::{Mode, View};
+
+/// Number of commits whose changed keys are kept for other processes. A process that is further
+/// behind forgets all values.
+const COMMITS_KEPT: u64 = 4_096;
+
+/// A store in a schema of a PostgreSQL database. Clones share its connections.
+#[derive(Clone)]
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    writers: Arc<Writers>,
+}
+
+/// Options of a [`PostgresStore`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tidings_store_postgres::PostgresOptions;
+///
+/// let mut options = PostgresOptions::default();
+/// options.schema = "shop_notifications".to_owned();
+/// options.patience = Duration::from_secs(2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// The schema that has the relations of the store; `tidings` by default. It is created if there
+    /// is none.
+    pub schema: String,
+    /// Number of connections at most; 8 by default, and at least 2.
+    pub connections: usize,
+    /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
+    pub timeout: Duration,
+    /// Time for which a call tries again; 10 seconds by default.
+    pub patience: Duration,
+    /// Size of the values in memory, in bytes; 32 MiB by default.
+    pub cache_bytes: usize,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            schema: "tidings".to_owned(),
+            connections: 8,
+            timeout: Duration::from_secs(10),
+            patience: Duration::from_secs(10),
+            cache_bytes: 32 << 20,
+        }
+    }
+}
+
+/// What views work with.
+pub(crate) struct Shared {
+    server: Server,
+    tables: Tables,
+    cache: Cache,
+    patience: Duration,
+    commits_kept: u64,
+}
+
+impl PostgresStore {
+    /// Opens the store of a database with the default options, or creates it. `url` is a connection
+    /// string of PostgreSQL, as in `postgresql://shop@db.example.org/shop`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Self::open_with).
+    pub fn open(url: &str) -> Result<Self> {
+        Self::open_with(url, &PostgresOptions::default())
+    }
+
+    /// Opens the store of a database, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`] if `url` is not readable or the server refuses; [`Error::Unavailable`] if it
+    /// does not answer; [`Error::NewerFormat`] if a newer version of this library has written the
+    /// schema.
+    pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
+        let config = url.parse().map_err(|error| Failure::of("read the connection string", error))?;
+        Self::open_tls(config, NoTls, options)
+    }
+
+    /// The same with TLS by a crate of your choice, such as `tokio-postgres-rustls`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Self::open_with).
+    pub fn open_tls<T>(config: Config, tls: T, options: &PostgresOptions) -> Result<Self>
+    where
+        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+        T::Stream: Send + Sync,
+        T::TlsConnect: Send + Sync,
+        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+    {
+        let server = Server::new(config, tls, options)?;
+        let tables = open_schema(&server, options)?;
+        let cache = Cache::of(options.cache_bytes);
+        let (patience, commits_kept) = (options.patience, COMMITS_KEPT);
+        let shared = Shared { server, tables, cache, patience, commits_kept };
+        Ok(Self { shared: Arc::new(shared), writers: Arc::default() })
+    }
+
+    fn begin(&self) -> Result<View, Failure> {
+        let mut patience = Patience::new(self.shared.patience);
+        loop {
+            match View::begin(&self.shared, Mode::Read) {
+                Err(failure) if failure.may_go_on() && patience.wait() => {}
+                begun => return begun,
+            }
+        }
+    }
+}
+
+/// Creates what is missing, and reads the numbers of the tables.
+fn open_schema(server: &Server, options: &PostgresOptions) -> Result<Tables> {
+    let mut patience = Patience::new(options.patience);
+    let (format, rows) = loop {
+        match try_open_schema(server, options) {
+            Err(failure) if failure.may_go_on() && patience.wait() => {}
+            opened => break opened?,
+        }
+    };
+    if format > schema::FORMAT {
+        return Err(Error::NewerFormat {
+            path: PathBuf::from(&options.schema),
+            found: format.unsigned_abs(),
+            supported: schema::FORMAT.unsigned_abs(),
+        });
+    }
+    Ok(Tables::of(&rows))
+}
+
+fn try_open_schema(
+    server: &Server,
+    options: &PostgresOptions,
+) -> Result<(i32, Vec<(i16, String)>), Failure> {
+    let client = server.connect()?;
+    let schema = options.schema.clone();
+    server.ask("open the schema", async move {
+        let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
+        let format = schema::migrate(&client, &schema, &names).await?;
+        let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
+        let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        Ok((format, rows.collect::<Result<_, tokio_postgres::Error>>()?))
+    })
+}
+
+impl Store for PostgresStore {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        let view = self.begin()?;
+        body(&&view)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        let mut patience = Patience::new(self.shared.patience);
+        loop {
+            match self.writers.write(&self.shared, body)? {
+                Ok(()) => return Ok(()),
+                Err(Unwritten::Undone(failure)) if failure.may_go_on() && patience.wait() => {}
+                Err(Unwritten::Undone(failure) | Unwritten::Unknown(failure)) => {
+                    return Err(failure.into());
+                }
+            }
+        }
+    }
+}
+
+// The connection string has a password, and the values may be secrets.
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = &self.shared.server;
+        f.debug_struct("PostgresStore").field("server", server).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,12 @@
+//! The contract of a store.
+
+use crate::server::Server;
+
+mod in_a_schema_of_its_own {
+    use super::Server;
+
+    store::conformance_tests!(match Server::shared() {
+        Some(server) => server.store(),
+        None => return,
+    });
+}

@@ -1,0 +1,6 @@
+//! `PostgresStore` on a server that the tests start: the contract, several processes, failures.
+//!
+//! Where PostgreSQL is not installed, the tests say that they are skipped.
+
+mod contract;
+mod server;

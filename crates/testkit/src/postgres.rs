@@ -1,0 +1,167 @@
+//! A PostgreSQL server of the tests, in a temporary folder, behind a socket there.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tidings_store_postgres::{PostgresOptions, PostgresStore};
+
+/// The variable with the folder of the server's programs.
+const BIN: &str = "TIDINGS_POSTGRES_BIN";
+
+/// A running server. It ends with this process.
+pub struct Server {
+    folder: TempDir,
+    programs: PathBuf,
+    process: Option<Child>,
+    schemas: AtomicUsize,
+}
+
+impl Server {
+    /// The server that all tests share. Returns `None`, and says so, if PostgreSQL is not installed.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Server>> = OnceLock::new();
+        SHARED.get_or_init(Self::start).as_ref()
+    }
+
+    /// A server of its own.
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            eprintln!("SKIPPED: PostgreSQL is not installed, and {BIN} does not name its programs");
+            return None;
+        };
+        let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").unwrap();
+        let mut server = Self { folder, programs, process: None, schemas: AtomicUsize::new(0) };
+        server.make();
+        server.run();
+        Some(server)
+    }
+
+    /// A store in a schema of its own.
+    pub fn store(&self) -> PostgresStore {
+        PostgresStore::open_with(&self.url(), &self.options()).unwrap()
+    }
+
+    /// Options with a schema of its own.
+    pub fn options(&self) -> PostgresOptions {
+        let number = self.schemas.fetch_add(1, Ordering::Relaxed);
+        let mut options = PostgresOptions::default();
+        options.schema = format!("test {number}");
+        options
+    }
+
+    pub fn url(&self) -> String {
+        format!("host={} user=postgres dbname=postgres", self.folder.path().display())
+    }
+
+    /// Stops the server at once, as a crash does.
+    pub fn crash(&mut self) {
+        let data = self.data();
+        let data = data.display();
+        self.control(&format!("stop -D {data} -m immediate -w"));
+        drop(self.process.take().map(|mut process| process.wait()));
+    }
+
+    /// Starts the server, and waits until it takes connections.
+    pub fn run(&mut self) {
+        let (postgres, folder) = (self.programs.join("postgres"), self.folder.path());
+        // When this process ends, so does the input of the shell, and then the server.
+        let script = format!(
+            "{} -D {} -k {} -c listen_addresses='' -c max_connections=100 >{}/log 2>&1 & \
+             cat >/dev/null; kill -INT $! 2>/dev/null; wait",
+            postgres.display(),
+            self.data().display(),
+            folder.display(),
+            folder.display(),
+        );
+        let process = as_user(folder, &script).stdin(Stdio::piped()).spawn().unwrap();
+        self.process = Some(process);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.is_ready() {
+            assert!(Instant::now() < deadline, "the server does not start");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let folder = self.folder.path();
+        let ready = Command::new(self.programs.join("pg_isready"))
+            .args(["-q", "-h"])
+            .arg(folder)
+            .status();
+        ready.is_ok_and(|status| status.success())
+    }
+
+    fn make(&self) {
+        let folder = self.folder.path();
+        if is_root() {
+            let own = Command::new("chown").arg("postgres").arg(folder).status().unwrap();
+            assert!(own.success());
+        }
+        let initdb = self.programs.join("initdb");
+        let script = format!(
+            "{} -D {} -U postgres -A trust -E UTF8 --no-locale >{}/initdb 2>&1",
+            initdb.display(),
+            self.data().display(),
+            folder.display(),
+        );
+        let made = as_user(folder, &script).status().unwrap();
+        let said = fs::read_to_string(folder.join("initdb")).unwrap_or_default();
+        assert!(made.success(), "{said}");
+    }
+
+    fn control(&self, what: &str) {
+        let script = format!("{} {what} >/dev/null", self.programs.join("pg_ctl").display());
+        assert!(as_user(self.folder.path(), &script).status().unwrap().success());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            drop(process.stdin.take());
+            drop(process.wait());
+        }
+    }
+}
+
+/// The server refuses to run as root.
+fn as_user(folder: &Path, script: &str) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", "postgres", "--", "sh"]);
+        command
+    } else {
+        Command::new("sh")
+    };
+    command.args(["-c", script]).current_dir(folder);
+    command
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output().unwrap();
+    output.stdout.trim_ascii() == b"0"
+}
+
+/// The folder of the newest version.
+fn programs() -> Option<PathBuf> {
+    if let Some(folder) = env::var_os(BIN) {
+        return Some(folder.into());
+    }
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let newest = versions.flatten().max_by_key(|version| {
+        version.file_name().to_string_lossy().parse::<u32>().unwrap_or_default()
+    })?;
+    let programs = newest.path().join("bin");
+    programs.join("postgres").exists().then_some(programs)
+}
