@@ -242,6 +242,7 @@ impl Error {
             Error::Store(store::Error::StorageFull { .. }) => 507,
             Error::Store(
                 store::Error::Interrupted { .. }
+                | store::Error::Unavailable { .. }
                 | store::Error::NeedsReopen { .. }
                 | store::Error::ReadOnly { .. }
                 | store::Error::Replaced { .. },

@@ -162,6 +162,11 @@ impl PostgresStore {
         Ok(Self { shared: Arc::new(shared), writers: Arc::default() })
     }
 
+    /// Number of round trips to the server so far, without those of new connections.
+    pub fn round_trips(&self) -> u64 {
+        self.shared.server.round_trips()
+    }
+
     fn begin(&self) -> Result<View, Failure> {
         let mut patience = Patience::new(self.shared.patience);
         loop {

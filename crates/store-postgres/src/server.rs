@@ -6,6 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub(crate) struct Server {
     runtime: Option<Runtime>,
     pool: Pool,
     patience: Duration,
+    round_trips: AtomicU64,
 }
 
 impl Server {
@@ -67,7 +69,7 @@ impl Server {
             .build()
             .map_err(|error| Failure::refused("make a pool", error))?;
         let patience = options.timeout.saturating_add(GRACE);
-        Ok(Self { runtime: Some(runtime), pool, patience })
+        Ok(Self { runtime: Some(runtime), pool, patience, round_trips: AtomicU64::new(0) })
     }
 
     /// Takes a connection from the pool.
@@ -82,7 +84,13 @@ impl Server {
         action: &'static str,
         question: impl Future<Output = Result<T, tokio_postgres::Error>> + Send + 'static,
     ) -> Result<T, Failure> {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
         self.wait(async move { question.await.map_err(|error| Failure::of(action, error)) })
+    }
+
+    /// Number of questions so far.
+    pub(crate) fn round_trips(&self) -> u64 {
+        self.round_trips.load(Ordering::Relaxed)
     }
 
     /// Ends the transaction of `client` without its changes. Nobody waits for that.

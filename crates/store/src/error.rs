@@ -221,7 +221,10 @@ impl Error {
     /// Returns `true` if the same call may succeed later, without a repair by the caller.
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Error::StorageFull { .. } | Error::Interrupted { .. } | Error::Backend { .. } => true,
+            Error::StorageFull { .. }
+            | Error::Interrupted { .. }
+            | Error::Unavailable { .. }
+            | Error::Backend { .. } => true,
             Error::Corrupt { .. }
             | Error::NoFolder { .. }
             | Error::Unopenable { .. }

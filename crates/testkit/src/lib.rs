@@ -33,6 +33,7 @@ pub mod json;
 pub mod keys;
 pub mod kill;
 pub mod model;
+pub mod postgres;
 pub mod reads;
 pub mod records;
 pub mod requests;

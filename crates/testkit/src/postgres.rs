@@ -15,7 +15,25 @@ use tidings_store_postgres::{PostgresOptions, PostgresStore};
 /// The variable with the folder of the server's programs.
 const BIN: &str = "TIDINGS_POSTGRES_BIN";
 
+/// The variable that makes scenarios run on PostgreSQL as well, if it is set.
+pub const WANTED: &str = "TIDINGS_TEST_POSTGRES";
+
+/// A schema of a server.
+#[derive(Clone, Debug)]
+pub struct Place {
+    url: String,
+    options: PostgresOptions,
+}
+
+impl Place {
+    /// Opens the store of the schema.
+    pub fn open(&self) -> PostgresStore {
+        PostgresStore::open_with(&self.url, &self.options).expect("the server runs")
+    }
+}
+
 /// A running server. It ends with this process.
+#[derive(Debug)]
 pub struct Server {
     folder: TempDir,
     programs: PathBuf,
@@ -43,19 +61,21 @@ impl Server {
         Some(server)
     }
 
-    /// A store in a schema of its own.
-    pub fn store(&self) -> PostgresStore {
-        PostgresStore::open_with(&self.url(), &self.options()).unwrap()
+    /// The shared server, if the environment asks for it.
+    pub fn wanted() -> Option<&'static Self> {
+        env::var_os(WANTED).and_then(|_| Self::shared())
     }
 
-    /// Options with a schema of its own.
-    pub fn options(&self) -> PostgresOptions {
+    /// A new schema.
+    pub fn place(&self) -> Place {
         let number = self.schemas.fetch_add(1, Ordering::Relaxed);
         let mut options = PostgresOptions::default();
         options.schema = format!("test {number}");
-        options
+        options.connections = 4;
+        Place { url: self.url(), options }
     }
 
+    /// How to connect.
     pub fn url(&self) -> String {
         format!("host={} user=postgres dbname=postgres", self.folder.path().display())
     }

@@ -3,4 +3,4 @@
 //! Where PostgreSQL is not installed, the tests say that they are skipped.
 
 mod contract;
-mod server;
+mod round_trips;
