@@ -86,7 +86,9 @@ impl Cache {
             news.keys.map(|more| keys.extend(more)).is_some() && is_next
         });
         if is_whole && expected.next().is_none() {
-            keys.iter().for_each(|(table, key)| state.remove(*table, key));
+            for (table, key) in &keys {
+                state.remove(*table, key);
+            }
         } else {
             *state = State::default();
         }

@@ -1,6 +1,7 @@
 //! Failures of the server, by what helps against them.
 
 use std::error::Error as StdError;
+use std::io;
 use std::sync::Arc;
 
 use deadpool_postgres::PoolError;
@@ -44,12 +45,8 @@ impl Failure {
         let kind = match error.code() {
             Some(code) if is_transient(code) => Kind::Again,
             Some(code) if is_loss(code) => Kind::Lost,
-            Some(_) => Kind::Refused(action),
-            None if error.is_closed() => Kind::Lost,
-            // Anything that is not an answer of the server is about the connection, but for values
-            // that do not have the expected type.
-            None if error.source().is_some_and(|source| source.is::<std::io::Error>()) => Kind::Lost,
-            None => Kind::Refused(action),
+            None if is_about_connection(&error) => Kind::Lost,
+            Some(_) | None => Kind::Refused(action),
         };
         Self { kind, source: Arc::new(error) }
     }
@@ -60,7 +57,9 @@ impl Failure {
                 let failure = Self::of("connect", error);
                 match failure.kind {
                     // A name that cannot be looked up, and a port that nobody listens at.
-                    Kind::Refused(_) if !failure.is_refusal() => Self { kind: Kind::Lost, ..failure },
+                    Kind::Refused(_) if !failure.is_refusal() => {
+                        Self { kind: Kind::Lost, ..failure }
+                    }
                     _ => failure,
                 }
             }
@@ -107,6 +106,11 @@ impl From<Failure> for Error {
             Kind::Refused(action) => Error::Backend { backend: BACKEND, action, source },
         }
     }
+}
+
+fn is_about_connection(error: &tokio_postgres::Error) -> bool {
+    let source = error.source();
+    error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>)
 }
 
 /// Another transaction was in the way, or the server was.

@@ -138,7 +138,8 @@ impl PostgresStore {
     /// does not answer; [`Error::NewerFormat`] if a newer version of this library has written the
     /// schema.
     pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
-        let config = url.parse().map_err(|error| Failure::of("read the connection string", error))?;
+        let config =
+            url.parse().map_err(|error| Failure::of("read the connection string", error))?;
         Self::open_tls(config, NoTls, options)
     }
 

@@ -34,11 +34,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new<T>(
-        config: Config,
-        tls: T,
-        options: &PostgresOptions,
-    ) -> Result<Self, Failure>
+    pub(crate) fn new<T>(config: Config, tls: T, options: &PostgresOptions) -> Result<Self, Failure>
     where
         T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
         T::Stream: Send + Sync,
@@ -56,9 +52,9 @@ impl Server {
         let settings = settings(options);
         let prepare = Hook::async_fn(move |client, _| {
             let settings = settings.clone();
-            Box::pin(async move {
-                client.batch_execute(&settings).await.map_err(HookError::Backend)
-            })
+            Box::pin(
+                async move { client.batch_execute(&settings).await.map_err(HookError::Backend) },
+            )
         });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(2))

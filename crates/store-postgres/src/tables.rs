@@ -15,9 +15,8 @@ impl Tables {
     /// The tables of this version among `rows`: numbers and names.
     pub(crate) fn of(rows: &[(i16, String)]) -> Self {
         let named: HashMap<&str, Table> = Table::ALL.iter().map(|it| (it.name(), *it)).collect();
-        let known = || {
-            rows.iter().filter_map(|(number, name)| Some((*number, *named.get(name.as_str())?)))
-        };
+        let known =
+            || rows.iter().filter_map(|(number, name)| Some((*number, *named.get(name.as_str())?)));
         Self {
             numbers: known().map(|(number, table)| (table, number)).collect(),
             tables: known().collect(),

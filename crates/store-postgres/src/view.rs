@@ -78,7 +78,7 @@ impl View {
             .await?;
             let params: [&(dyn ToSql + Sync); 1] = [&known];
             // All of them are sent at once.
-            let (_, head, news) = try_join3(
+            let ((), head, news) = try_join3(
                 client.batch_execute(mode.begin()),
                 client.query_one(&commits, &[]),
                 client.query(&news, &params),
@@ -118,7 +118,8 @@ impl View {
                 client.prepare_cached(schema::PRUNE),
             )
             .await?;
-            let (number, oldest) = (commit.cast_signed(), commit.saturating_sub(kept).cast_signed());
+            let (number, oldest) =
+                (commit.cast_signed(), commit.saturating_sub(kept).cast_signed());
             let batch = &batch[..];
             let prune = async {
                 let is_due = commit.is_multiple_of(kept / 4);
@@ -157,10 +158,7 @@ impl View {
         self.commits + 1
     }
 
-    fn ask<T: Send + 'static, F>(
-        &self,
-        question: impl FnOnce(Client) -> F,
-    ) -> Result<T>
+    fn ask<T: Send + 'static, F>(&self, question: impl FnOnce(Client) -> F) -> Result<T>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
@@ -195,7 +193,9 @@ impl View {
         self.ask(|client| async move {
             let get = client.prepare_cached(schema::GET_MANY).await?;
             let rows = client.query(&get, &[&number, &heads]).await?;
-            rows.iter().map(|row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)))).collect()
+            rows.iter()
+                .map(|row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?))))
+                .collect()
         })
     }
 
@@ -205,13 +205,13 @@ impl View {
         let statement = schema::scan(end.is_some(), order == Order::Descending);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.ask(|client| async move {
-            let scan = client.prepare_cached(statement).await?;
+            let query = client.prepare_cached(statement).await?;
             let mut params: Vec<&(dyn ToSql + Sync)> =
                 vec![&number, &start.head, &start.rest, &limit];
             if let Some(end) = &end {
                 params.extend::<[&(dyn ToSql + Sync); 2]>([&end.head, &end.rest]);
             }
-            client.query(&scan, &params).await
+            client.query(&query, &params).await
         })
     }
 }
@@ -232,13 +232,12 @@ impl fmt::Debug for View {
 
 impl Snapshot for &View {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        let value = match self.known(table, key) {
-            Some(value) => value,
-            None => {
-                let value = self.fetch(table, key)?;
-                self.keep(table, key, &value);
-                value
-            }
+        let value = if let Some(value) = self.known(table, key) {
+            value
+        } else {
+            let value = self.fetch(table, key)?;
+            self.keep(table, key, &value);
+            value
         };
         Ok(value.map(|value| visit(&value)).is_some())
     }
@@ -247,7 +246,8 @@ impl Snapshot for &View {
         let known: Vec<Option<Value>> = keys.iter().map(|key| self.known(table, key)).collect();
         let unknown = keys.iter().zip(&known).filter(|(_, known)| known.is_none());
         let unknown: Vec<&[u8]> = unknown.map(|(key, _)| *key).collect();
-        let found = if unknown.is_empty() { HashMap::new() } else { self.fetch_many(table, unknown)? };
+        let found =
+            if unknown.is_empty() { HashMap::new() } else { self.fetch_many(table, unknown)? };
         for (key, known) in keys.iter().zip(known) {
             let value = known.unwrap_or_else(|| {
                 let value = found.get(*key).cloned();

@@ -26,6 +26,13 @@ pub struct Place {
 }
 
 impl Place {
+    /// The same schema, for stores that try again for that long.
+    #[must_use]
+    pub fn patient_for(mut self, patience: Duration) -> Self {
+        self.options.patience = patience;
+        self
+    }
+
     /// Opens the store of the schema.
     pub fn open(&self) -> PostgresStore {
         PostgresStore::open_with(&self.url, &self.options).expect("the server runs")
@@ -80,6 +87,17 @@ impl Server {
         format!("host={} user=postgres dbname=postgres", self.folder.path().display())
     }
 
+    /// Ends all connections, in the middle of what they do.
+    pub fn cut_connections(&self) {
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+            WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+        let status = Command::new(self.programs.join("psql"))
+            .args(["-q", "-U", "postgres", "-c", cut, "-o", "/dev/null", "-h"])
+            .arg(self.folder.path())
+            .status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+
     /// Stops the server at once, as a crash does.
     pub fn crash(&mut self) {
         let data = self.data();
@@ -111,10 +129,8 @@ impl Server {
 
     fn is_ready(&self) -> bool {
         let folder = self.folder.path();
-        let ready = Command::new(self.programs.join("pg_isready"))
-            .args(["-q", "-h"])
-            .arg(folder)
-            .status();
+        let ready =
+            Command::new(self.programs.join("pg_isready")).args(["-q", "-h"]).arg(folder).status();
         ready.is_ok_and(|status| status.success())
     }
 

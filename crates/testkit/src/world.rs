@@ -26,9 +26,9 @@ use tidings::{
 };
 
 use crate::disk::Disk;
-use crate::postgres::{self, Server};
 use crate::interposed::{Interposed, Point};
 pub use crate::parsed;
+use crate::postgres::{self, Server};
 use crate::{sealed, tables};
 
 /// Start time of the clock of every world.

@@ -1,24 +1,54 @@
 //! Round trips of operations: over a network, they decide how long a call takes.
 
+use std::sync::Arc;
+
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
 use testkit::world::World;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::notification::NotificationQuery;
-use tidings_store_postgres::PostgresStore;
+use tidings::preference::PreferencesQuery;
 
-/// What the operations take at most, if the engine has run for a while.
+/// What the operations take at most, when the engine has run for a while.
 #[test]
 fn operations_take_few_round_trips() {
     let Some(server) = Server::shared() else { return };
     let store = server.place().open();
-    let world = World::with(Interposed::over(std::sync::Arc::new(store.clone())), |it| it);
-    eprintln!("ready {}", store.round_trips());
-    let _ = (&world, count(&store, || ()));
-}
-
-fn count(store: &PostgresStore, call: impl FnOnce()) -> u64 {
-    let before = store.round_trips();
-    call();
-    store.round_trips() - before
+    let world = World::with(Interposed::over(Arc::new(store.clone())), |it| it);
+    world.in_app_workflow("order");
+    for number in 0..100 {
+        world.in_app_workflow(&format!("workflow-{number}"));
+    }
+    world.bare_subscriber("ada");
+    let notify = || _ = world.notify("order", "ada");
+    (0..12).for_each(|_| notify());
+    let page = || drop(world.env.notifications().list(&NotificationQuery::default()).unwrap());
+    page();
+    let trips = |call: &dyn Fn()| {
+        let before = store.round_trips();
+        call();
+        store.round_trips() - before
+    };
+    let preferences = || {
+        let all = world.env.preferences("ada").unwrap().get(&PreferencesQuery::default()).unwrap();
+        assert_eq!(all.workflows.len(), 101);
+    };
+    preferences();
+    let ids: Vec<_> = world.inbox("ada").iter().map(|message| message.id).take(10).collect();
+    let inbox = world.env.inbox("ada").unwrap();
+    let mark = || drop(inbox.mark_as(ids.clone(), MarkAs::Read).unwrap());
+    let claim = || drop(world.engine.delivery().run_due(100).unwrap());
+    let list = || drop(inbox.list(&MessageQuery::default()).unwrap());
+    let expected: [(&str, u64, &dyn Fn()); 6] = [
+        ("a trigger for the inbox", 6, &notify),
+        ("a page of notifications", 6, &page),
+        ("ten messages that are marked", 5, &mark),
+        ("a claim of nothing", 4, &claim),
+        ("a page of an inbox", 4, &list),
+        ("preferences over 101 workflows", 5, &preferences),
+    ];
+    for (operation, most, call) in expected {
+        let taken = trips(call);
+        assert!(taken <= most, "{operation}: {taken} round trips");
+    }
 }

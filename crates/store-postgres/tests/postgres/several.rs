@@ -1,0 +1,194 @@
+//! Several processes on one schema. Each has a store of its own, with its own values in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use store::{Decision, Store, Table, Transaction};
+use testkit::interposed::Interposed;
+use testkit::postgres::Server;
+use testkit::world::World;
+use tidings::OsEntropy;
+use tidings_store_postgres::PostgresStore;
+
+const TABLE: Table = Table::ALL[3];
+const PROCESSES: u64 = 4;
+
+/// Number of increments of each process.
+const ROUNDS: u64 = 50;
+
+#[test]
+fn writers_of_all_processes_are_alone() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    thread::scope(|scope| {
+        for _ in 0..PROCESSES {
+            let store = place.open();
+            scope.spawn(move || (0..ROUNDS).for_each(|_| increment(&store)));
+        }
+    });
+    assert_eq!(count(&place.open()), PROCESSES * ROUNDS);
+}
+
+/// Connections break at any time, in the middle of commits as well. Each call is made once all the
+/// same.
+#[test]
+fn a_call_whose_connection_breaks_is_made_once() {
+    let Some(server) = Server::start() else { return };
+    let place = server.place();
+    let stores: Vec<PostgresStore> = (0..PROCESSES).map(|_| place.open()).collect();
+    let (is_over, cuts) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let writers: Vec<_> = stores
+            .iter()
+            .map(|store| scope.spawn(move || (0..4 * ROUNDS).for_each(|_| increment(store))))
+            .collect();
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                server.cut_connections();
+                cuts.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(30));
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert!(cuts.into_inner() > 3, "too few connections were cut");
+    assert_eq!(count(&place.open()), PROCESSES * 4 * ROUNDS);
+}
+
+/// A reader that begins after a commit of another process sees it, whatever it has in memory.
+#[test]
+fn a_commit_of_another_process_is_seen() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let stores: Vec<PostgresStore> = (0..2).map(|_| place.open()).collect();
+    for round in 0..200_u64 {
+        let [writer, reader] = [0, 1].map(|at| &stores[usize::try_from((round + at) % 2).unwrap()]);
+        increment(writer);
+        assert_eq!(count(reader), round + 1);
+        assert_eq!(count(reader), round + 1);
+    }
+}
+
+#[test]
+fn a_process_that_is_far_behind_forgets_everything() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (busy, idle) = (place.open(), place.open());
+    assert_eq!(count(&idle), 0);
+    // More keys than other processes are told of.
+    put(&busy, &|tx| (0..100).try_for_each(|at| tx.put(TABLE, &[at; 4_000], b"value")));
+    increment(&busy);
+    assert_eq!(count(&idle), 1);
+}
+
+#[test]
+fn an_event_that_every_process_triggers_happens_once() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let worlds: Vec<World> = (0..PROCESSES)
+        .map(|_| World::with(Interposed::over(Arc::new(place.open())), |it| it.entropy(OsEntropy)))
+        .collect();
+    worlds[0].in_app_workflow("order");
+    thread::scope(|scope| {
+        for world in &worlds {
+            scope.spawn(|| {
+                for number in 0..20 {
+                    let id = format!("order-{number}");
+                    world.trigger(json!({ "name": "order", "to": "ada", "transactionId": id }));
+                }
+            });
+        }
+    });
+    for world in &worlds {
+        assert_eq!(world.notifications(json!({ "limit": 50 })).len(), 20);
+    }
+}
+
+/// What was acknowledged before the server crashed is there when it runs again, and calls that come
+/// meanwhile wait for it.
+#[test]
+fn a_server_that_crashes_loses_nothing() {
+    let Some(mut server) = Server::start() else { return };
+    let place = server.place();
+    let stores: Vec<PostgresStore> = (0..PROCESSES).map(|_| place.open()).collect();
+    let acknowledged = AtomicU64::new(0);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for store in &stores {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    increment(store);
+                    acknowledged.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..2 {
+            let before = acknowledged.load(Ordering::Relaxed);
+            wait_until(|| acknowledged.load(Ordering::Relaxed) > before + 40);
+            server.crash();
+            thread::sleep(Duration::from_millis(200));
+            server.run();
+        }
+        let before = acknowledged.load(Ordering::Relaxed);
+        wait_until(|| acknowledged.load(Ordering::Relaxed) > before + 40);
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(count(&place.open()), acknowledged.into_inner());
+}
+
+/// Without a server, a call returns an error that says so, and the next one works when it is there.
+#[test]
+fn a_server_that_is_away_is_named() {
+    let Some(mut server) = Server::start() else { return };
+    let place = server.place().patient_for(Duration::from_millis(300));
+    let store = place.open();
+    increment(&store);
+    server.crash();
+    let read = store.read(&mut |_| Ok(())).unwrap_err();
+    let write = store.write(&mut |_| Ok(Decision::Commit)).unwrap_err();
+    for error in [read, write] {
+        assert!(matches!(error, store::Error::Unavailable { .. }), "{error:?}");
+        assert!(error.is_retryable());
+    }
+    server.run();
+    increment(&store);
+    assert_eq!(count(&store), 2);
+}
+
+fn wait_until(holds: impl Fn() -> bool) {
+    while !holds() {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn increment(store: &PostgresStore) {
+    let add = |tx: &mut dyn Transaction| {
+        let mut count = 0_u64;
+        tx.get(TABLE, b"count", &mut |bytes| count = number(bytes))?;
+        tx.put(TABLE, b"count", &(count + 1).to_be_bytes())
+    };
+    put(store, &add);
+}
+
+fn put(store: &PostgresStore, change: &dyn Fn(&mut dyn Transaction) -> store::Result<()>) {
+    store.write(&mut |tx| change(tx).map(|()| Decision::Commit)).unwrap();
+}
+
+fn count(store: &PostgresStore) -> u64 {
+    let mut count = 0;
+    let read = store.read(&mut |snapshot| {
+        snapshot.get(TABLE, b"count", &mut |bytes| count = number(bytes)).map(drop)
+    });
+    read.unwrap();
+    count
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(bytes.try_into().unwrap())
+}
