@@ -220,7 +220,7 @@ fn a_backup_is_restored_if_it_is_sound() {
 fn large() -> Engine {
     let engine = Engine::in_memory();
     let env = engine.organization("acme").unwrap().development().unwrap();
-    add_subscribers(&env, 160);
+    add_subscribers(&env, 200);
     engine
 }
 
@@ -228,7 +228,7 @@ fn add_subscribers(env: &Scope, number: usize) {
     for id in 0..number {
         // Nothing that is easily compressed.
         let mut dice = testkit::disk::Dice::new(id as u64);
-        let numbers: Vec<u64> = (0..4_000).map(|_| dice.roll(u64::MAX)).collect();
+        let numbers: Vec<u64> = (0..3_000).map(|_| dice.roll(u64::MAX)).collect();
         let data =
             serde_json::json!({ "subscriberId": format!("s{id}"), "data": { "numbers": numbers } });
         let create: SubscriberCreate = parsed(data);

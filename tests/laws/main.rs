@@ -33,6 +33,7 @@ mod quarantine;
 mod realistic;
 mod sealing;
 mod secrets;
+mod wreck;
 
 /// Any call of the facade with any of the inputs that there are.
 fn op() -> impl Strategy<Value = Op> {
