@@ -3,6 +3,7 @@
 mod faults;
 mod formats;
 mod kill;
+mod rotating;
 
 use std::ops::ControlFlow;
 

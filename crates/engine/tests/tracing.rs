@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use tidings::credentials::Credentials;
 use tidings::integration::IntegrationCreate;
 use tidings::message::MessageQuery;
 use tidings::notification::NotificationQuery;
@@ -101,7 +102,8 @@ fn work() -> Result<(), Box<dyn std::error::Error>> {
     let builder = Engine::builder().default_provider(outbox.clone());
     let engine = builder.build(MemoryStore::default());
     let env = engine.organization("acme")?.development()?;
-    let ses = IntegrationCreate::new("ses", Channel::Email)?;
+    let account = Credentials::default().password("secret").api_key("secret");
+    let ses = IntegrationCreate::new("ses", Channel::Email)?.credentials(account);
     env.integrations().create(&ses)?;
     let mail = Step::email("secret {{ payload.text }}", "<p>secret</p>")?;
     env.workflows().create(&WorkflowCreate::new("mail", "Mail")?.step(mail))?;

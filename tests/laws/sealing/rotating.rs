@@ -1,0 +1,68 @@
+//! A key is rotated while an engine works.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::interposed::Interposed;
+use testkit::sealed::keyring;
+use testkit::tables::check_indexes;
+use tidings::trigger::Trigger;
+use tidings::{Engine, Outbox};
+
+use super::{all, check_sealed};
+use crate::parsed;
+use crate::seeded::email;
+
+const BEFORE: usize = 100;
+const MEANWHILE: usize = 50;
+
+#[test]
+fn workers_send_while_a_key_is_rotated() {
+    let store = Interposed::default();
+    let engine = |ids: &[u32], outbox: &Outbox| {
+        let builder = Engine::builder().sealing(keyring(ids)).default_provider(outbox.clone());
+        builder.build(store.clone())
+    };
+    let outbox = Outbox::default();
+    let env = engine(&[1], &outbox).organization("acme").unwrap().development().unwrap();
+    let workflow = json!({ "workflowId": "mail", "name": "Mail", "steps": [email()] });
+    env.workflows().create(&parsed(workflow)).unwrap();
+    let mail = json!({ "providerId": "host", "channel": "email", "active": true });
+    env.integrations().create(&parsed(mail)).unwrap();
+    for number in 0..BEFORE {
+        env.events().trigger(&event(number)).unwrap();
+    }
+    check_sealed(&store, 1);
+    drop(env);
+
+    let engine = engine(&[2, 1], &outbox);
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    let worker = engine.worker().threads(2).start().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in BEFORE..BEFORE + MEANWHILE {
+                env.events().trigger(&event(number)).unwrap();
+            }
+        });
+        let report = engine.reseal(all).unwrap();
+        assert!(report.is_finished && report.unreadable == 0, "{report:?}");
+        assert!(report.resealed > BEFORE as u64, "{report:?}");
+    });
+    let start = Instant::now();
+    while outbox.sent().len() < BEFORE + MEANWHILE && start.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    worker.stop(Duration::from_secs(60));
+    let keys: BTreeSet<_> = outbox.sent().iter().map(|sent| sent.idempotency_key()).collect();
+    assert_eq!((keys.len(), outbox.sent().len()), (BEFORE + MEANWHILE, BEFORE + MEANWHILE));
+    check_sealed(&store, 2);
+    check_indexes(&store);
+}
+
+fn event(number: usize) -> Trigger {
+    let id = format!("s{number}");
+    let to = json!([{ "subscriberId": id, "email": format!("{id}@example.org") }]);
+    parsed(json!({ "name": "mail", "to": to }))
+}
