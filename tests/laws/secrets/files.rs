@@ -14,14 +14,15 @@ use super::{CANARY, Shown, call, filling};
 #[test]
 fn a_sealed_file_and_its_log_hold_no_secret() {
     let sealed = found(|builder| builder.sealing(keyring(&[1])));
-    assert_eq!(sealed, [false; 4], "a canary is in the file or in its log");
+    assert_eq!(sealed, [false; 5], "a canary is in the file, in its log or in a backup");
     // So that the search is one.
     let plain = found(|builder| builder);
     assert!(plain.contains(&true), "{plain:?}");
 }
 
-// Whether a canary is in the file and in its log: while the engine is open, and afterwards.
-fn found(configure: impl Fn(Builder) -> Builder) -> [bool; 4] {
+// Whether a canary is in the file and in its log: while the engine is open, and afterwards; and in a
+// backup, which is opened with the same keys.
+fn found(configure: impl Fn(Builder) -> Builder) -> [bool; 5] {
     let folder = tempdir().unwrap();
     let path = folder.path().join("shop.redb");
     let log = folder.path().join("shop.redb-log");
@@ -47,9 +48,13 @@ fn found(configure: impl Fn(Builder) -> Builder) -> [bool; 4] {
         call(&shown, &engine, &env, &request).unwrap();
     }
     let open = [holds(&path), holds(&log)];
+    let copy = folder.path().join("copy.redb");
+    assert!(engine.backup(&copy).unwrap().is_finished);
     drop((env, engine));
-    let [file, log] = [holds(&path), log.exists() && holds(&log)];
-    [open[0], open[1], file, log]
+    let closed = [holds(&path), log.exists() && holds(&log), holds(&copy)];
+    let again = configure(Engine::builder()).open(&copy).unwrap();
+    assert_eq!(again.check().unwrap().findings, []);
+    [open[0], open[1], closed[0], closed[1], closed[2]]
 }
 
 fn holds(path: &Path) -> bool {
