@@ -9,7 +9,7 @@ use testkit::interposed::Interposed;
 use testkit::sealed::keyring;
 use testkit::tables::check_indexes;
 use tidings::trigger::Trigger;
-use tidings::{Engine, Outbox};
+use tidings::{Delivery, Engine, Outbox};
 
 use super::{all, check_sealed};
 use crate::parsed;
@@ -54,8 +54,9 @@ fn workers_send_while_a_key_is_rotated() {
     while outbox.sent().len() < BEFORE + MEANWHILE && start.elapsed() < Duration::from_secs(60) {
         thread::sleep(Duration::from_millis(5));
     }
-    worker.stop(Duration::from_secs(60));
-    let keys: BTreeSet<_> = outbox.sent().iter().map(|sent| sent.idempotency_key()).collect();
+    let report = worker.stop(Duration::from_secs(60));
+    assert_eq!((report.errors, report.running), (0, 0), "{report:?}");
+    let keys: BTreeSet<_> = outbox.sent().iter().map(Delivery::idempotency_key).collect();
     assert_eq!((keys.len(), outbox.sent().len()), (BEFORE + MEANWHILE, BEFORE + MEANWHILE));
     check_sealed(&store, 2);
     check_indexes(&store);
