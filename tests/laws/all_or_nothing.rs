@@ -99,6 +99,8 @@ fn subscribers() {
         check(|world| world.env.subscribers().update(ada(), &parsed(update.clone())));
     }
     check(|world| world.env.subscribers().delete(ada()));
+    check(|world| world.env.subscribers().erase(ada()));
+    check(|world| world.env.subscribers().erase("bob"));
 }
 
 #[test]

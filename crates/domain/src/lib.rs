@@ -49,6 +49,7 @@ pub mod packed;
 pub mod page;
 pub mod patch;
 mod payload;
+pub mod person;
 #[doc(hidden)]
 pub mod plan;
 pub mod preference;

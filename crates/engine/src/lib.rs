@@ -43,9 +43,9 @@ use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
 pub use ::domain::{
     api_key, channel, circuit, condition, connection, contact, content, context, convert,
     credentials, dead_letter, endpoint, environment, explain, filter, ids, integration, job, json,
-    layout, limits, message, notification, page, patch, preference, preview, quarantine, query,
-    receipt, retention, schedule, secret, step, subscriber, subscription, suppression, template,
-    time, topic, translation, trigger, unsubscribe, vocabulary, workflow,
+    layout, limits, message, notification, page, patch, person, preference, preview, quarantine,
+    query, receipt, retention, schedule, secret, step, subscriber, subscription, suppression,
+    template, time, topic, translation, trigger, unsubscribe, vocabulary, workflow,
 };
 use tx::{Draft, Recording};
 

@@ -86,7 +86,10 @@ pub fn run(values: &[Value]) {
     let facts = FilterFacts::new(&subscriber, &payload);
     let report = evaluate(&filters, &facts);
     assert!(report.checks.len() <= Filter::MAX_PARTS, "a report is too long");
-    let text = serde_json::to_string(&filters).expect("filters are JSON");
+    let Ok(text) = serde_json::to_string(&filters) else {
+        assert!(check(&filters).is_err(), "filters that are not too deep are JSON");
+        return;
+    };
     let again: Vec<Filter> = serde_json::from_str(&text).expect("filters can be read again");
     assert_eq!(again, filters, "filters read back as others");
     if check(&filters).is_err() {

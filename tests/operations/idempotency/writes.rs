@@ -321,6 +321,9 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("subscribers.delete", |scope, _, args| {
         shown(scope.subscribers().delete(args.pick("ada", "bob")))
     }),
+    ("subscribers.erase", |scope, _, args| {
+        shown(scope.subscribers().erase(args.pick("ada", "bob")))
+    }),
     ("topics.create", |scope, _, args| {
         let create = json!({ "key": "new", "name": args.pick("A", "B") });
         shown(scope.topics().create(&parsed(create)))

@@ -1,5 +1,6 @@
 //! Subscribers: creating, upserting, reading, listing, deleting, and changing them (operation 3).
 
+mod erasing;
 mod list;
 
 use serde_json::{Value, json};

@@ -13,6 +13,7 @@ pub(crate) mod keys;
 pub(crate) mod layouts;
 pub(crate) mod messages;
 pub(crate) mod notifications;
+mod person;
 pub(crate) mod preferences;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use domain::convert::IntoChecked;
 use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page};
+use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
 use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
 
+use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{integrations, messages, workflows};
+use crate::resources::{integrations, messages, person, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -147,32 +149,71 @@ impl Subscribers<'_> {
 
     fn remove(&self, id: &SubscriberId) -> Result<()> {
         self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
-            let environment = tx.environment_id();
             let subscriber = get(tx, id)?;
-            let integrations = integrations::all(tx)?;
-            let waiting = workflows::waiting_steps(tx)?;
-            let mut cascade = Cascade::new(tx, before);
-            let all = layout::message_lists(environment, subscriber.id);
-            cascade.remove_by(&all, messages::remove)?;
-            let deleted = layout::deleted_messages(environment, subscriber.id);
-            cascade.remove(&deleted.open())?;
-            let preferences = layout::preferences(environment, subscriber.id);
-            cascade.remove(&preferences)?;
-            let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
-            cascade.remove(&subscriptions)?;
-            for step in &waiting {
-                cascade.remove(&layout::subscriber_buckets(*step, subscriber.id))?;
-                cascade.remove(&layout::subscriber_slots(*step, subscriber.id))?;
-            }
-            for integration in integrations {
-                integrations::remove_dependents(&mut cascade, &integration, Some(id))?;
-            }
-            cascade.then(|tx| {
-                tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
-                Ok(tx.remove(&subscriber)?)
-            })
+            removal(tx, &subscriber, before)
         })
     }
+
+    /// Everything that the environment has about a subscriber, as of one moment: for the person, or
+    /// for another service. It holds the secrets of connections and endpoints.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no such subscriber.
+    pub fn export(&self, id: impl IntoChecked<SubscriberId>) -> Result<PersonalData> {
+        person::export(self.scope, &id.into_checked()?)
+    }
+
+    /// Erases a subscriber: what [`delete`](Self::delete) removes, and the notifications with
+    /// payloads, logs, tasks, dead letters and digest events. Triggers with several recipients lose
+    /// this one. Stored answers and entries of the quarantine that tell of the subscriber are removed,
+    /// and so are the suppressions of the addresses: who has them may be written to again.
+    ///
+    /// The erasure takes several transactions. After an interruption, another call continues. Texts
+    /// that the host has put into the payloads of other subscribers are not looked at.
+    ///
+    /// A file keeps erased bytes in pages that are free. [`RedbStore::compact`] leaves them out.
+    ///
+    /// [`RedbStore::compact`]: crate::store::redb::RedbStore::compact
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no such subscriber.
+    pub fn erase(&self, id: impl IntoChecked<SubscriberId>) -> Result<Erasure> {
+        person::erase(self.scope, &id.into_checked()?)
+    }
+}
+
+/// Removes a subscriber with its dependents, up to the limit of one transaction.
+pub(super) fn removal(
+    tx: &mut Tx<'_>,
+    subscriber: &Subscriber,
+    before: &Removed,
+) -> Result<Step<Removed, ()>> {
+    let environment = tx.environment_id();
+    let integrations = integrations::all(tx)?;
+    let waiting = workflows::waiting_steps(tx)?;
+    let mut cascade = Cascade::new(tx, before);
+    let all = layout::message_lists(environment, subscriber.id);
+    cascade.remove_by(&all, messages::remove)?;
+    let deleted = layout::deleted_messages(environment, subscriber.id);
+    cascade.remove(&deleted.open())?;
+    let preferences = layout::preferences(environment, subscriber.id);
+    cascade.remove(&preferences)?;
+    let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
+    cascade.remove(&subscriptions)?;
+    for step in &waiting {
+        cascade.remove(&layout::subscriber_buckets(*step, subscriber.id))?;
+        cascade.remove(&layout::subscriber_slots(*step, subscriber.id))?;
+    }
+    for integration in integrations {
+        let id = Some(&subscriber.subscriber_id);
+        integrations::remove_dependents(&mut cascade, &integration, id)?;
+    }
+    cascade.then(|tx| {
+        tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
+        Ok(tx.remove(subscriber)?)
+    })
 }
 
 /// The subscriber of that id.

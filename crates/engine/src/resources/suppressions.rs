@@ -140,7 +140,8 @@ pub(crate) fn in_force(
     Ok(find(view, address)?.filter(|found| !found.has_expired(now)))
 }
 
-fn find(view: &dyn View, address: &SuppressedAddress) -> Result<Option<Suppression>> {
+/// The suppression of an address, also one that has expired. Returns `None` if there is none.
+pub(crate) fn find(view: &dyn View, address: &SuppressedAddress) -> Result<Option<Suppression>> {
     let (channel, text) = (address.channel(), address.address());
     Ok(view.find(&layout::suppression(view.environment_id(), channel, text))?)
 }

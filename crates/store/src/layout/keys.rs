@@ -219,6 +219,8 @@ keys! {
         = CANCELED_TRIGGERS(environment: EnvironmentId, id: &TransactionId) end;
     /// An event whose recipients tasks tell.
     fan_out: Key<FanOut> = FAN_OUTS(environment: EnvironmentId, id: &TransactionId) end;
+    /// The events of an environment whose recipients tasks tell.
+    fan_outs: Prefix<FanOut> = FAN_OUTS(environment: EnvironmentId) open;
     /// The state of an event whose recipients tasks tell or have told.
     fan_out_state: Key<FanOutState>
         = FAN_OUT_STATES(environment: EnvironmentId, id: &TransactionId) end;
@@ -282,6 +284,8 @@ keys! {
     /// The stored answer of an idempotency key.
     stored_answer: Key<StoredAnswer>
         = STORED_ANSWERS(environment: EnvironmentId, key: &IdempotencyKey) end;
+    /// The stored answers of an environment.
+    stored_answers: Prefix<StoredAnswer> = STORED_ANSWERS(environment: EnvironmentId) open;
 }
 
 /// The e-mail address and the subscriber in a key of [`emails`] of that environment.
@@ -365,6 +369,16 @@ pub fn ordinals_of_transaction(
     let (within, (_, (_, (transaction, ())))) = TRIGGERS.read(key)?;
     (within == environment && transaction == *id).then_some(())?;
     ordinals_of_trigger(key)
+}
+
+/// The runs of a transaction up to the one that may have the notification of this ordinal.
+pub fn runs_until(
+    environment: EnvironmentId,
+    id: &TransactionId,
+    ordinal: Ordinal,
+) -> Range<AcceptedTrigger> {
+    let all = TRANSACTIONS.within(environment).then(id);
+    all.clone().range().through(all.then(ordinal).range())
 }
 
 /// The runs of a transaction from the one with this first ordinal on.

@@ -20,6 +20,7 @@ use crate::group_commit::GroupCommit;
 use crate::{Error, ReadBody, Result, Store, WriteBody};
 
 mod backup;
+mod compaction;
 mod database;
 mod disk;
 mod failure;
@@ -175,6 +176,18 @@ impl RedbStore {
         let logging = place.zip(options.log.clone());
         let logging = logging.map(|(place, options)| Logging { place, options });
         Ok(Self(GroupCommit::new(Logged::new(file, note, logging))))
+    }
+
+    /// Makes the file at `path` anew, with nothing but its entries: it is as small as it can be, and
+    /// has no bytes of what was removed. The log is applied before. Nobody may have the file open.
+    /// The copy is beside the file until it is whole, and needs as much space.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Self::open_with). [`Error::Backend`] if the disk fails; the file is as it
+    /// was then.
+    pub fn compact(path: impl AsRef<Path>) -> Result<()> {
+        compaction::compact(path.as_ref())
     }
 
     /// Applies the log to the file, and removes the log. The file alone is then the whole store,

@@ -202,6 +202,8 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         ("subscribers", "list") => said(env.subscribers().list(&given.get(0)?)),
         ("subscribers", "update") => said(env.subscribers().update(given.name(0)?, &given.get(1)?)),
         ("subscribers", "delete") => said(env.subscribers().delete(given.name(0)?)),
+        ("subscribers", "export") => said(env.subscribers().export(given.name(0)?)),
+        ("subscribers", "erase") => said(env.subscribers().erase(given.name(0)?)),
         ("workflows", "create") => said(env.workflows().create(&given.get(0)?)),
         ("workflows", "get") => said(env.workflows().get(&given.get::<String>(0)?)),
         ("workflows", "list") => said(env.workflows().list(&given.get(0)?)),

@@ -35,8 +35,9 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 18] = [
+    const READING: [&str; 19] = [
         "get",
+        "export",
         "count",
         "check_index",
         "list",
@@ -78,6 +79,9 @@ fn people() -> Vec<Value> {
         json!(["subscribers.list", { "email": "ada@example.org", "limit": 5 }]),
         json!(["subscribers.update", "ada", { "email": null, "firstName": "New" }]),
         json!(["subscribers.delete", "ada"]),
+        json!(["subscribers.export", "ada"]),
+        json!(["subscribers.erase", "ada"]),
+        json!(["subscribers.erase", "bob"]),
         json!(["preferences.get", "ada", { "criticality": "all", "contextKeys": ["tenant:acme"] }]),
         json!(["preferences.update_bulk", "ada", { "preferences": [
             { "workflowId": "both", "channels": { "email": false }, "condition": rule },

@@ -1,0 +1,214 @@
+//! Data about one person: all records of a subscriber, and their erasure.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::connection::ChannelConnection;
+use crate::endpoint::ChannelEndpoint;
+use crate::ids::SubscriberId;
+use crate::message::Message;
+use crate::notification::Notification;
+use crate::preference::SubscriberPreference;
+use crate::subscriber::Subscriber;
+use crate::subscription::Subscription;
+use crate::suppression::Suppression;
+use crate::trigger::{
+    AcceptedTrigger, FanOut, Recipient, Recipients, SubscriberRecipient, TriggerReceipt,
+};
+
+/// Everything that an environment has about a subscriber, as of one moment. Its JSON is for the
+/// person, or for another service.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PersonalData {
+    /// Subscriber, with addresses, devices and custom data.
+    pub subscriber: Subscriber,
+    /// Preferences, those for contexts included.
+    pub preferences: Vec<SubscriberPreference>,
+    /// Subscriptions to topics.
+    pub subscriptions: Vec<Subscription>,
+    /// Channel connections.
+    pub connections: Vec<ChannelConnection>,
+    /// Channel endpoints.
+    pub endpoints: Vec<ChannelEndpoint>,
+    /// Notifications with payloads, jobs and their logs, oldest first. Those that wait in a delay or
+    /// a digest and dead letters are among them.
+    pub notifications: Vec<Notification>,
+    /// Messages.
+    pub messages: Vec<Message>,
+    /// Receipts of triggers that name the subscriber, without the other recipients.
+    pub receipts: Vec<TriggerReceipt>,
+    /// Suppressions of the addresses.
+    pub suppressions: Vec<Suppression>,
+}
+
+impl PersonalData {
+    /// Returns the data of a subscriber without anything else.
+    #[doc(hidden)]
+    pub fn new(subscriber: Subscriber) -> Self {
+        Self {
+            subscriber,
+            preferences: Vec::new(),
+            subscriptions: Vec::new(),
+            connections: Vec::new(),
+            endpoints: Vec::new(),
+            notifications: Vec::new(),
+            messages: Vec::new(),
+            receipts: Vec::new(),
+            suppressions: Vec::new(),
+        }
+    }
+
+    /// Sets the preferences and the subscriptions.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_settings(
+        self,
+        preferences: Vec<SubscriberPreference>,
+        subscriptions: Vec<Subscription>,
+    ) -> Self {
+        Self { preferences, subscriptions, ..self }
+    }
+
+    /// Sets the connections and the endpoints.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_channels(
+        self,
+        connections: Vec<ChannelConnection>,
+        endpoints: Vec<ChannelEndpoint>,
+    ) -> Self {
+        Self { connections, endpoints, ..self }
+    }
+
+    /// Sets the notifications, the messages and the receipts.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_activity(
+        self,
+        notifications: Vec<Notification>,
+        messages: Vec<Message>,
+        receipts: Vec<TriggerReceipt>,
+    ) -> Self {
+        Self { notifications, messages, receipts, ..self }
+    }
+
+    /// Sets the suppressions.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_suppressions(self, suppressions: Vec<Suppression>) -> Self {
+        Self { suppressions, ..self }
+    }
+}
+
+/// Result of an erasure: the numbers of removed and of changed records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Erasure {
+    /// Removed notifications, with their jobs, payloads and tasks.
+    pub notifications: u64,
+    /// Removed messages of these notifications.
+    pub messages: u64,
+    /// Triggers with other recipients that name the subscriber no more.
+    pub triggers: u64,
+    /// Removed answers of calls with an idempotency key.
+    pub answers: u64,
+    /// Removed windows and places of digests and throttles.
+    pub windows: u64,
+    /// Removed entries of the quarantine.
+    pub quarantined: u64,
+    /// Removed suppressions.
+    pub suppressions: u64,
+}
+
+/// What a record about a person is recognized by.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Traces {
+    id: SubscriberId,
+    // The id given by the engine, the e-mail address and the phone number.
+    parts: Vec<String>,
+}
+
+impl Traces {
+    /// Returns the traces of a subscriber.
+    pub fn of(subscriber: &Subscriber) -> Self {
+        let email = subscriber.profile.email.as_ref().map(ToString::to_string);
+        let phone = subscriber.profile.phone.clone();
+        let parts = [Some(subscriber.id.to_string()), email, phone];
+        let parts = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        Self { id: subscriber.subscriber_id.clone(), parts }
+    }
+
+    /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces in
+    /// it.
+    pub fn are_in(&self, json: &Value) -> bool {
+        let mut open = vec![json];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::String(text) if text == self.id.as_str() || self.are_in_text(text) => {
+                    return true;
+                }
+                Value::Array(items) => open.extend(items),
+                Value::Object(members) => open.extend(members.values()),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        false
+    }
+
+    /// Returns `true` if `text` has one of the traces in it. The id that the host has given may be
+    /// any word, and does not count.
+    pub fn are_in_text(&self, text: &str) -> bool {
+        self.parts.iter().any(|part| text.contains(part.as_str()))
+    }
+}
+
+impl TriggerReceipt {
+    /// Returns the receipt without the notifications of other subscribers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn only(mut self, id: &SubscriberId) -> Self {
+        self.notifications.retain(|created| created.subscriber_id == *id);
+        self
+    }
+}
+
+impl AcceptedTrigger {
+    /// Returns the trigger without a subscriber. Returns `None` if it does not name the subscriber.
+    pub fn without(&self, id: &SubscriberId) -> Option<Self> {
+        let mut rest = self.clone();
+        rest.receipt.notifications.retain(|created| created.subscriber_id != *id);
+        (rest != *self).then_some(rest)
+    }
+}
+
+impl FanOut {
+    /// Returns the event without a subscriber. Returns `None` if it does not name the subscriber.
+    pub fn without(&self, id: &SubscriberId) -> Option<Self> {
+        let mut rest = self.clone();
+        let names = |recipient: &SubscriberRecipient| match recipient {
+            SubscriberRecipient::Id(of) => of == id,
+            SubscriberRecipient::Inline(create) => create.subscriber_id == *id,
+        };
+        let is_other = |recipient: &Recipient| match recipient {
+            Recipient::Subscriber(subscriber) => !names(subscriber),
+            Recipient::Topic(_) => true,
+        };
+        rest.trigger.to = match rest.trigger.to {
+            Recipients::One(one) if is_other(&one) => Recipients::One(one),
+            Recipients::One(_) => Recipients::Many(Vec::new()),
+            Recipients::Many(mut many) => {
+                many.retain(is_other);
+                Recipients::Many(many)
+            }
+        };
+        rest.trigger.actor = rest.trigger.actor.filter(|actor| !names(actor));
+        (rest != *self).then_some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,348 @@
+//! Everything about one person: its export, and its erasure.
+
+use std::ops::ControlFlow;
+
+use activity::{Filter, Term};
+use domain::digest::{DigestBucket, ThrottleSlot};
+use domain::idempotency::{CallOutcome, StoredAnswer};
+use domain::ids::{SubscriberId, TaskId};
+use domain::notification::{Notification, Ordinal};
+use domain::page::OrderBy;
+use domain::person::{Erasure, PersonalData, Traces};
+use domain::quarantine::Quarantined;
+use domain::subscriber::Subscriber;
+use domain::suppression::{SuppressedAddress, Suppression};
+use domain::task::Task;
+use domain::trigger::{AcceptedTrigger, FanOut};
+use domain::vocabulary::Channel;
+use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use uuid::Uuid;
+
+use crate::idempotency::Step;
+use crate::resources::cascade::Removed;
+use crate::resources::{integrations, messages, subscribers, suppressions};
+use crate::tx::{Reading, Tx, View};
+use crate::{Result, Scope};
+
+/// Largest number of rows that one transaction looks at. A notification counts for several.
+const AT_A_TIME: usize = 512;
+
+/// Rows that a notification with its messages and tasks counts for.
+const OF_NOTIFICATION: usize = 8;
+
+/// How far an erasure is.
+#[derive(Clone, Debug)]
+struct Erasing {
+    notifications: Vec<Ordinal>,
+    part: Part,
+    erased: Erasure,
+}
+
+// Part of an erasure, in their order. Bytes are the key of the last row that was looked at.
+#[derive(Clone, Debug)]
+enum Part {
+    Notifications,
+    Answers(Vec<u8>),
+    FanOuts(Vec<u8>),
+    Buckets(Vec<u8>),
+    Slots(Vec<u8>),
+    Quarantine(Vec<u8>),
+    Suppressions,
+    Subscriber(Removed),
+}
+
+/// The personal data of a subscriber.
+pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
+    scope.read("subscribers.export", |view| {
+        let subscriber = subscribers::get(view, id)?;
+        let (environment, own) = (view.environment_id(), subscriber.id);
+        let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
+        for integration in integrations::all(view)? {
+            let (order, of) = (OrderBy::Id, integration.id);
+            let of_one = layout::connection_list(environment, order, of, Some(id), None);
+            connections.extend(view.all(&of_one)?);
+            let of_one = layout::endpoint_list(environment, order, of, Some(id), None);
+            endpoints.extend(view.all(&of_one)?);
+        }
+        let ordinals = of_subscriber(view, &subscriber)?;
+        let keys = ordinals.iter().map(|ordinal| layout::notification(environment, *ordinal));
+        let found = view.find_many::<Notification>(&keys.collect::<Vec<_>>())?;
+        let notifications: Vec<_> = found.into_iter().flatten().collect();
+        let mut receipts = Vec::new();
+        for notification in &notifications {
+            let accepted = run_of(view, notification)?.map(|accepted| accepted.receipt.only(id));
+            receipts.extend(accepted.filter(|receipt| !receipt.notifications.is_empty()));
+        }
+        receipts.dedup_by(|one, before| one.transaction_id == before.transaction_id);
+        Ok(PersonalData::new(subscriber.clone())
+            .with_settings(
+                view.all(&layout::preferences(environment, own))?,
+                view.all(&layout::subscriber_subscriptions(environment, own))?,
+            )
+            .with_channels(connections, endpoints)
+            .with_activity(
+                notifications,
+                view.all(&layout::message_lists(environment, own))?,
+                receipts,
+            )
+            .with_suppressions(suppressed(view, &subscriber)?))
+    })
+}
+
+/// Erases everything about a subscriber.
+pub(super) fn erase(scope: &Scope, id: &SubscriberId) -> Result<Erasure> {
+    // The index of notifications is one of the committed state.
+    let notifications = scope.view(|view| {
+        subscribers::find(view, id)?.map_or(Ok(Vec::new()), |found| of_subscriber(view, &found))
+    })?;
+    let start = Erasing { notifications, part: Part::Notifications, erased: Erasure::default() };
+    scope.write_in_steps("subscribers.erase", id, start, |tx, before| {
+        let subscriber = subscribers::get(tx, id)?;
+        let traces = Traces::of(&subscriber);
+        let mut eraser = Eraser { tx, subscriber, traces, left: AT_A_TIME };
+        let mut erasing = before.clone();
+        while eraser.left > 0 {
+            match eraser.step(erasing)? {
+                Step::More(next) => erasing = next,
+                Step::Done(result) => return Ok(Step::Done(result)),
+            }
+        }
+        Ok(Step::More(erasing))
+    })
+}
+
+// The notifications of a subscriber, oldest first.
+fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Result<Vec<Ordinal>> {
+    let filter = Filter::new(None, None, None).any_of([Term::subscriber(subscriber.id)]);
+    let index = view.engine().activity();
+    let mut all = index.find(view, view.environment_id(), &filter, 0, usize::MAX)?;
+    all.sort_unstable();
+    Ok(all)
+}
+
+// The trigger of a notification, or the run of it to which the notification belongs.
+fn run_of(view: &dyn View, notification: &Notification) -> Result<Option<AcceptedTrigger>> {
+    let (id, ordinal) = (&notification.transaction_id, notification.id.ordinal());
+    let range = layout::runs_until(view.environment_id(), id, ordinal);
+    Ok(view.first::<AcceptedTrigger>(&range, Order::Descending, 1)?.pop())
+}
+
+// The suppressions of the addresses of a subscriber.
+fn suppressed(view: &dyn View, subscriber: &Subscriber) -> Result<Vec<Suppression>> {
+    let email = subscriber.profile.email.as_ref().map(|email| (Channel::Email, email.to_string()));
+    let phone = subscriber.profile.phone.clone().map(|phone| (Channel::Sms, phone));
+    let mut found = Vec::new();
+    for (channel, text) in email.into_iter().chain(phone) {
+        found.extend(suppression_of(view, channel, text)?);
+    }
+    Ok(found)
+}
+
+fn suppression_of(view: &dyn View, channel: Channel, text: String) -> Result<Option<Suppression>> {
+    // A phone number of a subscriber may be any text.
+    SuppressedAddress::new(channel, text)
+        .map_or(Ok(None), |address| suppressions::find(view, &address))
+}
+
+struct Eraser<'e, 't> {
+    tx: &'e mut Tx<'t>,
+    subscriber: Subscriber,
+    traces: Traces,
+    left: usize,
+}
+
+impl Eraser<'_, '_> {
+    // Does a part, or as much of it as is left for this transaction.
+    fn step(&mut self, mut at: Erasing) -> Result<Step<Erasing, Erasure>> {
+        let erased = &mut at.erased;
+        at.part = match at.part {
+            Part::Notifications => {
+                while self.left > 0
+                    && let Some(ordinal) = at.notifications.pop()
+                {
+                    self.notification(ordinal, erased)?;
+                }
+                let is_done = at.notifications.is_empty();
+                if is_done { Part::Answers(Vec::new()) } else { Part::Notifications }
+            }
+            Part::Answers(after) => {
+                self.answers(after, erased)?.map_or(Part::FanOuts(Vec::new()), Part::Answers)
+            }
+            Part::FanOuts(after) => {
+                self.fan_outs(after, erased)?.map_or(Part::Buckets(Vec::new()), Part::FanOuts)
+            }
+            Part::Buckets(after) => {
+                self.buckets(after, erased)?.map_or(Part::Slots(Vec::new()), Part::Buckets)
+            }
+            Part::Slots(after) => {
+                self.slots(after, erased)?.map_or(Part::Quarantine(Vec::new()), Part::Slots)
+            }
+            Part::Quarantine(after) => {
+                self.quarantine(after, erased)?.map_or(Part::Suppressions, Part::Quarantine)
+            }
+            Part::Suppressions => {
+                for found in suppressed(self.tx, &self.subscriber)? {
+                    self.tx.remove(&found)?;
+                    erased.suppressions += 1;
+                }
+                Part::Subscriber(Removed::default())
+            }
+            Part::Subscriber(before) => {
+                self.left = 0;
+                match subscribers::removal(self.tx, &self.subscriber, &before)? {
+                    Step::Done(()) => return Ok(Step::Done(at.erased)),
+                    Step::More(removed) => Part::Subscriber(removed),
+                }
+            }
+        };
+        Ok(Step::More(at))
+    }
+
+    fn answers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
+        let all = layout::stored_answers(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<StoredAnswer>(all, after)?;
+        for answer in &rows {
+            let is_about = match &answer.outcome {
+                CallOutcome::Begun => false,
+                CallOutcome::Done(json) | CallOutcome::Refused(json) => self.traces.are_in(json),
+            };
+            if is_about {
+                self.tx.remove(answer)?;
+                erased.answers += 1;
+            }
+        }
+        Ok(after)
+    }
+
+    fn fan_outs(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
+        let all = layout::fan_outs(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<FanOut>(all, after)?;
+        for before in rows {
+            if let Some(rest) = before.without(&self.subscriber.subscriber_id) {
+                self.tx.replace(&before, &rest)?;
+                erased.triggers += 1;
+            }
+        }
+        Ok(after)
+    }
+
+    fn buckets(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
+        let (environment, own) = (self.tx.environment_id(), self.subscriber.id);
+        let all = layout::digest_buckets(environment).range();
+        let (rows, after) = self.rows::<DigestBucket>(all, after)?;
+        for bucket in rows.iter().filter(|row| row.id.subscriber_id == own) {
+            if let Some(window) = bucket.window {
+                for event in self.tx.all(&layout::digest_events(environment, window.id))? {
+                    self.tx.remove(&event)?;
+                }
+            }
+            self.tx.remove(bucket)?;
+            erased.windows += 1;
+        }
+        Ok(after)
+    }
+
+    fn slots(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
+        let own = self.subscriber.id;
+        let all = layout::all_throttle_slots(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<ThrottleSlot>(all, after)?;
+        for slot in rows.iter().filter(|row| row.id.subscriber_id == own) {
+            self.tx.remove(slot)?;
+            erased.windows += 1;
+        }
+        Ok(after)
+    }
+
+    fn quarantine(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
+        let environment = self.tx.environment_id();
+        let all = Prefix::<Quarantined>::of_all().range();
+        let (rows, after) = self.rows::<Quarantined>(all, after)?;
+        for entry in rows.iter().filter(|row| row.environment_id == environment) {
+            let Quarantined { key, value, task, .. } = entry;
+            let is_about = [key, value].into_iter().any(|text| self.traces.are_in_text(text))
+                || task.as_ref().is_some_and(|task| self.traces.are_in(task));
+            if is_about {
+                self.tx.remove(entry)?;
+                erased.quarantined += 1;
+            }
+        }
+        Ok(after)
+    }
+
+    // Removes a notification with its messages and tasks, and the subscriber from its trigger.
+    fn notification(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
+        self.left = self.left.saturating_sub(OF_NOTIFICATION);
+        let key = layout::notification(self.tx.environment_id(), ordinal);
+        let found = self.tx.find::<Notification>(&key)?;
+        let own = self.subscriber.id;
+        let Some(notification) = found.filter(|found| found.subscriber_id == own) else {
+            return Ok(());
+        };
+        self.tasks(&notification)?;
+        self.messages(ordinal, erased)?;
+        if let Some(before) = run_of(self.tx, &notification)?
+            && let Some(rest) = before.without(&self.subscriber.subscriber_id)
+        {
+            self.tx.replace(&before, &rest)?;
+            erased.triggers += u64::from(!rest.receipt.notifications.is_empty());
+        }
+        let engine = self.tx.engine().clone();
+        engine.activity().delete(self.tx, &notification)?;
+        erased.notifications += 1;
+        Ok(())
+    }
+
+    // Tasks that send hold the message. The others end without their notification.
+    fn tasks(&mut self, notification: &Notification) -> Result<()> {
+        for job in &notification.jobs {
+            let sends = job.sends.iter().map(|send| send.id);
+            for id in [job.id].into_iter().chain(sends) {
+                let id = TaskId::from(Uuid::from(id));
+                let key = layout::task(notification.environment_id, id);
+                if let Some(task) = self.tx.find::<Task>(&key)? {
+                    self.tx.remove(&task)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Removes the messages of a notification, and the suppressions of the addresses that they have.
+    fn messages(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
+        let of = ordinal.get()..ordinal.get().saturating_add(1);
+        let all = layout::messages_of(self.tx.environment_id(), of);
+        for message in self.tx.first(&all, Order::Ascending, usize::MAX)? {
+            messages::remove(self.tx, &message)?;
+            erased.messages += 1;
+            let email = message.email.map(|email| (Channel::Email, email));
+            let phone = message.phone.map(|phone| (Channel::Sms, phone));
+            for (channel, text) in email.into_iter().chain(phone) {
+                if let Some(found) = suppression_of(self.tx, channel, text)? {
+                    self.tx.remove(&found)?;
+                    erased.suppressions += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // The next rows of a range that can be read, and the key of the last one. `None` at the end.
+    fn rows<R: Record>(
+        &mut self,
+        range: Range<R>,
+        after: Vec<u8>,
+    ) -> Result<(Vec<R>, Option<Vec<u8>>)> {
+        let (mut rows, mut last, limit) = (Vec::new(), after.clone(), self.left);
+        let range = range.resumed(&after);
+        self.tx.scan_bytes(&range, Order::Ascending, Some(limit), &mut |key, value| {
+            rows.push((key.to_vec(), value.to_vec()));
+            last = key.to_vec();
+            ControlFlow::Continue(())
+        })?;
+        let is_last = rows.len() < limit;
+        self.left -= rows.len();
+        let codec = self.tx.codec();
+        let rows = rows.iter().filter_map(|(key, value)| codec.decode::<R>(key, value).ok());
+        Ok((rows.collect(), (!is_last).then_some(last)))
+    }
+}

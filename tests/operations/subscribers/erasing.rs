@@ -1,0 +1,244 @@
+//! A person's data: its export, and its erasure.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use store::redb::RedbStore;
+use testkit::interposed::Interposed;
+use tidings::SendError;
+use tidings::person::Erasure;
+use tidings::store::Table;
+
+use crate::world::{World, in_app, on_both, parsed, wire};
+
+const CANARIES: [&str; 6] =
+    ["Canaria", "canary@example.org", "+4299887766", "canary-id", "payload-canary", "canary-token"];
+
+// A person in every kind of record, and another one who shares the triggers.
+fn fill(world: &World) {
+    let env = &world.env;
+    world.active_integration("email", "mail");
+    world.active_integration("chat", "slack");
+    world.workflow_of("both", &[in_app(), mail()]);
+    let digest = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    world.workflow_of("digest", &[json!({ "type": "digest", "metadata": digest }), in_app()]);
+    let delay = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    world.workflow_of("delay", &[json!({ "type": "delay", "metadata": delay }), in_app()]);
+    world.workflow_of("mail", &[mail()]);
+    let canary = json!({
+        "subscriberId": "canary-id", "firstName": "Canaria", "email": "canary@example.org",
+        "phone": "+4299887766", "data": { "nick": "Canaria" },
+    });
+    let once = env.idempotent("create").unwrap();
+    once.subscribers().create(&parsed(canary.clone())).unwrap();
+    world.subscriber(json!({ "subscriberId": "bob", "email": "bob@example.org" }));
+    let topics = env.topics();
+    let own = json!({ "subscriberId": "canary-id", "identifier": "one", "name": "Canaria's" });
+    let both = parsed(json!({ "subscriptions": [own, "bob"] }));
+    topics.subscribe("news", &both).unwrap();
+    let all = json!({ "channels": { "sms": false } });
+    env.preferences("canary-id").unwrap().update_global(&parsed(all)).unwrap();
+    let connection = json!({
+        "integrationIdentifier": "slack", "subscriberId": "canary-id",
+        "workspace": { "id": "Canaria" }, "auth": { "accessToken": "canary-token" },
+    });
+    env.channel_connections().create(&parsed(connection)).unwrap();
+    let endpoint = json!({
+        "integrationIdentifier": "slack", "subscriberId": "canary-id", "type": "slack_user",
+        "endpoint": { "userId": "Canaria" },
+    });
+    env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+    for create in [
+        json!({ "channel": "email", "address": "canary@example.org", "text": "Canaria" }),
+        json!({ "channel": "sms", "address": "+4299887766" }),
+    ] {
+        env.suppressions().add(&parsed(create)).unwrap();
+    }
+    env.suppressions().remove(parsed(json!("email")), "canary@example.org").unwrap();
+    for workflow in ["both", "digest", "delay"] {
+        let payload = json!({ "text": "payload-canary" });
+        let to = json!(["bob", "canary-id"]);
+        let trigger = json!({ "name": workflow, "to": to, "transactionId": workflow });
+        // What is in the payload of another recipient is not looked at.
+        env.events().trigger(&parsed(trigger)).unwrap();
+        let own = json!({ "name": workflow, "to": "canary-id", "payload": payload });
+        env.idempotent(workflow).unwrap().events().trigger(&parsed(own)).unwrap();
+    }
+    world.outbox.refuse_next(SendError::permanent("gone"));
+    world.outbox.refuse_next(SendError::retryable("later"));
+    world.trigger(json!({ "name": "mail", "to": [canary] }));
+    world.trigger(json!({ "name": "mail", "to": ["canary-id"], "payload": { "Canaria": 1 } }));
+    world.run_due();
+    let inbox = env.inbox("canary-id").unwrap();
+    let messages = inbox.list(&parsed(json!({}))).unwrap().data;
+    inbox.delete([messages[0].id]).unwrap();
+}
+
+fn mail() -> Value {
+    json!({ "type": "email", "template": {
+        "subject": "{{ subscriber.firstName }}", "body": "{{ payload.text }} for {{ subscriber.email }}",
+    } })
+}
+
+#[test]
+fn an_export_has_everything_about_a_person() {
+    on_both(|world| {
+        fill(&world);
+        world
+            .env
+            .suppressions()
+            .add(&parsed(json!({
+                "channel": "email", "address": "canary@example.org",
+            })))
+            .unwrap();
+
+        let data = world.unchanged(|| world.env.subscribers().export("canary-id").unwrap());
+
+        assert_eq!(data.notifications.len(), 8);
+        assert_eq!(data.receipts.len(), 8);
+        assert!(data.receipts.iter().all(|receipt| receipt.notifications.len() == 1));
+        assert_eq!((data.preferences.len(), data.subscriptions.len()), (1, 1));
+        assert_eq!((data.connections.len(), data.endpoints.len()), (1, 1));
+        assert_eq!(data.suppressions.len(), 2);
+        assert!(!data.messages.is_empty());
+        let json = wire(&data).to_string();
+        for canary in CANARIES {
+            assert!(json.contains(canary), "{canary} is not in the export");
+        }
+        assert!(!json.contains("bob"));
+        world
+            .refuses("404 subscriber `eve` is not there", || world.env.subscribers().export("eve"));
+    });
+}
+
+#[test]
+fn an_erasure_leaves_nothing_of_a_person_and_all_of_the_others() {
+    on_both(|world| {
+        fill(&world);
+        let bob = |world: &World| {
+            let query = json!({ "subscriberIds": ["bob"] });
+            (world.notifications(query), world.inbox("bob"), world.env.subscribers().get("bob"))
+        };
+        let (notifications, inbox, subscriber) = bob(&world);
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!((erased.notifications, erased.triggers), (8, 3), "{erased:?}");
+        assert!(erased.messages > 0 && erased.answers == 4 && erased.windows > 0, "{erased:?}");
+        assert_eq!(bob(&world).0, notifications);
+        assert_eq!((bob(&world).1, bob(&world).2.unwrap()), (inbox, subscriber.unwrap()));
+        assert!(world.env.subscribers().find("canary-id").unwrap().is_none());
+        nothing_is_left(&world.store);
+        testkit::tables::check_indexes(&world.store);
+        world.run_due();
+        world.refuses("404 subscriber `canary-id` is not there", || {
+            world.env.subscribers().erase("canary-id")
+        });
+        // Nothing is triggered again for the others.
+        let again = json!({ "name": "both", "to": ["bob"], "transactionId": "both" });
+        assert_eq!(world.trigger(again).notifications.len(), 1);
+        assert_eq!(bob(&world).0.len(), notifications.len());
+    });
+}
+
+// Encoded records hold their texts as they are.
+fn nothing_is_left(store: &Interposed) {
+    for (table, key, value) in testkit::tables::dump(store) {
+        for canary in CANARIES {
+            let has = |bytes: &[u8]| {
+                bytes
+                    .to_ascii_lowercase()
+                    .windows(canary.len())
+                    .any(|part| part == canary.to_ascii_lowercase().as_bytes())
+            };
+            assert!(!has(&key) && !has(&value), "{canary} is in {table:?}");
+        }
+    }
+}
+
+/// Neither the file nor its log has a byte of what was erased.
+#[test]
+fn a_compacted_file_has_nothing_of_an_erased_person() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.redb");
+    let files = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let bytes = entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
+        bytes.collect::<Vec<_>>().concat()
+    };
+    let found = |bytes: &[u8], canary: &str| {
+        bytes.windows(canary.len()).any(|part| part.eq_ignore_ascii_case(canary.as_bytes()))
+    };
+    let store = Arc::new(RedbStore::open(&path).unwrap());
+    {
+        let world = World::with(Interposed::over(store.clone()), |builder| builder);
+        fill(&world);
+        store.checkpoint().unwrap();
+        let before = files();
+        for canary in CANARIES {
+            assert!(found(&before, canary), "{canary} was not there");
+        }
+        world.env.subscribers().erase("canary-id").unwrap();
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    let erased = files();
+    // Free pages keep their bytes.
+    assert!(CANARIES.iter().any(|canary| found(&erased, canary)));
+
+    RedbStore::compact(&path).unwrap();
+
+    let after = files();
+    assert!(after.len() < erased.len());
+    for canary in CANARIES {
+        assert!(!found(&after, canary), "{canary} is in the file");
+    }
+    let store = RedbStore::open(&path).unwrap();
+    let world = World::with(Interposed::new(store), |builder| builder);
+    assert_eq!(world.notifications(json!({ "subscriberIds": ["bob"] })).len(), 3);
+    testkit::tables::check_indexes(&world.store);
+}
+
+#[test]
+fn an_interrupted_erasure_goes_on() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        world.bare_subscriber("canary-id");
+        for _ in 0..150 {
+            world.notify("news", "canary-id");
+        }
+        let erase = || world.env.subscribers().erase("canary-id");
+
+        assert_eq!(world.interrupted(1, erase).unwrap_err().status(), 500);
+
+        let left = world.notifications(json!({ "subscriberIds": ["canary-id"], "limit": 50 }));
+        assert!(!left.is_empty());
+        let rest: Erasure = erase().unwrap();
+        assert_eq!(rest.notifications, 150 - 64);
+        let answers = [Table::StoredAnswers, Table::ExpiringAnswers];
+        assert!(!world.dump_without(&answers).is_empty());
+        nothing_is_left(&world.store);
+    });
+}
+
+/// An event with many recipients does not find who was erased.
+#[test]
+fn tasks_tell_the_others_and_not_who_was_erased() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        for number in 0..120 {
+            world.bare_subscriber(&format!("s{number}"));
+        }
+        let profile = json!({ "subscriberId": "canary-id", "firstName": "Canaria" });
+        world.subscriber(profile.clone());
+        let everybody = json!({ "name": "news", "actor": profile, "transactionId": "all" });
+        world.env.events().broadcast(&parsed(everybody)).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!((erased.notifications, erased.triggers), (0, 1));
+        nothing_is_left(&world.store);
+        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().created, 120);
+        nothing_is_left(&world.store);
+    });
+}
