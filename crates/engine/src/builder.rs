@@ -1,6 +1,7 @@
 //! Parts of an engine.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use domain::translation::Translation;
 use domain::unsubscribe::UnsubscribeLinks;
 use domain::workflow::Workflow;
 use store::sealing::{Keyring, Sealable};
-use store::{Decoded, Fork, Store, Table};
+use store::{Decoded, Fork, Store, Table, layout};
 
 use crate::Engine;
 use crate::clock::{Clock, ManualClock, SystemClock};
@@ -108,6 +109,31 @@ pub(crate) struct Parts {
     pub(crate) observer: Dispatcher,
     /// Findings of a rehearsal. `None` in any other engine.
     pub(crate) findings: Option<Arc<Findings>>,
+}
+
+impl Parts {
+    /// Follows commits of other processes that have changed these keys, or any if they are not known.
+    /// What is decoded needs no news: it is compared with its bytes.
+    fn heard(&self, keys: Option<&[(Table, Vec<u8>)]>) {
+        let Some(keys) = keys else {
+            self.watches.wake_all();
+            return self.bell.ring();
+        };
+        for (table, key) in keys {
+            match table {
+                Table::MessageCounters => self.watches.wake_those_of(key),
+                Table::Integrations => {
+                    if let Some(id) = layout::integration_of(key) {
+                        self.circuits.close(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if keys.iter().any(|(table, _)| matches!(table, Table::LaneHeads | Table::Workflows)) {
+            self.bell.ring();
+        }
+    }
 }
 
 /// Functions of custom steps by name.
@@ -359,7 +385,14 @@ impl Builder {
     /// compares its keys with those of the store, see [`open`](Self::open).
     pub fn build(mut self, store: impl Store) -> Engine {
         let sealable = Arc::new(Sealable::new(Arc::new(store), self.keyring.take()));
-        self.assemble(Arc::clone(&sealable) as Arc<dyn Store>, Some(sealable))
+        let engine = self.assemble(Arc::clone(&sealable) as Arc<dyn Store>, Some(sealable));
+        let parts = Arc::downgrade(&engine.parts);
+        engine.parts.store.listen(Box::new(move |keys| {
+            let Some(parts) = parts.upgrade() else { return ControlFlow::Break(()) };
+            parts.heard(keys);
+            ControlFlow::Continue(())
+        }));
+        engine
     }
 
     fn assemble(self, store: Arc<dyn Store>, sealable: Option<Arc<Sealable>>) -> Engine {

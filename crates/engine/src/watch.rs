@@ -54,20 +54,33 @@ impl Watches {
         let mut keys: Vec<&[u8]> = recounts.map(|recount| recount.key().as_bytes()).collect();
         keys.dedup();
         for key in keys {
-            // A waker is code of the host: it may come back, and may panic. The commit is done then,
-            // and the others have to know of it.
-            for waker in self.waiting(key) {
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                    discard(payload);
-                }
-            }
+            self.wake_those_of(key);
         }
     }
 
-    fn waiting(&self, key: &[u8]) -> Vec<Waker> {
+    /// Wakes the futures that wait for what is counted under `key`.
+    pub(crate) fn wake_those_of(&self, key: &[u8]) {
         let state = self.state.lock();
         let places = (key.to_vec(), 0)..=(key.to_vec(), u64::MAX);
-        state.wakers.range(places).map(|(_, waker)| waker.clone()).collect()
+        let wakers = state.wakers.range(places).map(|(_, waker)| waker.clone()).collect();
+        drop(state);
+        wake_each(wakers);
+    }
+
+    /// Wakes all futures that wait.
+    pub(crate) fn wake_all(&self) {
+        let wakers = self.state.lock().wakers.values().cloned().collect();
+        wake_each(wakers);
+    }
+}
+
+/// A waker is code of the host: it may come back, and may panic. The commit is done then, and the others
+/// have to know of it.
+fn wake_each(wakers: Vec<Waker>) {
+    for waker in wakers {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            discard(payload);
+        }
     }
 }
 

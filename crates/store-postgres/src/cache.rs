@@ -10,6 +10,9 @@ use parking_lot::Mutex;
 use store::Table;
 use store::overlay::Changes;
 
+use crate::keys;
+use crate::tables::Tables;
+
 /// Largest value that is kept, in bytes.
 const LARGEST: usize = 16 << 10;
 
@@ -47,9 +50,21 @@ pub(crate) struct News {
     pub(crate) keys: Option<Vec<(Table, Vec<u8>)>>,
 }
 
+impl News {
+    /// The news of numbers and keys of commits.
+    pub(crate) fn read(tables: &Tables, told: Vec<(i64, Option<Vec<u8>>)>) -> Vec<Self> {
+        let read = |(commit, keys): (i64, Option<Vec<u8>>)| Self {
+            commit: commit.cast_unsigned(),
+            keys: keys.and_then(|keys| keys::decode(tables, &keys)),
+        };
+        told.into_iter().map(read).collect()
+    }
+}
+
 impl Cache {
-    pub(crate) fn of(most: usize) -> Self {
-        Self { state: Mutex::default(), most }
+    /// An empty cache after so many commits.
+    pub(crate) fn of(most: usize, commits: u64) -> Self {
+        Self { state: Mutex::new(State { commits, ..State::default() }), most }
     }
 
     /// Number of commits up to which the cache is right.

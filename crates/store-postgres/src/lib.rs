@@ -38,6 +38,7 @@ mod batch;
 mod cache;
 mod failure;
 mod keys;
+mod news;
 mod patience;
 mod schema;
 mod server;
@@ -49,14 +50,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Error, ReadBody, Result, Store, Table, WriteBody};
+use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody};
 use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
 use crate::batch::{Unwritten, Writers};
 use crate::cache::Cache;
 use crate::failure::Failure;
+use crate::news::Listeners;
 use crate::patience::Patience;
+use crate::schema::Head;
 use crate::server::Server;
 use crate::tables::Tables;
 use crate::view::{Mode, View};
@@ -94,6 +97,9 @@ pub struct PostgresOptions {
     pub timeout: Duration,
     /// Time for which a call tries again; 10 seconds by default.
     pub patience: Duration,
+    /// Time between two questions for commits of other processes, which wake workers and those who
+    /// wait for an inbox; 100 milliseconds by default. Reads need no such question.
+    pub poll: Duration,
     /// Size of the values in memory, in bytes; 32 MiB by default.
     pub cache_bytes: usize,
 }
@@ -105,6 +111,7 @@ impl Default for PostgresOptions {
             connections: 8,
             timeout: Duration::from_secs(10),
             patience: Duration::from_secs(10),
+            poll: Duration::from_millis(100),
             cache_bytes: 32 << 20,
         }
     }
@@ -117,6 +124,8 @@ pub(crate) struct Shared {
     cache: Cache,
     patience: Duration,
     commits_kept: u64,
+    listeners: Listeners,
+    poll: Duration,
 }
 
 impl PostgresStore {
@@ -156,10 +165,17 @@ impl PostgresStore {
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
         let server = Server::new(config, tls, options)?;
-        let tables = open_schema(&server, options)?;
-        let cache = Cache::of(options.cache_bytes);
-        let (patience, commits_kept) = (options.patience, COMMITS_KEPT);
-        let shared = Shared { server, tables, cache, patience, commits_kept };
+        let (head, tables) = open_schema(&server, options)?;
+        let cache = Cache::of(options.cache_bytes, head.commits.cast_unsigned());
+        let shared = Shared {
+            server,
+            tables,
+            cache,
+            patience: options.patience,
+            commits_kept: COMMITS_KEPT,
+            listeners: Listeners::default(),
+            poll: options.poll,
+        };
         Ok(Self { shared: Arc::new(shared), writers: Arc::default() })
     }
 
@@ -180,36 +196,36 @@ impl PostgresStore {
 }
 
 /// Creates what is missing, and reads the numbers of the tables.
-fn open_schema(server: &Server, options: &PostgresOptions) -> Result<Tables> {
+fn open_schema(server: &Server, options: &PostgresOptions) -> Result<(Head, Tables)> {
     let mut patience = Patience::new(options.patience);
-    let (format, rows) = loop {
+    let (head, rows) = loop {
         match try_open_schema(server, options) {
             Err(failure) if failure.may_go_on() && patience.wait() => {}
             opened => break opened?,
         }
     };
-    if format > schema::FORMAT {
+    if head.format > schema::FORMAT {
         return Err(Error::NewerFormat {
             path: PathBuf::from(&options.schema),
-            found: format.unsigned_abs(),
+            found: head.format.unsigned_abs(),
             supported: schema::FORMAT.unsigned_abs(),
         });
     }
-    Ok(Tables::of(&rows))
+    Ok((head, Tables::of(&rows)))
 }
 
 fn try_open_schema(
     server: &Server,
     options: &PostgresOptions,
-) -> Result<(i32, Vec<(i16, String)>), Failure> {
+) -> Result<(Head, Vec<(i16, String)>), Failure> {
     let client = server.connect()?;
     let schema = options.schema.clone();
     server.ask("open the schema", async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
-        let format = schema::migrate(&client, &schema, &names).await?;
+        let head = schema::migrate(&client, &schema, &names).await?;
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
         let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        Ok((format, rows.collect::<Result<_, tokio_postgres::Error>>()?))
+        Ok((head, rows.collect::<Result<_, tokio_postgres::Error>>()?))
     })
 }
 
@@ -230,6 +246,10 @@ impl Store for PostgresStore {
                 }
             }
         }
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.shared.listeners.add(&self.shared, listener, self.shared.poll);
     }
 }
 

@@ -122,13 +122,19 @@ impl StoredKey {
     }
 }
 
-/// Creates what is missing in the schema. Returns the format of the relations. The connection is in a
-/// transaction if it fails.
+/// The row of `tidings_head`.
+pub(crate) struct Head {
+    pub(crate) format: i32,
+    pub(crate) commits: i64,
+}
+
+/// Creates what is missing in the schema. The connection is in a transaction if it
+/// fails.
 pub(crate) async fn migrate(
     client: &Client,
     schema: &str,
     tables: &[&'static str],
-) -> Result<i32, Error> {
+) -> Result<Head, Error> {
     // Two that create the same relation at once are in each other's way, and one tries again.
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     let is_there = "SELECT to_regclass(format('%I.tidings_head', $1::text)) IS NOT NULL";
@@ -140,13 +146,14 @@ pub(crate) async fn migrate(
             ON CONFLICT DO NOTHING";
         client.execute(head, &[&FORMAT]).await?;
     }
-    let format = client.query_one("SELECT format FROM tidings_head FOR UPDATE", &[]).await?;
-    let format = format.try_get(0)?;
-    if format == FORMAT {
+    let head = "SELECT format, commits FROM tidings_head FOR UPDATE";
+    let head = client.query_one(head, &[]).await?;
+    let head = Head { format: head.try_get(0)?, commits: head.try_get(1)? };
+    if head.format == FORMAT {
         client.execute(NAME_TABLES, &[&tables]).await?;
     }
     client.batch_execute("COMMIT").await?;
-    Ok(format)
+    Ok(head)
 }
 
 /// A name between quotation marks.

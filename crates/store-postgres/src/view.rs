@@ -84,16 +84,10 @@ impl View {
                 client.query(&news, &params),
             )
             .await?;
-            let commits: i64 = head.try_get(0)?;
-            let news = news.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-            Ok((commits, news.collect::<Result<Vec<(i64, Option<Vec<u8>>)>, Error>>()?))
+            Ok((head.try_get::<_, i64>(0)?, told(&news)?))
         })?;
         view.commits = commits.cast_unsigned();
-        let news = news.into_iter().map(|(commit, keys)| News {
-            commit: commit.cast_unsigned(),
-            keys: keys.and_then(|keys: Vec<u8>| keys::decode(&shared.tables, &keys)),
-        });
-        shared.cache.follow(view.commits, news.collect());
+        shared.cache.follow(view.commits, News::read(&shared.tables, news));
         Ok(view)
     }
 
@@ -288,6 +282,13 @@ impl Snapshot for &View {
         }
         Ok(())
     }
+}
+
+/// Numbers and keys of commits.
+pub(crate) type Told = Vec<(i64, Option<Vec<u8>>)>;
+
+pub(crate) fn told(rows: &[Row]) -> Result<Told, Error> {
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 fn unreadable(error: Error) -> store::Error {

@@ -95,6 +95,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Runs `body` in a transaction, and makes the changes durable if `body` decides to commit.
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
+
+    /// Calls `listener` on a thread of the store, soon after each commit of another process, until it
+    /// breaks. It may be called for commits of this process, too. A store of one process, which is the
+    /// default, calls nobody.
+    fn listen(&self, _listener: Listener) {}
 }
 
 // So that a host can keep hold of a store that it gives to an engine.
@@ -105,6 +110,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         self.as_ref().write(body)
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.as_ref().listen(listener);
     }
 }
 
@@ -160,6 +169,10 @@ pub type ReadBody<'b> = dyn FnMut(&dyn Snapshot) -> Result<()> + 'b;
 /// The body of a [`Store::write`]. A backend may run it several times, so that it must have no
 /// effect outside the transaction.
 pub type WriteBody<'b> = dyn FnMut(&mut dyn Transaction) -> Result<Decision> + 'b;
+
+/// A function that a store tells of commits: the keys that they have changed, or `None` if those are
+/// not known.
+pub type Listener = Box<dyn FnMut(Option<&[(Table, Vec<u8>)]>) -> ControlFlow<()> + Send>;
 
 /// The visitor of [`Snapshot::get_many`]. Its argument is the value of a key, or `None`.
 pub type VisitValue<'v> = dyn FnMut(Option<&[u8]>) + 'v;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use store::memory::MemoryStore;
 use store::{
-    Change, Codec, Decision, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table,
-    Transaction, Visit, VisitValue, WriteBody,
+    Change, Codec, Decision, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store,
+    Table, Transaction, Visit, VisitValue, WriteBody,
 };
 
 use crate::tables::{Entry, dump, load};
@@ -338,6 +338,12 @@ impl Store for Interposed {
             Ok(if discards { Decision::Abort } else { decision })
         })?;
         if decision == Decision::Commit { self.has_committed() } else { Ok(()) }
+    }
+
+    fn listen(&self, listener: Listener) {
+        if let Some(below) = &*lock(&self.0.below) {
+            below.listen(listener);
+        }
     }
 }
 

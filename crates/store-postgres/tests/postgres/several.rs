@@ -1,16 +1,19 @@
 //! Several processes on one schema. Each has a store of its own, with its own values in memory.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use store::{Decision, Store, Table, Transaction};
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
-use testkit::world::World;
-use tidings::OsEntropy;
+use testkit::world::{World, email};
+use tidings::{OsEntropy, SystemClock};
 use tidings_store_postgres::PostgresStore;
 
 const TABLE: Table = Table::ALL[3];
@@ -110,6 +113,47 @@ fn an_event_that_every_process_triggers_happens_once() {
     }
 }
 
+/// A future that waits for an inbox is woken by what another process has triggered, and a worker
+/// delivers it.
+#[test]
+fn what_waits_hears_of_other_processes() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let [here, there] = [(); 2].map(|()| {
+        let store = Interposed::over(Arc::new(place.open()));
+        World::with(store, |it| it.entropy(OsEntropy).clock(SystemClock))
+    });
+    here.in_app_workflow("order");
+    here.workflow_of("welcome", &[email()]);
+    here.active_integration("email", "mail");
+    here.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+
+    let woken = Arc::new(Woken::default());
+    let inbox = there.env.inbox("ada").unwrap();
+    let mut changed = pin!(inbox.changed(&inbox.cursor().unwrap()));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut poll = || changed.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending());
+    here.notify("order", "ada");
+    wait_until(|| woken.0.load(Ordering::SeqCst));
+    assert!(poll().is_ready());
+
+    let worker = there.engine.worker().start().unwrap();
+    here.notify("welcome", "ada");
+    wait_until(|| there.outbox.sent().len() == 1);
+    drop(worker.stop(Duration::from_secs(10)));
+    assert!(here.outbox.sent().is_empty());
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// What was acknowledged before the server crashed is there when it runs again, and calls that come
 /// meanwhile wait for it.
 #[test]
@@ -162,7 +206,9 @@ fn a_server_that_is_away_is_named() {
 }
 
 fn wait_until(holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
+        assert!(Instant::now() < deadline, "nothing happens");
         thread::sleep(Duration::from_millis(5));
     }
 }

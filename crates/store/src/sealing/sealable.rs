@@ -9,8 +9,8 @@ use super::keys::Keyring;
 use super::marks::{self, Mark};
 use super::seal::Seal;
 use crate::{
-    Change, Codec, Error, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction,
-    Visit, VisitValue, WriteBody, records,
+    Change, Codec, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store, Table,
+    Transaction, Visit, VisitValue, WriteBody, records,
 };
 
 /// A store that seals the values of records if it has keys. Its first call compares the keys with
@@ -85,6 +85,10 @@ impl Store for Sealable {
         let Some(seal) = self.checked()? else { return self.below.write(body) };
         let codec = Codec::sealed(seal);
         self.below.write(&mut |below| body(&mut Sealing { below, codec }))
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.below.listen(listener);
     }
 }
 

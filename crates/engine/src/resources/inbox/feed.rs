@@ -119,7 +119,8 @@ impl Inbox<'_> {
 
     /// Returns a future that ends when something has changed since a cursor. It needs no runtime,
     /// has no timeout, and can be dropped at any time. Each commit that changes the inbox through
-    /// this engine wakes it; polls read two records.
+    /// this engine wakes it, and each of another process if the store tells of them
+    /// ([`Store::listen`](crate::store::Store::listen)). Polls read two records.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
