@@ -12,7 +12,8 @@ impl Engine {
     /// records, and ends the run if it breaks. A run that was interrupted is started again, and
     /// passes by what it has sealed.
     ///
-    /// At the end the old keys are needed no longer, and plain values do not open any more.
+    /// At the end the old keys are needed no longer, and plain values do not open any more. If several
+    /// engines write to one store, all of them have the new key as the one that seals before this call.
     ///
     /// ```
     /// use std::ops::ControlFlow;
