@@ -31,8 +31,10 @@ mod model;
 mod pages;
 mod quarantine;
 mod realistic;
+mod repair;
 mod sealing;
 mod secrets;
+mod unreadable;
 mod wreck;
 
 /// Any call of the facade with any of the inputs that there are.

@@ -103,8 +103,8 @@ impl Runs {
     ) -> Result<Self> {
         let mut runs = Some(Self::default());
         let entries = layout::transaction(environment, id).range();
-        snapshot.scan_bytes(&entries, Order::Ascending, None, &mut |_, trigger| {
-            let run = layout::ordinals_of_transaction(environment, id, trigger);
+        snapshot.scan_bytes(&entries, Order::Ascending, None, &mut |entry, _| {
+            let run = layout::run_of_transaction(entry).map(|(run, _)| run);
             runs = runs.take().zip(run).and_then(|(runs, run)| runs.then(run));
             if runs.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -134,6 +134,18 @@ impl Runs {
 
     pub(crate) fn contains(&self, ordinal: u64) -> bool {
         self.0.iter().any(|run| run.contains(&ordinal))
+    }
+
+    /// The parts of `range` that are in no run.
+    pub(crate) fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut missing: Vec<Range<u64>> = Vec::new();
+        for ordinal in range.filter(|ordinal| !self.contains(*ordinal)) {
+            match missing.last_mut() {
+                Some(last) if last.end == ordinal => last.end += 1,
+                _ => missing.push(ordinal..ordinal + 1),
+            }
+        }
+        missing
     }
 
     pub(crate) fn newest_first(self) -> impl Iterator<Item = Range<u64>> {

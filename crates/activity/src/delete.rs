@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use store::{Order, ReadRecords, Result, Table, Transaction, WriteRecords, layout};
 
 use crate::append::Runs;
-use crate::head::Head;
+use crate::head::{self, Head};
 use crate::set::Set;
 use crate::{ActivityIndex, deleted};
 
@@ -100,7 +100,7 @@ impl Old {
         for (at, range) in self.0.iter().enumerate() {
             let mut rest = None;
             let within = layout::notifications_between(environment, range.clone());
-            txn.each(&within, Order::Ascending, |notification| {
+            txn.each_readable(&within, Order::Ascending, |notification| {
                 if found.len() == limit {
                     rest = Some(notification.id.ordinal().get()..range.end);
                     return ControlFlow::Break(());
@@ -128,8 +128,7 @@ fn leave_out(
     removed: &[u64],
 ) -> Result<()> {
     let all = layout::notifications_from(environment, Ordinal::new(head.floor));
-    let first = txn.first(&all, Order::Ascending, 1)?;
-    let floor = first.first().map_or(head.next, |first| first.id.ordinal().get());
+    let floor = head::end(&*txn, &all, Order::Ascending)?.unwrap_or(head.next);
     let (below, above) = removed.split_at(removed.partition_point(|ordinal| *ordinal < floor));
     // The others below the floor were deleted before.
     let before = (floor - head.floor).saturating_sub(below.len() as u64);
@@ -173,13 +172,14 @@ fn forget_if_gone(txn: &mut dyn Transaction, of: &Notification) -> Result<()> {
 fn forget(txn: &mut dyn Transaction, environment: EnvironmentId, id: &TransactionId) -> Result<()> {
     let range = layout::transaction(environment, id).range();
     let mut triggers = Vec::new();
-    txn.scan_bytes(&range, Order::Ascending, None, &mut |entry, trigger| {
-        triggers.push((entry.to_vec(), trigger.to_vec()));
+    txn.scan_bytes(&range, Order::Ascending, None, &mut |entry, _| {
+        let trigger = layout::run_of_transaction(entry).map(|(_, trigger)| trigger);
+        triggers.push((entry.to_vec(), trigger));
         ControlFlow::Continue(())
     })?;
     for (entry, trigger) in triggers {
         txn.delete(Table::Transactions, &entry)?;
-        txn.delete(Table::Triggers, &trigger)?;
+        trigger.map_or(Ok(()), |trigger| txn.delete_key(&trigger))?;
     }
     txn.delete_key(&layout::canceled_trigger(environment, id))?;
     txn.delete_key(&layout::fan_out_state(environment, id))?;

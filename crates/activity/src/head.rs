@@ -1,9 +1,11 @@
 //! Head of an environment: the extent of its activity list, and of the index.
 
+use std::ops::ControlFlow;
+
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use store::{
-    Error, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
+    Error, Order, Range, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
 };
 
 use crate::corrupt;
@@ -47,9 +49,10 @@ impl Head {
             let damaged = || corrupt(Table::ActivityHeads, "it is not a head: rebuild the index");
             head = Some(Self::read(bytes).ok_or_else(damaged));
         })?;
+        let all = layout::notifications(environment).range();
         match head {
             Some(head) => head.map(Some),
-            None if last(snapshot, environment)?.is_none() => Ok(None),
+            None if end(snapshot, &all, Order::Descending)?.is_none() => Ok(None),
             None => Err(corrupt(Table::ActivityHeads, "the index has no head: rebuild it")),
         }
     }
@@ -80,8 +83,10 @@ impl Head {
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
     ) -> Result<Self> {
-        if let Some(last) = last(snapshot, environment)? {
-            self.next = self.next.max(last.id.ordinal().get() + 1);
+        // Also one that cannot be read keeps its place.
+        let all = layout::notifications(environment).range();
+        if let Some(last) = end(snapshot, &all, Order::Descending)? {
+            self.next = self.next.max(last + 1);
         }
         Ok(self)
     }
@@ -203,12 +208,18 @@ impl Head {
     }
 }
 
-fn last(
+/// The first ordinal in `order` of the notifications within a range, whether they can be read or not.
+pub(crate) fn end(
     snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
-) -> Result<Option<Notification>> {
-    let all = layout::notifications(environment).range();
-    Ok(snapshot.first(&all, Order::Descending, 1)?.pop())
+    range: &Range<Notification>,
+    order: Order,
+) -> Result<Option<u64>> {
+    let mut end = None;
+    snapshot.scan_bytes(range, order, Some(1), &mut |key, _| {
+        end = layout::ordinal_of(key).map(Ordinal::get);
+        ControlFlow::Break(())
+    })?;
+    Ok(end)
 }
 
 // FNV-1a. Every creation depends on the head, so that a damaged head would do harm.

@@ -9,11 +9,14 @@ use std::ops::{ControlFlow, Range};
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
+use domain::trigger::AcceptedTrigger;
+use store::{
+    Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
+};
 
 use crate::append::{Runs, put_facets};
 use crate::facets::Facets;
-use crate::head::Head;
+use crate::head::{self, Head};
 use crate::open::OpenSegment;
 use crate::seal::Rows;
 use crate::set::Set;
@@ -123,7 +126,10 @@ impl Building {
         while !rows.is_done() {
             rows.step(store, |_, _| Ok(true))?;
         }
-        store::write(store, |txn| self.put_all_gone(txn, &all))?;
+        store::write(store, |txn| {
+            self.put_missing_runs(txn, range.start, &all)?;
+            self.put_all_gone(txn, &all)
+        })?;
         self.head.sealed = range.end;
         self.tail = range.end;
         Ok(())
@@ -133,7 +139,30 @@ impl Building {
         let all = gather(&*txn, self.environment, range.clone())?;
         let Head { generation, .. } = self.head;
         put_facets(txn, self.environment, generation, range.start, &all.facets)?;
+        self.put_missing_runs(txn, range.start, &all)?;
         self.put_all_gone(txn, &all)
+    }
+
+    // Puts bare records in place of those triggers that are lost, so that their transaction ids stay
+    // taken. `start` is the first ordinal of `all`.
+    fn put_missing_runs(
+        &self,
+        txn: &mut dyn Transaction,
+        start: u64,
+        all: &Gathered,
+    ) -> Result<()> {
+        for (id, runs) in &all.runs {
+            let found = Runs::find(&*txn, self.environment, id);
+            // Entries that are out of order are left to a repair.
+            let Some(known) = store::if_readable(found)? else { continue };
+            for ordinals in runs.iter().flat_map(|run| known.missing(run)) {
+                let place = usize::try_from(ordinals.start - start).unwrap_or(usize::MAX);
+                let created_at = all.facets.get(place).map_or(all.before, |one| one.created_at);
+                let bare = AcceptedTrigger::bare(self.environment, created_at, id.clone());
+                txn.insert(&AcceptedTrigger { ordinals, ..bare })?;
+            }
+        }
+        Ok(())
     }
 
     fn put_all_gone(&self, txn: &mut dyn Transaction, all: &Gathered) -> Result<()> {
@@ -212,7 +241,8 @@ impl Building {
     }
 }
 
-/// The notifications of that range, and the ordinals without a notification between them.
+/// The notifications of that range, and the ordinals without a notification between them. One that
+/// cannot be read is none.
 pub(crate) fn gather(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
@@ -222,7 +252,7 @@ pub(crate) fn gather(
         Gathered { before: before(snapshot, environment, range.start)?, ..Gathered::default() };
     let mut next = range.start;
     let within = layout::notifications_between(environment, range.clone());
-    snapshot.each(&within, Order::Ascending, |found| {
+    snapshot.each_readable(&within, Order::Ascending, |found| {
         let ordinal = found.id.ordinal().get();
         all.skip(next..ordinal);
         let facets = Facets::from(&found);
@@ -254,14 +284,13 @@ fn before(
     ordinal: u64,
 ) -> Result<Timestamp> {
     let range = layout::notifications_between(environment, 0..ordinal);
-    let last = snapshot.first(&range, Order::Descending, 1)?;
+    let last = snapshot.readable(&range, Order::Descending, 1)?;
     Ok(last.first().map_or(Timestamp::MIN, |last| last.created_at))
 }
 
 fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
     let all = layout::notifications(environment).range();
-    let first = snapshot.first(&all, Order::Ascending, 1)?;
-    Ok(first.first().map_or(0, |first| first.id.ordinal().get()))
+    Ok(head::end(snapshot, &all, Order::Ascending)?.unwrap_or_default())
 }
 
 // Newest generation that has entries. An interrupted rebuild leaves entries of its generation,

@@ -113,6 +113,10 @@ pub struct Page<T> {
     /// Number of items in the whole list.
     #[serde(flatten)]
     pub total: Total,
+    /// Number of items of this page that are left out, because their records cannot be read. The
+    /// engine's `check` finds them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: usize,
 }
 
 /// Number of items in a list, counted up to a cap.
@@ -261,8 +265,20 @@ impl<T> Page<T> {
         (previous, next): (Option<Cursor>, Option<Cursor>),
         total: Total,
     ) -> Self {
-        Self { data, next, previous, total }
+        Self { data, next, previous, total, unreadable: 0 }
     }
+
+    /// Returns the page with the number of items that are left out of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(self, unreadable: usize) -> Self {
+        Self { unreadable, ..self }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Total {

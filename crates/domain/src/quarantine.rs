@@ -25,7 +25,7 @@ pub struct Quarantined {
     /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: QuarantineId,
-    /// Environment of the task.
+    /// Environment of the record. The nil id if its key names none.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
     /// Table of the record that cannot be read.

@@ -27,6 +27,7 @@ use store::{Decoded, Fork, Store, Table, layout};
 use crate::Engine;
 use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
+use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
@@ -106,6 +107,7 @@ pub(crate) struct Parts {
     pub(crate) watches: Arc<Watches>,
     pub(crate) upkeep: Upkeep,
     pub(crate) sweeps: Sweeps,
+    pub(crate) healing: Healing,
     pub(crate) observer: Dispatcher,
     /// Findings of a rehearsal. `None` in any other engine.
     pub(crate) findings: Option<Arc<Findings>>,
@@ -442,6 +444,7 @@ impl Builder {
             watches: Arc::default(),
             upkeep: Upkeep::default(),
             sweeps: Sweeps::new(retention),
+            healing: Healing::default(),
             observer,
             findings,
         };

@@ -3,10 +3,9 @@
 use std::fmt;
 
 pub use activity::{Disagreement, IndexCheck, Term};
-use domain::environment::Environment;
 use domain::ids::EnvironmentId;
-use store::Snapshot;
 pub use store::check::{Problem, TableFinding};
+use store::{Snapshot, Table};
 
 use crate::{Engine, Result, trace};
 
@@ -23,22 +22,32 @@ pub struct StoreCheck {
     pub findings: Vec<Finding>,
 }
 
+/// Progress of a check or of a repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Name of the table that is looked at.
+    pub table: &'static str,
+    /// Number of rows that were looked at so far, in all tables.
+    pub rows: u64,
+}
+
 /// A contradiction in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding {
-    /// A record is not readable, or an index entry contradicts the records.
+    /// A record is not readable, or a row contradicts the records. [`Engine::repair`] mends that.
     Table(TableFinding),
-    /// The activity index of an environment contradicts the notifications.
-    /// [`rebuild_index`](crate::Notifications::rebuild_index) mends that.
+    /// The activity index of an environment contradicts the notifications. [`Engine::repair`] and
+    /// [`rebuild_index`](crate::Notifications::rebuild_index) mend that.
     Activity {
         /// The environment.
         environment: EnvironmentId,
         /// The contradiction.
         disagreement: Disagreement,
     },
-    /// The activity index of an environment, or a notification in it, is not readable.
-    /// [`rebuild_index`](crate::Notifications::rebuild_index) mends an index.
+    /// The activity index of an environment is not readable. [`Engine::repair`] and
+    /// [`rebuild_index`](crate::Notifications::rebuild_index) mend that.
     UnreadableActivity {
         /// The environment.
         environment: EnvironmentId,
@@ -48,8 +57,8 @@ pub enum Finding {
 }
 
 impl Engine {
-    /// Compares the indexes of the store with its records. The comparison reads all of both from
-    /// one snapshot. Other operations continue meanwhile.
+    /// Compares the rows of the store with its records. The comparison reads all of both from one
+    /// snapshot. Other operations continue meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -67,22 +76,41 @@ impl Engine {
     ///
     /// [`Error::Store`](crate::Error::Store), if the backend fails. Damage is a finding.
     pub fn check(&self) -> Result<StoreCheck> {
-        trace::operation("engine.check", None, || self.checked())
+        self.check_with(&mut |_| {})
     }
 
-    fn checked(&self) -> Result<StoreCheck> {
-        self.read(|snapshot| {
-            let store::check::TableCheck { records, entries, findings } =
-                store::check::check(snapshot)?;
-            let mut findings: Vec<_> = findings.into_iter().map(Finding::Table).collect();
-            for environment in store::check::readable::<Environment>(snapshot)? {
-                findings.extend(self.check_activity(snapshot, environment.id)?);
-            }
-            Ok(StoreCheck { records, entries, findings })
+    /// The same with a function that is called after each 256 rows at most.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn check_with(&self, progress: &mut dyn FnMut(Progress)) -> Result<StoreCheck> {
+        trace::operation("engine.check", None, || {
+            self.read(|snapshot| self.checked(snapshot, progress))
         })
     }
 
-    fn check_activity(
+    fn checked(
+        &self,
+        snapshot: &dyn Snapshot,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<StoreCheck> {
+        let mut rows = 0;
+        let mut at = |table: Table, so_far| {
+            rows = so_far;
+            progress(Progress { table: table.name(), rows });
+        };
+        let store::check::TableCheck { records, entries, findings } =
+            store::check::check_with(snapshot, &mut at)?;
+        let mut findings: Vec<_> = findings.into_iter().map(Finding::Table).collect();
+        for environment in store::check::listed_environments(snapshot)? {
+            progress(Progress { table: Table::ActivitySegments.name(), rows });
+            findings.extend(self.check_activity(snapshot, environment)?);
+        }
+        Ok(StoreCheck { records, entries, findings })
+    }
+
+    pub(crate) fn check_activity(
         &self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,

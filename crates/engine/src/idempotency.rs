@@ -11,6 +11,7 @@ use serde_json::Value;
 use store::{Lead, ReadRecords, Record, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
+use crate::heal::healed;
 use crate::resources::environments::hash;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -88,16 +89,18 @@ impl Scope {
         let call = self.call(operation, arguments, now)?;
         let mut state = start;
         loop {
-            let outcome = self.engine.write(now, |draft| {
-                let mut tx = draft.within(&self.home);
-                if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(&tx))? {
+            let mut step = |tx: &mut Tx<'_>| {
+                if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
                     return Ok(Progress::Replayed(answer));
                 }
-                let step = body(&mut tx, &state)?;
+                let step = body(tx, &state)?;
                 if let Some(call) = &call {
-                    call.keep(&mut tx, step.outcome()?)?;
+                    call.keep(tx, step.outcome()?)?;
                 }
                 Ok(Progress::Ran(step))
+            };
+            let outcome = healed(&self.engine, self.home.environment_id, || {
+                self.engine.write(now, |draft| step(&mut draft.within(&self.home)))
             });
             match (outcome, &call) {
                 (Ok(Progress::Ran(Step::More(next))), _) => state = next,

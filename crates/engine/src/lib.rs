@@ -17,11 +17,14 @@ mod builder;
 pub mod check;
 mod clock;
 mod copies;
+mod damage;
 mod entropy;
 pub mod error;
+mod heal;
 mod idempotency;
 pub mod observer;
 mod pipeline;
+mod repair;
 mod resources;
 mod scope;
 pub mod sealing;
@@ -34,11 +37,13 @@ mod worker;
 use std::sync::Arc;
 
 use ::activity::ActivityIndex;
+use ::domain::api_key::EnvironmentKey;
 use ::domain::convert::IntoChecked;
+use ::domain::environment::Environment;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{Change, ChangeKind, ReadRecords, Snapshot, Store, Table};
+use ::store::{Change, ChangeKind, Snapshot, Store, Table};
 
 pub use ::domain::{
     api_key, channel, circuit, condition, connection, contact, content, context, convert,
@@ -61,6 +66,7 @@ pub use pipeline::delivery::{
     ProviderReceipt, QueueDepth, QueueStats, SendError,
 };
 pub use pipeline::trigger::Events;
+pub use repair::RepairReport;
 pub use resources::connections::ChannelConnections;
 pub use resources::contexts::Contexts;
 pub use resources::dead_letters::DeadLetters;
@@ -129,7 +135,9 @@ impl Engine {
 
     fn scope_of(&self, id: EnvironmentId) -> Result<Scope> {
         let get = |snapshot: &dyn Snapshot| {
-            let environment = snapshot.find(&::store::layout::environment_id(id))?;
+            let key = ::store::layout::environment_id(id);
+            let environment =
+                resources::environments::indexed(snapshot, &key, |one: &Environment| one.id == id)?;
             environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
         };
         trace::operation("engine.environment", Some(id), || self.read(get))
@@ -148,7 +156,9 @@ impl Engine {
         // The time of a look-up by hash reveals nothing about the key.
         let hash = resources::environments::hash(key);
         let find = |snapshot: &dyn Snapshot| {
-            let key = snapshot.find(&::store::layout::api_key(&hash))?;
+            let key = ::store::layout::api_key(&hash);
+            let is_it = |one: &EnvironmentKey| one.hash == hash;
+            let key = resources::environments::indexed(snapshot, &key, is_it)?;
             key.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
         };
         trace::operation("engine.authenticate", None, || self.read(find))

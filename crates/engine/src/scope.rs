@@ -5,6 +5,7 @@ use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::page::{ListId, ListKind};
 
+use crate::heal::healed;
 use crate::resources::environments::Viewer;
 use crate::trace;
 use crate::tx::Reading;
@@ -225,6 +226,8 @@ impl Scope {
     /// Runs a part of an operation on one view of the environment.
     pub(crate) fn view<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
         let (engine, home) = (&self.engine, &self.home);
-        engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
+        healed(engine, home.environment_id, || {
+            engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
+        })
     }
 }

@@ -1,413 +1,216 @@
-//! Comparing the indexes of a store with its records.
+//! Comparing the rows of a store with the records that they follow from, and mending them.
+//!
+//! The rows are looked at in passes, and a pass in steps of some rows. A step says for each
+//! contradiction what mends it. A check runs all steps on one snapshot. A repair runs each step on a
+//! snapshot of its own, and once more in a transaction if it has found something.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::ops::{Bound, ControlFlow};
+mod derived;
+mod finding;
+mod rows;
 
-use domain::api_key::EnvironmentKey;
-use domain::connection::ChannelConnection;
-use domain::context::Context;
-use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
-use domain::endpoint::ChannelEndpoint;
-use domain::environment::Environment;
-use domain::idempotency::StoredAnswer;
-use domain::integration::Integration;
-use domain::layout::Layout;
-use domain::message::{DeletedMessage, Message, MessageCounters, Tally};
-use domain::notification::Notification;
-use domain::preference::SubscriberPreference;
-use domain::quarantine::Quarantined;
-use domain::subscriber::Subscriber;
-use domain::subscription::Subscription;
-use domain::suppression::Suppression;
-use domain::task::Task;
-use domain::topic::Topic;
-use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
-use domain::unsubscribe::LinkKey;
-use domain::workflow::Workflow;
+use std::collections::BTreeSet;
 
-use crate::{
-    Codec, Entries, Error, KeyRange, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table,
-    addresses, counters, lanes, layout, outcomes,
-};
+use domain::ids::EnvironmentId;
+use domain::quarantine::Unreadable;
 
-/// The result of comparing the indexes of a store with its records.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableCheck {
-    /// The number of records.
-    pub records: u64,
-    /// The number of index entries.
-    pub entries: u64,
-    /// The first thousand findings. Empty if the store is sound.
-    pub findings: Vec<TableFinding>,
+use crate::layout::{Derived, Role};
+use crate::{Error, Result, Snapshot, Table, Transaction, addresses};
+
+pub use self::finding::{Problem, TableCheck, TableFinding};
+pub(crate) use self::rows::{has_records, is_readable};
+
+/// A part of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// The records of a table, and the entries that each of them has.
+    Records(Table),
+    /// The entries of an index.
+    Index(Table),
+    /// The rows of counters.
+    Counters,
+    /// The subscribers in this table, who have a row of counters.
+    Counted(Table),
+    /// The rows of lanes.
+    Lanes,
+    /// The rows of outcomes.
+    Outcomes,
+    /// The index of addresses.
+    Addresses,
+    /// The keys of a table of derived rows.
+    Keys(Table),
 }
 
-/// An entry of a table that contradicts the records.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TableFinding {
-    /// The name of the table.
-    pub table: &'static str,
-    /// The key of the entry.
-    pub key: Vec<u8>,
-    /// The contradiction.
-    pub problem: Problem,
-}
-
-/// A contradiction between an entry and the records.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Problem {
-    /// The record cannot be decoded, or belongs under another key.
-    Unreadable {
-        /// The reason.
-        reason: String,
-    },
-    /// A record has this entry, and the index does not.
-    Missing,
-    /// The index has this entry, and no record does.
-    Extra,
-    /// The counters of a subscriber's messages are not those of the messages.
-    Miscounted,
-    /// The lane does not begin with its first task.
-    Misplaced,
-    /// The row has other notifications than those with its outcome.
-    Outdated,
-}
-
-/// Compares the indexes that `snapshot` shows with its records. That reads all of both.
-///
-/// The activity index has a comparison of its own.
-pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
-    let mut checking = Checking::new(snapshot);
-    checking.records()?;
-    for index in indexes() {
-        checking.index(index)?;
+impl Pass {
+    /// Every part, in the order in which a repair goes through them.
+    pub fn all() -> Vec<Self> {
+        let of = |wanted: fn(Table) -> Option<Self>| Table::ALL.into_iter().filter_map(wanted);
+        let records = of(|table| (table.role() == Role::Records).then_some(Self::Records(table)));
+        let indexes = of(|table| match table.role() {
+            Role::IndexOf(_) => Some(Self::Index(table)),
+            Role::Records | Role::Derived(_) | Role::Seals => None,
+        });
+        let keys = of(|table| match table.role() {
+            Role::Derived(Derived::Activity | Derived::Outcomes | Derived::Addresses) => {
+                Some(Self::Keys(table))
+            }
+            Role::Records | Role::IndexOf(_) | Role::Derived(_) | Role::Seals => None,
+        });
+        let counted = [Table::MessageLists, Table::DeletedMessages].map(Self::Counted);
+        let derived = [Self::Counters, Self::Lanes, Self::Outcomes, Self::Addresses];
+        records.chain(indexes).chain(keys).chain(counted).chain(derived).collect()
     }
-    checking.counters()?;
-    checking.lanes()?;
-    checking.outcomes()?;
-    checking.addresses()?;
-    Ok(checking.check)
-}
 
-/// Every record of a kind that can be read.
-pub fn readable<R: Record>(snapshot: &dyn Snapshot) -> Result<Vec<R>> {
-    let codec = snapshot.codec();
-    let mut records = Vec::new();
-    each(snapshot, R::TABLE, |key, value| {
-        records.extend(codec.decode(key, value));
-        Ok(())
-    })?;
-    Ok(records)
-}
+    /// The table that it looks through.
+    pub const fn table(self) -> Table {
+        match self {
+            Self::Records(table)
+            | Self::Index(table)
+            | Self::Counted(table)
+            | Self::Keys(table) => table,
+            Self::Counters => Table::MessageCounters,
+            Self::Lanes => Table::Lanes,
+            Self::Outcomes => Table::NotificationOutcomes,
+            Self::Addresses => Table::Addresses,
+        }
+    }
 
-// The tables whose entries lead to records. Those of the activity index, the outcomes, the counters,
-// the lanes and the marks of sealing keys do not.
-fn indexes() -> impl Iterator<Item = Table> {
-    let is_activity =
-        |table: &Table| *table == Table::ActivityHeads || layout::ACTIVITY.contains(table);
-    let is_derived = |table: &Table| {
-        matches!(
-            table,
-            Table::Addresses
-                | Table::MessageCounters
-                | Table::Lanes
-                | Table::LaneHeads
-                | Table::NotificationOutcomes
-                | Table::HeldLanes
-                | Table::Seals
-        )
-    };
-    let is_other = move |table: &Table| is_activity(table) || is_derived(table);
-    Table::ALL.into_iter().filter(move |table| !has_records(*table) && !is_other(table))
-}
+    // The tables that its rows follow from. They are compared only if these are sound.
+    const fn follows(self) -> &'static [Table] {
+        match self {
+            Self::Counters | Self::Counted(_) => {
+                &[Table::Messages, Table::MessageLists, Table::DeletedMessages]
+            }
+            Self::Lanes => &[Table::Tasks, Table::Due],
+            Self::Records(_)
+            | Self::Index(_)
+            | Self::Outcomes
+            | Self::Addresses
+            | Self::Keys(_) => &[],
+        }
+    }
 
-// The index entries of a record: each index and the key in it.
-type IndexEntries = Vec<(Table, Vec<u8>)>;
-
-// A kind of record, and the function for each entry of its table.
-struct Kind {
-    table: Table,
-    entries: fn(Codec<'_>, &[u8], &[u8]) -> Result<IndexEntries>,
-}
-
-const KINDS: [Kind; 29] = [
-    Kind::of::<Environment>(),
-    Kind::of::<EnvironmentKey>(),
-    Kind::of::<LinkKey>(),
-    Kind::of::<Subscriber>(),
-    Kind::of::<Workflow>(),
-    Kind::of::<Integration>(),
-    Kind::of::<Context>(),
-    Kind::of::<SubscriberPreference>(),
-    Kind::of::<ChannelEndpoint>(),
-    Kind::of::<ChannelConnection>(),
-    Kind::of::<Topic>(),
-    Kind::of::<Subscription>(),
-    Kind::of::<Layout>(),
-    Kind::of::<Translation>(),
-    Kind::of::<TranslationGroup>(),
-    Kind::of::<AcceptedTrigger>(),
-    Kind::of::<CanceledTrigger>(),
-    Kind::of::<FanOut>(),
-    Kind::of::<FanOutState>(),
-    Kind::of::<Notification>(),
-    Kind::of::<Task>(),
-    Kind::of::<DigestBucket>(),
-    Kind::of::<WindowEvent>(),
-    Kind::of::<ThrottleSlot>(),
-    Kind::of::<Quarantined>(),
-    Kind::of::<Message>(),
-    Kind::of::<DeletedMessage>(),
-    Kind::of::<Suppression>(),
-    Kind::of::<StoredAnswer>(),
-];
-
-impl Kind {
-    const fn of<R: Record>() -> Self {
-        let entries = |codec: Codec<'_>, key: &[u8], value: &[u8]| {
-            let entries = Entries::of(&codec.decode::<R>(key, value)?);
-            Ok(entries.iter().map(|key| (key.table(), key.as_bytes().to_vec())).collect())
+    /// Looks at some rows behind `behind`, or at the first ones.
+    pub fn step(self, snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+        let step = match self {
+            Self::Records(table) => rows::records(snapshot, table, behind),
+            Self::Index(table) => rows::index(snapshot, table, behind),
+            Self::Keys(table) => rows::keys(snapshot, table, behind),
+            Self::Counters => derived::counters(snapshot, behind),
+            Self::Counted(table) => derived::counted(snapshot, table, behind),
+            Self::Lanes => derived::lanes(snapshot),
+            Self::Outcomes => derived::outcomes(snapshot, behind),
+            Self::Addresses => derived::addresses(snapshot, behind),
         };
-        Self { table: R::TABLE, entries }
-    }
-}
-
-/// Returns `true` if the entries of the table are records.
-pub(crate) fn has_records(table: Table) -> bool {
-    KINDS.iter().any(|kind| kind.table == table)
-}
-
-/// Returns whether the entry under `key` of a table is a record that can be read. Returns `None` if
-/// the table has no records.
-pub(crate) fn is_readable(
-    codec: Codec<'_>,
-    table: Table,
-    key: &[u8],
-    value: &[u8],
-) -> Option<bool> {
-    let kind = KINDS.iter().find(|kind| kind.table == table)?;
-    Some((kind.entries)(codec, key, value).is_ok())
-}
-
-struct Checking<'s> {
-    snapshot: &'s dyn Snapshot,
-    // Number of entries of each index that lead to a record that has them.
-    sound: BTreeMap<Table, u64>,
-    check: TableCheck,
-}
-
-const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
-
-impl<'s> Checking<'s> {
-    fn new(snapshot: &'s dyn Snapshot) -> Self {
-        Self { snapshot, sound: BTreeMap::new(), check: TableCheck::default() }
-    }
-
-    // Looks up every entry that a record has.
-    fn records(&mut self) -> Result<()> {
-        let snapshot = self.snapshot;
-        for kind in &KINDS {
-            each(snapshot, kind.table, |key, value| {
-                self.check.records += 1;
-                match (kind.entries)(snapshot.codec(), key, value) {
-                    Ok(entries) => self.entries_of(key, &entries),
-                    Err(Error::Corrupt { source, .. }) => {
-                        let reason = source.to_string();
-                        self.found(kind.table, key, Problem::Unreadable { reason });
-                        Ok(())
-                    }
-                    Err(other) => Err(other),
-                }
-            })?;
-        }
-        Ok(())
-    }
-
-    fn entries_of(&mut self, record: &[u8], entries: &IndexEntries) -> Result<()> {
-        for (index, key) in entries {
-            let index = *index;
-            let mut is_there = false;
-            self.snapshot.get(index, key, &mut |target| is_there = target == record)?;
-            if is_there {
-                *self.sound.entry(index).or_default() += 1;
-            } else {
-                self.found(index, key, Problem::Missing);
+        match step {
+            // A key is not in its place: what is behind it cannot be looked at.
+            Err(Error::Corrupt { table: _, source }) => {
+                let problem = Problem::Unreadable { reason: source.to_string() };
+                let mut step = Step::default();
+                step.found(self.table(), &[], problem, Fix::None);
+                Ok(step)
             }
-        }
-        Ok(())
-    }
-
-    // An index with as many entries as were looked up has no others.
-    fn index(&mut self, index: Table) -> Result<()> {
-        let mut count = 0;
-        each(self.snapshot, index, |_, _| {
-            count += 1;
-            Ok(())
-        })?;
-        self.check.entries += count;
-        if self.sound.get(&index).copied().unwrap_or_default() == count {
-            return Ok(());
-        }
-        let expected = self.expected(index)?;
-        each(self.snapshot, index, |key, target| {
-            if !expected.contains(&(key.to_vec(), target.to_vec())) {
-                self.found(index, key, Problem::Extra);
-            }
-            Ok(())
-        })
-    }
-
-    // The entries of an index that records have, each with the key of its record.
-    fn expected(&self, index: Table) -> Result<BTreeSet<(Vec<u8>, Vec<u8>)>> {
-        let mut expected = BTreeSet::new();
-        for kind in &KINDS {
-            each(self.snapshot, kind.table, |record, value| {
-                let entries =
-                    (kind.entries)(self.snapshot.codec(), record, value).unwrap_or_default();
-                let of_index = entries.into_iter().filter(|(other, _)| *other == index);
-                expected.extend(of_index.map(|(_, key)| (key, record.to_vec())));
-                Ok(())
-            })?;
-        }
-        Ok(expected)
-    }
-
-    // Counts the messages of each subscriber.
-    fn counters(&mut self) -> Result<()> {
-        let snapshot = self.snapshot;
-        let messages = readable::<Message>(snapshot)?.into_iter().filter_map(|one| one.counted());
-        let deleted = readable::<DeletedMessage>(snapshot)?.into_iter();
-        let mut tallies: BTreeMap<Vec<u8>, Tally> = BTreeMap::new();
-        for (key, item) in messages.chain(deleted.filter_map(|one| one.counted())) {
-            let tally = tallies.entry(key.as_bytes().to_vec());
-            let tally = tally.or_insert_with(|| Tally::new(MessageCounters::default()));
-            tally.change(None, Some(&item));
-        }
-        let tallies = tallies.into_iter().map(|(key, tally)| (key, tally.finish()));
-        let mut counted: BTreeMap<Vec<u8>, MessageCounters> = tallies.collect();
-        each(snapshot, Table::MessageCounters, |key, value| {
-            self.check.entries += 1;
-            let expected = counted.remove(key).unwrap_or_default();
-            let agrees = counters::read(key, value)
-                .is_ok_and(|counters| counters.agree_with(&expected))
-                && (!expected.is_empty() || counters::has_owner(snapshot, key)?);
-            if !agrees {
-                self.found(Table::MessageCounters, key, Problem::Miscounted);
-            }
-            Ok(())
-        })?;
-        for key in counted.keys() {
-            self.found(Table::MessageCounters, key, Problem::Miscounted);
-        }
-        Ok(())
-    }
-
-    // Finds the first task of each lane, and the lanes of paused workflows. A task that cannot be
-    // read has no known lane, and a workflow that cannot be read may be paused, so that lanes are
-    // compared only if all of them can be read.
-    fn lanes(&mut self) -> Result<()> {
-        let snapshot = self.snapshot;
-        let tasks = readable::<Task>(snapshot)?;
-        let workflows = readable::<Workflow>(snapshot)?;
-        let is_known = snapshot.count(&Prefix::<Task>::of_all(), None)? == tasks.len()
-            && snapshot.count(&Prefix::<Workflow>::of_all(), None)? == workflows.len();
-        let mut expected = lanes::expected(&tasks, &workflows);
-        for table in [Table::Lanes, Table::LaneHeads, Table::HeldLanes] {
-            each(snapshot, table, |key, value| {
-                self.check.entries += 1;
-                if !expected.remove(&(table, key.to_vec(), value.to_vec())) && is_known {
-                    self.found(table, key, Problem::Misplaced);
-                }
-                Ok(())
-            })?;
-        }
-        for (table, key, _) in &expected {
-            self.found(*table, key, Problem::Misplaced);
-        }
-        Ok(())
-    }
-
-    // Compares the rows of outcomes. A notification that cannot be read has no known outcomes, so
-    // that rows are compared only if all notifications can be read.
-    fn outcomes(&mut self) -> Result<()> {
-        let snapshot = self.snapshot;
-        let (mut expected, is_known) = outcomes::expected(snapshot)?;
-        each(snapshot, Table::NotificationOutcomes, |key, value| {
-            self.check.entries += 1;
-            let row = expected.remove(key);
-            if is_known && row.is_none_or(|row| row.bytes(key) != value) {
-                self.found(Table::NotificationOutcomes, key, Problem::Outdated);
-            }
-            Ok(())
-        })?;
-        for key in expected.keys().filter(|_| is_known) {
-            self.found(Table::NotificationOutcomes, key, Problem::Outdated);
-        }
-        Ok(())
-    }
-
-    // Looks for the address of each subscriber. A subscriber that cannot be read has no known
-    // address, so that no address is one too many then.
-    fn addresses(&mut self) -> Result<()> {
-        let snapshot = self.snapshot;
-        let subscribers = readable::<Subscriber>(snapshot)?;
-        let is_known = snapshot.count(&Prefix::<Subscriber>::of_all(), None)? == subscribers.len();
-        self.check.entries += snapshot.count(&Prefix::of_table(Table::Addresses), None)? as u64;
-        let expected = subscribers.iter().filter_map(Record::address).collect();
-        let missing = addresses::compare(snapshot, expected, &mut |key, problem| {
-            if is_known || problem != Problem::Extra {
-                self.found(Table::Addresses, key, problem);
-            }
-        })?;
-        for subscriber in &subscribers {
-            if subscriber.address().is_some_and(|address| missing.contains(&address)) {
-                self.found(Table::Addresses, subscriber.key().as_bytes(), Problem::Missing);
-            }
-        }
-        Ok(())
-    }
-
-    fn found(&mut self, table: Table, key: &[u8], problem: Problem) {
-        const MANY: usize = 1_000;
-        if self.check.findings.len() < MANY {
-            let finding = TableFinding { table: table.name(), key: key.to_vec(), problem };
-            self.check.findings.push(finding);
+            step => step,
         }
     }
 }
 
-fn each(
+/// Rows that were looked at.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// Number of rows.
+    pub rows: u64,
+    /// Contradictions, each with what mends it.
+    pub found: Vec<(TableFinding, Fix)>,
+    /// The key behind which the pass goes on. `None` at its end.
+    pub next: Option<Vec<u8>>,
+}
+
+/// What mends a contradiction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fix {
+    /// A row is put.
+    Put(Table, Vec<u8>, Vec<u8>),
+    /// A row is removed.
+    Remove(Table, Vec<u8>),
+    /// A record is moved into quarantine.
+    PutAside(Table, Unreadable),
+    /// The index of addresses of an environment is made anew.
+    Addresses(EnvironmentId),
+    /// Nothing: another fix mends it, or none is known.
+    None,
+}
+
+impl Fix {
+    /// Makes the changes, but for those of the quarantine.
+    pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
+        match self {
+            Self::Put(table, key, value) => transaction.put(*table, key, value),
+            Self::Remove(table, key) => transaction.delete(*table, key),
+            Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
+            Self::Addresses(environment) => addresses::rebuild(transaction, *environment),
+            Self::None => Ok(()),
+        }
+    }
+}
+
+impl Step {
+    fn found(&mut self, table: Table, key: &[u8], problem: Problem, fix: Fix) {
+        self.found.push((TableFinding::new(table, key, problem), fix));
+    }
+}
+
+/// Compares all tables that `snapshot` shows, but for the activity index, which has a comparison of
+/// its own. Calls `progress` with the table that is looked at, and the number of rows so far.
+pub fn check_with(
     snapshot: &dyn Snapshot,
-    table: Table,
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut result = Ok(());
-    snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
-        result = visit(key, value);
-        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    result
-}
-
-impl fmt::Display for TableFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (table, key) = (self.table, self.key.escape_ascii());
-        match &self.problem {
-            Problem::Unreadable { reason } => write!(f, "{table} {key}: {reason}"),
-            Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
-            Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
-            Problem::Miscounted => {
-                write!(f, "{table} {key}: the counters are not those of the messages")
+    progress: &mut dyn FnMut(Table, u64),
+) -> Result<TableCheck> {
+    const MANY: usize = 1_000;
+    let (mut check, mut unsound) = (TableCheck::default(), BTreeSet::new());
+    let mut rows = 0;
+    for pass in Pass::all() {
+        if pass.follows().iter().any(|table| unsound.contains(table)) {
+            continue;
+        }
+        let (mut behind, mut own) = (None, 0);
+        loop {
+            let step = pass.step(snapshot, behind.as_deref())?;
+            own += step.rows;
+            progress(pass.table(), rows + own);
+            for (finding, _) in step.found {
+                unsound.extend(Table::ALL.into_iter().find(|one| one.name() == finding.table));
+                if check.findings.len() < MANY {
+                    check.findings.push(finding);
+                }
             }
-            Problem::Misplaced => {
-                write!(f, "{table} {key}: the lane does not begin with its first task")
-            }
-            Problem::Outdated => {
-                write!(f, "{table} {key}: the row is not that of the notifications")
+            behind = step.next;
+            if behind.is_none() {
+                break;
             }
         }
+        rows += own;
+        match pass {
+            Pass::Records(_) => check.records += own,
+            Pass::Index(_) | Pass::Counters | Pass::Lanes => check.entries += own,
+            Pass::Keys(table) if table.role() != Role::Derived(Derived::Activity) => {
+                check.entries += own;
+            }
+            Pass::Keys(_) | Pass::Counted(_) | Pass::Outcomes | Pass::Addresses => {}
+        }
     }
+    Ok(check)
+}
+
+/// The same without a callback.
+pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
+    check_with(snapshot, &mut |_, _| {})
+}
+
+/// The environments of the activity index and of notifications.
+pub fn listed_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
+    let mut found = BTreeSet::new();
+    for table in [Table::Notifications, Table::ActivityHeads] {
+        derived::environments(snapshot, table, &mut found)?;
+    }
+    Ok(found)
 }

@@ -1,15 +1,17 @@
 //! Counters of messages: one row for each subscriber who has some.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use domain::ids::InternalSubscriberId;
-use domain::message::{Counted, MessageCounters, Tally};
+use domain::message::{Counted, DeletedMessage, Message, MessageCounters, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{self, MESSAGE_COUNTERS};
-use crate::record::{corrupt, misplaced};
+use crate::record::{corrupt, if_readable, misplaced};
 use crate::{
-    Bytes, Change, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, encoding,
+    Bytes, Change, Key, Order, ReadRecords, Record, Result, Snapshot, Table, Transaction,
+    WriteRecords, encoding,
 };
 
 /// Value of a row. It names its subscriber, so that no other row is taken for it.
@@ -47,27 +49,66 @@ impl Recount {
 }
 
 /// The counters under `key`, which are those of [`message_counters`](crate::layout::message_counters).
+/// Those that cannot be read are counted anew.
 pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
+    match if_readable(known(snapshot, key))? {
+        Some(counters) => Ok(counters),
+        None => Ok(mended(recount(snapshot, key.as_bytes())?)),
+    }
+}
+
+fn known(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
     let mut counters = Ok(MessageCounters::default());
     snapshot.get_bytes(key, &mut |value| counters = read(key.as_bytes(), value))?;
     counters
 }
 
+/// Counts the messages of a subscriber. `key` is that of the counters.
+pub(crate) fn recount(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<MessageCounters> {
+    let parts = MESSAGE_COUNTERS.read(key);
+    let (environment, (subscriber, ())) = parts.ok_or_else(|| misplaced(Table::MessageCounters))?;
+    let mut tally = Tally::new(MessageCounters::default());
+    let messages = layout::message_lists(environment, subscriber).range();
+    snapshot.each_readable(&messages, Order::Ascending, |message: Message| {
+        tally.change(None, message.counted().map(|(_, counted)| counted).as_ref());
+        ControlFlow::Continue(())
+    })?;
+    let deleted = layout::deleted_messages(environment, subscriber).open().range();
+    snapshot.each_readable(&deleted, Order::Ascending, |deleted: DeletedMessage| {
+        tally.change(None, deleted.counted().map(|(_, counted)| counted).as_ref());
+        ControlFlow::Continue(())
+    })?;
+    Ok(tally.finish())
+}
+
+/// Counters in place of those that are lost. Nobody knows the number of their last change, so that
+/// they go on far behind it, and cursors of the feed start anew.
+pub(crate) fn mended(counted: MessageCounters) -> MessageCounters {
+    const FAR: u64 = 1 << 32;
+    let changes = counted.changes.saturating_add(FAR);
+    MessageCounters { changes, forgotten: changes, ..counted }
+}
+
 /// Counts the changes of a transaction, and writes each row once.
 pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
-    let mut rows: BTreeMap<&[u8], (&Key<Bytes>, Tally)> = BTreeMap::new();
+    // A row that cannot be read has no tally.
+    let mut rows: BTreeMap<&[u8], (&Key<Bytes>, Option<Tally>)> = BTreeMap::new();
     for Recount { key, before, after } in
         changes.iter().filter_map(|change| change.recount.as_ref())
     {
         if !rows.contains_key(key.as_bytes()) {
-            rows.insert(key.as_bytes(), (key, Tally::new(find(&*transaction, key)?)));
+            let known = if_readable(known(&*transaction, key))?;
+            rows.insert(key.as_bytes(), (key, known.map(Tally::new)));
         }
-        if let Some((_, tally)) = rows.get_mut(key.as_bytes()) {
+        if let Some((_, Some(tally))) = rows.get_mut(key.as_bytes()) {
             tally.change(before.as_ref(), after.as_ref());
         }
     }
     for (key, tally) in rows.into_values() {
-        let counters = tally.finish();
+        let counters = match tally {
+            Some(tally) => tally.finish(),
+            None => mended(recount(&*transaction, key.as_bytes())?),
+        };
         // The feed of a subscriber without messages goes on.
         if counters.is_empty() && !has_owner(transaction, key.as_bytes())? {
             transaction.delete_key(key)?;
@@ -92,7 +133,7 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<MessageCounters> {
     Ok(row.counters)
 }
 
-fn written(key: &[u8], counters: &MessageCounters) -> Result<Vec<u8>> {
+pub(crate) fn written(key: &[u8], counters: &MessageCounters) -> Result<Vec<u8>> {
     let row = Row { subscriber: owner(key)?, counters };
     encoding::encode(&row, 0).map_err(unreadable)
 }

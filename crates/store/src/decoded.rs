@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::once::Once;
-use crate::record::{Entries, dangling};
+use crate::record::{Entries, dangling, if_readable};
 use crate::{Change, ChangeKind, Codec, Key, Order, Prefix, Record, Result, Snapshot};
 
 /// Records, each with the bytes that it was decoded from. If a snapshot has other bytes for a
@@ -74,6 +74,26 @@ impl<R: Record> Decoded<R> {
         failure.map_or(Ok(records), Err)
     }
 
+    /// The same without the records that cannot be read, and their number.
+    pub fn readable(
+        &self,
+        snapshot: &dyn Snapshot,
+        prefix: &Prefix<R>,
+    ) -> Result<(Vec<Arc<R>>, usize)> {
+        let codec = snapshot.codec();
+        let mut found = Vec::new();
+        let visit = &mut |key: &[u8], bytes: &[u8]| {
+            found.push(self.record(codec, key, bytes));
+            ControlFlow::Continue(())
+        };
+        snapshot.scan(R::TABLE, prefix.range().bytes(), Order::Ascending, None, visit)?;
+        let all = found.len();
+        let found = found.into_iter().map(if_readable).collect::<Result<Vec<_>>>()?;
+        let readable: Vec<_> = found.into_iter().flatten().collect();
+        let unreadable = all - readable.len();
+        Ok((readable, unreadable))
+    }
+
     /// The record that the entry under `key` is or leads to. Returns `None` if there is no entry.
     pub fn find(&self, snapshot: &dyn Snapshot, key: &Key<R>) -> Result<Option<Arc<R>>> {
         if key.table() == R::TABLE {
@@ -103,6 +123,24 @@ impl<R: Record> Decoded<R> {
         snapshot: &(impl Snapshot + ?Sized),
         keys: &[Key<R>],
     ) -> Result<Vec<Option<Arc<R>>>> {
+        self.find_each(snapshot, keys)?.into_iter().collect()
+    }
+
+    /// The same with `None` for a record that cannot be read.
+    pub fn find_readable(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        keys: &[Key<R>],
+    ) -> Result<Vec<Option<Arc<R>>>> {
+        let found = self.find_each(snapshot, keys)?.into_iter();
+        found.map(|found| Ok(if_readable(found)?.flatten())).collect()
+    }
+
+    fn find_each(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        keys: &[Key<R>],
+    ) -> Result<Vec<Result<Option<Arc<R>>>>> {
         let codec = snapshot.codec();
         let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
         let mut records = Vec::with_capacity(keys.len());
@@ -111,7 +149,7 @@ impl<R: Record> Decoded<R> {
             let entry = rest.next().zip(value);
             records.push(entry.map(|(key, bytes)| self.record(codec, key, bytes)).transpose());
         })?;
-        records.into_iter().collect()
+        Ok(records)
     }
 
     /// Forgets the records that were changed. Their bytes are not those of later snapshots.

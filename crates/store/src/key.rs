@@ -308,7 +308,7 @@ fn range(prefix: &[u8]) -> KeyRange {
 }
 
 // The smallest byte string above each key with this prefix. Returns `None` if there is none.
-fn upper_bound(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn upper_bound(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut bound = prefix.get(..=last)?.to_vec();
     *bound.last_mut()? += 1;

@@ -3,16 +3,13 @@
 //! a row in a table of their own in place of the second one, also without tasks. So nobody who
 //! looks for due tasks comes across them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use domain::task::{Lane, Task};
+use domain::task::Lane;
 use domain::time::Timestamp;
-use domain::workflow::Workflow;
 
-use crate::{
-    Change, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
-};
+use crate::{Change, Order, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
 
 /// Moves the lanes whose tasks a transaction has changed to the time of their first task.
 pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
@@ -116,27 +113,4 @@ fn head(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Head> {
         };
     })?;
     Ok(head)
-}
-
-/// The rows of the lanes of `tasks`, and of those of paused workflows.
-pub(crate) fn expected(
-    tasks: &[Task],
-    workflows: &[Workflow],
-) -> BTreeSet<(Table, Vec<u8>, Vec<u8>)> {
-    let paused = workflows.iter().filter(|workflow| workflow.is_paused());
-    let standing: BTreeSet<Lane> = paused.flat_map(Workflow::lanes).collect();
-    let mut heads: BTreeMap<Lane, Timestamp> = BTreeMap::new();
-    for task in tasks.iter().filter(|task| !standing.contains(&task.lane())) {
-        if let Some(due_at) = task.state.due_at() {
-            heads.entry(task.lane()).and_modify(|head| *head = due_at.min(*head)).or_insert(due_at);
-        }
-    }
-    let moving = heads.into_iter().map(|(lane, due_at)| (lane, layout::lane_entry(&lane, due_at)));
-    let standing = standing.into_iter().map(|lane| (lane, layout::held_lane(&lane)));
-    let rows = moving.chain(standing).flat_map(|(lane, entry)| {
-        let (table, entry) = (entry.table(), entry.as_bytes().to_vec());
-        let head = layout::lane_head(&lane).as_bytes().to_vec();
-        [(table, entry.clone(), head.clone()), (Table::LaneHeads, head, entry)]
-    });
-    rows.collect()
 }

@@ -15,6 +15,7 @@ mod entries;
 mod keys;
 mod letters;
 mod receipts;
+mod roles;
 mod suppressions;
 mod tables;
 
@@ -62,6 +63,7 @@ pub use ages::*;
 pub use keys::*;
 pub use letters::*;
 pub use receipts::*;
+pub use roles::*;
 pub use suppressions::*;
 pub use tables::Table;
 

@@ -2,7 +2,7 @@
 
 use domain::quarantine::Unreadable;
 
-use crate::record::{Batches, Entries};
+use crate::record::{Batches, Entries, Row};
 use crate::{Error, Key, Order, Range, Record, Result, Snapshot, Transaction};
 
 /// An index entry, and what it leads to.
@@ -40,12 +40,37 @@ pub fn leads<R: Record>(
     limit: usize,
     target: fn(&[u8]) -> Option<Key<R>>,
 ) -> Result<Vec<Entry<R>>> {
+    let target = |row: &Row| target(&row.key).map(|key| key.as_bytes().to_vec());
+    followed(snapshot, range, limit, target)
+}
+
+/// Returns the first `limit` entries within `range`, which are records or lead to records by their
+/// values.
+///
+/// # Errors
+///
+/// As [`leads`].
+pub fn dependents<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &Range<R>,
+    limit: usize,
+) -> Result<Vec<Entry<R>>> {
+    let is_record = range.table() == R::TABLE;
+    let target = |row: &Row| Some(if is_record { row.key.clone() } else { row.value.clone() });
+    followed(snapshot, range, limit, target)
+}
+
+fn followed<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &Range<R>,
+    limit: usize,
+    target: impl Fn(&Row) -> Option<Vec<u8>>,
+) -> Result<Vec<Entry<R>>> {
     let (table, bytes) = (range.table(), range.bytes().clone());
     let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(limit)?;
     let rows = rows.unwrap_or_default().into_iter().take(limit);
-    let keys: Vec<_> = rows.map(|row| (target(&row.key), row.key)).collect();
-    let targets: Vec<&[u8]> =
-        keys.iter().filter_map(|(target, _)| target.as_ref()).map(Key::as_bytes).collect();
+    let keys: Vec<_> = rows.map(|row| (target(&row), row.key)).collect();
+    let targets: Vec<&[u8]> = keys.iter().filter_map(|(target, _)| target.as_deref()).collect();
     let mut values = Vec::with_capacity(targets.len());
     snapshot.get_many(R::TABLE, &targets, &mut |value| values.push(value.map(<[u8]>::to_vec)))?;
     let mut values = values.into_iter();
@@ -64,15 +89,16 @@ fn lead<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
     entry: &[u8],
-    (target, value): (&Key<R>, Vec<u8>),
+    (target, value): (&[u8], Vec<u8>),
 ) -> Result<Lead<R>> {
-    match snapshot.codec().decode::<R>(target.as_bytes(), &value) {
+    match snapshot.codec().decode::<R>(target, &value) {
         Ok(record) => {
-            let has_entry = Entries::of(&record).has(range.table(), entry);
+            let has_entry =
+                range.table() == R::TABLE || Entries::of(&record).has(range.table(), entry);
             Ok(if has_entry { Lead::Record(record) } else { Lead::Other(record) })
         }
         Err(Error::Corrupt { table, source }) => {
-            let (key, reason) = (target.as_bytes().to_vec(), source.to_string());
+            let (key, reason) = (target.to_vec(), source.to_string());
             Ok(Lead::Unreadable(Unreadable { table, key, value, reason }))
         }
         Err(other) => Err(other),
@@ -80,6 +106,14 @@ fn lead<R: Record>(
 }
 
 impl<R: Record> Entry<R> {
+    /// The record that has the entry. Returns `None` if it has none.
+    pub fn record(self) -> Option<R> {
+        match self.lead {
+            Lead::Record(record) => Some(record),
+            Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => None,
+        }
+    }
+
     /// Removes the entry, and the record if it cannot be read. A record that can be read and does
     /// not have the entry gets the entries that it has.
     pub fn take_out(&self, transaction: &mut dyn Transaction, index: &Range<R>) -> Result<()> {

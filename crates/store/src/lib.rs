@@ -65,10 +65,10 @@ pub use self::{
     fork::Fork,
     kept::{Kept, ReadKept},
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
-    leads::{Entry, Lead, leads},
+    leads::{Entry, Lead, dependents, leads},
     once::Once,
     pages::{Bounds, List},
-    record::{Entries, Excerpt, Record},
+    record::{Entries, Excerpt, Record, if_readable},
     records::{ReadRecords, WriteRecords, read, write},
     witness::Witness,
 };

@@ -8,17 +8,17 @@
 mod mark;
 mod rebuild;
 
-use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, NotificationOutcome, Ordinal, Outcomes};
 
 use crate::record::corrupt;
-use crate::{Codec, Key, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table, layout};
+use crate::{Codec, Key, Order, ReadRecords, Record, Result, Snapshot, Table, layout};
 
 pub use mark::{Moved, mark};
 pub use rebuild::rebuild;
+pub(crate) use rebuild::{first, is_possible};
 
 /// Number of notifications in a row.
 pub const IN_ROW: u64 = 1_024;
@@ -190,23 +190,36 @@ fn of_entry(codec: Codec<'_>, key: &[u8], value: &[u8]) -> Option<(Listed, Outco
     Record::outcomes(&codec.decode::<Notification>(key, value).ok()?)
 }
 
-/// The rows of all notifications, by key, and whether all notifications can be read.
-pub(crate) fn expected(snapshot: &dyn Snapshot) -> Result<(BTreeMap<Vec<u8>, Row>, bool)> {
-    let (mut rows, mut is_known) = (BTreeMap::<Vec<u8>, Row>::new(), true);
-    let (codec, all) = (snapshot.codec(), Prefix::<Notification>::of_all());
-    snapshot.scan_bytes(&all.range(), Order::Ascending, None, &mut |key, value| {
-        let Some((listed, outcomes)) = of_entry(codec, key, value) else {
-            is_known = false;
-            return ControlFlow::Break(());
-        };
-        let marked = NotificationOutcome::ALL.iter().filter(|one| is_marked(Some(outcomes), **one));
-        for outcome in marked {
-            let key = layout::outcome_row(listed.environment, *outcome, row_of(listed.ordinal));
-            rows.entry(key.as_bytes().to_vec()).or_default().set(listed.ordinal, true);
-        }
+/// A row that is not that of its notifications: its key, and what it should be.
+pub(crate) type Wrong = (Vec<u8>, Option<Vec<u8>>);
+
+/// Rows with this number that are not those of the notifications. Returns none if one of the
+/// notifications cannot be read.
+pub(crate) fn compare(
+    snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
+    number: u32,
+) -> Result<Vec<Wrong>> {
+    let first = u64::from(number) * IN_ROW;
+    let range = layout::notifications_between(environment, first..first + IN_ROW);
+    let (codec, mut is_known) = (snapshot.codec(), true);
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, value| {
+        is_known &= of_entry(codec, key, value).is_some();
         ControlFlow::Continue(())
     })?;
-    Ok((rows, is_known))
+    let rows = if is_known { made_anew(snapshot, environment, number)? } else { Vec::new() };
+    let mut wrong = Vec::new();
+    for (outcome, row) in rows {
+        let key = layout::outcome_row(environment, outcome, number).as_bytes().to_vec();
+        let expected = (!row.is_empty()).then(|| row.bytes(&key));
+        let mut there = None;
+        let visit = &mut |value: &[u8]| there = Some(value.to_vec());
+        snapshot.get(Table::NotificationOutcomes, &key, visit)?;
+        if there != expected {
+            wrong.push((key, expected));
+        }
+    }
+    Ok(wrong)
 }
 
 #[cfg(test)]

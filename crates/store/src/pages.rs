@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
-use crate::record::{Batches, Record, Row, corrupt, follow, misplaced};
+use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
 pub use walk::Bounds;
@@ -84,7 +84,8 @@ impl<'l, R: Record> List<'l, R> {
     }
 }
 
-// An entry of a list: the sort value, and the record if it was read already.
+// An entry of a list: the sort value, and the record if it was read already. One that cannot be read
+// has its place in the list, since nobody knows whether a condition lets it through.
 struct Entry<R> {
     sorted: Vec<u8>,
     row: Row,
@@ -141,7 +142,7 @@ pub(crate) fn page<R: Record>(
         _ => reader.count(None)?,
     });
     let ends = (start.filter(|_| has_previous), end.filter(|_| has_next));
-    Ok(Page::new(reader.records(found)?, ends, total))
+    reader.page(found, ends, total)
 }
 
 struct Reader<'r, S: ?Sized, R> {
@@ -245,12 +246,13 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         while left > 0
             && let Some(rows) = batches.next(size)?
         {
-            let records = follow(self.snapshot, self.list.table, &rows)?;
-            let matching = rows.iter().zip(records).filter(|(_, record)| shows(record));
+            let records = follow_readable(self.snapshot, self.list.table, &rows)?;
+            let matching =
+                rows.iter().zip(records).filter(|(_, record)| record.as_ref().is_none_or(shows));
             for (row, record) in matching.take(left) {
                 left -= 1;
                 let (sorted, _) = self.split(span.part, &row.key)?;
-                visit(sorted, &row.key, &row.value, Some(record));
+                visit(sorted, &row.key, &row.value, record);
             }
             size = AT_A_TIME.min(2 * size);
         }
@@ -268,12 +270,25 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         Cursor::at(self.request.list, self.request.order_by, &entry.sorted)
     }
 
-    fn records(&self, entries: Vec<Entry<R>>) -> Result<Vec<R>> {
+    // The page of `entries`, without the records that cannot be read.
+    fn page(
+        &self,
+        entries: Vec<Entry<R>>,
+        ends: (Option<Cursor>, Option<Cursor>),
+        total: Total,
+    ) -> Result<Page<R>> {
+        let all = entries.len();
+        let data: Vec<R> = self.records(entries)?.into_iter().flatten().collect();
+        let unreadable = all - data.len();
+        Ok(Page::new(data, ends, total).without(unreadable))
+    }
+
+    fn records(&self, entries: Vec<Entry<R>>) -> Result<Vec<Option<R>>> {
         if let Shown::ByRecord(_) = self.list.shown {
-            return Ok(entries.into_iter().filter_map(|entry| entry.record).collect());
+            return Ok(entries.into_iter().map(|entry| entry.record).collect());
         }
         let rows: Vec<Row> = entries.into_iter().map(|entry| entry.row).collect();
-        follow(self.snapshot, self.list.table, &rows)
+        follow_readable(self.snapshot, self.list.table, &rows)
     }
 }
 

@@ -71,13 +71,6 @@ pub trait Excerpt: DeserializeOwned {
     fn entry(&self, environment: EnvironmentId) -> Key<Self::Of>;
 }
 
-impl Prefix<Bytes> {
-    /// All keys of a table whose values are no records.
-    pub(crate) fn of_table(table: Table) -> Self {
-        TableOf::<Bytes, Open>::new(table).all()
-    }
-}
-
 impl<R: Record> Prefix<R> {
     /// The keys of all records of that type, in any environment.
     pub fn of_all() -> Self {
@@ -122,6 +115,31 @@ pub(crate) fn find_many<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
 ) -> Result<Vec<Option<R>>> {
+    find_each(snapshot, keys)?.into_iter().collect()
+}
+
+/// The records under `keys`, in the order of `keys`. One that cannot be read is `None`.
+pub(crate) fn find_readable<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    keys: &[&[u8]],
+) -> Result<Vec<Option<R>>> {
+    let found = find_each(snapshot, keys)?.into_iter();
+    found.map(|found| Ok(if_readable(found)?.flatten())).collect()
+}
+
+/// Returns what was found. Returns `None` if it cannot be read.
+pub fn if_readable<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(Error::Corrupt { .. }) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+// The record under each of `keys`, or the reason for which it cannot be read.
+fn find_each<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    keys: &[&[u8]],
+) -> Result<Vec<Result<Option<R>>>> {
     let codec = snapshot.codec();
     let mut records = Vec::with_capacity(keys.len());
     let mut rest = keys.iter();
@@ -129,7 +147,7 @@ pub(crate) fn find_many<R: Record>(
         let entry = rest.next().zip(value);
         records.push(entry.map(|(key, value)| codec.decode(key, value)).transpose());
     })?;
-    records.into_iter().collect()
+    Ok(records)
 }
 
 /// Some fields of the records of an environment under `keys`, in the order of `keys`.
@@ -137,7 +155,7 @@ pub(crate) fn find_excerpts<E: Excerpt>(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
     keys: &[&[u8]],
-) -> Result<Vec<Option<E>>> {
+) -> Result<Vec<Result<Option<E>>>> {
     let codec = snapshot.codec();
     let mut excerpts = Vec::with_capacity(keys.len());
     let mut rest = keys.iter();
@@ -146,7 +164,7 @@ pub(crate) fn find_excerpts<E: Excerpt>(
         let excerpt = entry.map(|(key, value)| codec.decode_excerpt(environment, key, value));
         excerpts.push(excerpt.transpose());
     })?;
-    excerpts.into_iter().collect()
+    Ok(excerpts)
 }
 
 /// One entry of a table.
@@ -163,19 +181,36 @@ pub(crate) fn follow<R: Record>(
     table: Table,
     rows: &[Row],
 ) -> Result<Vec<R>> {
+    follow_each(snapshot, table, rows)?.into_iter().collect()
+}
+
+/// The same with `None` for a row that cannot be read, or that leads to no record.
+pub(crate) fn follow_readable<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    rows: &[Row],
+) -> Result<Vec<Option<R>>> {
+    follow_each(snapshot, table, rows)?.into_iter().map(if_readable).collect()
+}
+
+// The record of each of `rows`, or the reason for which it cannot be read.
+fn follow_each<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    rows: &[Row],
+) -> Result<Vec<Result<R>>> {
     if table == R::TABLE {
         let codec = snapshot.codec();
-        return rows.iter().map(|row| codec.decode(&row.key, &row.value)).collect();
+        return Ok(rows.iter().map(|row| codec.decode(&row.key, &row.value)).collect());
     }
     let keys: Vec<&[u8]> = rows.iter().map(|row| row.value.as_slice()).collect();
-    let records = find_many(snapshot, &keys)?.into_iter().zip(rows);
+    let records = find_each(snapshot, &keys)?.into_iter().zip(rows);
     // A record that does not have this entry may belong to another environment.
     let has = |record: &R, row: &Row| Entries::of(record).has(table, &row.key);
-    records
-        .map(|(record, row)| {
-            record.filter(|record| has(record, row)).ok_or_else(|| dangling(table))
-        })
-        .collect()
+    let lead = |(record, row): (Result<Option<R>>, &Row)| {
+        record?.filter(|record| has(record, row)).ok_or_else(|| dangling(table))
+    };
+    Ok(records.map(lead).collect())
 }
 
 impl Row {

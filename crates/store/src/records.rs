@@ -7,7 +7,7 @@ use domain::ids::EnvironmentId;
 use domain::page::{Page, PageRequest, Total};
 
 use crate::pages::{self, Bounds, List};
-use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt};
+use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
     Transaction, Visit, addresses,
@@ -77,6 +77,13 @@ pub trait ReadRecords: Snapshot {
         Ok(found.into_iter().map(|found| found.then(|| records.next()).flatten()).collect())
     }
 
+    /// The records under `keys`, in the order of `keys`. One that cannot be read is `None`. All of
+    /// `keys` belong to the table of the records.
+    fn find_readable<R: Record>(&self, keys: &[Key<R>]) -> Result<Vec<Option<R>>> {
+        let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        record::find_readable(self, &bytes)
+    }
+
     /// Some fields of the records of an environment that the entries under `keys` are or lead to, in
     /// the order of `keys`. All of `keys` belong to one table: that of the records, or that of
     /// [`Excerpt::entry`].
@@ -85,6 +92,25 @@ pub trait ReadRecords: Snapshot {
         environment: EnvironmentId,
         keys: &[Key<E::Of>],
     ) -> Result<Vec<Option<E>>> {
+        self.find_each_excerpt(environment, keys)?.into_iter().collect()
+    }
+
+    /// The same with `None` for a record that cannot be read.
+    fn find_readable_excerpts<E: Excerpt>(
+        &self,
+        environment: EnvironmentId,
+        keys: &[Key<E::Of>],
+    ) -> Result<Vec<Option<E>>> {
+        let found = self.find_each_excerpt(environment, keys)?.into_iter();
+        found.map(|found| Ok(if_readable(found)?.flatten())).collect()
+    }
+
+    #[doc(hidden)]
+    fn find_each_excerpt<E: Excerpt>(
+        &self,
+        environment: EnvironmentId,
+        keys: &[Key<E::Of>],
+    ) -> Result<Vec<Result<Option<E>>>> {
         let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
         let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
         if table == E::Of::TABLE {
@@ -96,10 +122,10 @@ pub trait ReadRecords: Snapshot {
         let mut found = record::find_excerpts::<E>(self, environment, &there)?.into_iter();
         let lead = keys.iter().zip(&places).map(|(key, place)| {
             let Some(excerpt) = place.as_ref().and_then(|_| found.next()) else { return Ok(None) };
-            let excerpt = excerpt.filter(|excerpt| excerpt.entry(environment) == *key);
+            let excerpt = excerpt?.filter(|excerpt| excerpt.entry(environment) == *key);
             excerpt.map(Some).ok_or_else(|| record::dangling(table))
         });
-        lead.collect()
+        Ok(lead.collect())
     }
 
     /// Returns `true` if there is an entry under `key`.
@@ -148,6 +174,36 @@ pub trait ReadRecords: Snapshot {
     fn first<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
         let rows = Batches::new(self, range.table(), range.bytes().clone(), order).next(limit)?;
         record::follow(self, range.table(), &rows.unwrap_or_default())
+    }
+
+    /// The first `limit` records of the entries within `range` that can be read, in `order`.
+    fn readable<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
+        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut found: Vec<R> = Vec::new();
+        while found.len() < limit {
+            let Some(rows) = batches.next(limit - found.len())? else { break };
+            let records = record::follow_readable(self, range.table(), &rows)?;
+            found.extend(records.into_iter().flatten());
+        }
+        Ok(found)
+    }
+
+    /// Calls `visit` with the records of the entries within `range` that can be read, in `order`,
+    /// until it breaks.
+    fn each_readable<R: Record>(
+        &self,
+        range: &Range<R>,
+        order: Order,
+        mut visit: impl FnMut(R) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        while let Some(rows) = batches.next(AT_A_TIME)? {
+            let records = record::follow_readable(self, range.table(), &rows)?;
+            if records.into_iter().flatten().try_for_each(&mut visit).is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Calls `visit` with the records of the entries within `range`, in `order`, until it breaks.

@@ -8,7 +8,7 @@ use store::memory::MemoryStore;
 use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
 
 use crate::interposed::Interposed;
-use crate::requests;
+use crate::requests::{self, Answer, Refusal};
 use crate::seeded;
 use crate::tables::{self, Entry, load};
 
@@ -69,8 +69,13 @@ impl Ruins {
         tables::put(&self.0, table, key, value);
     }
 
-    /// Returns the answer of a new engine to `request`.
+    /// Returns the text of the answer of a new engine to `request`.
     pub fn ask(&self, request: &Value) -> String {
+        requests::text(&self.answer(request))
+    }
+
+    /// Returns the answer of a new engine to `request`.
+    pub fn answer(&self, request: &Value) -> Answer {
         // At this time, every job is due.
         let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
         let engine = Engine::builder()
@@ -80,8 +85,8 @@ impl Ruins {
             .activity_segments(16)
             .build(Interposed::new(self.0.clone()).discarding());
         match engine.environment(seeded::world().env.environment_id()) {
-            Ok(env) => requests::text(&requests::call(&engine, &env, request)),
-            Err(error) => error.to_string(),
+            Ok(env) => requests::call(&engine, &env, request),
+            Err(error) => Err(Refusal::By(error)),
         }
     }
 }

@@ -17,7 +17,7 @@ use domain::trigger::{
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
 use store::{Table, WriteRecords};
-use tidings::{Entity, Error, Result, Scope, SendError};
+use tidings::{Builder, Entity, Error, Result, Scope, SendError};
 
 use crate::facade::restarted;
 use crate::interposed::Interposed;
@@ -79,10 +79,24 @@ pub fn copy_of(entries: &[Entry]) -> World {
     reopened(Interposed::default(), entries, 1)
 }
 
+/// A copy of the world, with an engine that `configure` changes.
+pub fn copy_with(configure: impl Fn(Builder) -> Builder) -> World {
+    reopened_with(Interposed::default(), self::entries(), 1, configure)
+}
+
 /// The same in `store`, after some restarts. Each of them makes other ids.
 pub fn reopened(store: Interposed, entries: &[Entry], restarts: u64) -> World {
+    reopened_with(store, entries, restarts, |builder| builder)
+}
+
+fn reopened_with(
+    store: Interposed,
+    entries: &[Entry],
+    restarts: u64,
+    configure: impl Fn(Builder) -> Builder,
+) -> World {
     load(&store, entries);
-    let copy = World::with(store, restarted(restarts));
+    let copy = World::with(store, |builder| configure(restarted(restarts)(builder)));
     copy.clock.set(WORLD.now());
     copy
 }

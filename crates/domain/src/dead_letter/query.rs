@@ -7,7 +7,7 @@ use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
 use crate::json::shape;
 use crate::notification::Ordinal;
-use crate::page;
+use crate::page::{self, is_zero};
 use crate::query;
 use crate::setters::setters;
 use crate::time::Timestamp;
@@ -84,6 +84,10 @@ pub struct DeadLetterPage {
     /// Cursor of the next page. `None` if this page is the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<DeadLetterId>,
+    /// Number of dead letters of this page that are left out, because their notifications cannot be
+    /// read. The engine's `check` finds them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: usize,
 }
 
 /// What an index entry tells of a dead letter.
@@ -110,7 +114,14 @@ impl DeadLetterPage {
     /// Returns a page.
     #[doc(hidden)]
     pub const fn new(data: Vec<DeadLetter>, next: Option<DeadLetterId>) -> Self {
-        Self { data, next }
+        Self { data, next, unreadable: 0 }
+    }
+
+    /// Returns the page with the number of dead letters that are left out of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(self, unreadable: usize) -> Self {
+        Self { unreadable, ..self }
     }
 }
 

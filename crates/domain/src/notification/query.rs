@@ -7,7 +7,7 @@ use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
 use crate::json::shape;
-use crate::page;
+use crate::page::{self, is_zero};
 use crate::query;
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
@@ -86,13 +86,24 @@ pub struct NotificationPage {
     pub page_size: usize,
     /// Number of the page, counting from 0.
     pub page: u32,
+    /// Number of notifications of this page that are left out, because their records cannot be
+    /// read. The engine's `check` finds them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: usize,
 }
 
 impl NotificationPage {
     /// Returns the page with this number and at most `page_size` notifications.
     #[doc(hidden)]
     pub fn new(data: Vec<Notification>, has_more: bool, page_size: usize, page: u32) -> Self {
-        Self { has_more, data, page_size, page }
+        Self { has_more, data, page_size, page, unreadable: 0 }
+    }
+
+    /// Returns the page with the number of notifications that are left out of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(self, unreadable: usize) -> Self {
+        Self { unreadable, ..self }
     }
 }
 

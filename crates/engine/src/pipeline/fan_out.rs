@@ -13,9 +13,10 @@ use domain::trigger::{Audience, Crowd};
 use store::{Order, ReadRecords, layout};
 use uuid::Uuid;
 
-use crate::Result;
+use crate::damage::if_readable;
 use crate::resources::topics;
 use crate::tx::View;
+use crate::{Error, Result};
 
 /// Recipients of an event that it does not name one by one.
 #[derive(Debug)]
@@ -89,7 +90,8 @@ impl Source {
             Source::Topics(topics) => {
                 for topic in topics {
                     let all = layout::subscription_ids(environment, topic.id);
-                    let last: Vec<Subscription> = view.first(&all.range(), Order::Descending, 1)?;
+                    let last: Vec<Subscription> =
+                        view.readable(&all.range(), Order::Descending, 1)?;
                     for subscription in &last {
                         note(subscription.id.into());
                     }
@@ -97,7 +99,7 @@ impl Source {
             }
             Source::Everybody => {
                 let all = layout::subscriber_ids(environment);
-                let last: Vec<Subscriber> = view.first(&all.range(), Order::Descending, 1)?;
+                let last: Vec<Subscriber> = view.readable(&all.range(), Order::Descending, 1)?;
                 for subscriber in &last {
                     note(subscriber.id.into());
                 }
@@ -122,7 +124,7 @@ impl Source {
 
 fn everybody(view: &dyn View, part: Part) -> Result<Members> {
     let range = layout::subscriber_ids_behind(view.environment_id(), part.behind);
-    let mut found: Vec<Subscriber> = view.first(&range, Order::Ascending, part.limit)?;
+    let mut found: Vec<Subscriber> = view.readable(&range, Order::Ascending, part.limit)?;
     let is_late = |subscriber: &Subscriber| part.is_late(subscriber.id.into());
     let all = found.len() < part.limit || found.last().is_some_and(is_late);
     found.retain(|subscriber| !is_late(subscriber));
@@ -139,7 +141,7 @@ fn of_topics(view: &dyn View, topics: &[Topic], part: Part) -> Result<Members> {
     let mut by_subscriber: BTreeMap<InternalSubscriberId, Vec<Subscription>> = BTreeMap::new();
     for topic in topics {
         let range = layout::topic_subscribers_behind(topic.environment_id, topic.id, part.behind);
-        let found: Vec<Subscription> = view.first(&range, Order::Ascending, share)?;
+        let found: Vec<Subscription> = view.readable(&range, Order::Ascending, share)?;
         if let Some(last) = found.last().filter(|_| found.len() >= share) {
             let last = last.internal_subscriber_id;
             end = Some(end.map_or(last, |end| end.min(last)));
@@ -174,7 +176,11 @@ fn subscribed(
     });
     let in_time: Vec<_> = in_time.collect();
     let keys = in_time.iter().map(|(id, _)| layout::subscriber_id(environment, *id));
-    let found = view.find_many::<Subscriber>(&keys.collect::<Vec<_>>())?;
+    let keys: Vec<_> = keys.collect();
+    let mut found = Vec::with_capacity(keys.len());
+    for key in &keys {
+        found.push(if_readable(view.find::<Subscriber>(key).map_err(Error::from))?.flatten());
+    }
     let members = found.into_iter().zip(in_time).filter_map(|(subscriber, (_, subscriptions))| {
         Some(Member { subscriber: subscriber?, subscriptions: Some(subscriptions) })
     });

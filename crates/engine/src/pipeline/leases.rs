@@ -24,7 +24,7 @@ pub(crate) fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Re
     }
     let task = |(_, id): &(usize, TaskId)| layout::task(view.environment_id(), *id);
     let keys: Vec<_> = ids.iter().map(task).collect();
-    let tasks = view.find_many::<Task>(&keys)?;
+    let tasks = view.find_readable::<Task>(&keys)?;
     for ((number, _), task) in ids.into_iter().zip(tasks) {
         if let Some(TaskState::Leased { until, attempts }) = task.map(|task| task.state)
             && let Some(job) = queued.get_mut(number)

@@ -23,6 +23,8 @@ use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, l
 
 use pins::{has_something_left, is_open, is_over};
 
+use crate::damage::if_readable;
+use crate::heal::healed;
 use crate::resources::{messages, notifications, workflows};
 use crate::tx::{Draft, Reading, Tx};
 use crate::{Engine, Result};
@@ -70,25 +72,29 @@ pub(crate) fn ensure(engine: &Engine) -> Result<()> {
     if sweeps.retention.keeps_everything() || sweeps.are_there.load(Ordering::Acquire) {
         return Ok(());
     }
-    let environments =
-        engine.read(|snapshot| Ok(snapshot.all(&Prefix::<Environment>::of_all())?))?;
-    engine.write(engine.now(), |draft| {
-        environments.iter().try_for_each(|environment| add(draft, environment))
-    })?;
+    let homes = engine.read(|snapshot| Ok(homes(snapshot)?))?;
+    engine.write(engine.now(), |draft| homes.iter().try_for_each(|home| add(draft, home)))?;
     sweeps.are_there.store(true, Ordering::Release);
     Ok(())
 }
 
+// The environments, also those whose records cannot be read.
+fn homes(snapshot: &dyn Snapshot) -> store::Result<Vec<Home>> {
+    let mut homes = Vec::new();
+    let all = Prefix::<Environment>::of_all().range();
+    snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
+        homes.extend(layout::home_of(key));
+        ControlFlow::Continue(())
+    })?;
+    Ok(homes)
+}
+
 /// Adds the task of an environment, if the engine has a policy.
-pub(crate) fn add(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
+pub(crate) fn add(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
     if draft.engine.parts.sweeps.retention.keeps_everything() {
         return Ok(());
     }
-    let home = Home {
-        organization_id: environment.organization_id.clone(),
-        environment_id: environment.id,
-    };
-    let task = Task::sweep(&home, draft.now);
+    let task = Task::sweep(home, draft.now);
     if !draft.writer.contains(&task.key())? {
         draft.writer.insert(&task)?;
     }
@@ -127,7 +133,9 @@ impl Sweep<'_> {
 
     fn read<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
         let (engine, home) = (self.engine, self.home);
-        engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
+        healed(engine, home.environment_id, || {
+            engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
+        })
     }
 
     fn notifications(&self) -> Result<usize> {
@@ -148,7 +156,7 @@ impl Sweep<'_> {
         let environment = self.home.environment_id;
         let walked = self.read(|view| {
             let all = layout::notifications(environment).range();
-            let first = view.first::<Notification>(&all, Order::Ascending, 1)?;
+            let first = view.readable::<Notification>(&all, Order::Ascending, 1)?;
             let floor = first.first().map_or(u64::MAX >> 24, |first| first.id.ordinal().get());
             let old = self.engine.activity().created_before(view, environment, before)?;
             // Those whose notifications are gone come first.
@@ -183,7 +191,7 @@ impl Sweep<'_> {
     fn answers(&self) -> Result<usize> {
         let Some(before) = self.retention().answers_before(self.now) else { return self.skip() };
         let expired = layout::expired_answers(self.home.environment_id, before);
-        let old = self.read(|view| Ok(view.first(&expired, Order::Ascending, REMOVED)?))?;
+        let old = self.read(|view| Ok(view.readable(&expired, Order::Ascending, REMOVED)?))?;
         // Those behind the removed ones are found by the next step.
         let after = (old.len() == REMOVED).then(Vec::new);
         self.remove::<StoredAnswer>(Walked { old, after }, remove_all)
@@ -274,11 +282,12 @@ impl Sweep<'_> {
                     }
                     after = key;
                     let Some(record) = record else { continue };
-                    match row(&record)? {
-                        Row::Kept => {}
-                        Row::Old => old.push(record),
-                        Row::Skip(behind) => after = behind,
-                        Row::End => return Ok(Walked { old, after: None }),
+                    // What depends on a record that cannot be read is kept.
+                    match if_readable(row(&record))? {
+                        None | Some(Row::Kept) => {}
+                        Some(Row::Old) => old.push(record),
+                        Some(Row::Skip(behind)) => after = behind,
+                        Some(Row::End) => return Ok(Walked { old, after: None }),
                     }
                     if old.len() == REMOVED {
                         return Ok(Walked { old, after: Some(after) });
@@ -302,13 +311,13 @@ impl Sweep<'_> {
         remove: impl Fn(&mut Tx<'_>, &[R]) -> Result<()>,
     ) -> Result<usize> {
         let after = self.following(walked.after);
-        self.engine.write(self.now, |draft| {
+        let step = |draft: &mut Draft<'_>| {
             let mut tx = draft.within(self.home);
             // Another worker may have done this step.
             let found = tx.find::<Task>(&self.task.key())?.filter(|found| found == self.task);
             let Some(task) = found else { return Ok(0) };
             let keys: Vec<_> = walked.old.iter().map(Record::key).collect();
-            let there = tx.find_many::<R>(&keys)?;
+            let there = tx.find_readable::<R>(&keys)?;
             let mut old: Vec<R> = Vec::with_capacity(there.len());
             for (found, record) in there.into_iter().zip(&walked.old) {
                 old.extend(found.filter(|found| found == record));
@@ -319,7 +328,8 @@ impl Sweep<'_> {
                 None => tx.remove(&task)?,
             }
             Ok(old.len())
-        })
+        };
+        healed(self.engine, self.home.environment_id, || self.engine.write(self.now, step))
     }
 
     // The task behind the step: due at once, or for the next sweep. Returns `None` if the policy is

@@ -1,8 +1,9 @@
 //! Removal of the dependents of a deleted record.
 
-use store::{Error, Order, Prefix, ReadRecords, Record, Table, WriteRecords};
+use store::{Error, Lead, Prefix, Record, Table, WriteRecords};
 
 use crate::Result;
+use crate::damage;
 use crate::idempotency::Step;
 use crate::tx::Tx;
 
@@ -18,7 +19,7 @@ pub(crate) struct Cascade<'c, 't> {
     removed: Removed,
 }
 
-/// The first dependent that a transaction removed, with its table and in JSON.
+/// The entry of the first dependent that a transaction removed, with its table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Removed(Option<(Table, Vec<u8>)>);
 
@@ -32,6 +33,7 @@ impl<'c, 't> Cascade<'c, 't> {
     }
 
     /// Removes the records of the entries with `prefix`, as many as are left for this transaction.
+    /// One that cannot be read is put into quarantine.
     ///
     /// # Errors
     ///
@@ -54,16 +56,26 @@ impl<'c, 't> Cascade<'c, 't> {
         if self.left == 0 {
             return Ok(());
         }
-        let dependents = self.tx.first(&prefix.range(), Order::Ascending, self.left)?;
-        self.left -= dependents.len();
-        if let (Removed(None), Some(first)) = (&self.removed, dependents.first()) {
-            self.removed = Removed::of(first)?;
+        let range = prefix.range();
+        let entries = store::dependents(&*self.tx, &range, self.left)?;
+        self.left -= entries.len();
+        if let (Removed(None), Some(first)) = (&self.removed, entries.first()) {
+            self.removed = Removed(Some((range.table(), first.key.clone())));
             if self.removed == *self.before {
                 let (table, source) = (R::TABLE.name(), "a removed record is still there".into());
                 return Err(Error::Corrupt { table, source }.into());
             }
         }
-        dependents.iter().try_for_each(|dependent| remove(self.tx, dependent))
+        for entry in &entries {
+            match &entry.lead {
+                Lead::Record(dependent) => remove(self.tx, dependent)?,
+                lead => {
+                    damage::put_aside_lead(&mut self.tx.draft, lead)?;
+                    entry.take_out(self.tx, &range)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Ends the deletion with `last` if nothing depends on it any more. Otherwise there is more to
@@ -73,12 +85,5 @@ impl<'c, 't> Cascade<'c, 't> {
         last: impl FnOnce(&mut Tx<'t>) -> Result<T>,
     ) -> Result<Step<Removed, T>> {
         if self.left == 0 { Ok(Step::More(self.removed)) } else { last(self.tx).map(Step::Done) }
-    }
-}
-
-impl Removed {
-    fn of<R: Record>(record: &R) -> Result<Self> {
-        let corrupt = |source| Error::Corrupt { table: R::TABLE.name(), source: Box::new(source) };
-        Ok(Self(Some((R::TABLE, serde_json::to_vec(record).map_err(corrupt)?))))
     }
 }

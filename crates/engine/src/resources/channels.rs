@@ -17,6 +17,7 @@ use domain::integration::Integration;
 use domain::page::OrderBy;
 use store::{Key, Prefix, ReadRecords, Record, layout};
 
+use crate::damage::if_readable;
 use crate::resources::integrations;
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
@@ -119,18 +120,21 @@ pub(crate) fn shown<R: OfIntegration>(view: &dyn View, mut record: R) -> Result<
     Ok(record)
 }
 
-/// Fills in the identifiers of the integrations. Each integration is looked up once.
+/// Fills in the identifiers of the integrations that can be read. Each integration is looked up once.
 pub(crate) fn name_integrations<R: OfIntegration>(
     view: &dyn View,
     records: &mut [R],
 ) -> Result<()> {
-    let mut known: HashMap<IntegrationId, IntegrationIdentifier> = HashMap::new();
+    let mut known: HashMap<IntegrationId, Option<IntegrationIdentifier>> = HashMap::new();
     for record in records {
         let (id, name) = record.integration();
-        *name = Some(match known.entry(id) {
+        *name = match known.entry(id) {
             Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(free) => free.insert(integrations::get(view, id)?.identifier).clone(),
-        });
+            Entry::Vacant(free) => {
+                let found = if_readable(integrations::find(view, id))?.flatten();
+                free.insert(found.map(|integration| integration.identifier)).clone()
+            }
+        };
     }
     Ok(())
 }

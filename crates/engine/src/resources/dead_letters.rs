@@ -79,7 +79,8 @@ impl DeadLetters<'_> {
         self.scope.read("dead_letters.list", |view| {
             let selection = Selection::of(view, query)?;
             let found = selection.scan(view, query.cursor, None, limit)?;
-            Ok(DeadLetterPage::new(scan::read(view, &found.entries)?, found.next))
+            let (data, unreadable) = scan::read(view, &found.entries)?;
+            Ok(DeadLetterPage::new(data, found.next).without(unreadable))
         })
     }
 

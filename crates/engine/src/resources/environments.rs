@@ -10,13 +10,29 @@ use domain::environment::{
 use domain::ids::{EnvironmentId, OrganizationId};
 use domain::unsubscribe::LinkKey;
 use sha2::{Digest, Sha256};
-use store::{ReadRecords, Snapshot, WriteRecords, layout};
+use store::{Key, Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::sweep;
 use crate::resources::keys;
 use crate::trace;
 use crate::tx::{Draft, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
+
+/// The record that an entry of an index leads to. If the entry is damaged, the record is looked for
+/// among all of its kind.
+pub(crate) fn indexed<R: Record>(
+    snapshot: &dyn Snapshot,
+    key: &Key<R>,
+    is_it: impl Fn(&R) -> bool,
+) -> Result<Option<R>> {
+    let found = snapshot.find(key);
+    if !matches!(found, Err(store::Error::Corrupt { .. })) {
+        return Ok(found?);
+    }
+    let all = Prefix::of_all().range();
+    let all: Vec<R> = snapshot.readable(&all, Order::Ascending, usize::MAX)?;
+    all.into_iter().find(is_it).map(Some).map_or_else(|| Ok(found?), Ok)
+}
 
 /// The environments of an organization.
 ///
@@ -187,8 +203,12 @@ impl<'e> Environments<'e> {
         trace::operation(name, environment, body)
     }
 
+    // The environments that can be read.
     fn listed(&self) -> Result<Vec<Environment>> {
-        let environments = self.engine.read(|snapshot| self.all(snapshot))?;
+        let all = layout::environments(self.organization).range();
+        let environments: Vec<Environment> = self
+            .engine
+            .read(|snapshot| Ok(snapshot.readable(&all, Order::Ascending, usize::MAX)?))?;
         Ok(environments.into_iter().map(|environment| self.shown(environment)).collect())
     }
 
@@ -219,6 +239,7 @@ impl<'e> Environments<'e> {
         Environment::new(&home, create, made.text(12), key, *now)
     }
 
+    // Fails if one of them cannot be read, since it may have the name that is looked for.
     fn all(&self, snapshot: &dyn Snapshot) -> Result<Vec<Environment>> {
         Ok(snapshot.all(&layout::environments(self.organization))?)
     }
@@ -232,18 +253,20 @@ impl<'e> Environments<'e> {
     }
 }
 
-/// The environment of a view. Returns `None` if it cannot be found.
+/// The environment of a view. Returns `None` if it cannot be found, or cannot be read: its language
+/// is another one then, and its messages are sent.
 pub(crate) fn own(view: &dyn View) -> Result<Option<Arc<Environment>>> {
     let home = view.home();
     let key = layout::environment(&home.organization_id, home.environment_id);
-    Ok(view.engine().parts.environments.find(view, &key)?)
+    Ok(store::if_readable(view.engine().parts.environments.find(view, &key))?.flatten())
 }
 
 // Stores a new environment, with its task of the retention, its key of unsubscribe links and the
 // record of its API key.
 fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
     draft.writer.insert(environment)?;
-    sweep::add(draft, environment)?;
+    let organization_id = environment.organization_id.clone();
+    sweep::add(draft, &Home { organization_id, environment_id: environment.id })?;
     let (environment_id, created_at) = (environment.id, draft.now);
     let key = draft.made.text(LinkKey::LENGTH).into();
     draft.writer.insert(&LinkKey { environment_id, key, created_at })?;

@@ -264,7 +264,11 @@ impl Integrations<'_> {
             remove_dependents(&mut cascade, &integration, None)?;
             cascade.then(|tx| {
                 let (by, now) = (UserId::host(), tx.now());
-                rank(tx, integration.channel, |peers| peers.delete(id, delete.promote, by, now))?;
+                // Others may be deleted while one cannot be read.
+                let mut peers = readable_peers(tx, integration.channel)?;
+                let before = peers.0.clone();
+                peers.delete(id, delete.promote, by, now);
+                store(tx, &before, &peers.0)?;
                 release::begin(tx, id)?;
                 Ok(cloned(all(tx)?))
             })
@@ -309,12 +313,24 @@ fn changed(
     get(tx, before.id)
 }
 
-/// Every integration of an environment that is not deleted, oldest first.
+/// Every integration of an environment that is not deleted and can be read, oldest first.
 pub(crate) fn all(view: &dyn View) -> Result<Vec<Arc<Integration>>> {
+    Ok(readable(view)?.0)
+}
+
+/// The same, and the number of integrations that cannot be read.
+pub(crate) fn readable(view: &dyn View) -> Result<(Vec<Arc<Integration>>, usize)> {
     let prefix = layout::integrations(view.environment_id());
-    let mut integrations = view.engine().parts.integrations.all(view, &prefix)?;
-    integrations.retain(|integration| !integration.is_deleted());
-    Ok(integrations)
+    let (mut found, unreadable) = view.engine().parts.integrations.readable(view, &prefix)?;
+    found.retain(|integration| !integration.is_deleted());
+    Ok((found, unreadable))
+}
+
+/// Fails if an integration cannot be read.
+pub(crate) fn check_readable(view: &dyn View) -> Result<()> {
+    let prefix = layout::integrations(view.environment_id());
+    view.engine().parts.integrations.all(view, &prefix)?;
+    Ok(())
 }
 
 fn cloned(integrations: Vec<Arc<Integration>>) -> Vec<Integration> {
@@ -380,7 +396,13 @@ fn rank(tx: &mut Tx<'_>, channel: Channel, change: impl FnOnce(&mut Peers)) -> R
     store(tx, &before, &peers.0)
 }
 
+// The integrations of a channel. Fails if one cannot be read, since it may be the primary one.
 fn peers(view: &dyn View, channel: Channel) -> Result<Peers> {
+    check_readable(view)?;
+    readable_peers(view, channel)
+}
+
+fn readable_peers(view: &dyn View, channel: Channel) -> Result<Peers> {
     let mut integrations = all(view)?;
     integrations.retain(|integration| integration.channel == channel);
     Ok(Peers(cloned(integrations)))

@@ -5,7 +5,7 @@ use domain::convert::IntoChecked;
 use domain::environment::{ApiKey, Environment, Home};
 use domain::ids::{ApiKeyId, UserId};
 use domain::secret::Secret;
-use store::{ReadRecords, WriteRecords, layout};
+use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::error::Reason;
 use crate::resources::environments;
@@ -68,7 +68,8 @@ impl ApiKeys<'_> {
     /// The keys that are not revoked, oldest first.
     pub fn list(&self) -> Result<Vec<EnvironmentKey>> {
         self.scope.read("keys.list", |view| {
-            Ok(view.all(&layout::environment_keys(view.environment_id()))?)
+            let all = layout::environment_keys(view.environment_id()).range();
+            Ok(view.readable(&all, Order::Ascending, usize::MAX)?)
         })
     }
 

@@ -13,6 +13,7 @@ use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use store::{Bounds, List, Order, ReadRecords, WriteRecords, counters, layout};
 
+use crate::damage::if_readable;
 use crate::resources::{subscribers, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -162,10 +163,11 @@ impl Messages<'_> {
     }
 }
 
-// The workflow that the message is from.
+// The workflow that the message is from, if it can be read.
 fn template(view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
     let Some(id) = message.workflow_id else { return Ok(None) };
-    Ok(workflows::find_by_id(view, id)?.map(Arc::unwrap_or_clone))
+    let found = if_readable(workflows::find_by_id(view, id))?.flatten();
+    Ok(found.map(Arc::unwrap_or_clone))
 }
 
 /// A page of the messages of a subscriber.
@@ -289,7 +291,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, subscriber: &Subscriber, found: &[Message]
         let kept = usize::try_from(counters.deletions).unwrap_or(usize::MAX);
         let overflow = kept.saturating_add(found.len()).saturating_sub(DeletedMessage::KEPT);
         let range = layout::deleted_messages(environment, owner).range();
-        for oldest in tx.first::<DeletedMessage>(&range, Order::Ascending, overflow)? {
+        for oldest in tx.readable::<DeletedMessage>(&range, Order::Ascending, overflow)? {
             tx.remove(&oldest)?;
         }
         for message in found {

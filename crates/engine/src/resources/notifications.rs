@@ -10,7 +10,9 @@ use domain::contact::EmailPart;
 use domain::context::ContextFilter;
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
-use domain::ids::{InternalSubscriberId, NotificationId, StepId, SubscriberId, WorkflowId};
+use domain::ids::{
+    EnvironmentId, InternalSubscriberId, NotificationId, StepId, SubscriberId, WorkflowId,
+};
 use domain::job::JobDigest;
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
@@ -20,15 +22,17 @@ use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
 use store::{
-    Kept, Order, ReadKept, ReadRecords, WriteRecords, addresses, layout, letters, outcomes,
+    Kept, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, addresses, layout, letters,
+    outcomes,
 };
 
+use crate::damage::if_readable;
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::leases;
 use crate::resources::workflows;
 use crate::tx::View;
-use crate::{Entity, Error, Rejection, Result, Scope};
+use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
 /// The activity list of an environment.
 ///
@@ -105,9 +109,11 @@ impl Notifications<'_> {
             let found = index.find(view, environment, &filter, skip, limit + 1)?;
             let shown = found.get(..limit).unwrap_or(&found);
             let mut data = read(view, shown)?;
+            let unreadable = shown.len() - data.len();
             fill_in(view, &mut data)?;
             let has_more = found.len() > limit;
-            Ok(NotificationPage::new(data, has_more, limit, query.page))
+            let page = NotificationPage::new(data, has_more, limit, query.page);
+            Ok(page.without(unreadable))
         })
     }
 
@@ -167,12 +173,12 @@ impl Notifications<'_> {
             };
             let range = layout::digest_events_from(view.environment_id(), window, from);
             let limit = JobDigest::MAX_EVENTS;
-            let mut events = view.first::<WindowEvent>(&range, Order::Ascending, limit + 1)?;
+            let mut events = view.readable::<WindowEvent>(&range, Order::Ascending, limit + 1)?;
             let next = events.get(limit).map(|event| event.number);
             events.truncate(limit);
             let mut data = Vec::with_capacity(events.len());
             for event in events {
-                let found = find(view, event.notification_id)?;
+                let found = if_readable(find(view, event.notification_id))?.flatten();
                 data.extend(found.map(|found| event.with_payload(&found)));
             }
             Ok(DigestEventPage { data, next })
@@ -282,10 +288,9 @@ impl Notifications<'_> {
     /// [`Error::Store`], if a part of the index or a notification cannot be read at all. In the
     /// first case [`rebuild_index`](Self::rebuild_index) helps.
     pub fn check_index(&self) -> Result<IndexCheck> {
-        let environment = self.scope.environment_id();
-        self.scope.read("notifications.check_index", |view| {
-            Ok(self.scope.engine.activity().check(view, environment)?)
-        })
+        let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
+        let check = |snapshot: &dyn Snapshot| Ok(engine.activity().check(snapshot, environment)?);
+        self.scope.operation("notifications.check_index", || engine.read(check))
     }
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
@@ -298,14 +303,17 @@ impl Notifications<'_> {
     /// [`Error::Store`], if a notification cannot be read.
     pub fn rebuild_index(&self) -> Result<()> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
-        self.scope.operation("notifications.rebuild_index", || {
-            store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
-            outcomes::rebuild(engine.store(), environment)?;
-            letters::rebuild(engine.store(), environment)?;
-            engine.activity().rebuild(engine.store(), environment)?;
-            Ok(engine.activity().tend_all(engine.store(), environment)?)
-        })
+        self.scope.operation("notifications.rebuild_index", || rebuild(engine, environment))
     }
+}
+
+/// Makes the indexes of the activity list of an environment anew.
+pub(crate) fn rebuild(engine: &Engine, environment: EnvironmentId) -> Result<()> {
+    store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
+    outcomes::rebuild(engine.store(), environment)?;
+    letters::rebuild(engine.store(), environment)?;
+    engine.activity().rebuild(engine.store(), environment)?;
+    Ok(engine.activity().tend_all(engine.store(), environment)?)
 }
 
 /// The notification of that id. Returns `None` if there is none.
@@ -342,14 +350,12 @@ pub(crate) fn exists(view: &dyn View, id: NotificationId) -> Result<bool> {
     Ok(view.contains(&layout::notification(view.environment_id(), id.ordinal()))?)
 }
 
-// The notifications of `ordinals`, which the index has found.
+// The notifications of `ordinals`, which the index has found, without those that cannot be read.
 fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notification>> {
     let key = |ordinal: &Ordinal| layout::notification(view.environment_id(), *ordinal);
     let keys: Vec<_> = ordinals.iter().map(key).collect();
-    let found = view.engine().parts.notifications.find_many(view, &keys)?;
-    let found: Option<Vec<_>> =
-        found.into_iter().map(|one| one.map(Arc::unwrap_or_clone)).collect();
-    Ok(found.ok_or_else(activity::missing_notification)?)
+    let found = view.engine().parts.notifications.find_readable(view, &keys)?;
+    Ok(found.into_iter().flatten().map(Arc::unwrap_or_clone).collect())
 }
 
 fn missing(id: NotificationId) -> Error {
@@ -394,7 +400,7 @@ fn named_subscribers(
     let mut found = BTreeSet::new();
     let named = query.subscriber_ids.iter().map(|id| layout::subscriber(environment, id));
     let named: Vec<_> = named.collect();
-    let named = view.find_excerpts::<NotificationSubscriber>(environment, &named)?;
+    let named = view.find_readable_excerpts::<NotificationSubscriber>(environment, &named)?;
     found.extend(named.into_iter().flatten().map(|subscriber| subscriber.id));
     for email in &query.emails {
         let prefix = layout::subscriber_emails(environment, email);
@@ -406,8 +412,9 @@ fn named_subscribers(
     }
     if let Some(search) = query.searched() {
         let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
-        let called = called.map(|key| view.find(&key)).ok().transpose()?;
-        found.extend(called.flatten().map(|subscriber| subscriber.id));
+        let called =
+            called.map(|key| if_readable(view.find(&key).map_err(Error::from))).ok().transpose()?;
+        found.extend(called.flatten().flatten().map(|subscriber| subscriber.id));
         let part = EmailPart::new(search);
         addresses::find(view, environment, &part, &mut |id| _ = found.insert(id))?;
     }
@@ -417,7 +424,7 @@ fn named_subscribers(
 fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSet<WorkflowId>> {
     let mut found = BTreeSet::new();
     for name in &query.templates {
-        match workflows::find(view, name)? {
+        match if_readable(workflows::find(view, name))?.flatten() {
             Some(workflow) => found.insert(workflow.id),
             // The notifications of a workflow that was deleted are still found by its id.
             None => name.parse().is_ok_and(|id| found.insert(id)),
@@ -426,16 +433,17 @@ fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSe
     Ok(found)
 }
 
-// Fills in the subscribers and the workflows of `notifications`, those that still exist.
+// Fills in the subscribers and the workflows of `notifications`, those that still exist and can be
+// read.
 fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
     let environment = view.environment_id();
     let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();
-    let found = view.find_excerpts::<NotificationSubscriber>(environment, &keys)?;
+    let found = view.find_readable_excerpts::<NotificationSubscriber>(environment, &keys)?;
     let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
     let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
-    let found = view.engine().parts.prepared.find_many(view, &keys)?;
+    let found = view.engine().parts.prepared.find_readable(view, &keys)?;
     let workflows: HashMap<_, _> = ids.into_iter().zip(found).collect();
     for notification in notifications.iter_mut() {
         notification.subscriber = subscribers.get(&notification.subscriber_id).cloned().flatten();

@@ -12,8 +12,9 @@ use domain::subscription::{
 };
 use domain::topic::{Topic, TopicCreate};
 use domain::workflow::Workflow;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{List, Order, ReadRecords, WriteRecords, layout};
 
+use crate::damage::if_readable;
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::{subscribers, topics, workflows};
 use crate::tx::{Tx, View};
@@ -251,14 +252,15 @@ fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Workflow>> {
         return Ok(Vec::new());
     }
     let prefix = layout::workflows(view.environment_id());
-    let mut workflows = view.all(&prefix)?;
+    let mut workflows: Vec<Workflow> =
+        view.readable(&prefix.range(), Order::Ascending, usize::MAX)?;
     workflows.retain(|workflow| !workflow.tags.is_empty());
     Ok(workflows)
 }
 
 fn with_workflows(view: &dyn View, mut subscription: Subscription) -> Result<Subscription> {
     for preference in &mut subscription.preferences {
-        let workflow = workflows::find_by_id(view, preference.workflow_id)?;
+        let workflow = if_readable(workflows::find_by_id(view, preference.workflow_id))?.flatten();
         preference.workflow = workflow.map(|workflow| workflow.info());
     }
     Ok(subscription)

@@ -1,10 +1,13 @@
 //! Operations on suppressions.
 
+use std::ops::ControlFlow;
+
 use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::vocabulary::Channel;
 use store::{Lead, List, Order, ReadRecords, WriteRecords, layout};
 
+use crate::damage;
 use crate::idempotency::Step;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -80,7 +83,11 @@ impl Suppressions<'_> {
         let is_in_force = |one: &Suppression| !one.has_expired(now);
         self.scope.read("suppressions.list", |view| {
             let expired = layout::expired_suppressions(environment, now);
-            let has_expired = !view.first(&expired, Order::Ascending, 1)?.is_empty();
+            let mut has_expired = false;
+            view.scan_bytes(&expired, Order::Ascending, Some(1), &mut |_, _| {
+                has_expired = true;
+                ControlFlow::Break(())
+            })?;
             let list = List::new([prefix.clone()]).of_records(has_expired, &is_in_force);
             Ok(view.page(&list, &request)?)
         })
@@ -107,8 +114,17 @@ impl Suppressions<'_> {
         const AT_A_TIME: usize = 250;
         self.scope.write_in_steps("suppressions.clear", channel, 0, |tx, before| {
             let list = layout::suppression_list(tx.environment_id(), channel);
-            let found = tx.first(&list.range(), Order::Ascending, AT_A_TIME)?;
-            found.iter().try_for_each(|one| tx.remove(one))?;
+            let range = list.range();
+            let found = store::dependents(&*tx, &range, AT_A_TIME)?;
+            for entry in &found {
+                match &entry.lead {
+                    Lead::Record(suppression) => tx.remove(suppression)?,
+                    lead => {
+                        damage::put_aside_lead(&mut tx.draft, lead)?;
+                        entry.take_out(tx, &range)?;
+                    }
+                }
+            }
             let count = before + found.len() as u64;
             Ok(if found.len() < AT_A_TIME { Step::Done(count) } else { Step::More(count) })
         })

@@ -12,7 +12,7 @@ use domain::step::{Rendered, StepKind};
 use domain::translation::Resource;
 use domain::unsubscribe::LinkTo;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{Key, List, ReadRecords, WriteRecords, layout};
+use store::{Key, List, Order, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::pipeline::texts;
@@ -235,11 +235,12 @@ fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> 
     Ok(view.engine().parts.prepared.find(view, key)?)
 }
 
-/// The digests and the throttles of all workflows.
+/// The digests and the throttles of all workflows that can be read.
 pub(crate) fn waiting_steps(view: &dyn View) -> Result<Vec<(EnvironmentId, WorkflowId, StepId)>> {
     let environment = view.environment_id();
     let mut steps = Vec::new();
-    for workflow in view.all::<Workflow>(&layout::workflows(environment))? {
+    let all = layout::workflows(environment).range();
+    for workflow in view.readable::<Workflow>(&all, Order::Ascending, usize::MAX)? {
         let of_workflow = workflow.steps.iter().filter(|step| {
             matches!(step.definition.kind, StepKind::Digest { .. } | StepKind::Throttle { .. })
         });

@@ -10,17 +10,18 @@ use super::trigrams::{ROWS, Trigrams};
 use super::{Address, Head, damaged_row, page_key, row_key};
 use crate::check::Problem;
 use crate::layout::{self, AddressPart};
-use crate::{Order, Prefix, ReadRecords, Result, Snapshot, Table};
+use crate::{Order, ReadRecords, Result, Snapshot};
 
-/// Compares the index with `expected`, the addresses of all subscribers, and calls `visit` with each
-/// contradiction. Returns the addresses that are missing.
+/// Compares the index of an environment with `expected`, the addresses of its subscribers, and calls
+/// `visit` with each contradiction. Returns the addresses that are missing.
 pub(crate) fn compare(
     snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
     mut expected: BTreeSet<Address>,
     visit: &mut dyn FnMut(&[u8], Problem),
 ) -> Result<BTreeSet<Address>> {
     let mut groups: BTreeMap<(EnvironmentId, u32), BTreeMap<u32, Row>> = BTreeMap::new();
-    let all = Prefix::of_table(Table::Addresses).range();
+    let all = layout::addresses(environment).range();
     let unreadable = |error: crate::Error| Problem::Unreadable { reason: error.to_string() };
     snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
         let part = layout::read_address_part(key);
@@ -35,7 +36,7 @@ pub(crate) fn compare(
                 visit(key, Problem::Extra);
             }
             groups.entry((environment, group)).or_default().insert(number, Row::from(row));
-        } else if let None | Some((_, AddressPart::Row { .. })) = part {
+        } else if let Some((_, AddressPart::Row { .. })) = part {
             visit(key, unreadable(damaged_row()));
         }
         ControlFlow::Continue(())

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::memory::MemoryStore;
-use crate::{Error, Prefix, check, read, write};
+use crate::{Error, check, read, write};
 
 const EMAIL: &str = "[abAB0ıİßÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
 const PART: &str = "[abAB0ıİßÄä@.cC]{0,5}|[cC]\\x00[ab]|[a-c]{2}@[a-c]{2}";
@@ -111,7 +111,7 @@ proptest! {
         let steps: Vec<_> = (0..numbers).map(|it| (it, Some(format!("user-{it}@b.cc")))).collect();
         apply(&store, &mut model, &steps);
         let table = Table::Addresses;
-        let prefix = Prefix::of_table(table);
+        let prefix = layout::addresses(environment());
         let mut entries = Vec::new();
         read(&store, |snapshot| {
             snapshot.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, value| {

@@ -360,15 +360,11 @@ pub fn ordinals_of_trigger(key: &[u8]) -> Option<ops::Range<u64>> {
     (first <= end).then(|| first.get()..end.get())
 }
 
-/// The same for a key that must belong to this transaction.
-pub fn ordinals_of_transaction(
-    environment: EnvironmentId,
-    id: &TransactionId,
-    key: &[u8],
-) -> Option<ops::Range<u64>> {
-    let (within, (_, (_, (transaction, ())))) = TRIGGERS.read(key)?;
-    (within == environment && transaction == *id).then_some(())?;
-    ordinals_of_trigger(key)
+/// The ordinals in an entry of [`TRANSACTIONS`], and the key of its trigger.
+pub fn run_of_transaction(entry: &[u8]) -> Option<(ops::Range<u64>, Key<AcceptedTrigger>)> {
+    let (environment, (id, (first, (behind, ())))) = TRANSACTIONS.read(entry)?;
+    let trigger = TRIGGERS.within(environment).then(first).then(behind).then(&id).end();
+    Some((first.get()..behind.get(), trigger))
 }
 
 /// The runs of a transaction up to the one that may have the notification of this ordinal.

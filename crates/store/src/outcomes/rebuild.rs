@@ -48,7 +48,7 @@ fn step(
 }
 
 // The number of the first row from `from` on that there is, or that a notification is in.
-fn first(
+pub(crate) fn first(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
     from: u32,
@@ -74,7 +74,7 @@ fn first(
 }
 
 // Returns whether there are ordinals for the row with this number.
-fn is_possible(number: u32) -> bool {
+pub(crate) fn is_possible(number: u32) -> bool {
     let first = u64::from(number) * IN_ROW;
     Ordinal::new(first).get() == first
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use domain::page::{Bound, Cursor, Page, PageRequest, Place, Total};
 
 use super::{Entry, List, Reader, Shown};
-use crate::record::{Batches, Record, Row, follow};
+use crate::record::{Batches, Record, Row, follow_readable};
 use crate::{Error, Order, Prefix, Result, Snapshot};
 
 /// What is known about the records that a list shows, and how many are looked at.
@@ -55,7 +55,7 @@ pub(crate) fn page<R: Record>(
         (Place::Start, None) => Total::of(walked.found.len()),
         _ => total(snapshot, list, request, bounds)?,
     };
-    Ok(Page::new(reader.records(walked.found)?, ends, total))
+    reader.page(walked.found, ends, total)
 }
 
 /// The number of records that `list` shows, as far as a walk gets.
@@ -121,13 +121,14 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     // The entries whose records the list shows, with their records.
     fn shown(&self, entries: Vec<Entry<R>>) -> Result<Vec<Entry<R>>> {
         let rows: Vec<Row> = entries.iter().map(|entry| entry.row.clone()).collect();
-        let records = follow::<R>(self.snapshot, self.list.table, &rows)?;
+        let records = follow_readable::<R>(self.snapshot, self.list.table, &rows)?;
         let shows = |record: &R| match self.list.shown {
             Shown::ByRecord(shows) => shows(record),
             Shown::All | Shown::ByText(_) => true,
         };
-        let read = entries.into_iter().zip(records).filter(|(_, record)| shows(record));
-        Ok(read.map(|(entry, record)| Entry { record: Some(record), ..entry }).collect())
+        let read = entries.into_iter().zip(records);
+        let read = read.filter(|(_, record)| record.as_ref().is_none_or(shows));
+        Ok(read.map(|(entry, record)| Entry { record, ..entry }).collect())
     }
 }
 

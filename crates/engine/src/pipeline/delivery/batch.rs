@@ -12,6 +12,7 @@ use super::send::{self, Attempt};
 use super::settle::{self, Done};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, turn};
 use crate::Result;
+use crate::heal::healed;
 use crate::pipeline::{cancel, chunk, sweep};
 use crate::trace;
 
@@ -72,7 +73,9 @@ impl DeliveryQueue<'_> {
             // A rehearsal tells the recipients of its trigger only.
             Work::FanOut { .. } if self.engine.parts.findings.is_some() => Ok(Done::Dropped),
             Work::FanOut { transaction_id } => {
-                let created = chunk::step(self.engine, &leased.task, transaction_id)?;
+                let created = healed(self.engine, leased.task.environment_id, || {
+                    chunk::step(self.engine, &leased.task, transaction_id)
+                })?;
                 Ok(created.map_or_else(Done::Paused, Done::Created))
             }
             Work::Cancel { .. } => {

@@ -35,7 +35,7 @@ pub use call::{Call, Handler};
 pub use inbound::{Inbound, InboundReport};
 pub use outbox::Outbox;
 pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
-pub(crate) use quarantine::if_readable;
+pub(crate) use quarantine::put as put_into_quarantine;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
 pub(crate) use send::discard;

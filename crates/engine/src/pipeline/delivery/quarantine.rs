@@ -14,7 +14,7 @@ use super::claim::Leased;
 use crate::error::Rejection;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::RunFacts;
-use crate::resources::notifications;
+use crate::resources::{integrations, notifications};
 use crate::tx::{Draft, Reading, Tx};
 use crate::{Engine, Error, Result, trace};
 
@@ -38,7 +38,7 @@ impl DeliveryQueue<'_> {
     /// [`Error::Store`].
     pub fn quarantined(&self, limit: usize) -> Result<Vec<Quarantined>> {
         let first = |snapshot: &dyn Snapshot| {
-            Ok(snapshot.first(&Prefix::of_all().range(), Order::Ascending, limit)?)
+            Ok(snapshot.readable(&Prefix::of_all().range(), Order::Ascending, limit)?)
         };
         trace::operation("delivery.quarantined", None, || self.engine.read(first))
     }
@@ -124,7 +124,7 @@ fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<(
 
 /// Puts a task into quarantine, which `unreadable` keeps from being done. `task` is `None` if the
 /// task itself cannot be read.
-pub(super) fn put(
+pub(crate) fn put(
     draft: &mut Draft<'_>,
     environment_id: EnvironmentId,
     unreadable: &Unreadable,
@@ -143,14 +143,6 @@ pub(super) fn move_task(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -
     put(&mut tx.draft, task.environment_id, unreadable, Some(task))
 }
 
-/// Returns what was found. Returns `None` if it cannot be read.
-pub(crate) fn if_readable<T>(found: Result<Option<T>>) -> Result<Option<T>> {
-    match found {
-        Err(Error::Store(store::Error::Corrupt { .. })) => Ok(None),
-        found => found,
-    }
-}
-
 /// Returns the record that keeps a task from being done with `error`. Returns `None` if the error is
 /// not about damage.
 pub(super) fn cause(engine: &Engine, leased: &Leased, error: &Error) -> Result<Option<Unreadable>> {
@@ -160,7 +152,10 @@ pub(super) fn cause(engine: &Engine, leased: &Leased, error: &Error) -> Result<O
         let witness = Witness::new(snapshot);
         let view = Reading { engine, home: &home, snapshot: &witness };
         let found = notifications::of_work(&view, &leased.task.work);
-        let facts = |found: Notification| RunFacts::of(&view, &found, found.next_job()).map(drop);
+        let facts = |found: Notification| {
+            RunFacts::of(&view, &found, found.next_job())?;
+            integrations::check_readable(&view)
+        };
         let read = found.and_then(|found| found.map_or(Ok(()), facts));
         Ok(match read {
             Err(Error::Store(error)) => witness.unreadable(&error),

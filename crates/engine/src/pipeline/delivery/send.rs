@@ -5,7 +5,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domain::ids::{JobId, MessageId, NotificationId};
-use domain::job::SendTarget;
+use domain::job::{Detail, SendTarget};
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::{self, Content, Dispatch, Facts, Hold, Refusal};
@@ -22,7 +22,7 @@ use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::texts::{self, Wanted};
-use crate::resources::{notifications, unsubscribe};
+use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
 use crate::tx::{Reading, View};
 
@@ -101,6 +101,11 @@ fn decide(
         Ok(plan::Attempt::FanOut(targets)) => return Ok(Attempt::FanOut(targets)),
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
         Ok(plan::Attempt::Hold(hold)) => return Ok(Attempt::Hold(hold)),
+        // The message may be one for an integration that cannot be read. It waits for a repair.
+        Err(refusal) if refusal.detail == Detail::NoActiveIntegration => {
+            integrations::check_readable(view)?;
+            return Ok(Attempt::Refuse(refusal));
+        }
         Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
     let Dispatch { integration, others, address, rendered, target, overrides } = *dispatch;

@@ -24,6 +24,7 @@ use super::claim::{LeaseKind, Leased};
 use super::provider::{Delivery, SendResult};
 use super::turn::Turn;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
+use crate::damage::if_readable;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
 use crate::resources::notifications;
@@ -279,9 +280,9 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
 // Puts a task into quarantine. Its job fails, if the notification can be read.
 fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Settled> {
     quarantine::move_task(tx, task, unreadable)?;
-    let found = quarantine::if_readable(notifications::of_work(tx, &task.work))?;
+    let found = if_readable(notifications::of_work(tx, &task.work))?.flatten();
     let Some(before) = found else { return Ok(Settled::Quarantined) };
-    let workflow = quarantine::if_readable(workflow_of(tx, &before))?;
+    let workflow = if_readable(workflow_of(tx, &before))?.flatten();
     let mut course = Course::of(tx, before.clone(), workflow.as_deref());
     if let Some(job) = course.job_of(task) {
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));

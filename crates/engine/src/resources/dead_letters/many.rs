@@ -6,8 +6,8 @@ use domain::ids::DeadLetterId;
 use super::scan::{self, Selection};
 use super::{DeadLetters, discard, notification_of, redrive};
 use crate::Result;
+use crate::damage::if_readable;
 use crate::idempotency::Step;
-use crate::pipeline::delivery::if_readable;
 use crate::tx::Tx;
 
 // Number of dead letters that one transaction changes, so that it holds the writer for a few
@@ -81,7 +81,7 @@ impl Run {
         let found = selection.scan(tx, self.behind, self.through, AT_A_TIME)?;
         for id in found.entries {
             // A notification that cannot be read does not hold up the others.
-            if if_readable(notification_of(tx, id))?.is_none() {
+            if if_readable(notification_of(tx, id))?.flatten().is_none() {
                 continue;
             }
             let is_changed = match change {

@@ -8,6 +8,7 @@ use domain::ids::{DeadLetterId, IntegrationId, IntegrationIdentifier, WorkflowId
 use store::{Order, ReadRecords, layout};
 
 use crate::Result;
+use crate::damage::if_readable;
 use crate::resources::{integrations, workflows};
 use crate::tx::View;
 
@@ -101,13 +102,16 @@ pub(super) fn newest(view: &dyn View) -> Result<Option<DeadLetterId>> {
     Ok(newest)
 }
 
-/// The dead letters with these ids.
-pub(super) fn read(view: &dyn View, ids: &[DeadLetterId]) -> Result<Vec<DeadLetter>> {
-    let mut letters = Vec::with_capacity(ids.len());
+/// The dead letters with these ids, and the number of those that cannot be read.
+pub(super) fn read(view: &dyn View, ids: &[DeadLetterId]) -> Result<(Vec<DeadLetter>, usize)> {
+    let (mut letters, mut unreadable) = (Vec::with_capacity(ids.len()), 0);
     for id in ids {
-        letters.extend(super::find(view, *id)?);
+        match if_readable(super::find(view, *id))? {
+            Some(letter) => letters.extend(letter),
+            None => unreadable += 1,
+        }
     }
-    Ok(letters)
+    Ok((letters, unreadable))
 }
 
 fn named_workflows(
@@ -120,7 +124,7 @@ fn named_workflows(
     let mut found = BTreeSet::new();
     for name in &query.templates {
         // The dead letters of a workflow that was deleted are still found by its id.
-        let known = workflows::find(view, name)?.map(|workflow| workflow.id);
+        let known = if_readable(workflows::find(view, name))?.flatten().map(|one| one.id);
         found.extend(known.or_else(|| name.parse().ok()));
     }
     Ok(Some(found))
@@ -133,7 +137,9 @@ fn named(view: &dyn View, query: &DeadLetterQuery) -> Result<Option<BTreeSet<Int
     let mut found = BTreeSet::new();
     for name in &query.integrations {
         let known = match IntegrationIdentifier::new(name.as_str()) {
-            Ok(identifier) => integrations::find_by_identifier(view, &identifier)?,
+            Ok(identifier) => {
+                if_readable(integrations::find_by_identifier(view, &identifier))?.flatten()
+            }
             Err(_) => None,
         };
         found.extend(known.map(|known| known.id).or_else(|| name.parse().ok()));

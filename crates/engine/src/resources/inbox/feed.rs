@@ -291,10 +291,10 @@ impl<'f> Feed<'f> {
         let one_more = FeedPage::LIMIT + 1;
         let changed = layout::message_changes(environment, subscriber);
         let changed = layout::changes_behind(&changed, known.number, known.within);
-        let changed = self.view.first::<Message>(&changed, Order::Ascending, one_more)?;
+        let changed = self.view.readable::<Message>(&changed, Order::Ascending, one_more)?;
         let deleted = layout::deleted_messages(environment, subscriber);
         let deleted = layout::changes_behind(&deleted, known.number, known.within);
-        let deleted = self.view.first::<DeletedMessage>(&deleted, Order::Ascending, one_more)?;
+        let deleted = self.view.readable::<DeletedMessage>(&deleted, Order::Ascending, one_more)?;
         let changed = changed.into_iter().filter_map(|message| {
             let (number, place) = (message.last_change?, message.id.place());
             Some((number, place, InboxChange::Message { message: Box::new(message) }))

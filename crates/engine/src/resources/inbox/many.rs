@@ -1,10 +1,12 @@
 //! Changing every message in an inbox, or those that match a query, in steps.
 
+use std::ops::ControlFlow;
+
 use domain::message::{Edit, ListPlace, MarkAs, Message, MessageQuery, Shelf};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use serde::Serialize;
-use store::{Order, ReadRecords, layout};
+use store::{Entry, Order, ReadRecords, layout};
 
 use super::Inbox;
 use crate::Result;
@@ -184,10 +186,15 @@ impl Run {
         let mut left = AT_A_TIME;
         while let Some(shelf) = self.shelves.first() {
             let range = layout::messages_between(&list(*shelf), self.behind, through);
-            let found = tx.first(&range, Order::Ascending, left)?;
-            left -= found.len();
-            self.behind = found.last().map(Message::list_place);
-            self.change(tx, subscriber, found)?;
+            let entries = store::dependents(&*tx, &range, left)?;
+            left -= entries.len();
+            let mut places = entries.iter().filter_map(|entry| layout::place_in_list(&entry.key));
+            self.behind = places.next_back().or(self.behind);
+            let is_stuck = entries.len() == AT_A_TIME && self.behind.is_none();
+            self.change(tx, subscriber, entries.into_iter().filter_map(Entry::record).collect())?;
+            if is_stuck {
+                break;
+            }
             if left == 0 {
                 return Ok(Step::More(self));
             }
@@ -232,8 +239,11 @@ fn newest(
 ) -> Result<Option<ListPlace>> {
     let mut newest = None;
     for shelf in shelves {
-        let found = view.first(&list(*shelf).range(), Order::Descending, 1)?;
-        newest = newest.max(found.first().map(Message::list_place));
+        let range = list(*shelf).range();
+        view.scan_bytes(&range, Order::Descending, Some(1), &mut |key, _| {
+            newest = newest.max(layout::place_in_list(key));
+            ControlFlow::Break(())
+        })?;
     }
     Ok(newest)
 }

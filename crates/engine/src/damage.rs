@@ -1,0 +1,36 @@
+//! Records that cannot be read: what goes on without them, and where they are put.
+
+use domain::quarantine::Unreadable;
+use store::{Lead, Record, Table, layout};
+use uuid::Uuid;
+
+use crate::pipeline::delivery::put_into_quarantine;
+use crate::tx::Draft;
+use crate::{Error, Result};
+
+/// Returns what was found. Returns `None` if it cannot be read.
+pub(crate) fn if_readable<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(Error::Store(store::Error::Corrupt { .. })) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Puts a record that cannot be read into quarantine. The caller removes it from its table.
+pub(crate) fn put_aside(
+    draft: &mut Draft<'_>,
+    table: Table,
+    unreadable: &Unreadable,
+) -> Result<()> {
+    let environment = layout::environment_of(table, &unreadable.key);
+    let environment = environment.unwrap_or_else(|| Uuid::nil().into());
+    put_into_quarantine(draft, environment, unreadable, None)
+}
+
+/// Puts what an entry leads to into quarantine, if it cannot be read.
+pub(crate) fn put_aside_lead<R: Record>(draft: &mut Draft<'_>, lead: &Lead<R>) -> Result<()> {
+    match lead {
+        Lead::Unreadable(unreadable) => put_aside(draft, R::TABLE, unreadable),
+        Lead::Record(_) | Lead::Other(_) | Lead::Nowhere => Ok(()),
+    }
+}

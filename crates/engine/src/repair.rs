@@ -1,0 +1,147 @@
+//! Mending a store: derived rows are made anew, and records that cannot be read are put aside.
+
+use domain::ids::EnvironmentId;
+use store::Table;
+use store::check::{Fix, Pass, Step};
+
+use crate::check::Progress;
+use crate::damage;
+use crate::resources::notifications;
+use crate::tx::Draft;
+use crate::{Engine, Result, trace};
+
+/// Result of a repair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// Number of rows that were looked at.
+    pub rows: u64,
+    /// Number of records that were moved into quarantine, because they cannot be read, or because
+    /// another record has their place.
+    pub put_aside: u64,
+    /// Number of index entries and other derived rows that were put or removed.
+    pub mended: u64,
+    /// Environments whose activity index was made anew.
+    pub rebuilt: Vec<EnvironmentId>,
+}
+
+impl Engine {
+    /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other derived
+    /// rows are made anew from the records. A record that cannot be read is moved into quarantine,
+    /// with its bytes and the reason: see [`quarantined`](crate::DeliveryQueue::quarantined) and
+    /// [`discard`](crate::DeliveryQueue::discard). `progress` is called after each 256 rows at most.
+    ///
+    /// The repair takes many small transactions, and only where something is wrong. Other operations
+    /// continue meanwhile. After an interruption, another call goes on. A sound store is not written
+    /// to.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let engine = tidings::Engine::in_memory();
+    /// if !engine.check()?.findings.is_empty() {
+    ///     let report = engine.repair(&mut |at| eprintln!("{}: {} rows", at.table, at.rows))?;
+    ///     eprintln!("{} records were put aside", report.put_aside);
+    ///     for entry in engine.delivery().quarantined(100)? {
+    ///         eprintln!("{} {}: {}", entry.table, entry.key, entry.reason);
+    ///         engine.delivery().discard(entry.id)?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store), if the backend fails.
+    pub fn repair(&self, progress: &mut dyn FnMut(Progress)) -> Result<RepairReport> {
+        trace::operation("engine.repair", None, || {
+            let mut report = RepairReport::default();
+            for pass in Pass::all() {
+                self.repair_in(pass, &mut report, progress)?;
+            }
+            self.repair_activity(&mut report, progress)?;
+            // Tasks that were in no lane may be due.
+            self.parts.bell.ring();
+            Ok(report)
+        })
+    }
+
+    fn repair_in(
+        &self,
+        pass: Pass,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<()> {
+        let mut behind: Option<Vec<u8>> = None;
+        loop {
+            let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
+            if is_mendable(&step) {
+                self.mend(pass, behind.as_deref(), report)?;
+            }
+            report.rows += step.rows;
+            progress(Progress { table: pass.table().name(), rows: report.rows });
+            behind = step.next;
+            if behind.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    // Looks at the same rows again, and mends them.
+    fn mend(&self, pass: Pass, behind: Option<&[u8]>, report: &mut RepairReport) -> Result<()> {
+        let (put_aside, mended) = self.write(self.now(), |draft| {
+            let step = pass.step(as_snapshot(draft), behind)?;
+            let mut counts = (0, 0);
+            for (_, fix) in &step.found {
+                if let Fix::PutAside(table, unreadable) = fix {
+                    // A record has several entries that another one may have.
+                    if !contains(draft, *table, &unreadable.key)? {
+                        continue;
+                    }
+                    damage::put_aside(draft, *table, unreadable)?;
+                    counts.0 += 1;
+                } else if *fix != Fix::None {
+                    counts.1 += 1;
+                }
+                fix.apply(draft.writer)?;
+            }
+            Ok(counts)
+        })?;
+        report.put_aside += put_aside;
+        report.mended += mended;
+        Ok(())
+    }
+
+    fn repair_activity(
+        &self,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<()> {
+        let environments =
+            self.read(|snapshot| Ok(store::check::listed_environments(snapshot)?))?;
+        for environment in environments {
+            let table = Table::ActivitySegments.name();
+            progress(Progress { table, rows: report.rows });
+            let found = self.read(|snapshot| self.check_activity(snapshot, environment))?;
+            if !found.is_empty() {
+                notifications::rebuild(self, environment)?;
+                report.rebuilt.push(environment);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_mendable(step: &Step) -> bool {
+    step.found.iter().any(|(_, fix)| *fix != Fix::None)
+}
+
+fn as_snapshot<'d>(draft: &'d Draft<'_>) -> &'d dyn store::Snapshot {
+    &*draft.writer
+}
+
+fn contains(draft: &Draft<'_>, table: Table, key: &[u8]) -> Result<bool> {
+    let mut is_there = false;
+    as_snapshot(draft).get(table, key, &mut |_| is_there = true)?;
+    Ok(is_there)
+}

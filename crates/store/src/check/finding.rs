@@ -1,0 +1,83 @@
+//! Findings: rows that contradict the records.
+
+use std::fmt;
+
+use domain::ids::EnvironmentId;
+
+use crate::{Table, layout};
+
+/// The result of comparing the indexes of a store with its records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableCheck {
+    /// The number of records.
+    pub records: u64,
+    /// The number of index entries.
+    pub entries: u64,
+    /// The first thousand findings. Empty if the store is sound.
+    pub findings: Vec<TableFinding>,
+}
+
+/// A row of a table that cannot be read, or that contradicts the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableFinding {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The key of the row.
+    pub key: Vec<u8>,
+    /// The environment of the row. `None` if its key names none.
+    pub environment: Option<EnvironmentId>,
+    /// The contradiction.
+    pub problem: Problem,
+}
+
+/// A contradiction between a row and the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The record cannot be decoded, or belongs under another key.
+    Unreadable {
+        /// The reason.
+        reason: String,
+    },
+    /// A record has this entry, and the index does not.
+    Missing,
+    /// The index has this entry, and no record does.
+    Extra,
+    /// The counters of a subscriber's messages are not those of the messages.
+    Miscounted,
+    /// The lane does not begin with its first task.
+    Misplaced,
+    /// The row has other notifications than those with its outcome.
+    Outdated,
+    /// Two records have this entry.
+    Contested,
+}
+
+impl TableFinding {
+    pub(crate) fn new(table: Table, key: &[u8], problem: Problem) -> Self {
+        let environment = layout::environment_of(table, key);
+        Self { table: table.name(), key: key.to_vec(), environment, problem }
+    }
+}
+
+impl fmt::Display for TableFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (table, key) = (self.table, self.key.escape_ascii());
+        match &self.problem {
+            Problem::Unreadable { reason } => write!(f, "{table} {key}: {reason}"),
+            Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
+            Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
+            Problem::Miscounted => {
+                write!(f, "{table} {key}: the counters are not those of the messages")
+            }
+            Problem::Misplaced => {
+                write!(f, "{table} {key}: the lane does not begin with its first task")
+            }
+            Problem::Outdated => {
+                write!(f, "{table} {key}: the row is not that of the notifications")
+            }
+            Problem::Contested => write!(f, "{table} {key}: two records have the entry"),
+        }
+    }
+}

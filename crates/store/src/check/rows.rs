@@ -1,0 +1,267 @@
+//! Steps through records and through index entries.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use domain::api_key::EnvironmentKey;
+use domain::connection::ChannelConnection;
+use domain::context::Context;
+use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
+use domain::endpoint::ChannelEndpoint;
+use domain::environment::Environment;
+use domain::idempotency::StoredAnswer;
+use domain::ids::EnvironmentId;
+use domain::integration::Integration;
+use domain::layout::Layout;
+use domain::message::{DeletedMessage, Message};
+use domain::notification::Notification;
+use domain::preference::SubscriberPreference;
+use domain::quarantine::{Quarantined, Unreadable};
+use domain::subscriber::Subscriber;
+use domain::subscription::Subscription;
+use domain::suppression::Suppression;
+use domain::task::Task;
+use domain::topic::Topic;
+use domain::translation::{Translation, TranslationGroup};
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::unsubscribe::LinkKey;
+use domain::workflow::Workflow;
+
+use super::{Fix, Problem, Step};
+use crate::layout::{self, Role};
+use crate::record::{Row, misplaced};
+use crate::{
+    Codec, Entries, Error, KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, range,
+};
+
+// The index entries of a record: each index and the key in it.
+type IndexEntries = Vec<(Table, Vec<u8>)>;
+
+// A kind of record, and the function for each entry of its table.
+struct Kind {
+    table: Table,
+    entries: fn(Codec<'_>, &[u8], &[u8]) -> Result<IndexEntries>,
+}
+
+const KINDS: [Kind; 29] = [
+    Kind::of::<Environment>(),
+    Kind::of::<EnvironmentKey>(),
+    Kind::of::<LinkKey>(),
+    Kind::of::<Subscriber>(),
+    Kind::of::<Workflow>(),
+    Kind::of::<Integration>(),
+    Kind::of::<Context>(),
+    Kind::of::<SubscriberPreference>(),
+    Kind::of::<ChannelEndpoint>(),
+    Kind::of::<ChannelConnection>(),
+    Kind::of::<Topic>(),
+    Kind::of::<Subscription>(),
+    Kind::of::<Layout>(),
+    Kind::of::<Translation>(),
+    Kind::of::<TranslationGroup>(),
+    Kind::of::<AcceptedTrigger>(),
+    Kind::of::<CanceledTrigger>(),
+    Kind::of::<FanOut>(),
+    Kind::of::<FanOutState>(),
+    Kind::of::<Notification>(),
+    Kind::of::<Task>(),
+    Kind::of::<DigestBucket>(),
+    Kind::of::<WindowEvent>(),
+    Kind::of::<ThrottleSlot>(),
+    Kind::of::<Quarantined>(),
+    Kind::of::<Message>(),
+    Kind::of::<DeletedMessage>(),
+    Kind::of::<Suppression>(),
+    Kind::of::<StoredAnswer>(),
+];
+
+impl Kind {
+    const fn of<R: Record>() -> Self {
+        let entries = |codec: Codec<'_>, key: &[u8], value: &[u8]| {
+            let entries = Entries::of(&codec.decode::<R>(key, value)?);
+            Ok(entries.iter().map(|key| (key.table(), key.as_bytes().to_vec())).collect())
+        };
+        Self { table: R::TABLE, entries }
+    }
+}
+
+// The entries of the record of a row.
+fn entries_of(
+    codec: Codec<'_>,
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Option<Result<IndexEntries>> {
+    let kind = KINDS.iter().find(|kind| kind.table == table)?;
+    Some((kind.entries)(codec, key, value))
+}
+
+/// Returns `true` if the entries of the table are records.
+pub(crate) fn has_records(table: Table) -> bool {
+    table.role() == Role::Records
+}
+
+/// Returns whether the entry under `key` of a table is a record that can be read. Returns `None` if
+/// the table has no records.
+pub(crate) fn is_readable(
+    codec: Codec<'_>,
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Option<bool> {
+    entries_of(codec, table, key, value).map(|entries| entries.is_ok())
+}
+
+// The first rows of a table behind a key, and the key behind which there may be others.
+fn some_rows(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    behind: Option<&[u8]>,
+) -> Result<(Vec<Row>, Option<Vec<u8>>)> {
+    const ROWS: usize = 256;
+    const BYTES: usize = 1 << 20;
+    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
+    let range: KeyRange = (start, Bound::Unbounded);
+    let Some(span) = range::borrow(&range) else { return Ok((Vec::new(), None)) };
+    let (mut rows, mut bytes, mut is_in_place) = (Vec::<Row>::new(), 0, true);
+    snapshot.scan(table, &range, Order::Ascending, Some(ROWS), &mut |key, value| {
+        let before = rows.last().map(|row| row.key.as_slice());
+        is_in_place = Order::Ascending.admits(span, before, key);
+        if !is_in_place {
+            return ControlFlow::Break(());
+        }
+        bytes += key.len() + value.len();
+        rows.push(Row::new(key, value));
+        if bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if !is_in_place {
+        return Err(misplaced(table));
+    }
+    let is_full = rows.len() == ROWS || bytes >= BYTES;
+    let next = rows.last().filter(|_| is_full).map(|row| row.key.clone());
+    Ok((rows, next))
+}
+
+/// Looks at records, and looks up each entry that one has.
+pub(super) fn records(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    behind: Option<&[u8]>,
+) -> Result<Step> {
+    let (rows, next) = some_rows(snapshot, table, behind)?;
+    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    for Row { key, value } in rows {
+        match entries_of(snapshot.codec(), table, &key, &value) {
+            None => {}
+            Some(Ok(entries)) => {
+                for entry in entries {
+                    look_up(snapshot, (table, &key, &value), entry, &mut step)?;
+                }
+            }
+            Some(Err(Error::Corrupt { source, .. })) => {
+                let reason = source.to_string();
+                let problem = Problem::Unreadable { reason: reason.clone() };
+                let unreadable =
+                    Unreadable { table: table.name(), key: key.clone(), value, reason };
+                step.found(table, &key, problem, Fix::PutAside(table, unreadable));
+            }
+            Some(Err(other)) => return Err(other),
+        }
+    }
+    Ok(step)
+}
+
+// Looks up an entry of a record. One that another record has as well costs this one its place.
+fn look_up(
+    snapshot: &dyn Snapshot,
+    (table, key, value): (Table, &[u8], &[u8]),
+    (index, entry): (Table, Vec<u8>),
+    step: &mut Step,
+) -> Result<()> {
+    let mut there = None;
+    snapshot.get(index, &entry, &mut |target| there = Some(target.to_vec()))?;
+    if there.as_deref() == Some(key) {
+        return Ok(());
+    }
+    let is_contested = match &there {
+        Some(other) => has_entry(snapshot, table, other, (index, &entry))?,
+        None => false,
+    };
+    if is_contested {
+        let reason = format!("another record has its entry in `{}`", index.name());
+        let (name, key, value) = (table.name(), key.to_vec(), value.to_vec());
+        let unreadable = Unreadable { table: name, key, value, reason };
+        step.found(index, &entry, Problem::Contested, Fix::PutAside(table, unreadable));
+    } else {
+        let fix = Fix::Put(index, entry.clone(), key.to_vec());
+        step.found(index, &entry, Problem::Missing, fix);
+    }
+    Ok(())
+}
+
+// Returns whether the record under `key` can be read, and has an entry.
+fn has_entry(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    key: &[u8],
+    (index, entry): (Table, &[u8]),
+) -> Result<bool> {
+    let codec = snapshot.codec();
+    let mut entries = None;
+    snapshot.get(table, key, &mut |value| entries = entries_of(codec, table, key, value))?;
+    Ok(match entries {
+        Some(Ok(entries)) => entries.iter().any(|(of, key)| *of == index && key == entry),
+        Some(Err(Error::Corrupt { .. })) | None => false,
+        Some(Err(other)) => return Err(other),
+    })
+}
+
+/// Looks at index entries, and looks up the record that each of them leads to.
+pub(super) fn index(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<Step> {
+    let (rows, next) = some_rows(snapshot, table, behind)?;
+    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let Role::IndexOf(of) = table.role() else { return Ok(step) };
+    for Row { key, value: target } in rows {
+        if !has_entry(snapshot, of, &target, (table, &key))? {
+            let fix = Fix::Remove(table, key.clone());
+            step.found(table, &key, Problem::Extra, fix);
+        }
+    }
+    Ok(step)
+}
+
+/// Looks at the keys of derived rows. One that is none, or of an environment without notifications,
+/// is found.
+pub(super) fn keys(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<Step> {
+    let (rows, next) = some_rows(snapshot, table, behind)?;
+    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut known: BTreeMap<EnvironmentId, bool> = BTreeMap::new();
+    for Row { key, .. } in rows {
+        let environment = layout::environment_of(table, &key);
+        let environment = environment.filter(|_| layout::is_derived_key(table, &key));
+        if let Some(environment) = environment.filter(|one| !known.contains_key(one)) {
+            known.insert(environment, is_source_there(snapshot, table, environment)?);
+        }
+        let is_possible =
+            environment.is_some_and(|environment| known.get(&environment) == Some(&true));
+        if !is_possible {
+            let fix = Fix::Remove(table, key.clone());
+            step.found(table, &key, Problem::Extra, fix);
+        }
+    }
+    Ok(step)
+}
+
+// Returns whether an environment has what derived rows follow from. An index stays when all of its
+// notifications or addresses are gone.
+fn is_source_there(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    environment: EnvironmentId,
+) -> Result<bool> {
+    if table == Table::Addresses || table == Table::ActivityHeads {
+        return Ok(true);
+    }
+    let is_any = snapshot.count(&layout::notifications(environment), Some(1))? > 0;
+    Ok(is_any || snapshot.contains(&layout::activity_head(environment))?)
+}

@@ -1,0 +1,181 @@
+//! What the rows of each table are: records, entries that lead to records, or rows that are made
+//! from other rows.
+
+use domain::environment::Home;
+use domain::ids::{EnvironmentId, WorkflowId};
+use domain::message::ListPlace;
+use domain::subscriber::Subscriber;
+use domain::task::Lane;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS, DUE,
+    ENVIRONMENTS, LANE_HEADS, MESSAGE_LISTS, SUBSCRIBERS, Table, WORKFLOWS, outcome_of_row,
+    read_address_part,
+};
+use crate::key::Prefix;
+
+/// What the rows of a table are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Records.
+    Records,
+    /// Index entries, which lead to the records of a table.
+    IndexOf(Table),
+    /// Rows that are made from records, and lead to none.
+    Derived(Derived),
+    /// Marks of sealing keys.
+    Seals,
+}
+
+/// What derived rows are a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Derived {
+    /// The index of addresses.
+    Addresses,
+    /// Counters of messages.
+    Counters,
+    /// Lanes of tasks.
+    Lanes,
+    /// The rows of outcomes.
+    Outcomes,
+    /// The activity index.
+    Activity,
+}
+
+impl Table {
+    /// What the rows of the table are.
+    pub const fn role(self) -> Role {
+        use Role::{IndexOf, Records};
+        match self {
+            Table::Environments
+            | Table::EnvironmentKeys
+            | Table::LinkKeys
+            | Table::Subscribers
+            | Table::Workflows
+            | Table::Integrations
+            | Table::Contexts
+            | Table::Preferences
+            | Table::ChannelEndpoints
+            | Table::ChannelConnections
+            | Table::Topics
+            | Table::Subscriptions
+            | Table::Layouts
+            | Table::Translations
+            | Table::TranslationGroups
+            | Table::Triggers
+            | Table::CanceledTriggers
+            | Table::FanOuts
+            | Table::FanOutStates
+            | Table::Notifications
+            | Table::Tasks
+            | Table::DigestBuckets
+            | Table::DigestEvents
+            | Table::ThrottleSlots
+            | Table::Quarantine
+            | Table::Messages
+            | Table::DeletedMessages
+            | Table::Suppressions
+            | Table::StoredAnswers => Records,
+            Table::EnvironmentIds => IndexOf(Table::Environments),
+            Table::ApiKeys => IndexOf(Table::EnvironmentKeys),
+            Table::SubscriberIds | Table::SubscriberEmails => IndexOf(Table::Subscribers),
+            Table::WorkflowIdentifiers => IndexOf(Table::Workflows),
+            Table::IntegrationIdentifiers => IndexOf(Table::Integrations),
+            Table::ContextLists => IndexOf(Table::Contexts),
+            Table::WorkflowPreferences => IndexOf(Table::Preferences),
+            Table::EndpointLists => IndexOf(Table::ChannelEndpoints),
+            Table::ConnectionLists | Table::ConnectionOwners => IndexOf(Table::ChannelConnections),
+            Table::TopicLists => IndexOf(Table::Topics),
+            Table::SubscriptionIds | Table::TopicSubscribers | Table::SubscriberSubscriptions => {
+                IndexOf(Table::Subscriptions)
+            }
+            Table::LayoutIds | Table::DefaultLayouts => IndexOf(Table::Layouts),
+            Table::TranslationIds => IndexOf(Table::Translations),
+            Table::Transactions => IndexOf(Table::Triggers),
+            Table::DeadLetters | Table::ProviderMessages => IndexOf(Table::Notifications),
+            Table::Due | Table::Held => IndexOf(Table::Tasks),
+            Table::MessageLists | Table::MessageChanges => IndexOf(Table::Messages),
+            Table::SuppressionLists | Table::ExpiringSuppressions => IndexOf(Table::Suppressions),
+            Table::ExpiringAnswers => IndexOf(Table::StoredAnswers),
+            Table::Seals => Role::Seals,
+            Table::Addresses => Role::Derived(Derived::Addresses),
+            Table::MessageCounters => Role::Derived(Derived::Counters),
+            Table::Lanes | Table::LaneHeads | Table::HeldLanes => Role::Derived(Derived::Lanes),
+            Table::NotificationOutcomes => Role::Derived(Derived::Outcomes),
+            Table::ActivityHeads
+            | Table::ActivityFacets
+            | Table::ActivitySegments
+            | Table::ActivityMerged
+            | Table::ActivityDeleted => Role::Derived(Derived::Activity),
+        }
+    }
+}
+
+/// The environment of a row, from its key. Returns `None` if the key has none.
+pub fn environment_of(table: Table, key: &[u8]) -> Option<EnvironmentId> {
+    // Length of the class of a task, and of a time.
+    const CLASS: usize = 1;
+    const TIME: usize = 8;
+    let id = match table {
+        Table::Environments => key.last_chunk(),
+        Table::Quarantine | Table::ApiKeys | Table::Seals => None,
+        Table::Due | Table::LaneHeads | Table::HeldLanes => key.get(CLASS..)?.first_chunk(),
+        Table::Lanes => key.get(CLASS + TIME..)?.first_chunk(),
+        _ => key.first_chunk(),
+    };
+    id.map(|id| Uuid::from_bytes(*id).into())
+}
+
+/// Returns `true` if a derived row can have this key.
+pub fn is_derived_key(table: Table, key: &[u8]) -> bool {
+    match table {
+        Table::ActivityHeads => ACTIVITY_HEADS.read(key).is_some(),
+        Table::ActivityFacets => ACTIVITY_FACETS.read(key).is_some(),
+        Table::ActivitySegments => ACTIVITY_SEGMENTS.read(key).is_some(),
+        Table::ActivityMerged => ACTIVITY_MERGED.read(key).is_some(),
+        Table::ActivityDeleted => ACTIVITY_DELETED.read(key).is_some(),
+        Table::Addresses => read_address_part(key).is_some(),
+        Table::NotificationOutcomes => {
+            outcome_of_row(key).is_some_and(|(_, row)| crate::outcomes::is_possible(row))
+        }
+        _ => true,
+    }
+}
+
+/// The lane of an entry in [`DUE`], and the time at which its task is due.
+pub fn lane_of_due(entry: &[u8]) -> Option<(Lane, Timestamp)> {
+    let (class, (environment_id, (workflow_id, (due_at, _)))) = DUE.read(entry)?;
+    Some((Lane { class, environment_id, workflow_id }, due_at))
+}
+
+/// The lane of a row of [`LANE_HEADS`].
+pub fn lane_of_head(key: &[u8]) -> Option<Lane> {
+    let (class, (environment_id, (workflow_id, ()))) = LANE_HEADS.read(key)?;
+    Some(Lane { class, environment_id, workflow_id })
+}
+
+/// The environment and the id of a workflow, from its key.
+pub fn workflow_of(key: &[u8]) -> Option<(EnvironmentId, WorkflowId)> {
+    let (environment, (id, ())) = WORKFLOWS.read(key)?;
+    Some((environment, id))
+}
+
+/// The subscribers of an environment, by the names that the host gave them.
+pub fn all_subscribers(environment: EnvironmentId) -> Prefix<Subscriber> {
+    SUBSCRIBERS.within(environment).open()
+}
+
+/// The environment of a record in [`ENVIRONMENTS`], with its organization, from its key. Returns
+/// `None` if it is no key of an environment.
+pub fn home_of(key: &[u8]) -> Option<Home> {
+    let (organization_id, (environment_id, ())) = ENVIRONMENTS.read(key)?;
+    Some(Home { organization_id, environment_id })
+}
+
+/// The place of an entry in lists of messages. Returns `None` if it is no key of such a list.
+pub fn place_in_list(entry: &[u8]) -> Option<ListPlace> {
+    let (_, (_, (_, (place, ())))) = MESSAGE_LISTS.read(entry)?;
+    Some(place)
+}

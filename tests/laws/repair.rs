@@ -1,0 +1,310 @@
+//! Whatever is wrong with a store, a check finds it and a repair mends it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::json;
+use store::Table;
+use store::layout::{Derived, Role};
+use testkit::interposed::Point;
+use testkit::tables::{Entry, dump, of_plain_worlds, put};
+use testkit::world::{World, on_both};
+use tidings::check::Finding;
+
+use crate::seeded::{copy, entries};
+use crate::{cases, parsed};
+
+/// The first entry of a table and the last one.
+fn some_of(table: Table) -> Vec<&'static Entry> {
+    let mut all = of_entries(table);
+    [all.next(), all.last()].into_iter().flatten().collect()
+}
+
+/// Checks that the world has findings, that a repair mends them, and that another one changes
+/// nothing.
+#[track_caller]
+fn check_mended(world: &World, what: &str) {
+    assert!(!world.engine.check().unwrap().findings.is_empty(), "{what} is not found");
+    check_repair(world, what);
+}
+
+#[track_caller]
+fn check_repair(world: &World, what: &str) {
+    let report = world.engine.repair(&mut |_| {}).unwrap();
+    let findings = world.engine.check().unwrap().findings;
+    let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "{what} is not mended by {report:?}: {texts:#?}");
+    let mended = dump(&world.store);
+    let again = world.engine.repair(&mut |_| {}).unwrap();
+    assert_eq!((again.put_aside, again.mended, again.rebuilt.len()), (0, 0, 0), "{what}");
+    assert!(dump(&world.store) == mended, "{what} is mended again");
+}
+
+fn of_table(world: &World, table: Table) -> Vec<Entry> {
+    dump(&world.store).into_iter().filter(|(of, ..)| *of == table).collect()
+}
+
+/// Derived rows that have one form only are as they were.
+fn has_one_form(table: Table) -> bool {
+    match table.role() {
+        Role::IndexOf(_) => true,
+        Role::Derived(derived) => matches!(derived, Derived::Lanes | Derived::Outcomes),
+        Role::Records | Role::Seals => false,
+    }
+}
+
+#[test]
+fn a_sound_store_is_left_as_it_is() {
+    let world = copy();
+    let (mut tables, mut rows) = (Vec::new(), 0);
+    let report = world
+        .engine
+        .repair(&mut |at| {
+            assert!(at.rows >= rows, "rows are counted up");
+            rows = at.rows;
+            tables.push(at.table);
+        })
+        .unwrap();
+    assert_eq!((report.put_aside, report.mended, report.rebuilt.len()), (0, 0, 0));
+    assert!(report.rows >= entries().len() as u64 / 2 && report.rows == rows);
+    assert!(tables.contains(&"notifications") && tables.contains(&"lanes"));
+    assert!(dump(&world.store) == entries());
+
+    let mut seen = 0;
+    world.engine.check_with(&mut |_| seen += 1).unwrap();
+    assert!(seen > Table::ALL.len() / 2);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_mended() {
+    for table in of_plain_worlds() {
+        for (_, key, value) in some_of(table) {
+            let half = value[..value.len() / 2].to_vec();
+            for damaged in [b"\xFFgarbage".to_vec(), half] {
+                let world = copy();
+                put(&world.store, table, key, Some(&damaged));
+                let what = format!("{} {} as {damaged:?}", table.name(), key.escape_ascii());
+                check_mended(&world, &what);
+                if has_one_form(table) {
+                    assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
+                }
+                if table.role() == Role::Records {
+                    let put_aside = world.engine.delivery().quarantined(100).unwrap();
+                    let bytes = damaged.escape_ascii().to_string();
+                    let key = key.escape_ascii().to_string();
+                    let is_it = |name: &str, of: &str, value: &str| {
+                        name == table.name() && of == key && value == bytes
+                    };
+                    assert!(
+                        put_aside.iter().any(|one| is_it(&one.table, &one.key, &one.value)),
+                        "{what} is not in the quarantine"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn of_entries(table: Table) -> impl Iterator<Item = &'static Entry> {
+    entries().iter().filter(move |(of, ..)| *of == table)
+}
+
+/// A record that nothing follows from is not missed.
+fn is_missed(table: Table, key: &[u8]) -> bool {
+    match table.role() {
+        Role::Records => {
+            let leads = |(index, _, target): &Entry| {
+                matches!(index.role(), Role::IndexOf(of) if of == table) && target == key
+            };
+            entries().iter().any(leads) || table == Table::DeletedMessages
+        }
+        Role::IndexOf(_) | Role::Derived(_) | Role::Seals => true,
+    }
+}
+
+#[test]
+fn a_row_that_is_gone_is_mended() {
+    for table in of_plain_worlds() {
+        for (_, key, _) in some_of(table) {
+            let world = copy();
+            put(&world.store, table, key, None);
+            let what = format!("{} without {}", table.name(), key.escape_ascii());
+            if is_missed(table, key) {
+                check_mended(&world, &what);
+            } else {
+                check_repair(&world, &what);
+            }
+            if has_one_form(table) {
+                assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_foreign_row_is_mended() {
+    for table in of_plain_worlds() {
+        for (_, key, value) in some_of(table) {
+            let longer = [key.as_slice(), b"?"].concat();
+            let shorter = key[..key.len() - 1].to_vec();
+            for foreign in [longer, shorter] {
+                let world = copy();
+                put(&world.store, table, &foreign, Some(value));
+                check_mended(&world, &format!("{} {}", table.name(), foreign.escape_ascii()));
+            }
+        }
+    }
+}
+
+/// A row has the value of another one.
+#[test]
+fn a_row_in_the_place_of_another_is_mended() {
+    for table in of_plain_worlds() {
+        let all: Vec<_> = of_entries(table).collect();
+        let ((_, one, value), (_, other, another)) = (all[0], all[all.len() - 1]);
+        // What is in the activity index has no form that only one thing can have.
+        if value == another || matches!(table.role(), Role::Derived(Derived::Activity)) {
+            continue;
+        }
+        let world = copy();
+        put(&world.store, table, one, Some(another));
+        put(&world.store, table, other, Some(value));
+        check_mended(&world, &format!("{} with rows exchanged", table.name()));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// Much may be wrong at once.
+    #[test]
+    fn everything_is_mended(damages in prop::collection::vec((any::<Index>(), 0..4_u8), 1..40)) {
+        let world = copy();
+        for (which, kind) in damages {
+            let (table, key, value) = which.get(entries());
+            match kind {
+                0 => put(&world.store, *table, key, None),
+                1 => put(&world.store, *table, key, Some(b"damaged")),
+                2 => put(&world.store, *table, key, Some(&value[..value.len() / 3])),
+                _ => put(&world.store, *table, &[key.as_slice(), b"?"].concat(), Some(value)),
+            }
+        }
+        check_repair(&world, "it");
+        world.engine.delivery().run_due(usize::MAX).unwrap();
+        prop_assert_eq!(world.engine.check().unwrap().findings, []);
+    }
+}
+
+/// Damages of many kinds: of an environment, of an inbox, of a segment, of an event that is told to
+/// many, and of what was answered.
+const MANY: [Table; 12] = [
+    Table::Environments,
+    Table::Subscribers,
+    Table::MessageCounters,
+    Table::ActivitySegments,
+    Table::FanOuts,
+    Table::Tasks,
+    Table::StoredAnswers,
+    Table::Notifications,
+    Table::LaneHeads,
+    Table::Addresses,
+    Table::DeadLetters,
+    Table::NotificationOutcomes,
+];
+
+fn ruined() -> World {
+    let world = copy();
+    for table in MANY {
+        let (_, key, _) = some_of(table)[0];
+        put(&world.store, table, key, Some(b"damaged"));
+    }
+    world
+}
+
+/// A repair that fails at any call of the store leaves a store that the next one mends.
+#[test]
+fn a_repair_goes_on_after_a_failure() {
+    for point in [Point::Call, Point::Commit] {
+        let mut after = 0;
+        loop {
+            let world = ruined();
+            world.store.fail(point, after);
+            let repaired = world.engine.repair(&mut |_| {});
+            let has_failed = world.store.recover();
+            assert_eq!(repaired.is_err(), has_failed, "{point:?} {after}");
+            check_repair(&world, &format!("{point:?} {after}"));
+            if !has_failed {
+                break;
+            }
+            // There are thousands of calls that read.
+            after += if after < 64 { 1 } else { after / 8 };
+        }
+    }
+}
+
+/// Writers that go on are no damage, and a repair takes nothing from them.
+#[test]
+fn writers_go_on() {
+    on_both(|world| {
+        world.in_app_workflow("inbox");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..60 {
+                    let to = json!({ "subscriberId": format!("s{n}"), "email": "a@example.org" });
+                    world.trigger(json!({ "name": "inbox", "to": to }));
+                    if n % 3 == 0 {
+                        world.env.subscribers().delete(format!("s{n}")).unwrap();
+                    }
+                }
+                is_over.store(true, Ordering::Release);
+            });
+            while !is_over.load(Ordering::Acquire) {
+                assert_eq!(world.engine.check().unwrap().findings, []);
+                let report = world.engine.repair(&mut |_| {}).unwrap();
+                assert_eq!((report.put_aside, report.mended), (0, 0), "{report:?}");
+            }
+        });
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// A repair while others write mends what is wrong.
+#[test]
+fn a_repair_among_writers_mends() {
+    let world = ruined();
+    // Without its record, the environment has no scope.
+    let engine = world.another_engine();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..40 {
+                let topic = parsed(json!({ "key": format!("t{n}") }));
+                world.env.topics().create(&topic).unwrap();
+            }
+        });
+        engine.repair(&mut |_| {}).unwrap();
+    });
+    check_repair(&world, "it");
+}
+
+/// Findings name their table, their key and their environment.
+#[test]
+fn a_finding_names_its_place() {
+    let world = copy();
+    let environment = world.env.environment_id();
+    for table in [Table::Topics, Table::Due, Table::Lanes, Table::Held, Table::MessageLists] {
+        let (_, key, value) = some_of(table)[0];
+        put(&world.store, table, key, Some(b"damaged"));
+        let findings = world.engine.check().unwrap().findings;
+        let is_it = |finding: &Finding| match finding {
+            Finding::Table(one) => {
+                (one.table, &one.key, one.environment) == (table.name(), key, Some(environment))
+            }
+            _ => false,
+        };
+        assert!(findings.iter().any(is_it), "{findings:#?}");
+        put(&world.store, table, key, Some(value));
+    }
+}

@@ -1,0 +1,266 @@
+//! An entry that cannot be read hides itself, and nothing else: lists, deletions, retention and
+//! delivery go on.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use store::layout::Role;
+use store::{Table, encoding};
+use testkit::records::Ruins;
+use testkit::requests::{self, Answer, Refusal};
+use testkit::seeded::copy_with;
+use testkit::tables::{of_plain_worlds, put};
+use testkit::world::World;
+use tidings::retention::Retention;
+use tidings::vocabulary::Channel;
+use tidings::{DeliveryReport, Error};
+
+use crate::seeded::{copy, entries};
+
+/// A way to damage a value. It leaves none that can be read as it was.
+type Ruin = fn(Table, &[u8]) -> Vec<u8>;
+
+const RUINS: [Ruin; 4] = [
+    |_, _| b"\xFFgarbage".to_vec(),
+    |_, value| value[..value.len() / 2].to_vec(),
+    |_, _| Vec::new(),
+    // The value of another row.
+    |table, value| {
+        let other = entries_of(table).map(|(_, other)| other).find(|other| *other != value);
+        other.unwrap_or(b"\x01{}").to_vec()
+    },
+];
+
+fn entries_of(table: Table) -> impl DoubleEndedIterator<Item = (&'static [u8], &'static [u8])> {
+    let found = entries().iter().filter(move |(other, ..)| *other == table);
+    found.map(|(_, key, value)| (key.as_slice(), value.as_slice()))
+}
+
+/// Calls `scenario` with the first and the last entry of a table, and each damage to them.
+fn each_damage(table: Table, mut scenario: impl FnMut(&[u8], &[u8], &[u8])) {
+    for ruin in RUINS {
+        let mut entries = entries_of(table);
+        for (key, value) in [entries.next(), entries.next_back()].into_iter().flatten() {
+            let damaged = ruin(table, value);
+            if damaged != value {
+                scenario(key, value, &damaged);
+            }
+        }
+    }
+}
+
+fn name(request: &Value) -> (&str, &str) {
+    request[0].as_str().unwrap_or_default().split_once('.').unwrap_or_default()
+}
+
+fn is_list(request: &Value) -> bool {
+    let (_, operation) = name(request);
+    operation.starts_with("count")
+        || matches!(
+            operation,
+            "list" | "list_active" | "subscriptions" | "changes_since" | "quarantined" | "next_due"
+        )
+}
+
+fn is_deletion(request: &Value) -> bool {
+    let (_, operation) = name(request);
+    operation.starts_with("delete")
+        || operation.ends_with("_matching")
+        || matches!(operation, "clear" | "mark_all")
+}
+
+/// Whether the request names the record of the damaged entry, and cannot do without it.
+fn names_it(request: &Value, table: Table) -> bool {
+    let of = if let Role::IndexOf(table) = table.role() { table } else { table };
+    let (group, operation) = name(request);
+    match of {
+        Table::Subscribers => {
+            matches!((group, operation), ("inbox" | "messages", _) | ("subscribers", "delete"))
+                || request.to_string().contains("subscriptions\",\"")
+        }
+        Table::Topics => group == "topics" && operation != "list",
+        Table::Integrations => group == "integrations" && operation == "delete",
+        Table::Contexts => group == "contexts" && operation == "delete",
+        Table::Layouts | Table::Workflows | Table::TranslationGroups => {
+            operation.starts_with("delete") && group != "subscribers" && group != "notifications"
+        }
+        Table::Translations => group == "translations" && operation == "delete",
+        Table::ChannelEndpoints => group == "channel_endpoints" && operation == "delete",
+        Table::ChannelConnections => group == "channel_connections" && operation == "delete",
+        Table::Notifications => group == "notifications" && operation == "delete",
+        Table::Messages => group == "inbox" && operation == "delete",
+        _ => false,
+    }
+}
+
+#[track_caller]
+fn check_complaint(answer: &Answer, table: Table, request: &Value) {
+    let Err(Refusal::By(Error::Store(store::Error::Corrupt { table: named, .. }))) = answer else {
+        panic!("{request} with {} damaged: {answer:?}", table.name())
+    };
+    let role = |name: &str| Table::ALL.into_iter().find(|one| one.name() == name).map(Table::role);
+    let is_index = role(named) == Some(Role::IndexOf(table));
+    assert!(*named == table.name() || is_index, "{request} with {} damaged", table.name());
+}
+
+/// The tables with rows that an environment is made of, and that no operation makes anew.
+fn tables() -> impl Iterator<Item = Table> {
+    of_plain_worlds().into_iter().filter(|table| {
+        // Without its record, an environment has no scope.
+        *table != Table::Environments && !matches!(table.role(), Role::Derived(_))
+    })
+}
+
+#[test]
+fn lists_and_deletions_go_on() {
+    let world = Ruins::default();
+    let wanted = |request: &&Value| is_list(request) || is_deletion(request);
+    let requests: Vec<&Value> = requests::sound().iter().filter(wanted).collect();
+    for table in tables() {
+        each_damage(table, |key, value, damaged| {
+            world.put(table, key, Some(damaged));
+            for request in &requests {
+                let answer = world.answer(request);
+                if answer.is_err() {
+                    assert!(
+                        names_it(request, table),
+                        "{request} with {}: {answer:?}",
+                        table.name()
+                    );
+                    check_complaint(&answer, table, request);
+                }
+            }
+            world.put(table, key, Some(value));
+        });
+    }
+}
+
+/// A page is one item shorter, and says so.
+#[test]
+fn a_page_tells_how_many_items_it_leaves_out() {
+    let world = Ruins::default();
+    for (table, request) in [
+        (Table::Subscribers, json!(["subscribers.list", {}])),
+        (Table::SubscriberIds, json!(["subscribers.list", {}])),
+        (Table::Workflows, json!(["workflows.list", {}])),
+        (Table::Contexts, json!(["contexts.list", {}])),
+        (Table::ChannelConnections, json!(["channel_connections.list", {}])),
+        (Table::ChannelEndpoints, json!(["channel_endpoints.list", {}])),
+        (Table::Topics, json!(["topics.list", {}])),
+        (Table::Layouts, json!(["layouts.list", {}])),
+        (Table::Translations, json!(["translations.list", {}])),
+        (Table::Suppressions, json!(["suppressions.list", {}])),
+    ] {
+        let (all, _) = world.answer(&request).unwrap();
+        let all = all["data"].as_array().unwrap();
+        each_damage(table, |key, value, damaged| {
+            world.put(table, key, Some(damaged));
+            let (page, _) = world.answer(&request).unwrap();
+            assert_eq!(page["unreadable"], 1, "{request}: {page}");
+            let left = page["data"].as_array().unwrap();
+            assert_eq!(left.len() + 1, all.len());
+            assert!(left.iter().all(|item| all.contains(item)), "{request}");
+            world.put(table, key, Some(value));
+        });
+    }
+}
+
+/// Rows that follow from others are made anew where they are needed.
+#[test]
+fn what_is_derived_is_made_anew() {
+    let wanted = |request: &&Value| is_list(request) && name(request).0 != "delivery";
+    let requests: Vec<&Value> = requests::sound().iter().filter(wanted).collect();
+    let check = json!(["notifications.check_index"]);
+    let ask = |world: &World, request: &Value| {
+        requests::text(&requests::call(&world.engine, &world.env, request))
+    };
+    let sound = copy();
+    let expected: Vec<_> = requests.iter().map(|request| ask(&sound, request)).collect();
+    for table in of_plain_worlds() {
+        if !matches!(table.role(), Role::Derived(_)) {
+            continue;
+        }
+        each_damage(table, |key, _, damaged| {
+            let world = copy();
+            put(&world.store, table, key, Some(damaged));
+            // What is in the activity index has no form that only one thing can have.
+            let is_found = ask(&world, &check) != ask(&sound, &check);
+            for (request, expected) in requests.iter().zip(&expected) {
+                let answer = ask(&world, request);
+                // The feed of counters that are lost starts anew.
+                let may_differ = is_found || name(request).1 == "changes_since";
+                let is_fine = answer == *expected || may_differ && !answer.contains("not readable");
+                assert!(is_fine, "{request} with {}: {expected}\nbecomes\n{answer}", table.name());
+            }
+        });
+    }
+}
+
+/// Old records go, but for one that cannot be read and what belongs to it.
+#[test]
+fn retention_goes_on() {
+    let policy =
+        || Retention::default().activity(1).messages(Channel::InApp, 1).receipts(1).idempotency(1);
+    let sweep = |damage: Option<(Table, &[u8], &[u8])>| -> DeliveryReport {
+        let world = copy_with(|builder| builder.retention(policy()));
+        if let Some((table, key, value)) = damage {
+            put(&world.store, table, key, Some(value));
+        }
+        world.pass(Duration::from_secs(400 * 24 * 60 * 60));
+        let mut report = world.engine.delivery().run_due(usize::MAX).unwrap();
+        world.pass(Duration::from_secs(2 * 24 * 60 * 60));
+        let again = world.engine.delivery().run_due(usize::MAX).unwrap();
+        report.swept += again.swept;
+        report.quarantined += again.quarantined;
+        report
+    };
+    let sound = sweep(None);
+    assert!(sound.swept > 50, "{sound:?}");
+    for table in of_plain_worlds() {
+        each_damage(table, |key, _, damaged| {
+            let report = sweep(Some((table, key, damaged)));
+            let left = sound.swept - report.swept.min(sound.swept);
+            assert!(left <= 12, "{}: {left} are left of {}", table.name(), sound.swept);
+        });
+    }
+}
+
+/// What a deletion comes across is kept in the quarantine.
+#[test]
+fn a_deletion_keeps_what_it_cannot_read() {
+    for (table, request) in [
+        (Table::Subscriptions, json!(["topics.delete", "news"])),
+        (Table::Preferences, json!(["subscribers.delete", "ada"])),
+        (Table::Suppressions, json!(["suppressions.clear", null])),
+    ] {
+        let world = copy();
+        let (key, value) = entries_of(table).next().unwrap();
+        put(&world.store, table, key, Some(b"damaged"));
+        let before = world.engine.delivery().quarantined(100).unwrap();
+
+        requests::call(&world.engine, &world.env, &request).unwrap();
+
+        let mut found = world.engine.delivery().quarantined(100).unwrap();
+        found.retain(|entry| !before.contains(entry));
+        let [entry] = &found[..] else { panic!("{request}: {found:?}") };
+        assert_eq!((entry.table.as_str(), entry.value.as_str()), (table.name(), "damaged"));
+        assert_eq!(entry.key, key.escape_ascii().to_string());
+        assert!(entry.task.is_none() && encoding::json(value).is_ok());
+    }
+}
+
+/// The engine does not take an environment that cannot be read for one that is not there.
+#[test]
+fn an_environment_that_cannot_be_read_is_not_created_again() {
+    let world = copy();
+    let (key, _) = entries_of(Table::Environments).next().unwrap();
+    put(&world.store, Table::Environments, key, Some(b"damaged"));
+    let engine = world.another_engine();
+    let acme = engine.organization("acme").unwrap();
+    let refused = acme.development().unwrap_err();
+    assert!(matches!(refused, Error::Store(store::Error::Corrupt { table: "environments", .. })));
+    assert_eq!(acme.environments().list().unwrap().len(), 1);
+    let report = engine.delivery().run_due(usize::MAX).unwrap();
+    let sound = copy().another_engine().delivery().run_due(usize::MAX).unwrap();
+    assert_eq!(report, sound);
+}
