@@ -239,6 +239,33 @@ fn stored_answers_go_when_they_no_longer_count() {
     );
 }
 
+/// With any policy, nothing that has expired stays for want of later calls.
+#[test]
+fn what_has_expired_goes_with_any_policy() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(30)),
+        |world| {
+            let once = world.env.idempotent("key").unwrap();
+            for (address, hours) in [("ada@example.org", 12), ("bob@example.org", 240)] {
+                let until = world.now().after(Duration::from_secs(hours * 60 * 60));
+                let add = json!({ "channel": "email", "address": address, "expiresAt": until });
+                once.suppressions().add(&parsed(add.clone())).ok();
+                world.env.suppressions().add(&parsed(add)).unwrap();
+            }
+            assert_eq!(
+                (rows(&world, Table::Suppressions), rows(&world, Table::StoredAnswers)),
+                (2, 1)
+            );
+            assert_eq!(days(&world, 2), 2);
+            assert_eq!(
+                (rows(&world, Table::Suppressions), rows(&world, Table::StoredAnswers)),
+                (1, 0)
+            );
+            assert_eq!(rows(&world, Table::ExpiringSuppressions), 1);
+        },
+    );
+}
+
 fn digesting(world: &World, amount: u32, unit: &str) {
     let throttle = json!({ "amount": 1, "unit": "hours", "threshold": 500 });
     let digest = json!({ "type": "regular", "amount": amount, "unit": unit });

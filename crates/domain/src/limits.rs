@@ -17,32 +17,43 @@
 //! | preferences | [`BulkPreferences::MAX`] |
 //! | topics | [`Topic::MAX_NAME`] |
 //! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER) |
+//! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`] |
+//! | suppressions, and receipts of providers | [`SuppressionCreate::MAX_TEXT`], [`Receipt::MAX_ID`], [`Receipt::MAX_TEXT`] |
+//! | events that a job of a digest shows | [`JobDigest::MAX_EVENTS`] |
 //! | integrations | [`Integration::MAX_NAME`], [`Credentials::MAX_SIZE`] |
 //! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`] |
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
 //! | messages marked at once | [`Message::MAX_MARKED`] |
-//! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`] |
-//! | lists in a query of notifications | [`NotificationQuery::MAX_VALUES`] |
+//! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |
+//! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`DeadLetterQuery::MAX_VALUES`] |
+//! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`DeadLetterQuery::MAX_SCANNED`] |
+//! | API keys of an environment | [`EnvironmentKey::MAX`] |
 
 #[cfg(doc)]
 use crate::{
+    api_key::EnvironmentKey,
     condition::Rule,
     connection::{ConnectionAuth, Workspace},
     context::{Context, ContextPayload},
     credentials::Credentials,
+    dead_letter::DeadLetterQuery,
     endpoint::WebhookUrl,
     filter::{FieldFilterPart, Filter},
     integration::Integration,
+    job::JobDigest,
     layout::Layout,
-    message::Message,
+    message::{Message, MessageQuery},
     notification::NotificationQuery,
     page::PageQuery,
     preference::BulkPreferences,
+    receipt::Receipt,
     step::{StepDefinition, ThrottleMetadata},
     subscription::{Subscribe, Subscription},
+    suppression::SuppressionCreate,
     template::Template,
     topic::Topic,
     translation::{Translation, TranslationImport},
+    unsubscribe::UnsubscribeLinks,
     workflow::{Workflow, WorkflowSync},
 };
 
@@ -248,5 +259,43 @@ mod tests {
         ] {
             assert_eq!(result.unwrap_err().to_string(), expected);
         }
+    }
+
+    /// The table at the head of this file has every limit of the crate.
+    #[test]
+    fn the_table_has_every_limit() {
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let (mut open, mut limits) = (vec![source], Vec::new());
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                limits.extend(limits_in(&std::fs::read_to_string(path).unwrap()));
+            }
+        }
+        let table = include_str!("limits.rs").lines().filter(|line| line.starts_with("//! |"));
+        let table = table.collect::<Vec<_>>().join("\n");
+        let is_there = |limit: &String| {
+            let (of, name) = limit.split_once("::").unwrap();
+            table.contains(&format!("[`{limit}`]")) || table.contains(&format!("[`{name}`]({of}::"))
+        };
+        let missing: Vec<_> = limits.iter().filter(|limit| !is_there(limit)).collect();
+        assert!(missing.is_empty(), "not in the table: {missing:?}");
+        assert!(limits.len() > 60, "{limits:?}");
+    }
+
+    // Public constants of a type whose names begin with `MAX`, as in `Workflow::MAX_NAME`.
+    fn limits_in(source: &str) -> Vec<String> {
+        let (mut of, mut limits) = ("", Vec::new());
+        for line in source.lines() {
+            let line_of = line.strip_prefix("impl ").and_then(|rest| rest.strip_suffix(" {"));
+            of = line_of.unwrap_or(of);
+            let constant = line.strip_prefix("    pub const MAX");
+            if let Some((name, _)) = constant.and_then(|rest| rest.split_once(':')) {
+                limits.push(format!("{of}::MAX{name}"));
+            }
+        }
+        limits.retain(|limit| limit != "Timestamp::MAX");
+        limits
     }
 }

@@ -11,7 +11,8 @@ use crate::notification::Notification;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
-/// Ages at which records are removed. A record without an age is kept.
+/// Ages at which records are removed. A record without an age is kept. With any age, suppressions that
+/// have expired are removed, too.
 ///
 /// ```
 /// # extern crate tidings_domain as tidings;
@@ -44,6 +45,7 @@ pub enum SweepPart {
     Messages,
     Receipts,
     Answers,
+    Suppressions,
     DigestEvents,
     DigestBuckets,
     ThrottleSlots,
@@ -81,7 +83,7 @@ impl Retention {
     }
 
     /// Removes the stored answers of calls with an idempotency key `hours` after the call, but not
-    /// before the 24 hours are over for which they count.
+    /// before the 24 hours are over for which they count. Without this age a policy removes them then.
     #[must_use]
     pub fn idempotency(self, hours: u32) -> Self {
         let age = Duration::from_secs(60 * 60).saturating_mul(hours);
@@ -117,9 +119,9 @@ impl Retention {
 
     /// Returns the time before which a stored answer must have expired to be removed.
     #[doc(hidden)]
-    pub fn answers_before(&self, now: Timestamp) -> Option<Timestamp> {
-        let age = self.idempotency?.saturating_sub(StoredAnswer::LIFETIME);
-        Some(now.before(age))
+    pub fn answers_before(&self, now: Timestamp) -> Timestamp {
+        let age = self.idempotency.unwrap_or(StoredAnswer::LIFETIME);
+        now.before(age.saturating_sub(StoredAnswer::LIFETIME))
     }
 
     /// Returns `true` if a message is old at `now`, whose notification is `of`.
@@ -141,7 +143,8 @@ impl SweepPart {
             SweepPart::Notifications => Some(SweepPart::Messages),
             SweepPart::Messages => Some(SweepPart::Receipts),
             SweepPart::Receipts => Some(SweepPart::Answers),
-            SweepPart::Answers => Some(SweepPart::DigestEvents),
+            SweepPart::Answers => Some(SweepPart::Suppressions),
+            SweepPart::Suppressions => Some(SweepPart::DigestEvents),
             SweepPart::DigestEvents => Some(SweepPart::DigestBuckets),
             SweepPart::DigestBuckets => Some(SweepPart::ThrottleSlots),
             SweepPart::ThrottleSlots => None,
@@ -157,7 +160,7 @@ mod tests {
     fn a_sweep_has_each_part_once() {
         let parts: Vec<_> =
             std::iter::successors(Some(SweepPart::default()), |part| part.next()).collect();
-        assert_eq!(parts.len(), 7);
+        assert_eq!(parts.len(), 8);
     }
 
     #[test]
@@ -172,9 +175,9 @@ mod tests {
         assert_eq!(all.messages_before(now), day(80));
         assert_eq!(all.receipts_before(now), day(80));
         assert_eq!(all.clone().receipts(90).receipts_before(now), day(10));
-        assert_eq!(all.answers_before(now), None);
+        assert_eq!(all.answers_before(now), now);
         // Answers count for a day, whatever the policy says.
-        assert_eq!(all.clone().idempotency(1).answers_before(now), Some(now));
-        assert_eq!(all.idempotency(48).answers_before(now), day(99));
+        assert_eq!(all.clone().idempotency(1).answers_before(now), now);
+        assert_eq!(Some(all.idempotency(48).answers_before(now)), day(99));
     }
 }

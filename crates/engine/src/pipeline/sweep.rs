@@ -16,6 +16,7 @@ use domain::message::Message;
 use domain::notification::Notification;
 use domain::retention::{Retention, SweepPart};
 use domain::step::StepKind;
+use domain::suppression::Suppression;
 use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
@@ -111,6 +112,7 @@ pub(crate) fn step(engine: &Engine, task: &Task) -> Result<usize> {
         SweepPart::Messages => sweep.messages(),
         SweepPart::Receipts => sweep.receipts(),
         SweepPart::Answers => sweep.answers(),
+        SweepPart::Suppressions => sweep.suppressions(),
         SweepPart::DigestEvents => sweep.digest_events(),
         SweepPart::DigestBuckets => sweep.digest_buckets(),
         SweepPart::ThrottleSlots => sweep.throttle_slots(),
@@ -189,12 +191,20 @@ impl Sweep<'_> {
     }
 
     fn answers(&self) -> Result<usize> {
-        let Some(before) = self.retention().answers_before(self.now) else { return self.skip() };
-        let expired = layout::expired_answers(self.home.environment_id, before);
-        let old = self.read(|view| Ok(view.readable(&expired, Order::Ascending, REMOVED)?))?;
+        let before = self.retention().answers_before(self.now);
+        self.expired::<StoredAnswer>(&layout::expired_answers(self.home.environment_id, before))
+    }
+
+    fn suppressions(&self) -> Result<usize> {
+        let environment = self.home.environment_id;
+        self.expired::<Suppression>(&layout::expired_suppressions(environment, self.now))
+    }
+
+    fn expired<R: Record>(&self, expired: &Range<R>) -> Result<usize> {
+        let old = self.read(|view| Ok(view.readable(expired, Order::Ascending, REMOVED)?))?;
         // Those behind the removed ones are found by the next step.
         let after = (old.len() == REMOVED).then(Vec::new);
-        self.remove::<StoredAnswer>(Walked { old, after }, remove_all)
+        self.remove(Walked { old, after }, remove_all)
     }
 
     // The events of a window that has closed go with their notifications, oldest first.

@@ -105,7 +105,7 @@ fn publish(partial: &Path, path: &Path) -> io::Result<()> {
     sync_folder(path)
 }
 
-fn partial(path: &Path) -> PathBuf {
+pub(super) fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-partial");
     name.into()
