@@ -33,6 +33,21 @@ impl Place {
         self
     }
 
+    /// Writes down where the schema is, for another process.
+    pub fn write(&self, path: &Path) {
+        let lines = format!("{}\n{}", self.url, self.options.schema);
+        fs::write(path, lines).expect("the folder is there");
+    }
+
+    /// The schema that another process has written down.
+    pub fn read(path: &Path) -> Self {
+        let lines = fs::read_to_string(path).expect("it was written");
+        let (url, schema) = lines.split_once('\n').expect("there are two lines");
+        let mut options = PostgresOptions::default();
+        schema.clone_into(&mut options.schema);
+        Self { url: url.to_owned(), options }
+    }
+
     /// Opens the store of the schema.
     pub fn open(&self) -> PostgresStore {
         PostgresStore::open_with(&self.url, &self.options).expect("the server runs")

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cluster;
 mod contract;
 mod round_trips;
 mod several;
