@@ -9,7 +9,7 @@ use store::{Table, encoding};
 use testkit::records::Ruins;
 use testkit::requests::{self, Answer, Refusal};
 use testkit::seeded::copy_with;
-use testkit::tables::{of_plain_worlds, put};
+use testkit::tables::{dump, of_plain_worlds, put};
 use testkit::world::World;
 use tidings::retention::Retention;
 use tidings::vocabulary::Channel;
@@ -247,6 +247,20 @@ fn a_deletion_keeps_what_it_cannot_read() {
         assert_eq!(entry.key, key.escape_ascii().to_string());
         assert!(entry.task.is_none() && encoding::json(value).is_ok());
     }
+}
+
+/// An erasure keeps nothing, also not of what it cannot read.
+#[test]
+fn an_erasure_keeps_no_damaged_record() {
+    let world = copy();
+    let (key, _) = entries_of(Table::Preferences).next().unwrap();
+    put(&world.store, Table::Preferences, key, Some(b"damaged"));
+    let quarantined = |world: &World| world.engine.delivery().quarantined(100).unwrap().len();
+    let before = quarantined(&world);
+    world.env.subscribers().erase("ada").unwrap();
+    assert!(quarantined(&world) <= before);
+    let left = dump(&world.store);
+    assert!(!left.iter().any(|(table, at, _)| *table == Table::Preferences && at == key));
 }
 
 /// The engine does not take an environment that cannot be read for one that is not there.

@@ -17,6 +17,16 @@ pub(crate) struct Cascade<'c, 't> {
     left: usize,
     before: &'c Removed,
     removed: Removed,
+    damaged: Damaged,
+}
+
+/// What becomes of a dependent that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damaged {
+    /// It is put into quarantine.
+    Kept,
+    /// It is removed, as an erasure demands.
+    Erased,
 }
 
 /// The entry of the first dependent that a transaction removed, with its table.
@@ -29,7 +39,13 @@ impl<'c, 't> Cascade<'c, 't> {
 
     /// Starts to remove dependents, behind those that the transaction before has removed.
     pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {
-        Self { tx, left: Self::AT_A_TIME, before, removed: Removed::default() }
+        let removed = Removed::default();
+        Self { tx, left: Self::AT_A_TIME, before, removed, damaged: Damaged::Kept }
+    }
+
+    /// The same with another end for dependents that cannot be read.
+    pub(crate) fn with(self, damaged: Damaged) -> Self {
+        Self { damaged, ..self }
     }
 
     /// Removes the records of the entries with `prefix`, as many as are left for this transaction.
@@ -70,7 +86,9 @@ impl<'c, 't> Cascade<'c, 't> {
             match &entry.lead {
                 Lead::Record(dependent) => remove(self.tx, dependent)?,
                 lead => {
-                    damage::put_aside_lead(&mut self.tx.draft, lead)?;
+                    if self.damaged == Damaged::Kept {
+                        damage::put_aside_lead(&mut self.tx.draft, lead)?;
+                    }
                     entry.take_out(self.tx, &range)?;
                 }
             }

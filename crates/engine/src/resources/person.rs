@@ -19,7 +19,7 @@ use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, l
 use uuid::Uuid;
 
 use crate::idempotency::Step;
-use crate::resources::cascade::Removed;
+use crate::resources::cascade::{Damaged, Removed};
 use crate::resources::{integrations, messages, subscribers, suppressions};
 use crate::tx::{Reading, Tx, View};
 use crate::{Result, Scope};
@@ -189,7 +189,7 @@ impl Eraser<'_, '_> {
             }
             Part::Subscriber(before) => {
                 self.left = 0;
-                match subscribers::removal(self.tx, &self.subscriber, &before)? {
+                match subscribers::removal(self.tx, &self.subscriber, &before, Damaged::Erased)? {
                     Step::Done(()) => return Ok(Step::Done(at.erased)),
                     Step::More(removed) => Part::Subscriber(removed),
                 }

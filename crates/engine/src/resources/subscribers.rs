@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
-use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::cascade::{Cascade, Damaged, Removed};
 use crate::resources::{integrations, messages, person, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -150,7 +150,7 @@ impl Subscribers<'_> {
     fn remove(&self, id: &SubscriberId) -> Result<()> {
         self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
             let subscriber = get(tx, id)?;
-            removal(tx, &subscriber, before)
+            removal(tx, &subscriber, before, Damaged::Kept)
         })
     }
 
@@ -189,11 +189,12 @@ pub(super) fn removal(
     tx: &mut Tx<'_>,
     subscriber: &Subscriber,
     before: &Removed,
+    damaged: Damaged,
 ) -> Result<Step<Removed, ()>> {
     let environment = tx.environment_id();
     let integrations = integrations::all(tx)?;
     let waiting = workflows::waiting_steps(tx)?;
-    let mut cascade = Cascade::new(tx, before);
+    let mut cascade = Cascade::new(tx, before).with(damaged);
     let all = layout::message_lists(environment, subscriber.id);
     cascade.remove_by(&all, messages::remove)?;
     let deleted = layout::deleted_messages(environment, subscriber.id);
