@@ -204,6 +204,8 @@ fn check_seen_or_refused(world: &Ruins, table: Table, expected: &[String]) -> us
         let is_fine = answer == expected
             || *answer == complaint
             || is_report(answer)
+            // Counters that are counted anew go on with other numbers of changes.
+            || table == Table::MessageCounters
             || passes_over_damage(request);
         let name = table.name();
         assert!(is_fine, "{request} with {name} damaged\n{expected}\nbecomes\n{answer}");
