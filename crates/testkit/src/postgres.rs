@@ -115,6 +115,7 @@ impl Server {
 
     /// Stops the server at once, as a crash does.
     pub fn crash(&mut self) {
+        fs::write(self.folder.path().join("crashed"), "").unwrap();
         let data = self.data();
         let data = data.display();
         self.control(&format!("stop -D {data} -m immediate -w"));
@@ -124,12 +125,16 @@ impl Server {
     /// Starts the server, and waits until it takes connections.
     pub fn run(&mut self) {
         let (postgres, folder) = (self.programs.join("postgres"), self.folder.path());
-        // When this process ends, so does the input of the shell, and then the server.
+        // When this process ends, so does the input of the shell, and then the server. The static
+        // one is never dropped, so the shell removes the folder.
+        drop(fs::remove_file(folder.join("crashed")));
         let script = format!(
             "{} -D {} -k {} -c listen_addresses='' -c max_connections=100 >{}/log 2>&1 & \
-             cat >/dev/null; kill -INT $! 2>/dev/null; wait",
+             cat >/dev/null; kill -INT $! 2>/dev/null; wait; [ -e {}/crashed ] || rm -rf {}",
             postgres.display(),
             self.data().display(),
+            folder.display(),
+            folder.display(),
             folder.display(),
             folder.display(),
         );
