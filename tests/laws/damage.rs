@@ -65,6 +65,9 @@ fn a_ruined_value_is_not_read_as_something_else() {
                     | Table::ExpiringAnswers
                     | Table::ExpiringSuppressions
                     | Table::CanceledTriggers
+                    | Table::WorkflowPreferences
+                    | Table::SubscriberSubscriptions
+                    | Table::Transactions
                     | Table::EnvironmentIds
                     | Table::ApiKeys
                     | Table::MessageCounters
