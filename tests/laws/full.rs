@@ -82,7 +82,10 @@ fn child() {
 /// Fills the disk under an engine with a worker, and checks that both go on when there is room.
 fn check_outlives(path: &Path, fill: &dyn Fn(), free: &dyn Fn()) {
     let sent = Counted::default();
-    let engine = Engine::builder().default_provider(sent.clone()).open(path).unwrap();
+    // The result of a send that found the disk full is lost, and its task is due again.
+    let lease = Duration::from_secs(2);
+    let builder = Engine::builder().lease(lease).default_provider(sent.clone());
+    let engine = builder.open(path).unwrap();
     let worker = engine.worker().threads(2).start().unwrap();
     let env = prepared(&engine);
     let mut acknowledged = vec![trigger(&env).unwrap()];

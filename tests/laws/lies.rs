@@ -11,6 +11,8 @@ use testkit::tables::load;
 use testkit::world::{World, email};
 use tidings::{Clock, Engine, Error, ManualClock, Outbox, SeededEntropy};
 
+use crate::wreck::ids;
+
 /// Number of calls that no operation of these tests needs.
 const MANY: usize = 100_000;
 
@@ -59,13 +61,12 @@ fn a_record_of_another_key_is_not_shown() {
     let told = answers(Some(Lie::OtherKey));
     let mut refused = 0;
     for ((request, answer), (_, truth)) in told.iter().zip(answers(None)) {
-        // Delivery goes on, and leaves out what it cannot read.
-        let name = request[0].as_str().unwrap_or_default();
-        let passes_over = name.starts_with("dead_letters.") && name.ends_with("_matching");
-        let is_report = answer.starts_with("\"DeliveryReport") || passes_over;
-        let is_refused = answer.ends_with("is not readable") || is_report;
+        let is_refused = answer.ends_with("is not readable");
         let is_taken = answer.ends_with("is there already");
-        assert!(is_refused || is_taken || *answer == truth, "{request} becomes {answer}");
+        // Lists, changes of many records and delivery pass over what they cannot read.
+        let known = ids(&truth);
+        let is_part = ids(answer).iter().all(|id| known.contains(id));
+        assert!(is_refused || is_taken || is_part, "{request} becomes {answer}");
         refused += usize::from(is_refused);
     }
     assert!(refused > 50, "{refused} requests were refused");
