@@ -26,10 +26,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// The same schema, for stores that try again for that long.
+    /// The same schema, with other options.
     #[must_use]
-    pub fn patient_for(mut self, patience: Duration) -> Self {
-        self.options.patience = patience;
+    pub fn with(mut self, change: impl FnOnce(&mut PostgresOptions)) -> Self {
+        change(&mut self.options);
         self
     }
 

@@ -14,7 +14,7 @@ use testkit::interposed::Interposed;
 use testkit::postgres::Server;
 use testkit::world::{World, email};
 use tidings::{OsEntropy, SystemClock};
-use tidings_store_postgres::PostgresStore;
+use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
 const TABLE: Table = Table::ALL[3];
 const PROCESSES: u64 = 4;
@@ -190,7 +190,7 @@ fn a_server_that_crashes_loses_nothing() {
 #[test]
 fn a_server_that_is_away_is_named() {
     let Some(mut server) = Server::start() else { return };
-    let place = server.place().patient_for(Duration::from_millis(300));
+    let place = server.place().with(|options| options.patience = Duration::from_millis(300));
     let store = place.open();
     increment(&store);
     server.crash();
@@ -203,6 +203,48 @@ fn a_server_that_is_away_is_named() {
     server.run();
     increment(&store);
     assert_eq!(count(&store), 2);
+}
+
+#[test]
+fn calls_that_find_no_connection_say_so() {
+    let Some(server) = Server::shared() else { return };
+    let store = server.place().with(hasty).open();
+    let mut innermost = Ok(());
+    let outer = store.read(&mut |_| {
+        store.read(&mut |_| {
+            innermost = store.read(&mut |_| Ok(()));
+            Ok(())
+        })
+    });
+    outer.unwrap();
+    let error = innermost.unwrap_err();
+    assert!(matches!(error, store::Error::Unavailable { .. }), "{error:?}");
+    assert_eq!(count(&store), 0);
+}
+
+/// A writer that takes too long fails others, and is made itself.
+#[test]
+fn a_writer_that_is_kept_waiting_says_so() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (slow, hasty) = (place.open(), place.with(hasty).open());
+    let mut kept = Ok(());
+    put(&slow, &|tx| tx.put(TABLE, b"count", &1_u64.to_be_bytes()));
+    let wrote = slow.write(&mut |tx| {
+        tx.put(TABLE, b"count", &2_u64.to_be_bytes())?;
+        kept = hasty.write(&mut |tx| tx.delete(TABLE, b"count").map(|()| Decision::Commit));
+        Ok(Decision::Commit)
+    });
+    wrote.unwrap();
+    let error = kept.unwrap_err();
+    assert!(matches!(error, store::Error::Unavailable { .. }), "{error:?}");
+    assert_eq!(count(&hasty), 2);
+}
+
+fn hasty(options: &mut PostgresOptions) {
+    options.connections = 2;
+    options.timeout = Duration::from_millis(300);
+    options.patience = Duration::ZERO;
 }
 
 fn wait_until(holds: impl Fn() -> bool) {
