@@ -167,7 +167,7 @@ impl Receipt {
     /// Longest id of a message or of an event, in bytes.
     pub const MAX_ID: usize = 255;
     /// Longest text in the log of a job, in characters.
-    const MAX_TEXT: usize = 1_000;
+    pub const MAX_TEXT: usize = 1_000;
 
     /// Returns a report of an event without details.
     ///

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::Table;
+use store::layout::{Derived, Role};
 use tidings::{Engine, Entity, Error, Scope, SubscriberPreferences};
 
 use crate::json;
@@ -76,7 +77,7 @@ pub fn run(requests: &[Value]) {
     let mut keys: BTreeMap<String, &Value> = BTreeMap::new();
     for request in requests {
         let answer = call(&world.engine, &world.env, request);
-        let after = dump(&world.store);
+        let mut after = dump(&world.store);
         match &answer {
             Ok(_) => check_indexes(&world.store),
             Err(_) => assert!(
@@ -87,8 +88,11 @@ pub fn run(requests: &[Value]) {
         if happens_once(request) {
             let again = call(&world.engine, &world.env, request);
             assert_eq!(text(&again), text(&answer), "{request} is answered otherwise");
-            assert!(dump(&world.store) == after, "{request} happens twice");
+            let repeated = dump(&world.store);
+            assert!(without_upkeep(&repeated) == without_upkeep(&after), "{request} happens twice");
+            check_indexes(&world.store);
             check_key(&mut keys, request, &answer);
+            after = repeated;
         }
         before = after;
     }
@@ -112,6 +116,12 @@ fn check_key<'r>(keys: &mut BTreeMap<String, &'r Value>, request: &'r Value, ans
 fn happens_once(request: &Value) -> bool {
     let is_of = |group: &str| request[2].as_str().is_some_and(|name| name.starts_with(group));
     request[0] == "idempotent" && !is_of("delivery.") && !is_of("notifications.rebuild_index")
+}
+
+// A call that has happened may still do the upkeep of the activity index.
+fn without_upkeep(entries: &[Entry]) -> Vec<&Entry> {
+    let is_upkeep = |table: Table| table.role() == Role::Derived(Derived::Activity);
+    entries.iter().filter(|(table, ..)| !is_upkeep(*table)).collect()
 }
 
 // A refusal may be kept under the idempotency key of its call.
