@@ -219,14 +219,15 @@ fn try_open_schema(
     options: &PostgresOptions,
 ) -> Result<(Head, Vec<(i16, String)>), Failure> {
     let client = server.connect()?;
-    let schema = options.schema.clone();
-    server.ask("open the schema", async move {
+    let (schema, connection) = (options.schema.clone(), Arc::clone(&client));
+    let opened = server.ask("open the schema", async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
         let head = schema::migrate(&client, &schema, &names).await?;
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
         let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         Ok((head, rows.collect::<Result<_, tokio_postgres::Error>>()?))
-    })
+    });
+    opened.inspect_err(|_| server.end(connection))
 }
 
 impl Store for PostgresStore {

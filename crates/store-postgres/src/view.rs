@@ -98,7 +98,7 @@ impl View {
 
     /// Makes `changes` durable, in one round trip. `batch` identifies them.
     pub(crate) fn commit(mut self, changes: &Changes, batch: [u8; 16]) -> Result<(), Failure> {
-        let Some(client) = self.client.take() else { return Err(Failure::closed()) };
+        let client = self.client.clone().ok_or_else(Failure::closed)?;
         let commit = self.commits + 1;
         let rows = Rows::of(&self.shared, changes);
         let keys = keys::encode(&self.shared.tables, changes);
@@ -131,10 +131,11 @@ impl View {
             .await
             .map(drop)
         });
-        if committed.is_ok() {
+        // After a failure the transaction may still be open, and is ended when `self` is dropped.
+        committed.inspect(|()| {
             shared.cache.commit(commit, changes);
-        }
-        committed
+            self.client = None;
+        })
     }
 
     /// What identifies the changes of a commit. Returns `None` if there is no such commit.

@@ -113,6 +113,31 @@ impl Server {
         assert!(status.is_ok_and(|status| status.success()));
     }
 
+    /// Lets all connections do nothing, as a server does that hangs. Returns their processes.
+    pub fn halt_connections(&self) -> Vec<String> {
+        let query = "SELECT pid FROM pg_stat_activity \
+            WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+        let output = Command::new(self.programs.join("psql"))
+            .args(["-q", "-t", "-A", "-U", "postgres", "-c", query, "-h"])
+            .arg(self.folder.path())
+            .output()
+            .unwrap();
+        let pids = String::from_utf8(output.stdout).unwrap();
+        let pids: Vec<String> = pids.split_whitespace().map(str::to_owned).collect();
+        self.signal("-STOP", &pids);
+        pids
+    }
+
+    /// Lets processes of connections go on.
+    pub fn resume_connections(&self, pids: &[String]) {
+        self.signal("-CONT", pids);
+    }
+
+    fn signal(&self, signal: &str, pids: &[String]) {
+        let script = format!("kill {signal} {}", pids.join(" "));
+        assert!(as_user(self.folder.path(), &script).status().unwrap().success());
+    }
+
     /// Stops the server at once, as a crash does.
     pub fn crash(&mut self) {
         fs::write(self.folder.path().join("crashed"), "").unwrap();

@@ -241,6 +241,33 @@ fn a_writer_that_is_kept_waiting_says_so() {
     assert_eq!(count(&hasty), 2);
 }
 
+/// The connection of a commit that gets no answer gives back its lock when the server goes on.
+#[test]
+fn a_server_that_hangs_keeps_no_lock() {
+    let Some(server) = Server::start() else { return };
+    let place = server.place();
+    // The server itself ends a transaction that nobody goes on with after three seconds.
+    let soon = |options: &mut PostgresOptions| {
+        options.timeout = Duration::from_secs(1);
+        options.patience = Duration::ZERO;
+    };
+    let (hangs, other) = (place.clone().with(hasty).open(), place.with(soon).open());
+    let mut halted = Vec::new();
+    let written = hangs.write(&mut |tx| {
+        tx.put(TABLE, b"count", &7_u64.to_be_bytes())?;
+        tx.get(TABLE, b"other", &mut |_| ())?;
+        halted = server.halt_connections();
+        Ok(Decision::Commit)
+    });
+    assert!(matches!(written, Err(store::Error::Unavailable { .. })), "{written:?}");
+    server.resume_connections(&halted);
+    // All or nothing.
+    let before = count(&other);
+    assert!([0, 7].contains(&before), "{before}");
+    increment(&other);
+    assert_eq!(count(&hangs), before + 1);
+}
+
 fn hasty(options: &mut PostgresOptions) {
     options.connections = 2;
     options.timeout = Duration::from_millis(300);
