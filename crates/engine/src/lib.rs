@@ -10,6 +10,7 @@
 //! * [`json`] and [`query`] read the input of clients, [`error`] has the refusals.
 //! * A [`Provider`] sends messages, and the [`DeliveryQueue`] calls the providers.
 //! * [`store`] has the backends, and the contract for one of your own.
+//! * [`guide`] has a chapter for each part.
 
 #[cfg(feature = "bench-data")]
 pub mod bench_data;
@@ -20,6 +21,7 @@ mod copies;
 mod damage;
 mod entropy;
 pub mod error;
+pub mod guide;
 mod heal;
 mod idempotency;
 pub mod observer;

@@ -1,4 +1,4 @@
-//! The parts of the front page that its own tests do not compile.
+//! The parts of the front page and of the guide that their own tests do not compile.
 
 use std::error::Error;
 
@@ -8,7 +8,11 @@ use tidings::vocabulary::Channel;
 use tidings::{Engine, IntegrationTest};
 use tidings_providers::Smtp;
 
-const README: &str = include_str!("../../../README.md");
+const TEXTS: [&str; 3] = [
+    include_str!("../../../README.md"),
+    include_str!("../../../crates/engine/guide/applications.md"),
+    include_str!("../../../crates/engine/guide/storage.md"),
+];
 
 // Compiled and not called: there is no such server.
 #[expect(dead_code, reason = "it is compared with the front page")]
@@ -28,7 +32,8 @@ fn every_part_is_compiled_elsewhere() {
     // The documentation of the store is compiled by its own tests.
     let store = include_str!("../../../crates/store-postgres/src/lib.rs").replace("//! ", "");
     let code = [include_str!("../src/api.rs"), include_str!("front_page.rs"), &store];
-    let parts: Vec<_> = README.split("```rust,ignore\n").skip(1).collect();
+    let parts = TEXTS.map(|text| text.split("```rust,ignore\n").skip(1));
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
     assert_eq!(parts.len(), 3);
     for part in parts {
         let (part, _) = part.split_once("```").unwrap();

@@ -1,6 +1,8 @@
 //! Tidings, in a file.
 
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
 use tidings::ids::MessageId;
@@ -15,6 +17,10 @@ use crate::inbox::UNREAD;
 use crate::inbox::system::{MOST, Page, System};
 
 const AT_A_TIME: usize = Trigger::MAX_BULK;
+
+/// An idle store applies its log after a second. Before that, a page steps over the entries that the
+/// marks have removed.
+const UNTIL_APPLIED: Duration = Duration::from_secs(3);
 
 /// The inbox of a subscriber, and the unread messages in it.
 pub(crate) struct Tidings {
@@ -39,6 +45,7 @@ impl Tidings {
         }
         tidings.inbox().mark_all(MarkAs::Read).unwrap();
         tidings.inbox().mark_as(&tidings.unread, MarkAs::Unseen).unwrap();
+        thread::sleep(UNTIL_APPLIED);
         tidings
     }
 
