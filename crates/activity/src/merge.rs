@@ -89,7 +89,7 @@ impl Merging {
         self.next = window.1;
         let rows = self.take(environment, terms);
         let is_last = self.next.is_none();
-        let is_current = store::write(store, |txn| {
+        let is_current = store::write_in(store, environment, |txn| {
             let head = Head::find(&*txn, environment)?;
             let Some(mut head) = head.filter(|head| self.fits(head)) else { return Ok(false) };
             rows.iter().try_for_each(|(key, row)| txn.put_bytes(key, row))?;

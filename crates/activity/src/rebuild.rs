@@ -36,8 +36,9 @@ impl ActivityIndex {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
         let _upkeep = known.upkeep.lock();
-        let mut building =
-            store::write(store, |txn| Building::start(txn, environment, self.segment_size))?;
+        let mut building = store::write_in(store, environment, |txn| {
+            Building::start(txn, environment, self.segment_size)
+        })?;
         let mut is_stuck = false;
         loop {
             let before = building.progress();
@@ -111,10 +112,10 @@ impl Building {
         }
         while next.saturating_sub(self.tail) > STEP {
             let range = self.tail..self.tail + STEP;
-            store::write(store, |txn| self.put_tail(txn, range.clone()))?;
+            store::write_in(store, self.environment, |txn| self.put_tail(txn, range.clone()))?;
             self.tail = range.end;
         }
-        store::write(store, |txn| self.finish(txn))
+        store::write_in(store, self.environment, |txn| self.finish(txn))
     }
 
     fn seal(&mut self, store: &dyn Store) -> Result<()> {
@@ -126,7 +127,7 @@ impl Building {
         while !rows.is_done() {
             rows.step(store, |_, _| Ok(true))?;
         }
-        store::write(store, |txn| {
+        store::write_in(store, self.environment, |txn| {
             self.put_missing_runs(txn, range.start, &all)?;
             self.put_all_gone(txn, &all)
         })?;

@@ -13,7 +13,8 @@ use crate::times;
 /// The entries of a segment, of which some are written.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    rows: Vec<(Key<Bytes>, Vec<u8>)>,
+    environment: EnvironmentId,
+    entries: Vec<(Key<Bytes>, Vec<u8>)>,
     written: usize,
 }
 
@@ -54,7 +55,7 @@ impl Rows {
             rows.push((key(SegmentPart::Block { dimension, value }), block));
         }
         rows.sort_unstable_by(|(one, _), (other, _)| one.as_bytes().cmp(other.as_bytes()));
-        Self { rows, written: 0 }
+        Self { environment, entries: rows, written: 0 }
     }
 
     /// Writes the next entries in a transaction that starts with `begin`. The argument of `begin`
@@ -64,14 +65,14 @@ impl Rows {
         store: &dyn Store,
         mut begin: impl FnMut(&mut dyn Transaction, bool) -> Result<bool>,
     ) -> Result<bool> {
-        let left = self.rows.get(self.written..).unwrap_or_default();
+        let left = self.entries.get(self.written..).unwrap_or_default();
         let mut bytes = 0;
         let fits = |(_, row): &&(Key<Bytes>, Vec<u8>)| {
             bytes += row.len();
             bytes <= STEP
         };
         let count = left.iter().take_while(fits).count().max(1).min(left.len());
-        let is_wanted = store::write(store, |txn| {
+        let is_wanted = store::write_in(store, self.environment, |txn| {
             let is_wanted = begin(txn, count == left.len())?;
             for (key, row) in left.iter().take(if is_wanted { count } else { 0 }) {
                 txn.put_bytes(key, row)?;
@@ -84,7 +85,7 @@ impl Rows {
 
     /// Returns `true` if all entries are written.
     pub(crate) fn is_done(&self) -> bool {
-        self.written == self.rows.len()
+        self.written == self.entries.len()
     }
 }
 

@@ -166,7 +166,7 @@ impl Upkeep {
             let table = ranges.get(first.0).map_or(Table::ActivityHeads, Range::table);
             return Err(corrupt(table, "a removed entry is still there"));
         }
-        store::write(store, |txn| {
+        store::write_in(store, environment, |txn| {
             places.iter().try_for_each(|(range, key)| {
                 ranges.get(*range).map_or(Ok(()), |range| txn.delete(range.table(), key))
             })

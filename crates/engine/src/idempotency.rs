@@ -100,7 +100,7 @@ impl Scope {
                 Ok(Progress::Ran(step))
             };
             let outcome = healed(&self.engine, self.home.environment_id, || {
-                self.engine.write(now, |draft| step(&mut draft.within(&self.home)))
+                self.engine.write_in(&self.home, now, &mut step)
             });
             match (outcome, &call) {
                 (Ok(Progress::Ran(Step::More(next))), _) => state = next,
@@ -176,12 +176,12 @@ impl Call<'_> {
     // Keeps the refusal of the call, whose own transaction has left nothing behind.
     fn refuse<T: DeserializeOwned>(&self, refusal: Error) -> Result<T> {
         let Some(stored) = StoredRefusal::of(&refusal) else { return Err(refusal) };
-        let replayed = self.scope.engine.write(self.now, |draft| {
-            let mut tx = draft.within(&self.scope.home);
+        let scope = self.scope;
+        let replayed = scope.engine.write_in(&scope.home, self.now, |tx| {
             // Another thread may have been quicker.
-            let replayed = self.replay(&tx)?;
+            let replayed = self.replay(tx)?;
             if replayed.is_none() {
-                self.keep(&mut tx, CallOutcome::Refused(json(&stored)?))?;
+                self.keep(tx, CallOutcome::Refused(json(&stored)?))?;
             }
             Ok(replayed)
         })?;

@@ -41,11 +41,11 @@ use std::sync::Arc;
 use ::activity::ActivityIndex;
 use ::domain::api_key::EnvironmentKey;
 use ::domain::convert::IntoChecked;
-use ::domain::environment::Environment;
+use ::domain::environment::{Environment, Home};
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{Change, ChangeKind, Snapshot, Store, Table};
+use ::store::{Change, ChangeKind, Snapshot, Store, Table, WriteScope};
 
 pub use ::domain::{
     api_key, channel, circuit, condition, connection, contact, content, context, convert,
@@ -54,7 +54,7 @@ pub use ::domain::{
     query, receipt, retention, schedule, secret, step, subscriber, subscription, suppression,
     template, time, topic, translation, trigger, unsubscribe, vocabulary, workflow,
 };
-use tx::{Draft, Recording};
+use tx::{Draft, Recording, Tx};
 
 pub use ::domain::plan::Address;
 pub use ::domain::task::TaskClass;
@@ -183,7 +183,21 @@ impl Engine {
     }
 
     fn write<T>(&self, now: Timestamp, body: impl FnMut(&mut Draft<'_>) -> Result<T>) -> Result<T> {
-        let (outcome, changes) = self.record(now, body)?;
+        let (outcome, changes) = self.record(WriteScope::Everything, now, body)?;
+        self.committed(&changes);
+        Ok(outcome)
+    }
+
+    // The same inside an environment. A store of several processes makes nobody wait for it who
+    // writes in another one.
+    fn write_in<T>(
+        &self,
+        home: &Home,
+        now: Timestamp,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let scope = WriteScope::Environment(home.environment_id);
+        let (outcome, changes) = self.record(scope, now, |draft| body(&mut draft.within(home)))?;
         self.committed(&changes);
         Ok(outcome)
     }
@@ -195,12 +209,13 @@ impl Engine {
     // body that the store runs again makes the same ids.
     fn record<T>(
         &self,
+        scope: WriteScope,
         now: Timestamp,
         mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
     ) -> Result<(T, Vec<Change>)> {
         let seed = self.parts.seeds.draw(now);
         let mut ticket = None;
-        let recorded = ::store::write(self.store(), |writer| {
+        let recorded = ::store::write_within(self.store(), scope, |writer| {
             let mut recording = Recording { writer, changes: Vec::new() };
             let (made, writer) = (&seed.start(), &mut recording);
             let outcome = body(&mut Draft { engine: self, now, made, writer })?;
@@ -208,7 +223,8 @@ impl Engine {
             ::store::counters::count(writer, &changes)?;
             ::store::lanes::move_changed(writer, &changes)?;
             ::store::outcomes::mark(writer, &changes)?;
-            // Transactions run one after the other. A body that runs again takes a later ticket.
+            // Transactions of an environment run one after the other. A body that runs again takes a
+            // later ticket.
             ticket = self.parts.observer.ticket(&changes);
             Ok((outcome, changes))
         });

@@ -7,7 +7,7 @@
 pub use store::redb;
 pub use store::{
     Decision, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store, Table,
-    Transaction, Visit, VisitValue, WriteBody, memory, transfer,
+    Transaction, Visit, VisitValue, WriteBody, WriteScope, memory, transfer,
 };
 #[cfg(feature = "conformance")]
 pub use store::{conformance, conformance_tests};

@@ -39,6 +39,11 @@ struct NoAnswer;
 #[error("the store is closed")]
 struct Closed;
 
+/// A transaction has changed a key that others may change meanwhile.
+#[derive(Debug, Error)]
+#[error("the transaction has not locked its head")]
+struct NotLocked;
+
 impl Failure {
     /// The failure of an action.
     pub(crate) fn of(action: &'static str, error: tokio_postgres::Error) -> Self {
@@ -73,6 +78,10 @@ impl Failure {
 
     pub(crate) fn closed() -> Self {
         Self { kind: Kind::Refused("answer"), source: Arc::new(Closed) }
+    }
+
+    pub(crate) fn not_locked() -> Self {
+        Self { kind: Kind::Refused("change a key"), source: Arc::new(NotLocked) }
     }
 
     pub(crate) fn refused(

@@ -1,22 +1,20 @@
 //! The keys of a commit in one value: for each the number of its table, its length, and its bytes.
 
 use store::Table;
-use store::overlay::Changes;
 
+use crate::heads::Changed;
 use crate::tables::Tables;
 
 /// Largest size of the keys of a commit. Of a larger one, other processes forget everything.
 const MOST: usize = 256 << 10;
 
 /// Returns `None` if there are too many keys.
-pub(crate) fn encode(tables: &Tables, changes: &Changes) -> Option<Vec<u8>> {
+pub(crate) fn encode(tables: &Tables, changes: &[Changed<'_>]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    for (table, changes) in changes.tables() {
-        for key in changes.keys() {
-            bytes.extend(tables.number(table).to_be_bytes());
-            bytes.extend(u32::try_from(key.len()).ok()?.to_be_bytes());
-            bytes.extend(key);
-        }
+    for (table, key, _) in changes {
+        bytes.extend(tables.number(*table).to_be_bytes());
+        bytes.extend(u32::try_from(key.len()).ok()?.to_be_bytes());
+        bytes.extend(*key);
         if bytes.len() > MOST {
             return None;
         }

@@ -17,9 +17,10 @@
 //!
 //! # Transactions
 //!
-//! A transaction that writes locks one row first, so that all writers of a schema go one by one. What
-//! it reads is what everybody before it has committed. Writers of one process share a transaction, if
-//! they wait for each other anyway. A transaction that reads is a snapshot, and waits for nobody.
+//! A transaction that writes locks the row of its environment first, so that all writers of an
+//! environment go one by one. What it reads is what everybody before it has committed. A transaction
+//! that touches several environments locks all such rows. Writers of one process share a transaction,
+//! if they wait for each other anyway. A transaction that reads is a snapshot, and waits for nobody.
 //!
 //! Values that were read are kept in memory. A transaction asks in its first round trip which keys
 //! the commits of other processes have changed, and forgets them. It therefore sees each commit that
@@ -37,12 +38,15 @@
 mod batch;
 mod cache;
 mod failure;
+mod heads;
 mod keys;
 mod news;
 mod patience;
+mod rows;
 mod schema;
 mod server;
 mod tables;
+mod told;
 mod view;
 
 use std::fmt;
@@ -50,23 +54,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody};
+use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody, WriteScope};
 use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
 use crate::batch::{Unwritten, Writers};
 use crate::cache::Cache;
 use crate::failure::Failure;
+use crate::heads::Counts;
 use crate::news::Listeners;
 use crate::patience::Patience;
-use crate::schema::Head;
+use crate::schema::Opened;
 use crate::server::Server;
 use crate::tables::Tables;
 use crate::view::{Mode, View};
 
-/// Number of commits whose changed keys are kept for other processes. A process that is further
-/// behind forgets all values.
-const COMMITS_KEPT: u64 = 4_096;
+/// Number of commits of a head whose changed keys are kept for other processes. A process that is further
+/// behind forgets the values of that head.
+const COMMITS_KEPT: u64 = 1_024;
 
 /// A store in a schema of a PostgreSQL database. Clones share its connections.
 #[derive(Clone)]
@@ -165,8 +170,8 @@ impl PostgresStore {
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
         let server = Server::new(config, tls, options)?;
-        let (head, tables) = open_schema(&server, options)?;
-        let cache = Cache::of(options.cache_bytes, head.commits.cast_unsigned());
+        let (opened, tables) = open_schema(&server, options)?;
+        let cache = Cache::of(options.cache_bytes, Counts::read(&opened.commits));
         let shared = Shared {
             server,
             tables,
@@ -196,36 +201,36 @@ impl PostgresStore {
 }
 
 /// Creates what is missing, and reads the numbers of the tables.
-fn open_schema(server: &Server, options: &PostgresOptions) -> Result<(Head, Tables)> {
+fn open_schema(server: &Server, options: &PostgresOptions) -> Result<(Opened, Tables)> {
     let mut patience = Patience::new(options.patience);
-    let (head, rows) = loop {
+    let (opened, rows) = loop {
         match try_open_schema(server, options) {
             Err(failure) if failure.may_go_on() && patience.wait() => {}
             opened => break opened?,
         }
     };
-    if head.format > schema::FORMAT {
+    if opened.format > schema::FORMAT {
         return Err(Error::NewerFormat {
             path: PathBuf::from(&options.schema),
-            found: head.format.unsigned_abs(),
+            found: opened.format.unsigned_abs(),
             supported: schema::FORMAT.unsigned_abs(),
         });
     }
-    Ok((head, Tables::of(&rows)))
+    Ok((opened, Tables::of(&rows)))
 }
 
 fn try_open_schema(
     server: &Server,
     options: &PostgresOptions,
-) -> Result<(Head, Vec<(i16, String)>), Failure> {
+) -> Result<(Opened, Vec<(i16, String)>), Failure> {
     let client = server.connect()?;
     let (schema, connection) = (options.schema.clone(), Arc::clone(&client));
     let opened = server.ask("open the schema", async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
-        let head = schema::migrate(&client, &schema, &names).await?;
+        let opened = schema::migrate(&client, &schema, &names).await?;
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
         let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        Ok((head, rows.collect::<Result<_, tokio_postgres::Error>>()?))
+        Ok((opened, rows.collect::<Result<_, tokio_postgres::Error>>()?))
     });
     opened.inspect_err(|_| server.end(connection))
 }
@@ -237,10 +242,15 @@ impl Store for PostgresStore {
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        self.write_within(WriteScope::Everything, body)
+    }
+
+    fn write_within(&self, mut scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
         let mut patience = Patience::new(self.shared.patience);
         loop {
-            match self.writers.write(&self.shared, body)? {
+            match self.writers.write(&self.shared, scope, body)? {
                 Ok(()) => return Ok(()),
+                Err(Unwritten::OutOfScope) => scope = WriteScope::Everything,
                 Err(Unwritten::Undone(failure)) if failure.may_go_on() && patience.wait() => {}
                 Err(Unwritten::Undone(failure) | Unwritten::Unknown(failure)) => {
                     return Err(failure.into());

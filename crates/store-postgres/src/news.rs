@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 use store::{Listener, Table};
 
 use crate::Shared;
-use crate::cache::News;
+use crate::cache::changed_keys;
 use crate::failure::Failure;
+use crate::heads::Counts;
 use crate::schema;
-use crate::view::told;
+use crate::told::Told;
 
 /// The functions that are told of commits.
 #[derive(Default)]
@@ -26,7 +27,7 @@ impl Listeners {
         let mut all = self.all.lock();
         all.push(listener);
         if all.len() == 1 {
-            let (known, shared) = (shared.cache.commits(), Arc::downgrade(shared));
+            let (known, shared) = (shared.cache.counts(), Arc::downgrade(shared));
             let thread = thread::Builder::new().name("tidings-postgres-news".to_owned());
             // Without the thread, who waits finds out what has changed when the wait is over.
             drop(thread.spawn(move || tell(&shared, known, pause)));
@@ -51,30 +52,33 @@ impl fmt::Debug for Listeners {
     }
 }
 
-fn tell(shared: &Weak<Shared>, mut known: u64, pause: Duration) {
+fn tell(shared: &Weak<Shared>, mut known: Counts, pause: Duration) {
     loop {
         thread::sleep(pause);
         let Some(shared) = shared.upgrade() else { return };
         // While the server is away, there is no news.
-        let Ok(news) = ask(&shared, known) else { continue };
-        let Some(last) = news.last() else { continue };
-        let is_whole = news.iter().zip(known + 1..).all(|(news, next)| news.commit == next);
-        known = last.commit;
-        let keys: Option<Vec<_>> = news.into_iter().map(|news| news.keys).collect();
-        let keys = keys.filter(|_| is_whole).map(|keys| keys.concat());
-        if !shared.listeners.tell(keys.as_deref()) {
+        let Ok(told) = ask(&shared, &known) else { continue };
+        let mut keys = Some(Vec::new());
+        for (head, after) in told.counts.known() {
+            let before = known.get(head).unwrap_or_default();
+            let more = changed_keys(&told.news, (head, before, after));
+            keys = keys.zip(more).map(|(keys, more)| [keys, more].concat());
+            known.set(head, after);
+        }
+        let is_empty = keys.as_ref().is_some_and(Vec::is_empty);
+        if !is_empty && !shared.listeners.tell(keys.as_deref()) {
             return;
         }
     }
 }
 
-/// The commits after the first `known` ones.
-fn ask(shared: &Shared, known: u64) -> Result<Vec<News>, Failure> {
+/// The commits behind those that are known.
+fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
     let client = shared.server.connect()?;
-    let known = known.cast_signed();
-    let news = shared.server.ask("ask for commits", async move {
+    let known = known.to_row();
+    let rows = shared.server.ask("ask for commits", async move {
         let news = client.prepare_cached(schema::NEWS).await?;
-        told(&client.query(&news, &[&known]).await?)
+        client.query(&news, &[&known]).await
     })?;
-    Ok(News::read(&shared.tables, news))
+    Told::read(&shared.tables, &rows)
 }

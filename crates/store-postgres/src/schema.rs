@@ -1,10 +1,11 @@
 //! The relations of a store, and the statements on them.
 //!
 //! ```text
-//! tidings_head      one row: the format, and the number of commits; its lock makes writers go one by one
+//! tidings_format    one row: the format
+//! tidings_heads     rows that writers lock, each with the number of commits that have changed its keys
 //! tidings_tables    the number of each table
 //! tidings_entries   table, key and value of every entry
-//! tidings_commits   the latest commits: their changed keys, which other processes forget then
+//! tidings_commits   the latest commits of each head: their changed keys, which other processes forget
 //! ```
 //!
 //! An index takes keys of about 2,600 bytes. A key is therefore its first bytes, its other bytes, and
@@ -14,6 +15,8 @@ use deadpool_postgres::Client;
 use sha2::{Digest, Sha256};
 use tokio_postgres::Error;
 
+use crate::heads::Head;
+
 /// The format of the relations.
 pub(crate) const FORMAT: i32 = 1;
 
@@ -21,9 +24,12 @@ pub(crate) const FORMAT: i32 = 1;
 const HEAD: usize = 1_024;
 
 const CREATE: &str = "
-CREATE TABLE IF NOT EXISTS tidings_head (
+CREATE TABLE IF NOT EXISTS tidings_format (
     one bool PRIMARY KEY DEFAULT true CHECK (one),
-    format int4 NOT NULL,
+    format int4 NOT NULL
+);
+CREATE TABLE IF NOT EXISTS tidings_heads (
+    id int2 PRIMARY KEY,
     commits int8 NOT NULL
 );
 CREATE TABLE IF NOT EXISTS tidings_tables (
@@ -39,20 +45,35 @@ CREATE TABLE IF NOT EXISTS tidings_entries (
     PRIMARY KEY (tbl, head, hash)
 );
 CREATE TABLE IF NOT EXISTS tidings_commits (
-    number int8 PRIMARY KEY,
+    head int2 NOT NULL,
+    number int8 NOT NULL,
     batch bytea NOT NULL,
-    keys bytea
+    keys bytea,
+    PRIMARY KEY (head, number)
 );
 ";
 
-pub(crate) const LOCK: &str = "SELECT commits FROM tidings_head FOR UPDATE";
+/// Locks heads, in the order of their numbers.
+pub(crate) const LOCK: &str =
+    "SELECT id, commits FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
 
-pub(crate) const COMMITS: &str = "SELECT commits FROM tidings_head";
+/// The heads with more commits than are known, and those commits.
+pub(crate) const NEWS: &str = "SELECT head.id, head.commits, news.number, news.keys
+    FROM tidings_heads AS head LEFT JOIN LATERAL (
+        SELECT number, keys FROM tidings_commits
+        WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
+    ) AS news ON true
+    WHERE head.commits > ($1::int8[])[head.id + 1]";
 
-pub(crate) const NEWS: &str =
-    "SELECT number, keys FROM tidings_commits WHERE number > $1 ORDER BY number";
+/// The same of some heads.
+pub(crate) const NEWS_OF: &str = "SELECT head.id, head.commits, news.number, news.keys
+    FROM tidings_heads AS head LEFT JOIN LATERAL (
+        SELECT number, keys FROM tidings_commits
+        WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
+    ) AS news ON true
+    WHERE head.commits > ($1::int8[])[head.id + 1] AND head.id = ANY ($2)";
 
-pub(crate) const BATCH: &str = "SELECT batch FROM tidings_commits WHERE number = $1";
+pub(crate) const BATCH: &str = "SELECT batch FROM tidings_commits WHERE head = $1 AND number = $2";
 
 pub(crate) const GET: &str =
     "SELECT value FROM tidings_entries WHERE tbl = $1 AND head = $2 AND hash = $3";
@@ -69,11 +90,16 @@ pub(crate) const DELETE: &str = "DELETE FROM tidings_entries AS entry
     WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash";
 
 pub(crate) const NOTE: &str = "WITH noted AS (
-        INSERT INTO tidings_commits (number, batch, keys) VALUES ($1, $2, $3)
+        INSERT INTO tidings_commits (head, number, batch, keys)
+        SELECT head, number, $4, keys
+        FROM unnest($1::int2[], $2::int8[], $3::bytea[]) AS new (head, number, keys)
     )
-    UPDATE tidings_head SET commits = $1";
+    UPDATE tidings_heads SET commits = new.number
+    FROM unnest($1::int2[], $2::int8[]) AS new (head, number) WHERE id = new.head";
 
-pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits WHERE number <= $1";
+pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits AS old
+    USING unnest($1::int2[], $2::int8[]) AS kept (head, number)
+    WHERE old.head = kept.head AND old.number <= kept.number - $3";
 
 const NAME_TABLES: &str = "INSERT INTO tidings_tables (id, name)
     SELECT (SELECT coalesce(max(id), 0) FROM tidings_tables) + row_number() OVER (), name
@@ -122,10 +148,11 @@ impl StoredKey {
     }
 }
 
-/// The row of `tidings_head`.
-pub(crate) struct Head {
+/// What an open schema has.
+pub(crate) struct Opened {
     pub(crate) format: i32,
-    pub(crate) commits: i64,
+    /// Numbers of commits, by the numbers of the heads.
+    pub(crate) commits: Vec<(i16, i64)>,
 }
 
 /// Creates what is missing in the schema. The connection is in a transaction if it
@@ -134,26 +161,37 @@ pub(crate) async fn migrate(
     client: &Client,
     schema: &str,
     tables: &[&'static str],
-) -> Result<Head, Error> {
+) -> Result<Opened, Error> {
     // Two that create the same relation at once are in each other's way, and one tries again.
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-    let is_there = "SELECT to_regclass(format('%I.tidings_head', $1::text)) IS NOT NULL";
+    let is_there = "SELECT to_regclass(format('%I.tidings_format', $1::text)) IS NOT NULL";
     if !client.query_one(is_there, &[&schema]).await?.try_get::<_, bool>(0)? {
-        let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
-        client.batch_execute(&create).await?;
-        client.batch_execute(CREATE).await?;
-        let head = "INSERT INTO tidings_head (format, commits) VALUES ($1, 0) \
-            ON CONFLICT DO NOTHING";
-        client.execute(head, &[&FORMAT]).await?;
+        create(client, schema).await?;
     }
-    let head = "SELECT format, commits FROM tidings_head FOR UPDATE";
-    let head = client.query_one(head, &[]).await?;
-    let head = Head { format: head.try_get(0)?, commits: head.try_get(1)? };
-    if head.format == FORMAT {
+    let format = client.query_one("SELECT format FROM tidings_format FOR UPDATE", &[]).await?;
+    let format = format.try_get(0)?;
+    let mut commits = Vec::new();
+    if format == FORMAT {
         client.execute(NAME_TABLES, &[&tables]).await?;
+        let rows = client.query("SELECT id, commits FROM tidings_heads", &[]).await?;
+        for row in rows {
+            commits.push((row.try_get(0)?, row.try_get(1)?));
+        }
     }
     client.batch_execute("COMMIT").await?;
-    Ok(head)
+    Ok(Opened { format, commits })
+}
+
+async fn create(client: &Client, schema: &str) -> Result<(), Error> {
+    let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
+    client.batch_execute(&create).await?;
+    client.batch_execute(CREATE).await?;
+    let format = "INSERT INTO tidings_format (format) VALUES ($1) ON CONFLICT DO NOTHING";
+    client.execute(format, &[&FORMAT]).await?;
+    let heads: Vec<i16> = Head::all().map(Head::number).collect();
+    let insert = "INSERT INTO tidings_heads (id, commits) SELECT id, 0 FROM unnest($1::int2[]) AS id \
+        ON CONFLICT DO NOTHING";
+    client.execute(insert, &[&heads]).await.map(drop)
 }
 
 /// A name between quotation marks.

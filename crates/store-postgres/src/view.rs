@@ -13,11 +13,13 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use crate::Shared;
-use crate::cache::{News, Value};
+use crate::cache::Value;
 use crate::failure::Failure;
-use crate::keys;
+use crate::heads::{Counts, Head, Lock, by_head};
+use crate::rows::{Note, Rows};
 use crate::schema::{self, StoredKey};
 use crate::server::Client;
+use crate::told::Told;
 
 /// Number of entries that a scan without a limit asks for at first. Each further time it asks for
 /// four times as many.
@@ -30,8 +32,8 @@ pub(crate) struct View {
     shared: Arc<Shared>,
     /// `None` only after its commit, and while it is dropped.
     client: Option<Client>,
-    /// Number of commits that it shows.
-    commits: u64,
+    /// Counts of the heads that it shows for sure.
+    counts: Counts,
     failed: RefCell<Option<Failure>>,
 }
 
@@ -39,7 +41,7 @@ pub(crate) struct View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Read,
-    Write,
+    Write(Lock),
 }
 
 impl Mode {
@@ -47,14 +49,7 @@ impl Mode {
         match self {
             Self::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             // Behind the lock, all statements see the same state.
-            Self::Write => "BEGIN ISOLATION LEVEL READ COMMITTED",
-        }
-    }
-
-    fn commits(self) -> &'static str {
-        match self {
-            Self::Read => schema::COMMITS,
-            Self::Write => schema::LOCK,
+            Self::Write(_) => "BEGIN ISOLATION LEVEL READ COMMITTED",
         }
     }
 }
@@ -63,31 +58,30 @@ impl View {
     /// Begins a transaction, in one round trip.
     pub(crate) fn begin(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
         let client = shared.server.connect()?;
+        let known = shared.cache.counts();
         let mut view = Self {
             shared: Arc::clone(shared),
             client: Some(Arc::clone(&client)),
-            commits: 0,
+            counts: known.clone(),
             failed: RefCell::default(),
         };
-        let known = shared.cache.commits().cast_signed();
-        let (commits, news) = shared.server.ask("begin a transaction", async move {
-            let (commits, news) = try_join(
-                client.prepare_cached(mode.commits()),
-                client.prepare_cached(schema::NEWS),
-            )
-            .await?;
-            let params: [&(dyn ToSql + Sync); 1] = [&known];
-            // All of them are sent at once.
-            let ((), head, news) = try_join3(
-                client.batch_execute(mode.begin()),
-                client.query_one(&commits, &[]),
-                client.query(&news, &params),
-            )
-            .await?;
-            Ok((head.try_get::<_, i64>(0)?, told(&news)?))
+        let row = known.to_row();
+        let (locked, rows) = shared.server.ask("begin a transaction", async move {
+            match mode {
+                Mode::Read => Ok((None, begin_read(&client, mode, row).await?)),
+                Mode::Write(lock) => {
+                    let (locked, rows) = begin_write(&client, mode, (lock, row)).await?;
+                    Ok((Some(locked), rows))
+                }
+            }
         })?;
-        view.commits = commits.cast_unsigned();
-        shared.cache.follow(view.commits, News::read(&shared.tables, news));
+        let told = Told::read(&shared.tables, &rows)?;
+        shared.cache.follow(&told.counts, &told.news);
+        match locked {
+            // What is not locked may change at any time.
+            Some(locked) => view.counts = Counts::read(&locked),
+            None => told.counts.known().for_each(|(head, count)| view.counts.set(head, count)),
+        }
         Ok(view)
     }
 
@@ -99,32 +93,30 @@ impl View {
     /// Makes `changes` durable, in one round trip. `batch` identifies them.
     pub(crate) fn commit(mut self, changes: &Changes, batch: [u8; 16]) -> Result<(), Failure> {
         let client = self.client.clone().ok_or_else(Failure::closed)?;
-        let commit = self.commits + 1;
-        let rows = Rows::of(&self.shared, changes);
-        let keys = keys::encode(&self.shared.tables, changes);
-        let shared = Arc::clone(&self.shared);
-        let kept = self.shared.commits_kept;
-        let committed = shared.server.ask("commit a transaction", async move {
-            let (put, delete, note, prune) = try_join4(
+        let rows = Rows::of(&self.shared.tables, changes);
+        let note = Note::of(&self.shared.tables, &self.counts, changes)?;
+        let kept = self.shared.commits_kept.cast_signed();
+        let committed = self.shared.server.ask("commit a transaction", async move {
+            let (put, delete, noting, pruning) = try_join4(
                 client.prepare_cached(schema::PUT),
                 client.prepare_cached(schema::DELETE),
                 client.prepare_cached(schema::NOTE),
                 client.prepare_cached(schema::PRUNE),
             )
             .await?;
-            let (number, oldest) =
-                (commit.cast_signed(), commit.saturating_sub(kept).cast_signed());
             let batch = &batch[..];
             let prune = async {
-                let is_due = commit.is_multiple_of(kept / 4);
-                if is_due { client.execute(&prune, &[&oldest]).await } else { Ok(0) }
+                let is_due = note.numbers.iter().any(|number| number % (kept / 4) == 0);
+                let params: [&(dyn ToSql + Sync); 3] = [&note.heads, &note.numbers, &kept];
+                if is_due { client.execute(&pruning, &params).await } else { Ok(0) }
             };
             let (put_params, delete_params) = (rows.puts.of_put(), rows.deletes.of_delete());
-            let note_params: [&(dyn ToSql + Sync); 3] = [&number, &batch, &keys];
+            let note_params: [&(dyn ToSql + Sync); 4] =
+                [&note.heads, &note.numbers, &note.keys, &batch];
             try_join5(
                 client.execute(&put, &put_params),
                 client.execute(&delete, &delete_params),
-                client.execute(&note, &note_params),
+                client.execute(&noting, &note_params),
                 prune,
                 client.batch_execute("COMMIT"),
             )
@@ -132,25 +124,28 @@ impl View {
             .map(drop)
         });
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
-        committed.inspect(|()| {
-            shared.cache.commit(commit, changes);
-            self.client = None;
-        })
+        committed?;
+        self.client = None;
+        for (head, changes) in &by_head(changes) {
+            let number = self.next_commit(*head)?;
+            self.shared.cache.commit(*head, number, changes);
+        }
+        Ok(())
     }
 
-    /// What identifies the changes of a commit. Returns `None` if there is no such commit.
-    pub(crate) fn batch_of(&self, commit: u64) -> Result<Option<Vec<u8>>, Failure> {
+    /// What identifies the changes of a commit of a head. Returns `None` if there is no such commit.
+    pub(crate) fn batch_of(&self, head: Head, number: u64) -> Result<Option<Vec<u8>>, Failure> {
         let client = self.client.clone().ok_or_else(Failure::closed)?;
-        let number = commit.cast_signed();
+        let (head, number) = (head.number(), number.cast_signed());
         self.shared.server.ask("look for a commit", async move {
-            let row = client.query_opt(schema::BATCH, &[&number]).await?;
+            let row = client.query_opt(schema::BATCH, &[&head, &number]).await?;
             row.map(|row| row.try_get(0)).transpose()
         })
     }
 
-    /// Number of the commit that would be the next one.
-    pub(crate) fn next_commit(&self) -> u64 {
-        self.commits + 1
+    /// Number of the commit of a head that would be the next one. An error if the head is not locked.
+    pub(crate) fn next_commit(&self, head: Head) -> Result<u64, Failure> {
+        self.counts.next(head)
     }
 
     fn ask<T: Send + 'static, F>(&self, question: impl FnOnce(Client) -> F) -> Result<T>
@@ -166,11 +161,11 @@ impl View {
     }
 
     fn known(&self, table: Table, key: &[u8]) -> Option<Value> {
-        self.shared.cache.get(self.commits, table, key)
+        self.shared.cache.get(&self.counts, table, key)
     }
 
     fn keep(&self, table: Table, key: &[u8], value: &Value) {
-        self.shared.cache.keep(self.commits, table, key, value);
+        self.shared.cache.keep(&self.counts, table, key, value);
     }
 
     fn fetch(&self, table: Table, key: &[u8]) -> Result<Value> {
@@ -221,7 +216,7 @@ impl Drop for View {
 
 impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("View").field("commits", &self.commits).finish_non_exhaustive()
+        f.debug_struct("View").field("counts", &self.counts).finish_non_exhaustive()
     }
 }
 
@@ -285,11 +280,34 @@ impl Snapshot for &View {
     }
 }
 
-/// Numbers and keys of commits.
-pub(crate) type Told = Vec<(i64, Option<Vec<u8>>)>;
+async fn begin_read(client: &Client, mode: Mode, known: Vec<i64>) -> Result<Vec<Row>, Error> {
+    let news = client.prepare_cached(schema::NEWS).await?;
+    let params: [&(dyn ToSql + Sync); 1] = [&known];
+    // Both are sent at once.
+    let begun = try_join(client.batch_execute(mode.begin()), client.query(&news, &params));
+    Ok(begun.await?.1)
+}
 
-pub(crate) fn told(rows: &[Row]) -> Result<Told, Error> {
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+/// Returns numbers and counts of the locked heads, and the news of them.
+async fn begin_write(
+    client: &Client,
+    mode: Mode,
+    (lock, known): (Lock, Vec<i64>),
+) -> Result<(Vec<(i16, i64)>, Vec<Row>), Error> {
+    let (locking, news) =
+        try_join(client.prepare_cached(schema::LOCK), client.prepare_cached(schema::NEWS_OF))
+            .await?;
+    let heads = lock.numbers();
+    let lock_params: [&(dyn ToSql + Sync); 1] = [&heads];
+    let news_params: [&(dyn ToSql + Sync); 2] = [&known, &heads];
+    let ((), locked, news) = try_join3(
+        client.batch_execute(mode.begin()),
+        client.query(&locking, &lock_params),
+        client.query(&news, &news_params),
+    )
+    .await?;
+    let locked = locked.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    Ok((locked.collect::<Result<_, Error>>()?, news))
 }
 
 fn unreadable(error: Error) -> store::Error {
@@ -339,47 +357,4 @@ impl Span {
 fn next(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
     key
-}
-
-/// Changes as the parameters of statements.
-struct Rows {
-    puts: Columns,
-    deletes: Columns,
-}
-
-#[derive(Default)]
-struct Columns {
-    tables: Vec<i16>,
-    heads: Vec<Vec<u8>>,
-    hashes: Vec<Vec<u8>>,
-    rests: Vec<Vec<u8>>,
-    values: Vec<Vec<u8>>,
-}
-
-impl Rows {
-    fn of(shared: &Shared, changes: &Changes) -> Self {
-        let mut rows = Self { puts: Columns::default(), deletes: Columns::default() };
-        for (table, changes) in changes.tables() {
-            for (key, value) in changes {
-                let columns = if value.is_some() { &mut rows.puts } else { &mut rows.deletes };
-                let key = StoredKey::of(key);
-                columns.tables.push(shared.tables.number(table));
-                columns.heads.push(key.head);
-                columns.hashes.push(key.hash);
-                columns.rests.push(key.rest);
-                columns.values.extend(value.clone());
-            }
-        }
-        rows
-    }
-}
-
-impl Columns {
-    fn of_put(&self) -> [&(dyn ToSql + Sync); 5] {
-        [&self.tables, &self.heads, &self.hashes, &self.rests, &self.values]
-    }
-
-    fn of_delete(&self) -> [&(dyn ToSql + Sync); 3] {
-        [&self.tables, &self.heads, &self.hashes]
-    }
 }

@@ -14,13 +14,15 @@ const AT_A_TIME: usize = 500;
 pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
     let mut last = Some(Vec::new());
     while let Some(behind) = last {
-        last = records::write(store, |transaction| {
+        last = records::write_in(store, environment, |transaction| {
             remove_strangers(transaction, environment, &behind)
         })?;
     }
     let mut next = Some(Ordinal::new(0));
     while let Some(from) = next {
-        next = records::write(store, |transaction| put(transaction, environment, from))?;
+        next = records::write_in(store, environment, |transaction| {
+            put(transaction, environment, from)
+        })?;
     }
     Ok(())
 }

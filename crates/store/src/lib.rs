@@ -49,6 +49,7 @@ mod record;
 mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
+mod scope;
 #[doc(hidden)]
 pub mod sealing;
 pub mod transfer;
@@ -56,6 +57,7 @@ mod witness;
 
 pub use error::{Error, Result};
 pub use layout::Table;
+pub use scope::WriteScope;
 
 #[doc(hidden)]
 pub use self::{
@@ -69,7 +71,8 @@ pub use self::{
     once::Once,
     pages::{Bounds, List},
     record::{Entries, Excerpt, Record, if_readable},
-    records::{ReadRecords, WriteRecords, read, write},
+    records::{ReadRecords, WriteRecords, read, write, write_in, write_within},
+    scope::Scoped,
     witness::Witness,
 };
 
@@ -79,7 +82,7 @@ pub use self::{
 ///
 /// * Keys and values are any bytes: empty ones, and long ones. Keys sort by their bytes.
 /// * A snapshot shows the changes that were committed before it was taken, and no later ones.
-/// * Transactions run one after the other. Each sees its own changes and those of every
+/// * Transactions run one after the other, as far as anybody can see. Each sees its own changes and those of every
 ///   transaction before it. Other readers see all of its changes after its commit, and none
 ///   before.
 /// * A body that aborts, fails or panics leaves no changes. Its error or panic reaches the caller.
@@ -96,6 +99,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Runs `body` in a transaction, and makes the changes durable if `body` decides to commit.
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
 
+    /// The same for a body that says what it touches. A store may run bodies side by side that touch
+    /// nothing in common. Other readers and writers notice nothing of that.
+    ///
+    /// A body that touches anything else is run again, as in a [`write`](Self::write). The default
+    /// ignores `scope`.
+    fn write_within(&self, _scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
+        self.write(body)
+    }
+
     /// Calls `listener` on a thread of the store, soon after each commit of another process, until it
     /// breaks. It may be called for commits of this process, too. A store of one process, which is the
     /// default, calls nobody.
@@ -110,6 +122,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         self.as_ref().write(body)
+    }
+
+    fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
+        self.as_ref().write_within(scope, body)
     }
 
     fn listen(&self, listener: Listener) {

@@ -10,7 +10,7 @@ use crate::pages::{self, Bounds, List};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
-    Transaction, Visit, addresses,
+    Transaction, Visit, WriteScope, addresses,
 };
 
 /// Runs `body` on a snapshot of `store`, and returns its result.
@@ -29,10 +29,28 @@ pub fn read<T, E: From<Error>>(
 /// Runs `body` in a transaction on `store`, and commits the changes unless `body` fails.
 pub fn write<T, E: From<Error>>(
     store: &dyn Store,
+    body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
+) -> Result<T, E> {
+    write_within(store, WriteScope::Everything, body)
+}
+
+/// The same for a body that touches keys of an environment only.
+pub fn write_in<T, E: From<Error>>(
+    store: &dyn Store,
+    environment: EnvironmentId,
+    body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
+) -> Result<T, E> {
+    write_within(store, WriteScope::Environment(environment), body)
+}
+
+/// The same for a body that touches what is in `scope`.
+pub fn write_within<T, E: From<Error>>(
+    store: &dyn Store,
+    scope: WriteScope,
     mut body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut outcome = None;
-    store.write(&mut |transaction| {
+    store.write_within(scope, &mut |transaction| {
         let result = body(transaction);
         let decision = if result.is_ok() { Decision::Commit } else { Decision::Abort };
         outcome = Some(result);

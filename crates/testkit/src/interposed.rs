@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use store::memory::MemoryStore;
 use store::{
     Change, Codec, Decision, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store,
-    Table, Transaction, Visit, VisitValue, WriteBody,
+    Table, Transaction, Visit, VisitValue, WriteBody, WriteScope,
 };
 
 use crate::tables::{Entry, dump, load};
@@ -316,6 +316,10 @@ impl Store for Interposed {
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        self.write_within(WriteScope::Everything, body)
+    }
+
+    fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
         let below = self.begin(Call::Write)?;
         let mut run = |transaction: &mut dyn Transaction, commits: bool| {
             self.0.is_writing.store(true, Relaxed);
@@ -329,11 +333,14 @@ impl Store for Interposed {
             Ok(decision)
         };
         if self.0.repeats.load(Relaxed) {
-            below.write(&mut |transaction| run(transaction, false).map(|_| Decision::Abort))?;
+            let mut abort = |transaction: &mut dyn Transaction| {
+                run(transaction, false).map(|_| Decision::Abort)
+            };
+            below.write_within(scope, &mut abort)?;
         }
         let discards = self.0.discards.load(Relaxed);
         let mut decision = Decision::Abort;
-        below.write(&mut |transaction| {
+        below.write_within(scope, &mut |transaction| {
             decision = run(transaction, true)?;
             Ok(if discards { Decision::Abort } else { decision })
         })?;

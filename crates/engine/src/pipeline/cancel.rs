@@ -82,8 +82,7 @@ impl Events<'_> {
 pub(crate) fn step(engine: &Engine, leased: &Task) -> Result<()> {
     let Work::Cancel { transaction_id, run, next } = &leased.work else { return Ok(()) };
     let (home, place) = (leased.home(), Place { run: *run, next: *next });
-    engine.write(engine.now(), |draft| {
-        let tx = &mut draft.within(&home);
+    engine.write_in(&home, engine.now(), |tx| {
         let task = tx.find(&layout::task(home.environment_id, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
         tx.remove(&task)?;

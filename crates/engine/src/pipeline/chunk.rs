@@ -67,8 +67,7 @@ pub(crate) fn step(
         Planned::Over => None,
         Planned::Hold(hold) => return Ok(Err(hold)),
     };
-    let created = engine.write(engine.now(), |draft| {
-        let tx = &mut draft.within(&home);
+    let created = engine.write_in(&home, engine.now(), |tx| {
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
         tx.remove(&task)?;

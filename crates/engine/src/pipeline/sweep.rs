@@ -321,8 +321,7 @@ impl Sweep<'_> {
         remove: impl Fn(&mut Tx<'_>, &[R]) -> Result<()>,
     ) -> Result<usize> {
         let after = self.following(walked.after);
-        let step = |draft: &mut Draft<'_>| {
-            let mut tx = draft.within(self.home);
+        let mut step = |tx: &mut Tx<'_>| {
             // Another worker may have done this step.
             let found = tx.find::<Task>(&self.task.key())?.filter(|found| found == self.task);
             let Some(task) = found else { return Ok(0) };
@@ -332,14 +331,16 @@ impl Sweep<'_> {
             for (found, record) in there.into_iter().zip(&walked.old) {
                 old.extend(found.filter(|found| found == record));
             }
-            remove(&mut tx, &old)?;
+            remove(tx, &old)?;
             match &after {
                 Some(after) => tx.replace(&task, after)?,
                 None => tx.remove(&task)?,
             }
             Ok(old.len())
         };
-        healed(self.engine, self.home.environment_id, || self.engine.write(self.now, step))
+        healed(self.engine, self.home.environment_id, || {
+            self.engine.write_in(self.home, self.now, &mut step)
+        })
     }
 
     // The task behind the step: due at once, or for the next sweep. Returns `None` if the policy is

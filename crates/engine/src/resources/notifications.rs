@@ -309,7 +309,7 @@ impl Notifications<'_> {
 
 /// Makes the indexes of the activity list of an environment anew.
 pub(crate) fn rebuild(engine: &Engine, environment: EnvironmentId) -> Result<()> {
-    store::write(engine.store(), |txn| addresses::rebuild(txn, environment))?;
+    store::write_in(engine.store(), environment, |txn| addresses::rebuild(txn, environment))?;
     outcomes::rebuild(engine.store(), environment)?;
     letters::rebuild(engine.store(), environment)?;
     engine.activity().rebuild(engine.store(), environment)?;

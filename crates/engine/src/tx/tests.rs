@@ -81,7 +81,9 @@ fn changes(
     env: &Scope,
     mut body: impl FnMut(&mut Tx<'_>) -> Result<()>,
 ) -> Result<Vec<(ChangeKind, Vec<u8>)>> {
-    let recorded = env.engine.record(env.engine.now(), |draft| body(&mut draft.within(&env.home)));
+    let scope = store::WriteScope::Environment(env.environment_id());
+    let within = |draft: &mut Draft<'_>| body(&mut draft.within(&env.home));
+    let recorded = env.engine.record(scope, env.engine.now(), within);
     let changes = recorded?.1.into_iter();
     Ok(changes.map(|change| (change.kind, change.key)).collect())
 }

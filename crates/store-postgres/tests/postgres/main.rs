@@ -7,4 +7,5 @@
 mod cluster;
 mod contract;
 mod round_trips;
+mod scopes;
 mod several;

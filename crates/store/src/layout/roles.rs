@@ -115,17 +115,26 @@ impl Table {
 
 /// The environment of a row, from its key. Returns `None` if the key has none.
 pub fn environment_of(table: Table, key: &[u8]) -> Option<EnvironmentId> {
-    // Length of the class of a task, and of a time.
-    const CLASS: usize = 1;
-    const TIME: usize = 8;
     let id = match table {
         Table::Environments => key.last_chunk(),
-        Table::Quarantine | Table::ApiKeys | Table::Seals => None,
-        Table::Due | Table::LaneHeads | Table::HeldLanes => key.get(CLASS..)?.first_chunk(),
-        Table::Lanes => key.get(CLASS + TIME..)?.first_chunk(),
-        _ => key.first_chunk(),
+        _ => prefix_of_environment(table, key)?.last_chunk(),
     };
     id.map(|id| Uuid::from_bytes(*id).into())
+}
+
+/// The bytes up to the end of the environment, which a key starts with. Returns `None` if keys of
+/// other environments lie between those of one.
+pub fn prefix_of_environment(table: Table, key: &[u8]) -> Option<&[u8]> {
+    // Length of the class of a task, of a time, and of an id.
+    const CLASS: usize = 1;
+    const TIME: usize = 8;
+    const ID: usize = 16;
+    match table {
+        Table::Environments | Table::Quarantine | Table::ApiKeys | Table::Seals => None,
+        Table::Due | Table::LaneHeads | Table::HeldLanes => key.get(..CLASS + ID),
+        Table::Lanes => key.get(..CLASS + TIME + ID),
+        _ => key.get(..ID),
+    }
 }
 
 /// Returns `true` if a derived row can have this key.

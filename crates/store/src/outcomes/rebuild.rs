@@ -12,10 +12,14 @@ use crate::{Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, lay
 /// Makes the rows of an environment anew from its notifications, in one transaction for each 1,024
 /// notifications. Each transaction leaves rows that are right.
 pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
-    records::write(store, |transaction| remove_strangers(transaction, environment))?;
+    records::write_in(store, environment, |transaction| {
+        remove_strangers(transaction, environment)
+    })?;
     let mut next = Some(0);
     while let Some(from) = next {
-        next = records::write(store, |transaction| step(transaction, environment, from))?;
+        next = records::write_in(store, environment, |transaction| {
+            step(transaction, environment, from)
+        })?;
     }
     Ok(())
 }

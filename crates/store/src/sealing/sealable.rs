@@ -10,7 +10,7 @@ use super::marks::{self, Mark};
 use super::seal::Seal;
 use crate::{
     Change, Codec, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store, Table,
-    Transaction, Visit, VisitValue, WriteBody, records,
+    Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
 };
 
 /// A store that seals the values of records if it has keys. Its first call compares the keys with
@@ -82,9 +82,13 @@ impl Store for Sealable {
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        let Some(seal) = self.checked()? else { return self.below.write(body) };
+        self.write_within(WriteScope::Everything, body)
+    }
+
+    fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
+        let Some(seal) = self.checked()? else { return self.below.write_within(scope, body) };
         let codec = Codec::sealed(seal);
-        self.below.write(&mut |below| body(&mut Sealing { below, codec }))
+        self.below.write_within(scope, &mut |below| body(&mut Sealing { below, codec }))
     }
 
     fn listen(&self, listener: Listener) {

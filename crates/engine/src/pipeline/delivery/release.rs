@@ -27,8 +27,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()
 /// nothing if the attempt was superseded, or the integration is paused again.
 pub(super) fn step(engine: &Engine, leased: &Task, integration_id: IntegrationId) -> Result<()> {
     let home = leased.home();
-    engine.write(engine.now(), |draft| {
-        let tx = &mut draft.within(&home);
+    engine.write_in(&home, engine.now(), |tx| {
         let task = tx.find::<Task>(&layout::task(home.environment_id, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
         tx.remove(&task)?;

@@ -172,8 +172,7 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
         return Ok(true);
     }
     let home = leased.task.home();
-    engine.write(engine.now(), |draft| {
-        let tx = draft.within(&home);
+    engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
         let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt)) else {
             return Ok(false);

@@ -146,6 +146,13 @@ pub(super) fn settle(
 
 // Stores results in one transaction.
 fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled>> {
+    let Some((first, _)) = results.first() else { return Ok(Vec::new()) };
+    let home = first.task.home();
+    if results.iter().all(|(leased, _)| leased.task.environment_id == home.environment_id) {
+        return engine.write_in(&home, engine.now(), |tx| {
+            results.iter().map(|(leased, done)| settle_one(tx, leased, done)).collect()
+        });
+    }
     engine.write(engine.now(), |draft| {
         let settled = results.iter().map(|(leased, done)| {
             let home = leased.task.home();
@@ -158,8 +165,7 @@ fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled
 // Stores one result, or puts its task into quarantine.
 fn settle_alone(engine: &Engine, (leased, done): &(Leased, Done)) -> Result<Settled> {
     let home = leased.task.home();
-    let settled =
-        engine.write(engine.now(), |draft| settle_one(&mut draft.within(&home), leased, done));
+    let settled = engine.write_in(&home, engine.now(), |tx| settle_one(tx, leased, done));
     let Err(error) = settled else { return settled };
     let Some(unreadable) = quarantine::cause(engine, leased, &error)? else { return Err(error) };
     engine.write(engine.now(), |draft| {

@@ -1,0 +1,150 @@
+//! Heads: the rows that writers lock. Each counts the commits that have changed its keys.
+//!
+//! A key belongs to the head of its environment, or to the first head. Environments share heads, so
+//! that a reader looks at a few rows only. A writer locks the heads of what it may change, in their
+//! order. So writers never wait for each other in a circle.
+
+use std::collections::BTreeMap;
+
+use domain::ids::EnvironmentId;
+use store::overlay::Changes;
+use store::{Table, WriteScope, layout};
+use uuid::Uuid;
+
+use crate::failure::Failure;
+
+/// Number of heads. Two environments share one with a probability of 1 in 64.
+pub(crate) const HEADS: usize = 64;
+
+/// The number of a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Head(u8);
+
+impl Head {
+    /// All heads, in their order.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0_u8..).take(HEADS).map(Self)
+    }
+
+    /// The head of a key.
+    pub(crate) fn of(table: Table, key: &[u8]) -> Self {
+        layout::environment_of(table, key).map_or(Self(0), Self::of_environment)
+    }
+
+    fn of_environment(environment: EnvironmentId) -> Self {
+        // FNV-1a: all processes and versions agree on it.
+        let hash = Uuid::from(environment)
+            .into_bytes()
+            .into_iter()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let [first, ..] = hash.to_be_bytes();
+        // The upper 6 of 8 bits.
+        Self(first >> 2)
+    }
+
+    /// The head with the number of a row. Returns `None` if there is no such head.
+    pub(crate) fn read(number: i16) -> Option<Self> {
+        u8::try_from(number).ok().filter(|number| usize::from(*number) < HEADS).map(Self)
+    }
+
+    /// The number, as rows have it.
+    pub(crate) fn number(self) -> i16 {
+        self.0.into()
+    }
+}
+
+/// Heads that a writer locks, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lock(u64);
+
+impl Lock {
+    /// The heads of what is in `scope`.
+    pub(crate) fn of(scope: WriteScope) -> Self {
+        match scope {
+            WriteScope::Everything => Self(u64::MAX),
+            WriteScope::Environment(id) => Self::of_one(Head::of_environment(id)),
+        }
+    }
+
+    /// A lock of one head.
+    pub(crate) fn of_one(head: Head) -> Self {
+        Self(1 << head.0)
+    }
+
+    /// Returns `true` if this lock keeps others from all that `other` keeps them from.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// The heads of both locks.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Numbers of the heads, in their order.
+    pub(crate) fn numbers(self) -> Vec<i16> {
+        let is_locked = |head: &Head| self.covers(Self::of_one(*head));
+        Head::all().filter(is_locked).map(Head::number).collect()
+    }
+}
+
+/// Numbers of commits of heads, as far as they are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Counts([Option<u64>; HEADS]);
+
+impl Counts {
+    /// The counts of the heads in rows: numbers, and numbers of commits.
+    pub(crate) fn read(rows: &[(i16, i64)]) -> Self {
+        let mut counts = Self([None; HEADS]);
+        for (number, count) in rows {
+            if let Some(head) = Head::read(*number) {
+                counts.set(head, count.cast_unsigned());
+            }
+        }
+        counts
+    }
+
+    /// The count of a head. Returns `None` if it is not known.
+    pub(crate) fn get(&self, head: Head) -> Option<u64> {
+        self.0.get(usize::from(head.0)).copied().flatten()
+    }
+
+    /// Number of the next commit of a head. An error if the head is not locked.
+    pub(crate) fn next(&self, head: Head) -> Result<u64, Failure> {
+        Ok(self.get(head).ok_or_else(Failure::not_locked)? + 1)
+    }
+
+    pub(crate) fn set(&mut self, head: Head, count: u64) {
+        if let Some(slot) = self.0.get_mut(usize::from(head.0)) {
+            *slot = Some(count);
+        }
+    }
+
+    /// The known counts.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (Head, u64)> {
+        Head::all().filter_map(|head| Some((head, self.get(head)?)))
+    }
+
+    /// One count for each head.
+    pub(crate) fn to_row(&self) -> Vec<i64> {
+        self.0.iter().map(|count| count.unwrap_or_default().cast_signed()).collect()
+    }
+}
+
+/// A changed key, with its new value if there is one.
+pub(crate) type Changed<'c> = (Table, &'c [u8], Option<&'c [u8]>);
+
+/// Changes of a commit, by the heads of their keys.
+pub(crate) fn by_head(changes: &Changes) -> BTreeMap<Head, Vec<Changed<'_>>> {
+    let mut heads: BTreeMap<Head, Vec<_>> = BTreeMap::new();
+    for (table, changes) in changes.tables() {
+        for (key, value) in changes {
+            heads.entry(Head::of(table, key)).or_default().push((
+                table,
+                &key[..],
+                value.as_deref(),
+            ));
+        }
+    }
+    heads
+}

@@ -1,0 +1,72 @@
+//! Changes as the parameters of statements.
+
+use store::overlay::Changes;
+use tokio_postgres::types::ToSql;
+
+use crate::failure::Failure;
+use crate::heads::{Counts, by_head};
+use crate::keys;
+use crate::schema::StoredKey;
+use crate::tables::Tables;
+
+/// What a commit notes for other processes: heads, their numbers of commits, and their keys.
+pub(crate) struct Note {
+    pub(crate) heads: Vec<i16>,
+    pub(crate) numbers: Vec<i64>,
+    pub(crate) keys: Vec<Option<Vec<u8>>>,
+}
+
+impl Note {
+    pub(crate) fn of(tables: &Tables, counts: &Counts, changes: &Changes) -> Result<Self, Failure> {
+        let mut note = Self { heads: Vec::new(), numbers: Vec::new(), keys: Vec::new() };
+        for (head, changes) in by_head(changes) {
+            note.heads.push(head.number());
+            note.numbers.push(counts.next(head)?.cast_signed());
+            note.keys.push(keys::encode(tables, &changes));
+        }
+        Ok(note)
+    }
+}
+
+/// Changes as the parameters of statements.
+pub(crate) struct Rows {
+    pub(crate) puts: Columns,
+    pub(crate) deletes: Columns,
+}
+
+#[derive(Default)]
+pub(crate) struct Columns {
+    tables: Vec<i16>,
+    heads: Vec<Vec<u8>>,
+    hashes: Vec<Vec<u8>>,
+    rests: Vec<Vec<u8>>,
+    values: Vec<Vec<u8>>,
+}
+
+impl Rows {
+    pub(crate) fn of(tables: &Tables, changes: &Changes) -> Self {
+        let mut rows = Self { puts: Columns::default(), deletes: Columns::default() };
+        for (table, changes) in changes.tables() {
+            for (key, value) in changes {
+                let columns = if value.is_some() { &mut rows.puts } else { &mut rows.deletes };
+                let key = StoredKey::of(key);
+                columns.tables.push(tables.number(table));
+                columns.heads.push(key.head);
+                columns.hashes.push(key.hash);
+                columns.rests.push(key.rest);
+                columns.values.extend(value.clone());
+            }
+        }
+        rows
+    }
+}
+
+impl Columns {
+    pub(crate) fn of_put(&self) -> [&(dyn ToSql + Sync); 5] {
+        [&self.tables, &self.heads, &self.hashes, &self.rests, &self.values]
+    }
+
+    pub(crate) fn of_delete(&self) -> [&(dyn ToSql + Sync); 3] {
+        [&self.tables, &self.heads, &self.hashes]
+    }
+}

@@ -1,0 +1,192 @@
+//! Transactions that stay within an environment: those of others do not wait for them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use store::{Decision, Snapshot, Store, Table, Transaction, WriteScope};
+use testkit::postgres::Server;
+use tidings_store_postgres::{PostgresOptions, PostgresStore};
+use uuid::Uuid;
+
+const TABLE: Table = Table::Subscribers;
+const PROCESSES: u64 = 4;
+
+/// Environments whose heads differ.
+const ENVIRONMENTS: [u128; 2] = [1, 2];
+
+#[test]
+fn a_writer_waits_for_those_of_its_environment_only() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (slow, hasty) = (place.open(), place.with(hasty).open());
+    let [here, there] = ENVIRONMENTS;
+    let mut kept = Vec::new();
+    let wrote = slow.write_within(scope(here), &mut |tx| {
+        add(tx, here, 1)?;
+        let mut within = |scope| {
+            kept.push(hasty.write_within(scope, &mut |tx| {
+                add(tx, there, 1)?;
+                Ok(Decision::Commit)
+            }));
+        };
+        within(scope(there));
+        within(WriteScope::Everything);
+        // A body that leaves its scope waits as well.
+        within(scope(3));
+        kept.push(hasty.write_within(scope(here), &mut |_| Ok(Decision::Commit)));
+        Ok(Decision::Commit)
+    });
+    wrote.unwrap();
+    let kept: Vec<bool> = kept.iter().map(Result::is_ok).collect();
+    assert_eq!(kept, [true, false, false, false]);
+    assert_eq!(amounts(&slow), [1, 1]);
+}
+
+/// Whatever a body declares, no change is lost.
+#[test]
+fn a_body_that_leaves_its_scope_is_alone() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let runs = AtomicU64::new(0);
+    thread::scope(|threads| {
+        for _ in 0..PROCESSES {
+            let (store, runs) = (place.open(), &runs);
+            threads.spawn(move || {
+                for round in 0..25 {
+                    let [one, other] = ENVIRONMENTS;
+                    // Every second body changes what it has not declared.
+                    let declared = if round % 2 == 0 { one } else { other };
+                    let result = store.write_within(scope(declared), &mut |tx| {
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        // The body takes no notice of the refusal.
+                        drop(add(tx, one, 1));
+                        Ok(Decision::Commit)
+                    });
+                    result.unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(amounts(&place.open()), [PROCESSES * 25, 0]);
+    assert!(runs.into_inner() >= PROCESSES * 37);
+}
+
+/// A reader that begins after a commit sees it, whichever environments it has changed, and whatever
+/// it has in memory.
+#[test]
+fn commits_of_several_environments_are_seen() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let stores: Vec<PostgresStore> = (0..2).map(|_| place.open()).collect();
+    let mut expected = [0, 0];
+    for round in 0..200_usize {
+        let (writer, reader) = (&stores[round / 3 % 2], &stores[(round / 3 + 1) % 2]);
+        let touched = if round % 5 == 0 { &[0, 1][..] } else { &[round % 2][..] };
+        let scope = match touched {
+            [one] => scope(ENVIRONMENTS[*one]),
+            _ => WriteScope::Everything,
+        };
+        let wrote = writer.write_within(scope, &mut |tx| {
+            touched.iter().try_for_each(|at| add(tx, ENVIRONMENTS[*at], 1))?;
+            Ok(Decision::Commit)
+        });
+        wrote.unwrap();
+        for at in touched {
+            expected[*at] += 1;
+        }
+        assert_eq!(amounts(reader), expected);
+        assert_eq!(amounts(reader), expected);
+    }
+}
+
+/// Readers see all changes of a transaction that touches two environments, or none, while others
+/// change each of them.
+#[test]
+fn readers_see_transactions_as_a_whole() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let [one, other] = ENVIRONMENTS;
+    let first = place.open();
+    let fill = first.write(&mut |tx| {
+        add(tx, one, 1_000)?;
+        Ok(Decision::Commit)
+    });
+    fill.unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|threads| {
+        let movers: Vec<_> = (0..PROCESSES)
+            .map(|_| {
+                let store = place.open();
+                threads.spawn(move || (0..25).for_each(|_| move_one(&store, one, other)))
+            })
+            .collect();
+        let (reader, is_over) = (place.open(), &is_over);
+        threads.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                assert_eq!(amounts(&reader).iter().sum::<u64>(), 1_000);
+            }
+        });
+        for mover in movers {
+            mover.join().unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(amounts(&first), [1_000 - PROCESSES * 25, PROCESSES * 25]);
+}
+
+/// Moves one from an environment to another, and leaves a mark in each.
+fn move_one(store: &PostgresStore, from: u128, to: u128) {
+    let moved = store.write(&mut |tx| {
+        let amount = amount(tx, from)?;
+        tx.put(TABLE, &key(from), &(amount - 1).to_be_bytes())?;
+        add(tx, to, 1)?;
+        Ok(Decision::Commit)
+    });
+    moved.unwrap();
+    for environment in [from, to] {
+        let touched = store.write_within(scope(environment), &mut |tx| {
+            add(tx, environment, 0)?;
+            Ok(Decision::Commit)
+        });
+        touched.unwrap();
+    }
+}
+
+fn scope(environment: u128) -> WriteScope {
+    WriteScope::Environment(Uuid::from_u128(environment).into())
+}
+
+fn key(environment: u128) -> Vec<u8> {
+    [&environment.to_be_bytes()[..], b"amount"].concat()
+}
+
+fn amount(at: &(impl Snapshot + ?Sized), environment: u128) -> store::Result<u64> {
+    let mut amount = 0;
+    at.get(TABLE, &key(environment), &mut |bytes| {
+        amount = u64::from_be_bytes(bytes.try_into().unwrap());
+    })?;
+    Ok(amount)
+}
+
+fn add(tx: &mut dyn Transaction, environment: u128, more: u64) -> store::Result<()> {
+    let amount = amount(tx, environment)? + more;
+    tx.put(TABLE, &key(environment), &amount.to_be_bytes())
+}
+
+fn amounts(store: &PostgresStore) -> [u64; 2] {
+    let mut amounts = [0; 2];
+    let read = store.read(&mut |snapshot| {
+        for (found, environment) in amounts.iter_mut().zip(ENVIRONMENTS) {
+            *found = amount(snapshot, environment)?;
+        }
+        Ok(())
+    });
+    read.unwrap();
+    amounts
+}
+
+fn hasty(options: &mut PostgresOptions) {
+    options.timeout = Duration::from_millis(300);
+    options.patience = Duration::ZERO;
+}
