@@ -25,6 +25,9 @@ use crate::{ActivityIndex, corrupt, deleted};
 /// Number of notifications that one transaction reads.
 const STEP: u64 = 1_024;
 
+/// Number of times that a rebuild starts anew after the upkeep of another process has removed it.
+const RESTARTS: u32 = 8;
+
 impl ActivityIndex {
     /// Rebuilds the index of an environment from its notifications. The old one is in use until
     /// then; other threads may go on reading and writing.
@@ -35,23 +38,21 @@ impl ActivityIndex {
     pub fn rebuild(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
-        let _upkeep = known.upkeep.lock();
-        let mut building = store::write_in(store, environment, |txn| {
-            Building::start(txn, environment, self.segment_size)
-        })?;
-        let mut is_stuck = false;
-        loop {
-            let before = building.progress();
-            if building.step(store)? {
+        let mut upkeep = known.upkeep.lock();
+        // If this call is interrupted, the next upkeep removes what it leaves.
+        upkeep.look_for_interrupted();
+        let mut above = 0;
+        for _ in 0..=RESTARTS {
+            let start = |txn: &mut dyn Transaction| {
+                Building::start(txn, environment, self.segment_size, above)
+            };
+            let building = store::write_in(store, environment, start)?;
+            above = building.head.generation;
+            if building.run(store)? {
                 return Ok(());
             }
-            // One step without progress means that others have added more meanwhile.
-            let goes_on = building.progress() > before;
-            if is_stuck && !goes_on {
-                return Err(corrupt(Table::Notifications, "their number is not certain"));
-            }
-            is_stuck = !goes_on;
         }
+        Err(corrupt(Table::ActivityDeleted, "the mark of a rebuild is removed again and again"))
     }
 }
 
@@ -61,6 +62,16 @@ struct Building {
     head: Head,
     /// The first ordinal whose facets are not written.
     tail: u64,
+}
+
+/// What has become of a part of a rebuild.
+enum Part {
+    /// It is done.
+    Done,
+    /// It is done, and was the last one.
+    Last,
+    /// The generation is not there any more.
+    Removed,
 }
 
 /// Successive notifications, and the ordinals without a notification between them.
@@ -79,6 +90,7 @@ impl Building {
         txn: &mut dyn Transaction,
         environment: EnvironmentId,
         segment_size: u32,
+        above: u32,
     ) -> Result<Self> {
         let snapshot: &dyn Snapshot = &*txn;
         // A damaged head is ignored.
@@ -87,12 +99,12 @@ impl Building {
         if known.is_none() {
             head.floor = first(snapshot, environment)?;
         }
-        let newest = newest_generation(snapshot, environment)?.max(head.generation);
+        let newest = newest_generation(snapshot, environment)?.max(head.generation).max(above);
         let too_many = || corrupt(Table::ActivityHeads, "there is no generation after this one");
         head.generation = newest.checked_add(1).ok_or_else(too_many)?;
         head.start_from(head.lowest());
         let building = Self { environment, head, tail: head.sealed };
-        // Each rebuild has a generation of its own.
+        // Each rebuild has a generation of its own. The entry is also its mark.
         building.put_gone(txn, head.lowest(), &Set::default())?;
         Ok(building)
     }
@@ -102,38 +114,82 @@ impl Building {
         (self.head.sealed, self.tail)
     }
 
-    // Does the next part. Returns `true` if that was the last.
-    fn step(&mut self, store: &dyn Store) -> Result<bool> {
+    // Does all parts. Returns `false` if the generation was removed meanwhile.
+    fn run(mut self, store: &dyn Store) -> Result<bool> {
+        let mut is_stuck = false;
+        loop {
+            let before = self.progress();
+            match self.step(store)? {
+                Part::Last => return Ok(true),
+                Part::Removed => return Ok(false),
+                Part::Done => {}
+            }
+            // One step without progress means that others have added more meanwhile.
+            let goes_on = self.progress() > before;
+            if is_stuck && !goes_on {
+                return Err(corrupt(Table::Notifications, "their number is not certain"));
+            }
+            is_stuck = !goes_on;
+        }
+    }
+
+    fn step(&mut self, store: &dyn Store) -> Result<Part> {
         let size = u64::from(self.head.segment_size);
         let next = store::read(store, |snapshot| self.next(snapshot))?;
         if next - self.head.sealed >= size {
-            self.seal(store)?;
-            return Ok(false);
+            return self.seal(store);
         }
         while next.saturating_sub(self.tail) > STEP {
             let range = self.tail..self.tail + STEP;
-            store::write_in(store, self.environment, |txn| self.put_tail(txn, range.clone()))?;
+            let is_there = self.write(store, |txn| self.put_tail(txn, range.clone()))?;
+            if !is_there {
+                return Ok(Part::Removed);
+            }
             self.tail = range.end;
         }
         store::write_in(store, self.environment, |txn| self.finish(txn))
     }
 
-    fn seal(&mut self, store: &dyn Store) -> Result<()> {
+    fn seal(&mut self, store: &dyn Store) -> Result<Part> {
         let range = self.head.sealed..self.head.sealed + u64::from(self.head.segment_size);
         let mut open = OpenSegment::default();
         let all = store::read(store, |snapshot| gather(snapshot, self.environment, range.clone()))?;
         all.facets.iter().for_each(|facets| open.push(facets));
         let mut rows = Rows::of(self.environment, &self.head, self.head.open(), &open);
         while !rows.is_done() {
-            rows.step(store, |_, _| Ok(true))?;
+            if !rows.step(store, |txn, _| self.is_marked(&*txn))? {
+                return Ok(Part::Removed);
+            }
         }
-        store::write_in(store, self.environment, |txn| {
+        let is_there = self.write(store, |txn| {
             self.put_missing_runs(txn, range.start, &all)?;
             self.put_all_gone(txn, &all)
         })?;
         self.head.sealed = range.end;
         self.tail = range.end;
-        Ok(())
+        Ok(if is_there { Part::Done } else { Part::Removed })
+    }
+
+    // Runs `body` in a transaction. Returns `false` if the generation was removed meanwhile.
+    fn write(
+        &self,
+        store: &dyn Store,
+        mut body: impl FnMut(&mut dyn Transaction) -> Result<()>,
+    ) -> Result<bool> {
+        store::write_in(store, self.environment, |txn| {
+            let is_marked = self.is_marked(&*txn)?;
+            if is_marked {
+                body(txn)?;
+            }
+            Ok(is_marked)
+        })
+    }
+
+    // The upkeep of another process removes the mark first.
+    fn is_marked(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
+        let Head { generation, .. } = self.head;
+        let segment = self.head.lowest();
+        snapshot.contains(&layout::activity_deleted(self.environment, generation, segment))
     }
 
     fn put_tail(&self, txn: &mut dyn Transaction, range: Range<u64>) -> Result<()> {
@@ -204,16 +260,19 @@ impl Building {
 
     // Takes in the notifications from `tail` on, and the deletions made meanwhile. Then puts the
     // new generation in place of the old one.
-    fn finish(&self, txn: &mut dyn Transaction) -> Result<bool> {
+    fn finish(&self, txn: &mut dyn Transaction) -> Result<Part> {
         let tail = self.tail;
         let next = self.next(&*txn)?;
         if next.saturating_sub(tail) > STEP {
-            return Ok(false);
+            return Ok(Part::Done);
         }
         let current = Head::salvage(&*txn, self.environment)?;
         if current.is_some_and(|current| current.generation >= self.head.generation) {
             // Another rebuild has finished meanwhile.
-            return Ok(true);
+            return Ok(Part::Last);
+        }
+        if !self.is_marked(&*txn)? {
+            return Ok(Part::Removed);
         }
         self.put_tail(txn, tail..next.max(tail))?;
         let mut head = self.head;
@@ -232,7 +291,7 @@ impl Building {
         });
         let deleted = places.filter(|ordinal| *ordinal >= head.floor).count() as u64;
         Head { deleted, ..head }.put(txn, self.environment)?;
-        Ok(true)
+        Ok(Part::Last)
     }
 
     fn next(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<u64> {
@@ -296,7 +355,10 @@ fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
 
 // Newest generation that has entries. An interrupted rebuild leaves entries of its generation,
 // which no later rebuild may take for its own.
-fn newest_generation(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u32> {
+pub(crate) fn newest_generation(
+    snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
+) -> Result<u32> {
     let mut newest = 0;
     for all in layout::activity_generations(environment) {
         snapshot.scan_bytes(&all, Order::Descending, Some(1), &mut |key, _| {

@@ -5,12 +5,15 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use store::{Bytes, Order, Range, ReadRecords, Result, Snapshot, Store, Table, layout};
+use store::{
+    Bytes, Order, Range, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout,
+};
 
 use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::merge::Merging;
 use crate::merged::LEVELS;
+use crate::rebuild::newest_generation;
 use crate::seal::Sealing;
 use crate::{ActivityIndex, Environment, corrupt};
 
@@ -27,6 +30,19 @@ pub(crate) struct Upkeep {
     merged: Option<Head>,
     /// The last entry that was cleared away, and the head at that time.
     cleared: Option<(Head, Place)>,
+    interrupted: Interrupted,
+}
+
+/// What is known of the generations of rebuilds that were interrupted.
+#[derive(Debug, Default)]
+enum Interrupted {
+    /// There may be some: those that a process has left that has ended.
+    #[default]
+    Perhaps,
+    /// There are some, up to this generation. The last entry that was cleared away.
+    Through(u32, Option<Place>),
+    /// There are none.
+    No,
 }
 
 /// Place of an entry that is not needed: the number of its range, and its key.
@@ -55,6 +71,7 @@ impl ActivityIndex {
         let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(false) };
         Ok(upkeep.seal(store, environment, &known, &head)?
             || upkeep.clear(store, environment, &head)?
+            || upkeep.clear_interrupted(store, environment, &head)?
             || upkeep.merge(store, environment, &known, &head)?)
     }
 
@@ -166,12 +183,56 @@ impl Upkeep {
             let table = ranges.get(first.0).map_or(Table::ActivityHeads, Range::table);
             return Err(corrupt(table, "a removed entry is still there"));
         }
-        store::write_in(store, environment, |txn| {
-            places.iter().try_for_each(|(range, key)| {
-                ranges.get(*range).map_or(Ok(()), |range| txn.delete(range.table(), key))
-            })
-        })?;
+        store::write_in(store, environment, |txn| remove(txn, &ranges, &places))?;
         self.cleared = Some((*head, last.clone()));
+        Ok(true)
+    }
+
+    /// A rebuild begins, which may be interrupted.
+    pub(crate) fn look_for_interrupted(&mut self) {
+        self.interrupted = Interrupted::Perhaps;
+    }
+
+    // Clears away generations that are newer than the one in use. A rebuild of this process is not
+    // under way. One of another process notices that its mark is gone, and starts anew.
+    fn clear_interrupted(
+        &mut self,
+        store: &dyn Store,
+        environment: EnvironmentId,
+        head: &Head,
+    ) -> Result<bool> {
+        let (through, cleared) = match &self.interrupted {
+            Interrupted::No => return Ok(false),
+            Interrupted::Through(through, cleared) => (*through, cleared.as_ref()),
+            Interrupted::Perhaps => {
+                (store::read(store, |snapshot| newest_generation(snapshot, environment))?, None)
+            }
+        };
+        // The marks are deletions, and go first, so that nothing is added to the others.
+        let [facets, segments, merged, deleted] =
+            layout::activity_after(environment, head.generation, through);
+        let ranges = [deleted, facets, segments, merged];
+        let mut places = store::read(store, |snapshot| first_places(snapshot, &ranges))?;
+        if places.first().is_some_and(|(range, _)| *range == 0) {
+            places.retain(|(range, _)| *range == 0);
+        }
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            self.interrupted = Interrupted::No;
+            return Ok(false);
+        };
+        if cleared.is_some_and(|cleared| first <= cleared) {
+            let table = ranges.get(first.0).map_or(Table::ActivityHeads, Range::table);
+            return Err(corrupt(table, "a removed entry is still there"));
+        }
+        store::write_in(store, environment, |txn| {
+            // A rebuild of another process may have ended, and its generation is in use then.
+            let current = Head::find(&*txn, environment)?;
+            if current.is_some_and(|current| current.generation != head.generation) {
+                return Ok(());
+            }
+            remove(txn, &ranges, &places)
+        })?;
+        self.interrupted = Interrupted::Through(through, Some(last.clone()));
         Ok(true)
     }
 }
@@ -195,6 +256,12 @@ fn first_places(snapshot: &dyn Snapshot, ranges: &[Range<Bytes>]) -> Result<Vec<
         }
     }
     Ok(places)
+}
+
+fn remove(txn: &mut dyn Transaction, ranges: &[Range<Bytes>], places: &[Place]) -> Result<()> {
+    places.iter().try_for_each(|(range, key)| {
+        ranges.get(*range).map_or(Ok(()), |range| txn.delete(range.table(), key))
+    })
 }
 
 fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<Range<Bytes>> {

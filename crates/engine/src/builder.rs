@@ -31,6 +31,7 @@ use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
+use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
 use crate::watch::Watches;
@@ -101,6 +102,7 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) quotas: Quotas,
     pub(crate) circuits: Circuits,
+    pub(crate) unsettled: Unsettled,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     /// Futures that wait for changes of inboxes.
@@ -440,6 +442,7 @@ impl Builder {
             limits,
             quotas,
             circuits,
+            unsettled: Unsettled::default(),
             bell: Bell::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),

@@ -75,7 +75,10 @@ impl Engine {
         let mut behind: Option<Vec<u8>> = None;
         loop {
             let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
-            if is_mendable(&step) {
+            if let Some(environment) = step.lost_addresses() {
+                store::addresses::rebuild(self.store(), environment)?;
+                report.mended += 1;
+            } else if is_mendable(&step) {
                 self.mend(pass, behind.as_deref(), report)?;
             }
             report.rows += step.rows;

@@ -14,7 +14,7 @@ use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 
 use crate::layout::{Derived, Role};
-use crate::{Error, Result, Snapshot, Table, Transaction, addresses};
+use crate::{Error, Result, Snapshot, Table, Transaction};
 
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub(crate) use self::rows::{has_records, is_readable};
@@ -134,26 +134,33 @@ pub enum Fix {
     Remove(Table, Vec<u8>),
     /// A record is moved into quarantine.
     PutAside(Table, Unreadable),
-    /// The index of addresses of an environment is made anew.
+    /// The index of addresses of an environment is made anew, in transactions of its own.
     Addresses(EnvironmentId),
     /// Nothing: another fix mends it, or none is known.
     None,
 }
 
 impl Fix {
-    /// Makes the changes, but for those of the quarantine.
+    /// Makes the changes, but for those of the quarantine and of the index of addresses.
     pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
         match self {
             Self::Put(table, key, value) => transaction.put(*table, key, value),
             Self::Remove(table, key) => transaction.delete(*table, key),
             Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
-            Self::Addresses(environment) => addresses::rebuild(transaction, *environment),
-            Self::None => Ok(()),
+            Self::Addresses(_) | Self::None => Ok(()),
         }
     }
 }
 
 impl Step {
+    /// The environment whose index of addresses is to be made anew, if any is.
+    pub fn lost_addresses(&self) -> Option<EnvironmentId> {
+        self.found.iter().find_map(|(_, fix)| match fix {
+            Fix::Addresses(environment) => Some(*environment),
+            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::None => None,
+        })
+    }
+
     fn found(&mut self, table: Table, key: &[u8], problem: Problem, fix: Fix) {
         self.found.push((TableFinding::new(table, key, problem), fix));
     }

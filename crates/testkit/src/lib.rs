@@ -28,6 +28,7 @@ pub mod disk;
 pub mod facade;
 pub mod filters;
 pub mod history;
+pub mod holds;
 pub mod interposed;
 pub mod json;
 pub mod keys;

@@ -84,6 +84,11 @@ pub fn copy_with(configure: impl Fn(Builder) -> Builder) -> World {
     reopened_with(Interposed::default(), self::entries(), 1, configure)
 }
 
+/// A copy of the world in `store`, with an engine that `configure` changes.
+pub fn copy_in(store: Interposed, configure: impl Fn(Builder) -> Builder) -> World {
+    reopened_with(store, self::entries(), 1, configure)
+}
+
 /// The same in `store`, after some restarts. Each of them makes other ids.
 pub fn reopened(store: Interposed, entries: &[Entry], restarts: u64) -> World {
     reopened_with(store, entries, restarts, |builder| builder)

@@ -5,6 +5,7 @@ mod circuits;
 mod fallbacks;
 mod fan_out;
 mod flood;
+mod kept;
 mod leases;
 mod observing;
 mod refusing;

@@ -107,6 +107,49 @@ fn a_fault_while_the_index_is_made_anew_and_notifications_are_deleted() {
     }
 }
 
+/// The process is killed at any call of a rebuild, or the store fails until the call has ended.
+#[test]
+fn the_next_upkeep_removes_what_an_interrupted_rebuild_has_left() {
+    let full = full(7);
+    for is_killed in [true, false] {
+        let mut calls = 0;
+        while {
+            let world = after(&full);
+            world.store.stop(Point::Call, calls);
+            let result = world.does(0, &Deed::Rebuild);
+            let has_failed = world.store.recover();
+            assert!(has_failed || result.is_ok(), "{result:?}");
+            if is_killed {
+                world.reopen();
+            }
+            world.does(0, &Deed::TendAll).unwrap();
+            world.is_in_order(&queries(calls as u64, 2));
+            world.reads(|snapshot| is_tidy(snapshot, &world.records()));
+            has_failed
+        } {
+            calls += 1;
+        }
+        assert!(calls > 10);
+    }
+}
+
+/// The first upkeep of another process takes a rebuild for one that was interrupted.
+#[test]
+fn a_rebuild_that_another_process_has_removed_starts_anew() {
+    let full = full(7);
+    for begins in 1..40 {
+        let world = Arc::new(after(&full));
+        let shared = Arc::clone(&world);
+        world.store.pause(Point::Begin, begins, move || {
+            shared.does(1, &Deed::TendAll).unwrap();
+        });
+        world.does(0, &Deed::Rebuild).unwrap();
+        world.does(0, &Deed::TendAll).unwrap();
+        world.is_in_order(&queries(begins as u64, 2));
+        world.reads(|snapshot| is_tidy(snapshot, &world.records()));
+    }
+}
+
 /// A damaged file may show entries that are not found by their keys, and so cannot be removed.
 #[test]
 fn upkeep_that_removes_nothing_is_refused() {

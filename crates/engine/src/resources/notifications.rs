@@ -295,8 +295,8 @@ impl Notifications<'_> {
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
     /// meanwhile, and triggers continue. The index of addresses, for searches by a part of one, is
-    /// rebuilt in one transaction, the rows of outcomes in one for each 1,024 notifications, and the
-    /// index of dead letters in one for each 500.
+    /// rebuilt in transactions of 500 addresses, the rows of outcomes in one for each 1,024
+    /// notifications, and the index of dead letters in one for each 500.
     ///
     /// # Errors
     ///
@@ -309,7 +309,7 @@ impl Notifications<'_> {
 
 /// Makes the indexes of the activity list of an environment anew.
 pub(crate) fn rebuild(engine: &Engine, environment: EnvironmentId) -> Result<()> {
-    store::write_in(engine.store(), environment, |txn| addresses::rebuild(txn, environment))?;
+    addresses::rebuild(engine.store(), environment)?;
     outcomes::rebuild(engine.store(), environment)?;
     letters::rebuild(engine.store(), environment)?;
     engine.activity().rebuild(engine.store(), environment)?;

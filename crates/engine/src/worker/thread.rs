@@ -106,6 +106,20 @@ impl Member {
             self.pause(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
         }
+        // What the store did not take before would be lost with the process.
+        match catch_unwind(AssertUnwindSafe(|| self.settle_kept())) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.shared.failed(error.to_string()),
+            Err(payload) => discard(payload),
+        }
+    }
+
+    fn settle_kept(&self) -> Result<()> {
+        let mut report = DeliveryReport::default();
+        let queue = DeliveryQueue::of_worker(&self.shared.engine, &self.shared.stopping);
+        let settled = queue.settle_kept(&mut report);
+        self.shared.report.lock().delivery.add_all(report);
+        settled
     }
 
     // Waits, whatever is committed meanwhile, until the worker is stopped.
@@ -124,6 +138,7 @@ impl Member {
 
     // Does what is due. Returns the time to sleep afterwards: none if something was done.
     fn round(&self, rounds: &mut Rounds) -> Result<Duration> {
+        self.settle_kept()?;
         let engine = &self.shared.engine;
         let tended = engine.tend_one()?;
         let queue = DeliveryQueue::of_worker(engine, &self.shared.stopping);

@@ -11,25 +11,27 @@
 //! is in use.
 
 mod compare;
+mod rebuild;
 mod row;
 mod search;
 #[cfg(test)]
 mod tests;
 mod trigrams;
 
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use domain::contact::{Email, EmailPart};
 use domain::ids::{EnvironmentId, InternalSubscriberId};
 use domain::topic::fold;
 
 pub(crate) use self::compare::compare;
+pub use self::rebuild::rebuild;
 use self::row::{ROOM, Row, View};
 use self::search::visit_rows;
 use self::trigrams::{ROWS, Trigrams};
 use crate::layout::{self, AddressPart};
 use crate::record::corrupt;
-use crate::{Bytes, Key, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords};
+use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords};
 
 /// An address by whose parts a subscriber is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,10 +129,7 @@ impl Tail {
             (self.head.rows, self.row) = (1, Row::default());
             return self.push_all(txn, &rows);
         }
-        let trigrams = Trigrams::of(rows.iter().map(|row| row.view().text()));
-        for (page, words) in trigrams.pages() {
-            txn.put_bytes(&page_key(self.environment, page, group), &words)?;
-        }
+        put_trigrams(txn, self.environment, group, &rows)?;
         let full = || corrupt(Table::Addresses, "the last group has no next one");
         self.head = Head { group: group.checked_add(1).ok_or_else(full)?, rows: 1 };
         self.row = Row::default();
@@ -157,32 +156,41 @@ pub(crate) fn add<T: Transaction + ?Sized>(txn: &mut T, address: &Address) -> Re
     tail.put(txn)
 }
 
-/// Removes an address, if it is there.
+/// Removes an address, if it is there. A rebuild that was interrupted leaves it in two rows.
 pub(crate) fn remove<T: Transaction + ?Sized>(txn: &mut T, address: &Address) -> Result<()> {
     let Address { environment, folded, subscriber } = address;
     let part = EmailPart::new(folded);
-    let mut place = None;
+    let mut places = Vec::new();
     let wanted = (folded.as_bytes(), *subscriber);
     visit_rows(&*txn, *environment, &part, &mut |at, row| {
         if row.entries().any(|entry| entry == wanted) {
-            place = Some((at, Row::from(row)));
+            places.push((at, Row::from(row)));
         }
     })?;
-    let (Some((at, mut row)), Some(head)) = (place, Head::find(&*txn, *environment)?) else {
-        return Ok(());
-    };
-    let before = row.view().len();
-    row.remove(folded.as_bytes(), *subscriber);
-    txn.put_bytes(&row_key(*environment, at), &row.to_bytes())?;
-    let falls = (row.view().len() + 1..=before).contains(&(ROOM / 4));
-    if at.0 < head.group && falls {
-        let rows = rows(txn, *environment, at.0)?;
-        if is_half_empty(&rows) {
-            take_apart(txn, *environment, at.0)?;
-            let mut tail = Tail::find(&*txn, *environment)?;
-            tail.push_all(txn, &rows)?;
-            tail.put(txn)?;
-        }
+    let Some(head) = Head::find(&*txn, *environment)? else { return Ok(()) };
+    let mut falling = BTreeSet::new();
+    for (at, mut row) in places {
+        let before = row.view().len();
+        row.remove(folded.as_bytes(), *subscriber);
+        txn.put_bytes(&row_key(*environment, at), &row.to_bytes())?;
+        let falls = (row.view().len() + 1..=before).contains(&(ROOM / 4));
+        falling.extend((at.0 < head.group && falls).then_some(at.0));
+    }
+    falling.into_iter().try_for_each(|group| spread(txn, *environment, group))
+}
+
+// Adds the addresses of a group anew, if half of it is free.
+fn spread<T: Transaction + ?Sized>(
+    txn: &mut T,
+    environment: EnvironmentId,
+    group: u32,
+) -> Result<()> {
+    let rows = rows(txn, environment, group)?;
+    if is_half_empty(&rows) {
+        take_apart(txn, environment, group)?;
+        let mut tail = Tail::find(&*txn, environment)?;
+        tail.push_all(txn, &rows)?;
+        tail.put(txn)?;
     }
     Ok(())
 }
@@ -199,28 +207,6 @@ pub fn find(
         return Ok(());
     }
     visit_rows(snapshot, environment, part, &mut |_, row| row.find(part, visit))
-}
-
-/// Makes the index of an environment anew from the addresses of its subscribers.
-pub fn rebuild<T: Transaction + ?Sized>(txn: &mut T, environment: EnvironmentId) -> Result<()> {
-    let all = layout::addresses(environment).range();
-    let mut keys = Vec::new();
-    txn.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
-        keys.push(key.to_vec());
-        ControlFlow::Continue(())
-    })?;
-    keys.iter().try_for_each(|key| txn.delete(all.table(), key))?;
-    let mut addresses = Vec::new();
-    txn.scan_bytes(&layout::emails(environment).range(), Order::Ascending, None, &mut |key, _| {
-        let entry = layout::subscriber_of_email(environment, key);
-        addresses.extend(entry.map(|(email, subscriber)| (fold(email), subscriber)));
-        ControlFlow::Continue(())
-    })?;
-    let mut tail = Tail::find(&*txn, environment)?;
-    for (address, subscriber) in &addresses {
-        tail.push(txn, address.as_bytes(), *subscriber)?;
-    }
-    tail.put(txn)
 }
 
 /// Group and number of a row.
@@ -256,6 +242,18 @@ fn rows(
 
 fn is_half_empty(rows: &[Row]) -> bool {
     rows.iter().map(|row| row.view().len()).sum::<usize>() < ROOM * usize::from(ROWS) / 2
+}
+
+// Puts the trigrams of the rows of a group.
+fn put_trigrams<T: Transaction + ?Sized>(
+    txn: &mut T,
+    environment: EnvironmentId,
+    group: u32,
+    rows: &[Row],
+) -> Result<()> {
+    let trigrams = Trigrams::of(rows.iter().map(|row| row.view().text()));
+    let mut pages = trigrams.pages();
+    pages.try_for_each(|(page, words)| txn.put_bytes(&page_key(environment, page, group), &words))
 }
 
 // Removes the rows and the trigrams of a group.

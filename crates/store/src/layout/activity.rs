@@ -136,6 +136,19 @@ pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<By
     })
 }
 
+/// The keys of the generations after `generation`, `through` included, in each table of generations.
+pub fn activity_after(
+    environment: EnvironmentId,
+    generation: u32,
+    through: u32,
+) -> [Range<Bytes>; 4] {
+    ACTIVITY.map(|table| {
+        let all = generations(table).within(environment);
+        let first = all.clone().then(generation.saturating_add(1));
+        first.until(all.then(through.saturating_add(1)))
+    })
+}
+
 /// The generation in a key of a table of generations.
 pub fn activity_generation(key: &[u8]) -> Option<u32> {
     let mut rest = key;

@@ -1,6 +1,7 @@
 //! Batches: tasks that were claimed together, and are done one after the other within one lease.
 
 use std::time::Duration;
+use std::vec::IntoIter;
 
 use domain::task::Work;
 use domain::time::Timestamp;
@@ -22,23 +23,35 @@ const UNSETTLED: Duration = Duration::from_millis(100);
 
 impl DeliveryQueue<'_> {
     /// Does a batch of tasks, and settles it in few transactions. Tasks that do not fit into the
-    /// lease are given back. Returns their number.
+    /// lease are given back. Returns their number. If the store fails, what has not begun is given
+    /// back when it goes on.
     pub(super) fn work(&self, batch: Vec<Leased>, report: &mut DeliveryReport) -> Result<usize> {
-        let mut unsettled = Vec::with_capacity(batch.len());
+        let mut waiting = batch.into_iter();
+        self.work_through(&mut waiting, report).inspect_err(|error| {
+            let unused = waiting.map(|leased| (leased, Done::Unused));
+            self.engine.parts.unsettled.keep(error, unused);
+        })
+    }
+
+    fn work_through(
+        &self,
+        waiting: &mut IntoIter<Leased>,
+        report: &mut DeliveryReport,
+    ) -> Result<usize> {
+        let mut unsettled = Vec::new();
         let mut since = self.engine.now();
         let mut slowest = Duration::ZERO;
-        let mut waiting = batch.into_iter();
-        while let Some(leased) = waiting.next() {
+        while let Some(next) = waiting.as_slice().first() {
             let start = self.engine.now();
-            if self.is_stopping() || !leased.fits(start, slowest) {
-                settle::settle(self.engine, &unsettled, report)?;
-                let unused: Vec<_> = std::iter::once(leased).chain(waiting).collect();
-                return settle::give_back(self.engine, &unused, report);
+            if self.is_stopping() || !next.fits(start, slowest) {
+                self.settle(unsettled, report)?;
+                return settle::give_back(self.engine, waiting.as_slice(), report);
             }
+            let Some(leased) = waiting.next() else { break };
             let done = match self.work_on(&leased) {
                 Ok(done) => done,
                 Err(error) => {
-                    settle::settle(self.engine, &unsettled, report)?;
+                    self.settle(unsettled, report)?;
                     return Err(error);
                 }
             };
@@ -46,12 +59,18 @@ impl DeliveryQueue<'_> {
             slowest = slowest.max(end.since(start));
             unsettled.push((leased, done));
             if end.since(since) > UNSETTLED {
-                settle::settle(self.engine, &std::mem::take(&mut unsettled), report)?;
+                self.settle(std::mem::take(&mut unsettled), report)?;
                 since = end;
             }
         }
-        settle::settle(self.engine, &unsettled, report)?;
+        self.settle(unsettled, report)?;
         Ok(0)
+    }
+
+    // Stores results, or keeps them until the store goes on.
+    fn settle(&self, results: Vec<(Leased, Done)>, report: &mut DeliveryReport) -> Result<()> {
+        let settled = settle::settle(self.engine, &results, report);
+        settled.inspect_err(|error| self.engine.parts.unsettled.keep(error, results))
     }
 
     fn work_on(&self, leased: &Leased) -> Result<Done> {

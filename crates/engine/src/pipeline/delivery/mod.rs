@@ -20,6 +20,7 @@ mod settle;
 mod simulate;
 mod stats;
 mod turn;
+pub(crate) mod unsettled;
 pub(crate) mod vet;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,10 +99,17 @@ impl<'e> DeliveryQueue<'e> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store), also if a claimed task is still due. Claimed tasks
-    /// that were not settled are done again when their lease is over.
+    /// [`Error::Store`](crate::Error::Store), also if a claimed task is still due. Results that
+    /// were not stored are stored by the next call, if the error
+    /// [is retryable](crate::Error::is_retryable). Other claimed tasks that were not settled are
+    /// done again when their lease is over.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         trace::operation("delivery.run_due", None, || self.rounds(limit))
+    }
+
+    /// Settles the results that the store did not take when they were made.
+    pub(crate) fn settle_kept(&self, report: &mut DeliveryReport) -> Result<()> {
+        self.engine.parts.unsettled.settle(self.engine, report)
     }
 
     fn rounds(&self, limit: usize) -> Result<DeliveryReport> {

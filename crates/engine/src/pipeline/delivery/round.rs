@@ -97,6 +97,7 @@ impl DeliveryQueue<'_> {
         limit: usize,
         report: &mut DeliveryReport,
     ) -> Result<Option<Round>> {
+        self.settle_kept(report)?;
         let claimed = claim::claim(self.engine, limit)?;
         if claimed.first.is_none() {
             return Ok(None);

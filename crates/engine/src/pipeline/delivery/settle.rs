@@ -2,6 +2,7 @@
 
 mod answer;
 mod dead;
+mod done;
 mod paused;
 mod returned;
 mod sends;
@@ -11,7 +12,7 @@ mod woken;
 use std::sync::Arc;
 
 use domain::ids::JobId;
-use domain::job::{Detail, JobStatus, SendStatus, SendTarget};
+use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
@@ -21,8 +22,7 @@ use store::{ReadKept, WriteRecords, layout};
 
 use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
-use super::provider::{Delivery, SendResult};
-use super::turn::Turn;
+use super::provider::SendResult;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
 use crate::damage::if_readable;
 use crate::pipeline::apply::Course;
@@ -31,63 +31,7 @@ use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
 
-/// Result of a leased task.
-#[derive(Debug)]
-pub(super) enum Done {
-    /// A provider was asked to send the message.
-    Asked(Box<Delivery>, SendResult),
-    /// The message of a job has several destinations.
-    FannedOut(JobId, Vec<SendTarget>),
-    /// The message of a job is not sent.
-    Refused(JobId, Refusal),
-    /// The message of a job is sent at a later time.
-    Deferred(JobId, Timestamp),
-    /// A function of the host application was called.
-    Called(JobId, CallResult),
-    /// Another worker has the task.
-    Superseded,
-    /// The provider takes no more messages before this time.
-    Held(Timestamp),
-    /// The work waits until what is paused is resumed.
-    Paused(Hold),
-    /// The jobs of a notification go on.
-    Turned(Box<Turn>),
-    /// The outcome of the last attempt is unknown.
-    GaveUp,
-    /// The notification is gone, or the job has ended.
-    Dropped,
-    /// A record cannot be read.
-    Unreadable(Unreadable),
-    /// A sweep has settled itself, and removed so many records.
-    Swept(usize),
-    /// The snooze of a message is over.
-    Woken,
-    /// The work has settled itself, and created so many notifications.
-    Created(usize),
-}
-
-impl Done {
-    /// Returns the word of the result.
-    pub(super) const fn word(&self) -> &'static str {
-        match self {
-            Done::Asked(..) => "asked",
-            Done::FannedOut(..) => "fanned_out",
-            Done::Refused(..) => "refused",
-            Done::Deferred(..) => "deferred",
-            Done::Called(..) => "called",
-            Done::Superseded => "superseded",
-            Done::Held(_) => "held",
-            Done::Paused(_) => "paused",
-            Done::Turned(_) => "turned",
-            Done::GaveUp => "gave_up",
-            Done::Dropped => "dropped",
-            Done::Unreadable(_) => "unreadable",
-            Done::Swept(_) => "swept",
-            Done::Created(_) => "created",
-            Done::Woken => "woken",
-        }
-    }
-}
+pub(super) use done::Done;
 
 // Effect of a result on the report.
 enum Settled {
@@ -196,13 +140,17 @@ pub(super) fn give_back(
             let home = leased.task.home();
             let mut tx = draft.within(&home);
             let Some(task) = current(&tx, leased)? else { continue };
-            let due_at = leased.since.min(tx.now());
-            given_back += usize::from(put_back(&mut tx, leased, &task, due_at)?);
+            given_back += usize::from(give_one_back(&mut tx, leased, &task)?);
         }
         Ok(given_back)
     })?;
     report.superseded += unused.len() - given_back;
     Ok(given_back)
+}
+
+fn give_one_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+    let due_at = leased.since.min(tx.now());
+    put_back(tx, leased, task, due_at)
 }
 
 fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
@@ -240,6 +188,10 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
     if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
+    }
+    if let Done::Unused = done {
+        give_one_back(tx, leased, &task)?;
+        return Ok(Settled::Again);
     }
     if let Done::Held(until) = done {
         put_back(tx, leased, &task, *until)?;
@@ -353,6 +305,7 @@ impl Course<'_, '_> {
             | Done::Unreadable(_)
             | Done::Swept(_)
             | Done::Woken
+            | Done::Unused
             | Done::Created(_) => self.drop_task(task),
         }
     }

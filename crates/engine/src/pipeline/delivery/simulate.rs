@@ -64,6 +64,7 @@ impl DeliveryQueue<'_> {
         let mut report = DeliveryReport::default();
         let mut beginnings = Beginnings::default();
         let end = end.min(LATEST);
+        self.settle_kept(&mut report)?;
         while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
             self.run_now(&mut beginnings, &mut report)?;

@@ -1,0 +1,72 @@
+//! Results of leased tasks.
+
+use domain::ids::JobId;
+use domain::job::SendTarget;
+use domain::plan::{Hold, Refusal};
+use domain::quarantine::Unreadable;
+use domain::time::Timestamp;
+
+use super::super::call::CallResult;
+use super::super::provider::{Delivery, SendResult};
+use super::super::turn::Turn;
+
+/// Result of a leased task.
+#[derive(Debug)]
+pub(in super::super) enum Done {
+    /// A provider was asked to send the message.
+    Asked(Box<Delivery>, SendResult),
+    /// The message of a job has several destinations.
+    FannedOut(JobId, Vec<SendTarget>),
+    /// The message of a job is not sent.
+    Refused(JobId, Refusal),
+    /// The message of a job is sent at a later time.
+    Deferred(JobId, Timestamp),
+    /// A function of the host application was called.
+    Called(JobId, CallResult),
+    /// Another worker has the task.
+    Superseded,
+    /// The provider takes no more messages before this time.
+    Held(Timestamp),
+    /// The work waits until what is paused is resumed.
+    Paused(Hold),
+    /// The jobs of a notification go on.
+    Turned(Box<Turn>),
+    /// The outcome of the last attempt is unknown.
+    GaveUp,
+    /// The notification is gone, or the job has ended.
+    Dropped,
+    /// A record cannot be read.
+    Unreadable(Unreadable),
+    /// A sweep has settled itself, and removed so many records.
+    Swept(usize),
+    /// The snooze of a message is over.
+    Woken,
+    /// The work has settled itself, and created so many notifications.
+    Created(usize),
+    /// The attempt has not begun, and does not count.
+    Unused,
+}
+
+impl Done {
+    /// Returns the word of the result.
+    pub(in super::super) const fn word(&self) -> &'static str {
+        match self {
+            Done::Asked(..) => "asked",
+            Done::FannedOut(..) => "fanned_out",
+            Done::Refused(..) => "refused",
+            Done::Deferred(..) => "deferred",
+            Done::Called(..) => "called",
+            Done::Superseded => "superseded",
+            Done::Held(_) => "held",
+            Done::Paused(_) => "paused",
+            Done::Turned(_) => "turned",
+            Done::GaveUp => "gave_up",
+            Done::Dropped => "dropped",
+            Done::Unreadable(_) => "unreadable",
+            Done::Swept(_) => "swept",
+            Done::Created(_) => "created",
+            Done::Woken => "woken",
+            Done::Unused => "unused",
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Results that the store did not take when they were settled, such as those that met a full disk.
+//! They are settled before the next claim, so that what was sent is not sent again.
+
+use std::cell::RefCell;
+
+use parking_lot::ReentrantMutex;
+
+use super::DeliveryReport;
+use super::claim::Leased;
+use super::settle::{self, Done};
+use crate::{Engine, Error, Result};
+
+// Results that are kept at most. The tasks of further ones are due again after their leases. The
+// calls that are under way when the store fails make few: nothing is claimed meanwhile.
+const KEPT: usize = 4_096;
+
+/// Results that wait for the store. A restart loses them, and their tasks are due again after their
+/// leases.
+// The lock is held while they are settled, so that no other thread claims their tasks meanwhile. Code
+// of the host that hears of the commit may call the queue on the same thread.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled(ReentrantMutex<RefCell<Vec<(Leased, Done)>>>);
+
+impl Unsettled {
+    /// Keeps results that were not stored because of `error`, unless the store fails for good.
+    pub(super) fn keep(&self, error: &Error, results: impl IntoIterator<Item = (Leased, Done)>) {
+        if !error.is_retryable() {
+            return;
+        }
+        let kept = self.0.lock();
+        let mut kept = kept.borrow_mut();
+        let room = KEPT.saturating_sub(kept.len());
+        kept.extend(results.into_iter().take(room));
+    }
+
+    /// Settles the results that are kept. Those of superseded attempts are dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`], and then the results are kept if the store may go on.
+    pub(crate) fn settle(&self, engine: &Engine, report: &mut DeliveryReport) -> Result<()> {
+        let kept = self.0.lock();
+        // This thread settles them already.
+        let Ok(mut kept) = kept.try_borrow_mut() else { return Ok(()) };
+        let settled = settle::settle(engine, &kept, report);
+        if settled.as_ref().err().is_none_or(|error| !error.is_retryable()) {
+            kept.clear();
+        }
+        settled
+    }
+}

@@ -1,0 +1,135 @@
+//! A store that notes what each transaction does while it holds the writer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use store::{
+    Change, Codec, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store, Table,
+    Transaction, Visit, VisitValue, WriteBody,
+};
+
+/// A store over another one, which notes each transaction. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Noted {
+    below: Arc<dyn Store>,
+    holds: Arc<Mutex<Vec<Hold>>>,
+}
+
+/// What the body of one transaction has done while it held the writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hold {
+    /// Number of keys that were asked for.
+    pub gets: usize,
+    /// Number of rows that scans have shown.
+    pub rows: usize,
+    /// Number of values that were put.
+    pub puts: usize,
+    /// Number of keys that were deleted.
+    pub deletes: usize,
+    /// Time from the start of the body to its end.
+    pub span: Duration,
+}
+
+impl Hold {
+    /// Number of rows that were looked at or changed.
+    pub const fn touched(&self) -> usize {
+        self.gets + self.rows + self.puts + self.deletes
+    }
+}
+
+impl Noted {
+    /// A store over `below`.
+    pub fn over(below: Arc<dyn Store>) -> Self {
+        Self { below, holds: Arc::default() }
+    }
+
+    /// Returns the transactions since the last call, and forgets them.
+    pub fn take(&self) -> Vec<Hold> {
+        std::mem::take(&mut self.holds.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, hold: Hold) {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
+    }
+}
+
+impl Store for Noted {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.below.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        self.below.write(&mut |transaction| {
+            let start = Instant::now();
+            let mut counting = Counting { below: transaction, hold: Mutex::default() };
+            let decision = body(&mut counting);
+            let mut hold = *counting.hold();
+            hold.span = start.elapsed();
+            self.note(hold);
+            decision
+        })
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.below.listen(listener);
+    }
+}
+
+struct Counting<'t> {
+    below: &'t mut dyn Transaction,
+    hold: Mutex<Hold>,
+}
+
+impl Counting<'_> {
+    fn hold(&self) -> std::sync::MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Snapshot for Counting<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.hold().gets += 1;
+        self.below.get(table, key, visit)
+    }
+
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.hold().gets += keys.len();
+        self.below.get_many(table, keys, visit)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        // A look at nothing is a look as well.
+        self.hold().gets += 1;
+        self.below.scan(table, range, order, limit, &mut |key, value| {
+            self.hold().rows += 1;
+            visit(key, value)
+        })
+    }
+
+    fn codec(&self) -> Codec<'_> {
+        self.below.codec()
+    }
+}
+
+impl Transaction for Counting<'_> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.hold().puts += 1;
+        self.below.put(table, key, value)
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.hold().deletes += 1;
+        self.below.delete(table, key)
+    }
+
+    fn changed(&mut self, change: Change) {
+        self.below.changed(change);
+    }
+}

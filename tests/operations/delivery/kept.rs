@@ -1,0 +1,196 @@
+//! Results that the store did not take are kept: what was sent is not sent again.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use store::Store;
+use store::redb::AppliedBy;
+use testkit::disk::{Dice, Disk, Noticed};
+use testkit::interposed::Interposed;
+use tidings::{Delivery, Engine, ProviderReceipt, Scope, SendError, SystemClock};
+
+use super::{Told, crowd, queued_email, statuses};
+use crate::world::{Counts, World, email, on_both, parsed};
+
+const LEASE: Duration = Duration::from_secs(300);
+const PLENTY: usize = 10_000;
+
+/// The calls of a provider.
+type Calls = Arc<AtomicUsize>;
+
+/// An engine whose provider counts its calls, and does `then` in each of them.
+fn counting(
+    world: &World,
+    then: impl Fn(usize) -> Result<(), SendError> + Send + Sync + 'static,
+) -> (Engine, Calls) {
+    let calls = Calls::default();
+    let counted = Arc::clone(&calls);
+    let provider = Told(move |_: &Delivery| {
+        then(counted.fetch_add(1, SeqCst) + 1).map(|()| ProviderReceipt::default())
+    });
+    (world.engine_with(|builder| builder.default_provider(provider)), calls)
+}
+
+#[test]
+fn a_message_whose_result_was_not_stored_is_sent_once() {
+    for pause in [Duration::ZERO, LEASE * 2] {
+        on_both(|world| {
+            let store = world.store.clone();
+            let (engine, calls) = counting(&world, move |_| {
+                store.kill();
+                Ok(())
+            });
+            let id = queued_email(&world);
+            for _ in 0..3 {
+                let error = engine.delivery().run_due(10).unwrap_err();
+                assert!(error.is_retryable(), "{error}");
+            }
+            world.store.recover();
+            world.pass(pause);
+            let report = engine.delivery().run_due(10).unwrap();
+            assert_eq!(Counts::from(report), Counts { sent: 1, ..Counts::default() });
+            assert_eq!(statuses(&world, id), ["completed"]);
+            world.pass(LEASE * 2);
+            assert_eq!(engine.delivery().run_due(10).unwrap().sent, 0);
+            assert_eq!(calls.load(SeqCst), 1);
+            assert_eq!(engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// Results are settled when 100 ms have passed. The fourth one finds a store that fails.
+#[test]
+fn messages_that_were_not_begun_are_sent_when_the_store_goes_on() {
+    on_both(|world| {
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        let (engine, calls) = counting(&world, move |call| {
+            clock.advance(Duration::from_millis(60));
+            if call == 4 {
+                store.kill();
+            }
+            Ok(())
+        });
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.trigger(json!({ "name": "mail", "to": crowd(10) }));
+        engine.delivery().run_due(10).unwrap_err();
+        assert_eq!(calls.load(SeqCst), 4);
+        world.store.recover();
+        // Two were settled before the failure.
+        assert_eq!(engine.delivery().run_due(10).unwrap().sent, 8);
+        assert_eq!(calls.load(SeqCst), 10);
+        assert_eq!(engine.delivery().stats().unwrap().total().waiting, 0);
+    });
+}
+
+#[test]
+fn a_failure_that_was_not_stored_does_not_count_when_another_process_has_sent_the_message() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let (engine, _) = counting(&world, move |_| {
+            store.kill();
+            Err(SendError::permanent("no such address"))
+        });
+        let id = queued_email(&world);
+        engine.delivery().run_due(10).unwrap_err();
+        world.store.recover();
+        world.pass(LEASE);
+        assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
+        let report = engine.delivery().run_due(10).unwrap();
+        assert_eq!(Counts::from(report), Counts { superseded: 1, ..Counts::default() });
+        assert_eq!(statuses(&world, id), ["completed"]);
+    });
+}
+
+#[test]
+fn a_simulation_goes_on_with_the_results_of_the_one_before() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let (engine, calls) = counting(&world, move |_| {
+            store.kill();
+            Ok(())
+        });
+        queued_email(&world);
+        let end = world.now().after(LEASE * 4);
+        engine.delivery().run_until(end).unwrap_err();
+        world.store.recover();
+        assert_eq!(engine.delivery().run_until(end).unwrap().sent, 1);
+        assert_eq!(calls.load(SeqCst), 1);
+    });
+}
+
+/// A disk that is full at the settlement, and has room later.
+#[test]
+fn a_message_whose_settlement_met_a_full_disk_is_sent_once() {
+    for noticed in [Noticed::AtWrite, Noticed::AtSync] {
+        let disk = Disk::new();
+        let below: Arc<dyn Store> = Arc::new(disk.open_logged(AppliedBy::Callers));
+        let world = World::with(Interposed::over(below), |builder| builder);
+        let (full, env) = (disk.clone(), world.env.clone());
+        let (engine, calls) = counting(&world, move |_| {
+            full.leave_room(0, noticed);
+            fill(&env);
+            Ok(())
+        });
+        let id = queued_email(&world);
+        let error = engine.delivery().run_due(10).unwrap_err();
+        assert_eq!(error.status(), 507, "{error}");
+        disk.leave_room(PLENTY, noticed);
+        let end = Instant::now() + Duration::from_secs(20);
+        let sent = loop {
+            match engine.delivery().run_due(10) {
+                Ok(report) => break report.sent,
+                Err(error) => assert!(Instant::now() < end, "{error}"),
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        assert_eq!((sent, statuses(&world, id)), (1, vec!["completed".into()]));
+        world.pass(LEASE * 2);
+        assert_eq!(engine.delivery().run_due(10).unwrap().sent, 0);
+        assert_eq!(calls.load(SeqCst), 1);
+    }
+}
+
+/// Writes until the disk is full.
+fn fill(env: &Scope) {
+    for number in 0..10_000 {
+        let mut dice = Dice::new(number);
+        let text: String = (0..2_000).map(|_| dice.roll(u64::MAX).to_string()).collect();
+        let filler = json!({ "subscriberId": format!("s{number}"), "data": { "text": text } });
+        if let Err(error) = env.subscribers().create(&parsed(filler)) {
+            assert_eq!(error.status(), 507, "{error}");
+            return;
+        }
+    }
+    panic!("the disk is never full");
+}
+
+/// A worker that is stopped while it pauses after an error stores what it has.
+#[test]
+fn a_worker_that_stops_stores_what_it_has_kept() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let provider = Told(move |_: &Delivery| {
+            store.kill();
+            Ok(ProviderReceipt::default())
+        });
+        let id = queued_email(&world);
+        let engine =
+            world.engine_with(|builder| builder.clock(SystemClock).default_provider(provider));
+        let worker = engine.worker().start().unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        // The pauses between errors double.
+        while worker.report().errors < 7 {
+            assert!(Instant::now() < end, "{:?}", worker.report());
+            thread::sleep(Duration::from_millis(1));
+        }
+        world.store.recover();
+        let report = worker.stop(Duration::from_secs(10));
+        assert_eq!((report.delivery.sent, report.running), (1, 0), "{report:?}");
+        assert_eq!(statuses(&world, id), ["completed"]);
+    });
+}
