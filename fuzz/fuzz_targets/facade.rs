@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::facade::{self, Op};
+use testkit::effort::Effort;
+use testkit::facade;
 
-fuzz_target!(|ops: Vec<Op>| facade::run(&ops));
+fuzz_target!(|bytes: &[u8]| facade::run(&testkit::decode(bytes), Effort::over(bytes)));

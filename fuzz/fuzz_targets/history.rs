@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::history::{self, Step};
+use testkit::effort::Effort;
+use testkit::history;
 
-fuzz_target!(|steps: Vec<Step>| history::run(&steps));
+fuzz_target!(|bytes: &[u8]| history::run(&testkit::decode(bytes), Effort::over(bytes)));

@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use testkit::effort::Effort;
 use testkit::records;
 
-fuzz_target!(|bytes: &[u8]| records::run(records::decode(bytes)));
+fuzz_target!(|bytes: &[u8]| records::run(records::decode(bytes), Effort::over(bytes)));

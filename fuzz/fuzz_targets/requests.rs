@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use testkit::effort::Effort;
 use testkit::requests;
 
-fuzz_target!(|bytes: &[u8]| requests::run(&requests::decode(bytes)));
+fuzz_target!(|bytes: &[u8]| requests::run(&requests::decode(bytes), Effort::over(bytes)));

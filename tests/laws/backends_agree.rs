@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use testkit::effort::Effort;
 use testkit::facade::{self, Process};
 use testkit::tables::dump;
 
@@ -13,7 +14,7 @@ proptest! {
     /// Also when the file is opened again in between, and after the process was killed.
     #[test]
     fn after_any_history(ops in vec(op(), 0..40)) {
-        facade::run(&[beginning(), ops].concat());
+        facade::run(&[beginning(), ops].concat(), Effort::Full);
     }
 
     #[test]

@@ -5,18 +5,37 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use testkit::disk::Dice;
-use testkit::{facade, filters, history, keys, reads, records, requests, rules, templates};
+use testkit::effort::Effort::{self, Full};
+use testkit::{
+    entities, facade, files, filters, history, keys, reads, records, requests, rules, segments,
+    templates,
+};
 
 use crate::seeded;
 
 #[test]
 fn histories_of_transactions() {
-    replay("history", |bytes| history::run(&testkit::decode(bytes)));
+    replay("history", |bytes| history::run(&testkit::decode(bytes), Full));
 }
 
 #[test]
 fn histories_of_operations() {
-    replay("facade", |bytes| facade::run(&testkit::decode(bytes)));
+    replay("facade", |bytes| facade::run(&testkit::decode(bytes), Full));
+}
+
+#[test]
+fn histories_of_every_entity() {
+    replay("entities", |bytes| entities::run(&testkit::decode(bytes), Full));
+}
+
+#[test]
+fn any_damage_of_the_activity_index() {
+    replay("segments", |bytes| segments::run(&testkit::decode(bytes), Full));
+}
+
+#[test]
+fn any_damage_of_a_file() {
+    replay("files", |bytes| files::run(&testkit::step(bytes), Full));
 }
 
 #[test]
@@ -41,7 +60,7 @@ fn any_template() {
 
 #[test]
 fn any_stored_bytes() {
-    replay("records", |bytes| records::run(records::decode(bytes)));
+    replay("records", |bytes| records::run(records::decode(bytes), Full));
 }
 
 #[test]
@@ -51,7 +70,7 @@ fn any_text_as_a_request() {
 
 #[test]
 fn any_request() {
-    replay("requests", |bytes| requests::run(&requests::decode(bytes)));
+    replay("requests", |bytes| requests::run(&requests::decode(bytes), Full));
 }
 
 #[test]
@@ -71,14 +90,17 @@ type Run = fn(&[u8]);
 #[test]
 fn inputs_like_those_of_the_corpus() {
     let inputs = env::var("TIDINGS_FUZZ").map_or(150, |inputs| inputs.parse().unwrap());
-    let targets: [(&str, Run); 8] = [
+    let targets: [(&str, Run); 11] = [
+        ("entities", |bytes| entities::run(&testkit::decode(bytes), Effort::over(bytes))),
+        ("files", |bytes| files::run(&testkit::step(bytes), Effort::over(bytes))),
         ("filters", |bytes| filters::run(&filters::decode(bytes))),
-        ("history", |bytes| history::run(&testkit::decode(bytes))),
+        ("history", |bytes| history::run(&testkit::decode(bytes), Effort::over(bytes))),
         ("keys", |bytes| keys::run(&testkit::step(bytes))),
         ("reads", reads::run),
-        ("records", |bytes| records::run(records::decode(bytes))),
-        ("requests", |bytes| requests::run(&requests::decode(bytes))),
+        ("records", |bytes| records::run(records::decode(bytes), Effort::over(bytes))),
+        ("requests", |bytes| requests::run(&requests::decode(bytes), Effort::over(bytes))),
         ("rules", |bytes| rules::run(&rules::decode(bytes))),
+        ("segments", |bytes| segments::run(&testkit::decode(bytes), Effort::over(bytes))),
         ("templates", templates::run),
     ];
     for (target, run) in targets {

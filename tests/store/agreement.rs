@@ -3,6 +3,7 @@
 use proptest::array::uniform24;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use testkit::effort::Effort;
 use testkit::history::{self, End, Op, Step};
 
 proptest! {
@@ -10,7 +11,7 @@ proptest! {
 
     #[test]
     fn after_any_history(steps in vec(step(), 0..12)) {
-        history::run(&steps);
+        history::run(&steps, Effort::Full);
     }
 }
 

@@ -48,6 +48,14 @@ impl Store for MemoryStore {
 }
 
 impl MemoryStore {
+    /// Returns a store with the same rows. Later changes of either one are not seen by the other.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let committed = RwLock::new(self.committed());
+        Self { shared: Arc::new(Shared { committed, turn: Mutex::default() }) }
+    }
+
     fn committed(&self) -> Arc<Tables> {
         Arc::clone(&self.shared.committed.read())
     }

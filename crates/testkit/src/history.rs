@@ -9,6 +9,7 @@ use store::redb::{AppliedBy, RedbStore};
 use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 
 use crate::disk::Disk;
+use crate::effort::Effort;
 use crate::model::Model;
 use crate::tables::dump;
 
@@ -86,7 +87,19 @@ enum Kind {
     Logged(AppliedBy),
 }
 
+/// An open store.
+struct Opened {
+    kind: Kind,
+    disk: Disk,
+    store: RedbStore,
+}
+
 impl Kind {
+    fn on(self, disk: Disk) -> Opened {
+        let store = self.open(&disk);
+        Opened { kind: self, disk, store }
+    }
+
     fn open(self, disk: &Disk) -> RedbStore {
         match self {
             Kind::Plain => disk.open(),
@@ -95,48 +108,46 @@ impl Kind {
     }
 }
 
-/// Runs `steps` on every store, and compares the results after each step.
+/// Runs `steps` on every store, and compares the results after each step. A fuzzer takes the memory
+/// store and one of the others.
 ///
 /// # Panics
 ///
 /// If the results of the stores differ.
-pub fn run(steps: &[Step]) {
+pub fn run(steps: &[Step], effort: Effort) {
     let (model, memory) = (Model::default(), MemoryStore::default());
-    let mut redb = KINDS.map(|kind| {
-        let disk = Disk::new();
-        let store = kind.open(&disk);
-        (kind, disk, Some(store))
-    });
+    let mut redb: Vec<_> = effort.some_of(&KINDS, 1).map(|kind| kind.on(Disk::new())).collect();
     for step in steps {
         match step {
             Step::Write(ops, end) => {
                 let expected = write(&model, ops, *end);
                 assert_eq!(write(&memory, ops, *end), expected, "memory shows something else");
-                for (kind, _, store) in &redb {
-                    let shown = write(store.as_ref().unwrap(), ops, *end);
+                for Opened { kind, store, .. } in &redb {
+                    let shown = write(store, ops, *end);
                     assert_eq!(shown, expected, "redb shows something else: {kind:?}");
                 }
             }
-            Step::Reopen => {
-                for (kind, disk, store) in &mut redb {
-                    drop(store.take());
-                    assert_eq!(disk.log_bytes(), None, "a log is left: {kind:?}");
-                    *store = Some(kind.open(disk));
-                }
-            }
-            Step::Restart => {
-                for (kind, disk, store) in &mut redb {
-                    *disk = disk.after_kill();
-                    *store = Some(kind.open(disk));
-                }
-            }
+            Step::Reopen => redb = redb.into_iter().map(Opened::reopened).collect(),
+            Step::Restart => redb = redb.into_iter().map(Opened::restarted).collect(),
         }
         let expected = dump(&model);
         assert_eq!(dump(&memory), expected, "memory holds something else");
-        for (kind, _, store) in &redb {
-            let held = dump(store.as_ref().unwrap());
-            assert_eq!(held, expected, "redb holds something else: {kind:?}");
+        for Opened { kind, store, .. } in &redb {
+            assert_eq!(dump(store), expected, "redb holds something else: {kind:?}");
         }
+    }
+}
+
+impl Opened {
+    fn reopened(self) -> Self {
+        let Opened { kind, disk, store } = self;
+        drop(store);
+        assert_eq!(disk.log_bytes(), None, "a log is left: {kind:?}");
+        kind.on(disk)
+    }
+
+    fn restarted(self) -> Self {
+        self.kind.on(self.disk.after_kill())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A store over another one, which fails, stops, pauses or repeats where it is told to.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::atomic::AtomicBool;
@@ -71,6 +72,9 @@ pub enum Call {
     Commit,
 }
 
+/// Keys that were written or deleted.
+pub type Touched = BTreeSet<(Table, Vec<u8>)>;
+
 #[derive(Debug, Default)]
 struct State {
     // `None` while the store is closed.
@@ -81,6 +85,7 @@ struct State {
     // A body that writes runs.
     is_writing: AtomicBool,
     calls: Mutex<Option<Vec<Call>>>,
+    touched: Mutex<Option<Touched>>,
     states: Mutex<Option<Vec<Vec<Entry>>>>,
     // The lie, and the entries at its beginning.
     lie: Mutex<Option<(Lie, Arc<MemoryStore>)>>,
@@ -188,6 +193,14 @@ impl Interposed {
         (lock(&self.0.calls).take().unwrap_or_default(), result)
     }
 
+    /// Returns the keys that `body` writes or deletes, in transactions that are undone too, with its
+    /// result.
+    pub fn touched_by<T>(&self, body: impl FnOnce() -> T) -> (Touched, T) {
+        *lock(&self.0.touched) = Some(Touched::new());
+        let result = body();
+        (lock(&self.0.touched).take().unwrap_or_default(), result)
+    }
+
     /// Returns what is in the store before `body` and after each transaction that it commits, with
     /// its result.
     pub fn states_of<T>(&self, body: impl FnOnce() -> T) -> (Vec<Vec<Entry>>, T) {
@@ -238,6 +251,12 @@ impl Interposed {
             calls.push(call());
         }
         self.pass(Point::Call)
+    }
+
+    fn touch(&self, table: Table, key: &[u8]) {
+        if let Some(touched) = &mut *lock(&self.0.touched) {
+            touched.insert((table, key.to_vec()));
+        }
     }
 
     // Nothing is locked while a pause lasts.
@@ -428,12 +447,14 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
 impl Transaction for Watched<'_, &mut dyn Transaction> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.store.call(|| Call::Put(table, key.into()))?;
+        self.store.touch(table, key);
         self.below.put(table, key, value)?;
         self.store.pass(Point::Called)
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.store.call(|| Call::Delete(table, key.into()))?;
+        self.store.touch(table, key);
         self.below.delete(table, key)?;
         self.store.pass(Point::Called)
     }

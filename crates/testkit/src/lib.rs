@@ -1,31 +1,21 @@
 //! Common parts of the tests: worlds, stores with planned failures, and histories.
 //!
 //! Histories and inputs come from bytes. A fuzz target reads the bytes from the fuzzer, a property
-//! test from a strategy, a regression test from `fuzz/corpus`; all of them run them here. To look
-//! for new ones:
+//! test from a strategy, a regression test from `fuzz/corpus`; all of them run them here. `.ci/fuzz`
+//! looks for new ones. `CONTRIBUTING.md` lists the targets.
 //!
-//! ```text
-//! cargo +nightly fuzz run history     # the stores against a model
-//! cargo +nightly fuzz run facade      # the facade over one store against that over the other
-//! cargo +nightly fuzz run reads       # any text as a request or a query of any kind
-//! cargo +nightly fuzz run requests    # any JSON as the request of any operation
-//! cargo +nightly fuzz run records     # any bytes as what a table holds
-//! cargo +nightly fuzz run rules       # any JSON as a condition, over any data
-//! cargo +nightly fuzz run filters     # any step filters, over any facts
-//! cargo +nightly fuzz run keys        # any cursor in any list, and how keys sort
-//! cargo +nightly fuzz run templates   # any text as a template, on a small stack
-//! ```
-//!
-//! A stable compiler does it as well with `RUSTC_BOOTSTRAP=1`. A failing input belongs in
-//! `fuzz/corpus/<target>/`, under a name that names the failure. Targets that take JSON or a record
-//! read text too, so a corpus can be written by hand.
+//! A failing input belongs in `fuzz/corpus/<target>/`, under a name that names the failure. Targets
+//! that take JSON or a record read text too, so a corpus can be written by hand.
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub mod disk;
+pub mod effort;
+pub mod entities;
 pub mod facade;
+pub mod files;
 pub mod filters;
 pub mod history;
 pub mod holds;
@@ -41,6 +31,7 @@ pub mod requests;
 pub mod rules;
 pub mod sealed;
 pub mod seeded;
+pub mod segments;
 pub mod tables;
 pub mod templates;
 pub mod world;

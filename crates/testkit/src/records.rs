@@ -1,5 +1,7 @@
 //! Arbitrary bytes as the content of a table.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -7,10 +9,11 @@ use store::Table;
 use store::memory::MemoryStore;
 use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
 
-use crate::interposed::Interposed;
+use crate::effort::Effort;
+use crate::interposed::{Call, Interposed};
 use crate::requests::{self, Answer, Refusal};
 use crate::seeded;
-use crate::tables::{self, Entry, load};
+use crate::tables::{self, Entry};
 
 /// An entry of the seeded world, and the bytes in place of its value: either a line with the name
 /// of a table and a number, and what comes after it, or else a byte for the table, one for the
@@ -37,19 +40,32 @@ fn entry(table: Table, which: usize) -> Option<&'static Entry> {
     entries().nth(which.checked_rem(entries().count())?)
 }
 
-/// Makes every sound request in the seeded world, with one value of the store replaced.
+/// Makes every sound request that reads the table in the seeded world, with one value of the store
+/// replaced. The others cannot tell the difference. A fuzzer makes a few of them.
 ///
 /// # Panics
 ///
 /// If a request panics.
-pub fn run(damage: Option<(&Entry, &[u8])>) {
+pub fn run(damage: Option<(&Entry, &[u8])>, effort: Effort) {
     let Some(((table, key, _), value)) = damage else { return };
     let ruins = Ruins::default();
     ruins.put(*table, key, Some(value));
-    for request in requests::sound().iter().chain(&requests::stopped()) {
+    for request in effort.some_of(READERS.get(table).map_or(&[], Vec::as_slice), 4) {
         ruins.ask(request);
     }
 }
+
+/// The requests that read each table.
+static READERS: LazyLock<BTreeMap<Table, Vec<Value>>> = LazyLock::new(|| {
+    let ruins = Ruins::default();
+    let mut readers: BTreeMap<Table, Vec<Value>> = BTreeMap::new();
+    for request in requests::sound().iter().cloned().chain(requests::stopped()) {
+        for table in ruins.tables_of(&request) {
+            readers.entry(table).or_default().push(request.clone());
+        }
+    }
+    readers
+});
 
 /// The seeded world over a store that can be damaged, and that no operation changes.
 #[derive(Debug)]
@@ -57,9 +73,7 @@ pub struct Ruins(MemoryStore);
 
 impl Default for Ruins {
     fn default() -> Self {
-        let store = MemoryStore::default();
-        load(&store, seeded::entries());
-        Self(store)
+        Self(seeded::store())
     }
 }
 
@@ -76,17 +90,32 @@ impl Ruins {
 
     /// Returns the answer of a new engine to `request`.
     pub fn answer(&self, request: &Value) -> Answer {
-        // At this time, every job is due.
-        let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
-        let engine = Engine::builder()
-            .clock(ManualClock::at(now))
-            .entropy(SeededEntropy::new(1))
-            .default_provider(Outbox::default())
-            .activity_segments(16)
-            .build(Interposed::new(self.0.clone()).discarding());
-        match engine.environment(seeded::world().env.environment_id()) {
-            Ok(env) => requests::call(&engine, &env, request),
-            Err(error) => Err(Refusal::By(error)),
-        }
+        answer(&Interposed::new(self.0.clone()).discarding(), request)
+    }
+
+    // The tables that a request reads.
+    fn tables_of(&self, request: &Value) -> BTreeSet<Table> {
+        let store = Interposed::new(self.0.clone()).discarding();
+        let (calls, _) = store.calls_of(|| answer(&store, request));
+        let table = |call: &Call| match call {
+            Call::Get(table, _) | Call::GetMany(table, _) | Call::Scan(table) => Some(*table),
+            Call::Read | Call::Write | Call::Put(..) | Call::Delete(..) | Call::Commit => None,
+        };
+        calls.iter().filter_map(table).collect()
+    }
+}
+
+fn answer(store: &Interposed, request: &Value) -> Answer {
+    // At this time, every job is due.
+    let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
+    let engine = Engine::builder()
+        .clock(ManualClock::at(now))
+        .entropy(SeededEntropy::new(1))
+        .default_provider(Outbox::default())
+        .activity_segments(16)
+        .build(store.clone());
+    match engine.environment(seeded::world().env.environment_id()) {
+        Ok(env) => requests::call(&engine, &env, request),
+        Err(error) => Err(Refusal::By(error)),
     }
 }

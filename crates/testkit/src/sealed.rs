@@ -10,6 +10,8 @@ use store::{KeyRange, Order, Store, Table};
 use tidings::Builder;
 use tidings::sealing::{KeyId, Keyring, SealingKey};
 
+use crate::world::Dump;
+
 const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
 /// The key of that number.
@@ -29,9 +31,26 @@ pub fn keyring(ids: &[u32]) -> Keyring {
     others.iter().fold(ring, |ring, id| ring.and_old(*id, key(*id)).expect("another id"))
 }
 
+/// The builder of an engine that can open every world.
+pub fn builder() -> Builder {
+    if_wanted(Builder::default())
+}
+
 /// The builder with the key 1, if every world is sealed.
 pub fn if_wanted(builder: Builder) -> Builder {
     if env::var_os("TIDINGS_SEALED").is_some() { builder.sealing(keyring(&[1])) } else { builder }
+}
+
+/// What two worlds with the same history have in common: everything, or the lengths of the values if
+/// every world is sealed, since each value has a nonce of its own.
+#[must_use]
+pub fn in_common(mut dump: Dump) -> Dump {
+    if env::var_os("TIDINGS_SEALED").is_some() {
+        for value in dump.values_mut() {
+            *value = value.len().to_be_bytes().to_vec();
+        }
+    }
+    dump
 }
 
 /// The builder with the keys of `store`, if it is sealed.

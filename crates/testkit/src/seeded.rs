@@ -16,6 +16,7 @@ use domain::trigger::{
 };
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
+use store::memory::MemoryStore;
 use store::{Table, WriteRecords};
 use tidings::{Builder, Entity, Error, Result, Scope, SendError};
 
@@ -72,6 +73,29 @@ pub fn entries() -> &'static [Entry] {
 /// A copy of the world, as another process finds it.
 pub fn copy() -> World {
     copy_of(entries())
+}
+
+/// A store with every entry of the world. No row is copied until it changes.
+pub fn store() -> MemoryStore {
+    static STORE: LazyLock<MemoryStore> = LazyLock::new(|| {
+        let store = MemoryStore::default();
+        load(&store, entries());
+        store
+    });
+    STORE.fork()
+}
+
+/// A copy of the world, and the store below its own.
+pub fn fork() -> (World, MemoryStore) {
+    let below = store();
+    (world_over(Interposed::new(below.clone())), below)
+}
+
+/// A world over a store that holds the entries of the world, at the time of the world.
+pub fn world_over(store: Interposed) -> World {
+    let world = World::with(store, restarted(1));
+    world.clock.set(WORLD.now());
+    world
 }
 
 /// A world of `entries` at the time of the world.

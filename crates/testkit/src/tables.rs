@@ -64,6 +64,17 @@ pub fn put(store: &dyn Store, table: Table, key: &[u8], value: Option<&[u8]>) {
     written.expect("the store can be written to");
 }
 
+/// The value under a key.
+pub fn value(store: &dyn Store, table: Table, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = None;
+    let read = store.read(&mut |snapshot| {
+        value = None;
+        snapshot.get(table, key, &mut |bytes| value = Some(bytes.to_vec())).map(drop)
+    });
+    read.expect("the store can be read");
+    value
+}
+
 /// Checks that `store` has no contradictions, see [`Engine::check`].
 #[track_caller]
 pub fn check_indexes(store: &(impl Store + Clone)) {

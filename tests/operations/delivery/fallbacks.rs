@@ -73,7 +73,7 @@ fn a_provider_that_is_not_registered_has_a_fallback() {
     on_both(|world| {
         mailing(&world, &["first", "second"]);
         let own = tidings::Outbox::default();
-        let engine = tidings::Engine::builder().clock(world.clock.clone());
+        let engine = testkit::sealed::builder().clock(world.clock.clone());
         let engine = engine.provider("second", own.clone()).build(world.store.clone());
 
         assert_eq!(engine.delivery().run_due(10).unwrap().sent, 1);

@@ -1,7 +1,7 @@
 //! What is not sent: because it should not be, and because it cannot be.
 
 use serde_json::{Value, json};
-use tidings::{Engine, SendError};
+use tidings::SendError;
 
 use super::{ada, error, log, queued_email, statuses};
 use crate::world::{
@@ -293,7 +293,7 @@ fn without_an_integration_a_job_fails() {
 #[test]
 fn without_a_provider_a_message_fails() {
     on_both_with(
-        |_| Engine::builder().provider("twilio", tidings::Outbox::default()),
+        |_| testkit::sealed::builder().provider("twilio", tidings::Outbox::default()),
         |world| {
             let id = queued_email(&world);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::job::{Detail, RetryPolicy};
 use tidings::vocabulary::JobType;
-use tidings::{DeliveryReport, Engine, FailureReason, Outbox, SendError};
+use tidings::{DeliveryReport, FailureReason, Outbox, SendError};
 
 use super::retries::due_at;
 use super::{ada, crowd, queued_email};
@@ -52,7 +52,7 @@ fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
 #[test]
 fn what_is_not_handed_to_a_provider_says_why() {
     on_both_with(
-        |_| Engine::builder().provider("twilio", Outbox::default()),
+        |_| testkit::sealed::builder().provider("twilio", Outbox::default()),
         |world| {
             ada(&world);
             world.active_integration("email", "sendgrid");

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::interposed::Interposed;
+use testkit::sealed::in_common;
 use tidings::{Entropy, SeededEntropy, SendError};
 
 use super::writes::{self, Args, WRITES};
@@ -66,7 +67,7 @@ fn run(name: &str, world: &World) -> (Value, Dump) {
         }
         None => OTHERS.iter().find(|(other, _)| *other == name).unwrap().1(world),
     };
-    (answer, world.dump())
+    (answer, in_common(world.dump()))
 }
 
 #[derive(Debug)]

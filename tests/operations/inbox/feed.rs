@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use store::Table;
 use testkit::tables::{Entry, check_indexes, dump};
+use tidings::Inbox;
 use tidings::content::ButtonType;
 use tidings::ids::MessageId;
 use tidings::message::{
     Changes, FeedCursor, FeedPage, InboxChange, InboxCounts, MarkAs, Message, MessageQuery,
 };
 use tidings::vocabulary::Channel;
-use tidings::{Engine, Inbox};
 
 use super::mark;
 use crate::world::{World, email, on_both, parsed, wire};
@@ -290,10 +290,10 @@ fn a_wait_ends_with_the_next_change() {
         });
         // Another engine on the same store wakes it within a second or so.
         let cursor = inbox.cursor().unwrap();
+        let other = testkit::sealed::builder().build(world.store.clone());
+        let env = other.environment(world.env.environment_id()).unwrap();
         thread::scope(|scope| {
             let waiting = scope.spawn(|| inbox.wait(&cursor, long).unwrap());
-            let other = Engine::builder().build(world.store.clone());
-            let env = other.environment(world.env.environment_id()).unwrap();
             env.inbox("ada").unwrap().mark_all(MarkAs::Read).unwrap();
             assert!(waiting.join().unwrap());
         });

@@ -5,10 +5,10 @@ use std::time::Duration;
 use domain::task::{Task, Work};
 use serde_json::json;
 use testkit::tables::{check_indexes, records};
+use tidings::Clock;
 use tidings::ids::MessageId;
 use tidings::message::{Changes, InboxChange, InboxCounts, MarkAs, MessageQuery, Stage};
 use tidings::time::Timestamp;
-use tidings::{Clock, Engine};
 
 use super::{counts, mark};
 use crate::world::{World, on_both, only, with, workflow_of};
@@ -215,7 +215,8 @@ fn a_simulation_wakes_messages() {
         let until = world.now().after(HOUR);
         inbox.snooze([other, third], until).unwrap();
         inbox.snooze([one], until.after(HOUR)).unwrap();
-        let engine = Engine::builder().clock(world.clock.clone()).build(world.store.clone());
+        let engine =
+            testkit::sealed::builder().clock(world.clock.clone()).build(world.store.clone());
         let report = engine.delivery().run_until(until.after(HOUR * 2)).unwrap();
         assert_eq!(report.woken, 3);
         let woken: Vec<_> = world.inbox("ada").iter().map(|one| one.delivered_at[1]).collect();

@@ -6,7 +6,7 @@ use tidings::credentials::Credentials;
 use tidings::error::{Invalid, Reason};
 use tidings::integration::{Integration, IntegrationCreate, IntegrationUpdate};
 use tidings::vocabulary::Channel;
-use tidings::{Delivery, Engine, Error, IntegrationTest, Provider, ProviderReceipt, SendError};
+use tidings::{Delivery, Error, IntegrationTest, Provider, ProviderReceipt, SendError};
 
 use crate::world::{World, on_both_with, parsed};
 
@@ -39,7 +39,7 @@ impl Provider for Relay {
 }
 
 fn with_relay(scenario: impl Fn(World)) {
-    on_both_with(|_| Engine::builder().provider("relay", Relay), scenario);
+    on_both_with(|_| testkit::sealed::builder().provider("relay", Relay), scenario);
 }
 
 fn relay(channel: &str, credentials: &Value) -> IntegrationCreate {

@@ -128,7 +128,7 @@ fn a_clock_that_goes_back_leaves_no_delay_behind() {
         world.workflow_of("wait", &[minute, say("over")]);
         let id = event_at(&world, 0, "wait", json!({}));
         let back = Back { clock: world.clock.clone(), calls: AtomicU32::new(0) };
-        let engine = tidings::Engine::builder().clock(back).build(world.store.clone());
+        let engine = testkit::sealed::builder().clock(back).build(world.store.clone());
         world.clock.set(time(START).after(Duration::from_secs(60)));
         engine.delivery().run_due(1).unwrap();
         run_at(&world, 3_600);

@@ -16,11 +16,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::Table;
 use store::layout::{Derived, Role};
+use store::memory::MemoryStore;
 use tidings::{Engine, Entity, Error, Scope, SubscriberPreferences};
 
+use crate::effort::Effort;
 use crate::json;
 use crate::seeded;
-use crate::tables::{Entry, check_indexes, dump};
+use crate::tables::value;
+use crate::world::World;
 
 mod sound;
 
@@ -71,31 +74,27 @@ fn made(from: &mut Unstructured<'_>) -> Made<Value> {
 ///
 /// If one that is refused changes the store, one that is done leaves indexes that do not agree
 /// with the records, or one with an idempotency key happens twice.
-pub fn run(requests: &[Value]) {
-    let world = seeded::copy();
-    let mut before = dump(&world.store);
+pub fn run(requests: &[Value], effort: Effort) {
+    let (world, store) = seeded::fork();
     let mut keys: BTreeMap<String, &Value> = BTreeMap::new();
     for request in requests {
-        let answer = call(&world.engine, &world.env, request);
-        let mut after = dump(&world.store);
+        let (answer, changed) = compared(&world, &store, request);
         match &answer {
-            Ok(_) => check_indexes(&world.store),
+            Ok(_) => effort.check(&world.store),
             Err(_) => assert!(
-                records(&after) == records(&before),
+                changed.iter().copied().all(is_kept_answer),
                 "{request} is refused, and leaves something behind: {answer:?}"
             ),
         }
         if happens_once(request) {
-            let again = call(&world.engine, &world.env, request);
+            let (again, changed) = compared(&world, &store, request);
             assert_eq!(text(&again), text(&answer), "{request} is answered otherwise");
-            let repeated = dump(&world.store);
-            assert!(without_upkeep(&repeated) == without_upkeep(&after), "{request} happens twice");
-            check_indexes(&world.store);
+            assert!(changed.iter().copied().all(is_upkeep), "{request} happens twice: {changed:?}");
+            effort.check(&world.store);
             check_key(&mut keys, request, &answer);
-            after = repeated;
         }
-        before = after;
     }
+    effort.check_at_the_end(&world.store);
 }
 
 // A key belongs to the operation that it was first given to.
@@ -118,16 +117,23 @@ fn happens_once(request: &Value) -> bool {
     request[0] == "idempotent" && !is_of("delivery.") && !is_of("notifications.rebuild_index")
 }
 
+// The answer, and the tables in which the call has changed something.
+fn compared(world: &World, store: &MemoryStore, request: &Value) -> (Answer, Vec<Table>) {
+    let before = store.fork();
+    let (touched, answer) = world.store.touched_by(|| call(&world.engine, &world.env, request));
+    let differs =
+        |(table, key): &(Table, Vec<u8>)| value(&before, *table, key) != value(store, *table, key);
+    (answer, touched.iter().filter(|row| differs(row)).map(|(table, _)| *table).collect())
+}
+
 // A call that has happened may still do the upkeep of the activity index.
-fn without_upkeep(entries: &[Entry]) -> Vec<&Entry> {
-    let is_upkeep = |table: Table| table.role() == Role::Derived(Derived::Activity);
-    entries.iter().filter(|(table, ..)| !is_upkeep(*table)).collect()
+fn is_upkeep(table: Table) -> bool {
+    table.role() == Role::Derived(Derived::Activity)
 }
 
 // A refusal may be kept under the idempotency key of its call.
-fn records(entries: &[Entry]) -> Vec<&Entry> {
-    let kept = [Table::StoredAnswers, Table::ExpiringAnswers];
-    entries.iter().filter(|(table, ..)| !kept.contains(table)).collect()
+fn is_kept_answer(table: Table) -> bool {
+    [Table::StoredAnswers, Table::ExpiringAnswers].contains(&table)
 }
 
 /// Text of an answer.
