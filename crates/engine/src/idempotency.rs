@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::{Lead, ReadRecords, Record, WriteRecords, layout};
+use store::{HostTransaction, Lead, ReadRecords, Record, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
 use crate::heal::healed;
@@ -75,6 +75,27 @@ impl Scope {
     ) -> Result<T> {
         self.operation(operation, || {
             self.write_steps_at(self.engine.now(), operation, arguments, start, body)
+        })
+    }
+
+    /// The same in a transaction of the host, which may roll it back. A refusal is not stored.
+    pub(crate) fn write_in_host<T: Serialize + DeserializeOwned>(
+        &self,
+        host: &mut dyn HostTransaction,
+        (operation, now): (&'static str, Timestamp),
+        arguments: impl Serialize,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let call = self.call(operation, arguments, now)?;
+        self.engine.write_in_host(host, &self.home, now, |tx| {
+            if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
+                return answer;
+            }
+            let answer = body(tx)?;
+            if let Some(call) = &call {
+                call.keep(tx, CallOutcome::Done(json(&answer)?))?;
+            }
+            Ok(answer)
         })
     }
 

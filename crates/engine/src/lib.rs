@@ -45,7 +45,9 @@ use ::domain::environment::{Environment, Home};
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
 use ::store::memory::MemoryStore;
-use ::store::{Change, ChangeKind, Snapshot, Store, Table, WriteScope};
+use ::store::{
+    Change, ChangeKind, HostTransaction, Snapshot, Store, Table, Transaction, WriteBody, WriteScope,
+};
 
 pub use ::domain::{
     api_key, channel, circuit, condition, connection, contact, content, context, convert,
@@ -54,6 +56,7 @@ pub use ::domain::{
     query, receipt, retention, schedule, secret, step, subscriber, subscription, suppression,
     template, time, topic, translation, trigger, unsubscribe, vocabulary, workflow,
 };
+use entropy::Seed;
 use tx::{Draft, Recording, Tx};
 
 pub use ::domain::plan::Address;
@@ -215,14 +218,9 @@ impl Engine {
     ) -> Result<(T, Vec<Change>)> {
         let seed = self.parts.seeds.draw(now);
         let mut ticket = None;
-        let recorded = ::store::write_within(self.store(), scope, |writer| {
-            let mut recording = Recording { writer, changes: Vec::new() };
-            let (made, writer) = (&seed.start(), &mut recording);
-            let outcome = body(&mut Draft { engine: self, now, made, writer })?;
-            let Recording { writer, changes } = recording;
-            ::store::counters::count(writer, &changes)?;
-            ::store::lanes::move_changed(writer, &changes)?;
-            ::store::outcomes::mark(writer, &changes)?;
+        let run = |body: &mut WriteBody<'_>| self.store().write_within(scope, body);
+        let recorded = ::store::write_by(run, |writer| {
+            let (outcome, changes) = self.draft(now, &seed, writer, &mut body)?;
             // Transactions of an environment run one after the other. A body that runs again takes a
             // later ticket.
             ticket = self.parts.observer.ticket(&changes);
@@ -232,6 +230,45 @@ impl Engine {
             ticket.commit();
         }
         recorded
+    }
+
+    // Runs `body` in a transaction of the host. Nothing follows it here: the host may roll it back. If
+    // it commits, the store tells its listeners, as of a commit of another process.
+    fn write_in_host<T>(
+        &self,
+        host: &mut dyn HostTransaction,
+        home: &Home,
+        now: Timestamp,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let scope = WriteScope::Environment(home.environment_id);
+        let seed = self.parts.seeds.draw(now);
+        let run = |body: &mut WriteBody<'_>| match &self.parts.sealable {
+            Some(sealable) => sealable.write_in_host(host, scope, body),
+            None => host.write_within(scope, body),
+        };
+        let written = ::store::write_by(run, |writer| {
+            self.draft(now, &seed, writer, &mut |draft| body(&mut draft.within(home)))
+        });
+        written.map(|(outcome, _)| outcome)
+    }
+
+    // One run of a body, with the rows that follow from the records that it has changed.
+    fn draft<T>(
+        &self,
+        now: Timestamp,
+        seed: &Seed,
+        writer: &mut dyn Transaction,
+        body: &mut dyn FnMut(&mut Draft<'_>) -> Result<T>,
+    ) -> Result<(T, Vec<Change>)> {
+        let mut recording = Recording { writer, changes: Vec::new() };
+        let (made, writer) = (&seed.start(), &mut recording);
+        let outcome = body(&mut Draft { engine: self, now, made, writer })?;
+        let Recording { writer, changes } = recording;
+        ::store::counters::count(writer, &changes)?;
+        ::store::lanes::move_changed(writer, &changes)?;
+        ::store::outcomes::mark(writer, &changes)?;
+        Ok((outcome, changes))
     }
 
     // Follows a transaction that was committed and has changed these records.

@@ -6,8 +6,8 @@
 #[cfg(feature = "redb")]
 pub use store::redb;
 pub use store::{
-    Decision, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store, Table,
-    Transaction, Visit, VisitValue, WriteBody, WriteScope, memory, transfer,
+    Decision, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store,
+    Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, memory, transfer,
 };
 #[cfg(feature = "conformance")]
 pub use store::{conformance, conformance_tests};

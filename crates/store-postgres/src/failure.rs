@@ -9,6 +9,8 @@ use store::Error;
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
+use crate::HostError;
+
 /// The name of the backend in errors.
 const BACKEND: &str = "PostgreSQL";
 
@@ -54,6 +56,14 @@ impl Failure {
             Some(_) | None => Kind::Refused(action),
         };
         Self { kind, source: Arc::new(error) }
+    }
+
+    /// The failure of a connection of the host.
+    pub(crate) fn of_host(error: HostError) -> Self {
+        match error.downcast::<tokio_postgres::Error>() {
+            Ok(error) => Self::of("use the transaction of the host", *error),
+            Err(other) => Self { kind: Kind::Lost, source: Arc::from(other) },
+        }
     }
 
     pub(crate) fn of_pool(error: PoolError) -> Self {

@@ -39,15 +39,20 @@ mod batch;
 mod cache;
 mod failure;
 mod heads;
+mod join;
 mod keys;
 mod news;
 mod patience;
 mod rows;
+mod scan;
 mod schema;
 mod server;
 mod tables;
 mod told;
 mod view;
+mod within;
+
+pub use self::join::{HostConnection, HostError, Joined, Params};
 
 use std::fmt;
 use std::path::PathBuf;
@@ -125,6 +130,7 @@ impl Default for PostgresOptions {
 /// What views work with.
 pub(crate) struct Shared {
     server: Server,
+    schema: String,
     tables: Tables,
     cache: Cache,
     patience: Duration,
@@ -174,6 +180,7 @@ impl PostgresStore {
         let cache = Cache::of(options.cache_bytes, Counts::read(&opened.commits));
         let shared = Shared {
             server,
+            schema: options.schema.clone(),
             tables,
             cache,
             patience: options.patience,

@@ -3,6 +3,7 @@
 use store::overlay::Changes;
 use tokio_postgres::types::ToSql;
 
+use crate::Params;
 use crate::failure::Failure;
 use crate::heads::{Counts, by_head};
 use crate::keys;
@@ -68,5 +69,15 @@ impl Columns {
 
     pub(crate) fn of_delete(&self) -> [&(dyn ToSql + Sync); 3] {
         [&self.tables, &self.heads, &self.hashes]
+    }
+
+    pub(crate) fn into_put(self) -> Params {
+        let Self { tables, heads, hashes, rests, values } = self;
+        vec![Box::new(tables), Box::new(heads), Box::new(hashes), Box::new(rests), Box::new(values)]
+    }
+
+    pub(crate) fn into_delete(self) -> Params {
+        let Self { tables, heads, hashes, .. } = self;
+        vec![Box::new(tables), Box::new(heads), Box::new(hashes)]
     }
 }

@@ -194,6 +194,11 @@ async fn create(client: &Client, schema: &str) -> Result<(), Error> {
     client.execute(insert, &[&heads]).await.map(drop)
 }
 
+/// A statement for a connection whose search path has other schemas.
+pub(crate) fn qualified(statement: &str, schema: &str) -> String {
+    statement.replace("tidings_", &format!("{}.tidings_", quoted(schema)))
+}
+
 /// A name between quotation marks.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use futures_util::future::{try_join, try_join3, try_join4, try_join5};
@@ -17,15 +16,10 @@ use crate::cache::Value;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, by_head};
 use crate::rows::{Note, Rows};
+use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
 use crate::server::Client;
 use crate::told::Told;
-
-/// Number of entries that a scan without a limit asks for at first. Each further time it asks for
-/// four times as many.
-const FIRST_PAGE: usize = 64;
-
-const LARGEST_PAGE: usize = 4_096;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
@@ -257,26 +251,8 @@ impl Snapshot for &View {
         limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let mut span = Span::of(range);
-        let mut left = limit.unwrap_or(usize::MAX);
-        let mut size = limit.unwrap_or(FIRST_PAGE).min(LARGEST_PAGE);
-        while left > 0 && !span.is_empty() {
-            let rows = self.page(table, &span, order, size.min(left))?;
-            let mut last = None;
-            for row in &rows {
-                let key = key_of(row).map_err(unreadable)?;
-                let value = row.try_get::<_, &[u8]>(2).map_err(unreadable)?;
-                if visit(&key, value).is_break() {
-                    return Ok(());
-                }
-                last = Some(key);
-            }
-            let Some(last) = last.filter(|_| rows.len() >= size.min(left)) else { break };
-            left -= rows.len().min(left);
-            size = size.saturating_mul(4).min(LARGEST_PAGE);
-            span.go_behind(last, order);
-        }
-        Ok(())
+        let page = |span: &Span, limit| self.page(table, span, order, limit);
+        scan(page, (range, order, limit), visit)
     }
 }
 
@@ -308,53 +284,4 @@ async fn begin_write(
     .await?;
     let locked = locked.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
     Ok((locked.collect::<Result<_, Error>>()?, news))
-}
-
-fn unreadable(error: Error) -> store::Error {
-    Failure::of("read entries", error).into()
-}
-
-fn key_of(row: &Row) -> Result<Vec<u8>, Error> {
-    let (head, rest): (&[u8], &[u8]) = (row.try_get(0)?, row.try_get(1)?);
-    Ok([head, rest].concat())
-}
-
-/// The keys from `start` on, and before `end` if there is one.
-struct Span {
-    start: Vec<u8>,
-    end: Option<Vec<u8>>,
-}
-
-impl Span {
-    fn of((start, end): &KeyRange) -> Self {
-        Self {
-            start: match start {
-                Unbounded => Vec::new(),
-                Included(start) => start.clone(),
-                Excluded(start) => next(start.clone()),
-            },
-            end: match end {
-                Unbounded => None,
-                Excluded(end) => Some(end.clone()),
-                Included(end) => Some(next(end.clone())),
-            },
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.end.as_ref().is_some_and(|end| *end <= self.start)
-    }
-
-    fn go_behind(&mut self, last: Vec<u8>, order: Order) {
-        match order {
-            Order::Ascending => self.start = next(last),
-            Order::Descending => self.end = Some(last),
-        }
-    }
-}
-
-/// The smallest key behind `key`.
-fn next(mut key: Vec<u8>) -> Vec<u8> {
-    key.push(0);
-    key
 }

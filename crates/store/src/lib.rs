@@ -71,7 +71,7 @@ pub use self::{
     once::Once,
     pages::{Bounds, List},
     record::{Entries, Excerpt, Record, if_readable},
-    records::{ReadRecords, WriteRecords, read, write, write_in, write_within},
+    records::{ReadRecords, WriteRecords, read, write, write_by, write_in, write_within},
     scope::Scoped,
     witness::Witness,
 };
@@ -131,6 +131,13 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     fn listen(&self, listener: Listener) {
         self.as_ref().listen(listener);
     }
+}
+
+/// A transaction of a host that takes the changes of a store, such as that of a database which has rows
+/// of the host as well. The host commits it, or rolls it back.
+pub trait HostTransaction {
+    /// Runs `body`, and makes its changes a part of the transaction if it decides to commit.
+    fn write_within(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()>;
 }
 
 /// A fixed view of every table.

@@ -10,7 +10,7 @@ use crate::pages::{self, Bounds, List};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
-    Transaction, Visit, WriteScope, addresses,
+    Transaction, Visit, WriteBody, WriteScope, addresses,
 };
 
 /// Runs `body` on a snapshot of `store`, and returns its result.
@@ -47,10 +47,18 @@ pub fn write_in<T, E: From<Error>>(
 pub fn write_within<T, E: From<Error>>(
     store: &dyn Store,
     scope: WriteScope,
+    body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
+) -> Result<T, E> {
+    write_by(|body| store.write_within(scope, body), body)
+}
+
+/// The same with a function that runs the body in a transaction.
+pub fn write_by<T, E: From<Error>>(
+    run: impl FnOnce(&mut WriteBody<'_>) -> Result<()>,
     mut body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut outcome = None;
-    store.write_within(scope, &mut |transaction| {
+    run(&mut |transaction| {
         let result = body(transaction);
         let decision = if result.is_ok() { Decision::Commit } else { Decision::Abort };
         outcome = Some(result);

@@ -33,6 +33,16 @@ impl Place {
         self
     }
 
+    /// How to connect.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The name of the schema.
+    pub fn schema(&self) -> &str {
+        &self.options.schema
+    }
+
     /// Writes down where the schema is, for another process.
     pub fn write(&self, path: &Path) {
         let lines = format!("{}\n{}", self.url, self.options.schema);

@@ -10,7 +10,7 @@ use domain::trigger::{
     AcceptedTrigger, Broadcast, CreatedNotification, FanOut, FanOutState, Progress, Trigger,
     TriggerReceipt,
 };
-use store::{Order, ReadRecords, WriteRecords, layout};
+use store::{HostTransaction, Order, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
@@ -63,6 +63,32 @@ impl Events<'_> {
         let receipt = self.scope.operation("events.trigger", || self.accept(trigger))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
+    }
+
+    /// Triggers a workflow in a transaction of the host: the rows of the host and the event are
+    /// committed together, or neither. A store on the host's own database has such transactions, as
+    /// `PostgresStore::join` of `tidings-store-postgres`.
+    ///
+    /// The transaction keeps other writers of the environment waiting until its end, also this
+    /// thread, so trigger last. Workers and those who wait for an inbox hear of the event after the
+    /// commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`trigger`](Self::trigger). After [`Error::Store`] the host rolls back.
+    pub fn trigger_in(
+        &self,
+        transaction: &mut dyn HostTransaction,
+        trigger: &Trigger,
+    ) -> Result<TriggerReceipt> {
+        // A repeated call may be one of `trigger`.
+        const NAME: &str = "events.trigger";
+        self.scope.operation(NAME, || {
+            let now = self.scope.engine.now();
+            let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
+            let accept = |tx: &mut Tx<'_>| accept(tx, trigger, &prepared);
+            self.scope.write_in_host(transaction, (NAME, now), trigger, accept)
+        })
     }
 
     /// Triggers a workflow, without upkeep of the activity index.

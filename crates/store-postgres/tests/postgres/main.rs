@@ -6,6 +6,7 @@
 
 mod cluster;
 mod contract;
+mod join;
 mod round_trips;
 mod scopes;
 mod several;

@@ -9,8 +9,8 @@ use super::keys::Keyring;
 use super::marks::{self, Mark};
 use super::seal::Seal;
 use crate::{
-    Change, Codec, Error, KeyRange, Listener, Order, ReadBody, Result, Snapshot, Store, Table,
-    Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
+    Change, Codec, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result, Snapshot,
+    Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
 };
 
 /// A store that seals the values of records if it has keys. Its first call compares the keys with
@@ -64,6 +64,18 @@ impl Sealable {
         }
         seal.set_extent(extent);
         Ok(())
+    }
+
+    /// Runs `body` in a transaction of the host, with the keys of this store.
+    pub fn write_in_host(
+        &self,
+        host: &mut dyn HostTransaction,
+        scope: WriteScope,
+        body: &mut WriteBody<'_>,
+    ) -> Result<()> {
+        let Some(seal) = self.checked()? else { return host.write_within(scope, body) };
+        let codec = Codec::sealed(seal);
+        host.write_within(scope, &mut |below| body(&mut Sealing { below, codec }))
     }
 
     pub(super) fn checked(&self) -> Result<Option<&Seal>> {

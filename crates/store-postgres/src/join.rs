@@ -1,0 +1,226 @@
+//! Changes in a transaction of the host.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use store::overlay::{Changes, Overlay};
+use store::{
+    Decision, HostTransaction, KeyRange, Order, Result, Scoped, Snapshot, Table, Visit, VisitValue,
+    WriteBody, WriteScope,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::cache::Value;
+use crate::failure::Failure;
+use crate::heads::{Counts, Lock};
+use crate::rows::{Note, Rows};
+use crate::scan::{Span, key_of, scan};
+use crate::schema::{self, StoredKey};
+use crate::{PostgresStore, Shared};
+
+/// Parameters of a statement.
+pub type Params = Vec<Box<dyn ToSql + Send + Sync>>;
+
+/// An error of a connection of the host: a [`tokio_postgres::Error`], or one that means that the
+/// connection is lost.
+pub type HostError = Box<dyn StdError + Send + Sync>;
+
+/// A connection of the host that is in a transaction. It belongs to the database of the store.
+///
+/// [`PostgresStore::within`] is for one of `tokio-postgres`. A transaction of the crate `postgres` has
+/// the same types:
+///
+/// ```ignore
+/// struct Mine<'t, 'c>(&'t mut postgres::Transaction<'c>);
+///
+/// impl HostConnection for Mine<'_, '_> {
+///     fn query(&mut self, statement: &str, params: Params) -> Result<Vec<Row>, HostError> {
+///         let params: Vec<_> = params.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
+///         Ok(self.0.query(statement, &params)?)
+///     }
+/// }
+/// ```
+pub trait HostConnection {
+    /// Runs a statement, and returns its rows.
+    ///
+    /// # Errors
+    ///
+    /// That of the server, by which the store tells whether another try may help.
+    fn query(&mut self, statement: &str, params: Params) -> Result<Vec<Row>, HostError>;
+}
+
+/// A transaction of the host that takes changes of a store. See [`PostgresStore::join`].
+pub struct Joined<'h> {
+    store: PostgresStore,
+    host: &'h mut dyn HostConnection,
+}
+
+impl PostgresStore {
+    /// Lets operations make their changes in a transaction of the host, such as
+    /// `env.events().trigger_in(&mut store.join(&mut connection), &trigger)`. The host commits it.
+    ///
+    /// The transaction may have any isolation level. Above `READ COMMITTED`, an operation fails with a
+    /// retryable error if another one has changed the environment meanwhile.
+    pub fn join<'h>(&self, host: &'h mut dyn HostConnection) -> Joined<'h> {
+        Joined { store: self.clone(), host }
+    }
+}
+
+impl HostTransaction for Joined<'_> {
+    fn write_within(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
+        if self.run(scope, body)? {
+            return Ok(());
+        }
+        self.run(WriteScope::Everything, body).map(drop)
+    }
+}
+
+impl Joined<'_> {
+    /// Returns `false` if the body has left its scope.
+    fn run(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<bool> {
+        let view = View::begin(&self.store.shared, &mut *self.host, Lock::of(scope))?;
+        let mut transaction = Overlay::new(Vec::new(), || Ok(&view));
+        let mut scoped = Scoped::new(&mut transaction, scope);
+        let decision = body(&mut scoped);
+        let has_left = scoped.has_left();
+        let changes = transaction.into_changes();
+        if let Some(failure) = view.failed.take() {
+            return Err(failure.into());
+        }
+        if has_left {
+            return Ok(false);
+        }
+        if decision? == Decision::Commit && !changes.is_empty() {
+            view.put(&changes)?;
+        }
+        Ok(true)
+    }
+}
+
+impl fmt::Debug for Joined<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Joined").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// The transaction of the host, whose heads are locked.
+struct View<'h> {
+    shared: &'h Arc<Shared>,
+    host: RefCell<&'h mut dyn HostConnection>,
+    counts: Counts,
+    failed: RefCell<Option<Failure>>,
+}
+
+impl<'h> View<'h> {
+    fn begin(
+        shared: &'h Arc<Shared>,
+        host: &'h mut dyn HostConnection,
+        lock: Lock,
+    ) -> Result<Self, Failure> {
+        let rows = host
+            .query(&schema::qualified(schema::LOCK, &shared.schema), vec![Box::new(lock.numbers())])
+            .map_err(Failure::of_host)?;
+        let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        let locked: Vec<(i16, i64)> = rows
+            .collect::<Result<_, tokio_postgres::Error>>()
+            .map_err(|error| Failure::of("lock an environment", error))?;
+        let (host, failed) = (RefCell::new(host), RefCell::default());
+        Ok(Self { shared, host, counts: Counts::read(&locked), failed })
+    }
+
+    fn query(&self, statement: &str, params: Params) -> Result<Vec<Row>, Failure> {
+        let statement = schema::qualified(statement, &self.shared.schema);
+        let answer = self.host.borrow_mut().query(&statement, params);
+        answer.map_err(Failure::of_host)
+    }
+
+    fn read(&self, statement: &str, params: Params) -> Result<Vec<Row>> {
+        if let Some(failure) = &*self.failed.borrow() {
+            return Err(failure.clone().into());
+        }
+        let rows = self.query(statement, params);
+        Ok(rows.inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))?)
+    }
+
+    /// What others have committed. Nothing is kept: the host may roll back what is read here.
+    fn known(&self, table: Table, key: &[u8]) -> Option<Value> {
+        self.shared.cache.get(&self.counts, table, key)
+    }
+
+    fn number(&self, table: Table) -> i16 {
+        self.shared.tables.number(table)
+    }
+
+    fn fetch(&self, table: Table, keys: &[&[u8]]) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
+        let heads: Vec<Vec<u8>> = keys.iter().map(|key| StoredKey::of(key).head).collect();
+        let rows =
+            self.read(schema::GET_MANY, vec![Box::new(self.number(table)), Box::new(heads)])?;
+        let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
+        let entries = rows.iter().map(entry).collect::<Result<_, tokio_postgres::Error>>();
+        Ok(entries.map_err(|error| Failure::of("read entries", error))?)
+    }
+
+    /// Makes `changes` a part of the transaction.
+    fn put(&self, changes: &Changes) -> Result<(), Failure> {
+        let rows = Rows::of(&self.shared.tables, changes);
+        let note = Note::of(&self.shared.tables, &self.counts, changes)?;
+        let mut batch = vec![0; 16];
+        getrandom::fill(&mut batch)
+            .map_err(|error| Failure::refused("identify a commit", error))?;
+        self.query(schema::PUT, rows.puts.into_put())?;
+        self.query(schema::DELETE, rows.deletes.into_delete())?;
+        let (heads, numbers) = (Box::new(note.heads), Box::new(note.numbers));
+        self.query(schema::NOTE, vec![heads, numbers, Box::new(note.keys), Box::new(batch)])?;
+        Ok(())
+    }
+}
+
+impl Snapshot for &View<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let mut is_there = false;
+        self.get_many(table, &[key], &mut |value| {
+            is_there = value.map(&mut *visit).is_some();
+        })?;
+        Ok(is_there)
+    }
+
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        let known: Vec<Option<Value>> = keys.iter().map(|key| self.known(table, key)).collect();
+        let is_known = known.iter().all(Option::is_some);
+        let found = if is_known { HashMap::new() } else { self.fetch(table, keys)? };
+        for (key, known) in keys.iter().zip(known) {
+            visit(known.unwrap_or_else(|| found.get(*key).cloned()).as_deref());
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        range: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let page = |span: &Span, limit: usize| {
+            let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
+            let statement = schema::scan(end.is_some(), order == Order::Descending);
+            let limit = Box::new(i64::try_from(limit).unwrap_or(i64::MAX));
+            let mut params: Params = vec![
+                Box::new(self.number(table)),
+                Box::new(start.head),
+                Box::new(start.rest),
+                limit,
+            ];
+            if let Some(end) = end {
+                params.extend([Box::new(end.head) as _, Box::new(end.rest) as _]);
+            }
+            self.read(statement, params)
+        };
+        scan(page, (range, order, limit), visit)
+    }
+}

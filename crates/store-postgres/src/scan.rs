@@ -1,0 +1,92 @@
+//! Scans of entries, a page at a time.
+
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use store::{KeyRange, Order, Result, Visit};
+use tokio_postgres::{Error, Row};
+
+use crate::failure::Failure;
+
+/// Number of entries that a scan without a limit asks for at first. Each further time it asks for
+/// four times as many.
+const FIRST_PAGE: usize = 64;
+
+const LARGEST_PAGE: usize = 4_096;
+
+/// Scans a range by the rows of its pages, until `visit` breaks.
+pub(crate) fn scan(
+    page: impl Fn(&Span, usize) -> Result<Vec<Row>>,
+    (range, order, limit): (&KeyRange, Order, Option<usize>),
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    let mut span = Span::of(range);
+    let mut left = limit.unwrap_or(usize::MAX);
+    let mut size = limit.unwrap_or(FIRST_PAGE).min(LARGEST_PAGE);
+    while left > 0 && !span.is_empty() {
+        let rows = page(&span, size.min(left))?;
+        let mut last = None;
+        for row in &rows {
+            let key = key_of(row).map_err(unreadable)?;
+            let value = row.try_get::<_, &[u8]>(2).map_err(unreadable)?;
+            if visit(&key, value).is_break() {
+                return Ok(());
+            }
+            last = Some(key);
+        }
+        let Some(last) = last.filter(|_| rows.len() >= size.min(left)) else { break };
+        left -= rows.len().min(left);
+        size = size.saturating_mul(4).min(LARGEST_PAGE);
+        span.go_behind(last, order);
+    }
+    Ok(())
+}
+
+fn unreadable(error: Error) -> store::Error {
+    Failure::of("read entries", error).into()
+}
+
+/// The key in a row of an entry.
+pub(crate) fn key_of(row: &Row) -> Result<Vec<u8>, Error> {
+    let (head, rest): (&[u8], &[u8]) = (row.try_get(0)?, row.try_get(1)?);
+    Ok([head, rest].concat())
+}
+
+/// The keys from `start` on, and before `end` if there is one.
+pub(crate) struct Span {
+    pub(crate) start: Vec<u8>,
+    pub(crate) end: Option<Vec<u8>>,
+}
+
+impl Span {
+    fn of((start, end): &KeyRange) -> Self {
+        Self {
+            start: match start {
+                Unbounded => Vec::new(),
+                Included(start) => start.clone(),
+                Excluded(start) => next(start.clone()),
+            },
+            end: match end {
+                Unbounded => None,
+                Excluded(end) => Some(end.clone()),
+                Included(end) => Some(next(end.clone())),
+            },
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+
+    fn go_behind(&mut self, last: Vec<u8>, order: Order) {
+        match order {
+            Order::Ascending => self.start = next(last),
+            Order::Descending => self.end = Some(last),
+        }
+    }
+}
+
+/// The smallest key behind `key`.
+fn next(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
+}

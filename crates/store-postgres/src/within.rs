@@ -1,0 +1,83 @@
+//! Transactions of `tokio-postgres`, whose connection belongs to the runtime of the host.
+
+use std::fmt;
+use std::panic::resume_unwind;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Transaction};
+
+use crate::{HostConnection, HostError, Joined, Params, PostgresStore};
+
+impl PostgresStore {
+    /// Runs `body` on a thread where it may block, and makes its changes in a transaction of the host,
+    /// which commits it afterwards:
+    ///
+    /// ```no_run
+    /// # use tidings::{Scope, trigger::Trigger};
+    /// # use tidings_store_postgres::PostgresStore;
+    /// # async fn order(
+    /// #     mut client: tokio_postgres::Client, store: PostgresStore, env: Scope, shipped: Trigger,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let transaction = client.transaction().await?;
+    /// transaction.execute("UPDATE orders SET is_shipped = true WHERE id = 4711", &[]).await?;
+    /// store.within(&transaction, move |joined| env.events().trigger_in(joined, &shipped)).await?;
+    /// transaction.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The connection is one of the database of the store; its search path may be any. If the future is
+    /// dropped, the transaction fails, and the host can only roll it back.
+    ///
+    /// # Panics
+    ///
+    /// If `body` panics, and outside a runtime of `tokio`.
+    pub async fn within<T, F>(&self, transaction: &Transaction<'_>, body: F) -> T
+    where
+        F: FnOnce(&mut Joined<'_>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (ask, mut asked) = mpsc::unbounded_channel::<Question>();
+        let store = self.clone();
+        let ran = spawn_blocking(move || body(&mut store.join(&mut Bridge { ask })));
+        while let Some(Question { statement, params, answer }) = asked.recv().await {
+            let params: Vec<_> = params.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
+            // The thread waits for it.
+            drop(answer.send(transaction.query(&statement, &params).await));
+        }
+        match ran.await {
+            Ok(outcome) => outcome,
+            Err(error) => resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// A statement, and where its rows go.
+struct Question {
+    statement: String,
+    params: Params,
+    answer: oneshot::Sender<Result<Vec<Row>, tokio_postgres::Error>>,
+}
+
+/// The way from a thread to the connection.
+struct Bridge {
+    ask: mpsc::UnboundedSender<Question>,
+}
+
+impl HostConnection for Bridge {
+    fn query(&mut self, statement: &str, params: Params) -> Result<Vec<Row>, HostError> {
+        let (answer, answered) = oneshot::channel();
+        let statement = statement.to_owned();
+        // If nobody asks the server any more, nobody answers.
+        drop(self.ask.send(Question { statement, params, answer }));
+        Ok(answered.blocking_recv()??)
+    }
+}
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bridge").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,257 @@
+//! Events in transactions of the host: an order and its notification, never one without the other.
+//! `TIDINGS_KILLS` sets how often the process is killed.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::interposed::Interposed;
+use testkit::kill::{acknowledge, file_of_child, work_until_killed};
+use testkit::postgres::{Place, Server};
+use testkit::world::{World, email, in_app, parsed};
+use tidings::notification::NotificationQuery;
+use tidings::sealing::{Keyring, SealingKey};
+use tidings::{Engine, Error, OsEntropy, Scope, SystemClock};
+use tidings_store_postgres::PostgresStore;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, IsolationLevel, NoTls};
+
+/// The test that the other process runs.
+const CHILD: &str = "join::child";
+
+#[test]
+fn an_event_shares_the_fate_of_the_order() {
+    let Some(server) = Server::shared() else { return };
+    for seals in [false, true] {
+        let shop = Shop::open(&server.place(), seals);
+        assert!(shop.order("first", Fate::Committed).is_ok());
+        assert!(shop.order("second", Fate::RolledBack).is_ok());
+        assert_eq!(shop.told(), ["first"]);
+        // What was rolled back has left nothing, neither in the database nor in memory.
+        shop.env.events().trigger(&ordered("third")).unwrap();
+        assert!(shop.order("fourth", Fate::Committed).is_ok());
+        assert!(shop.order("second", Fate::Committed).is_ok());
+        assert_eq!(shop.told(), ["first", "fourth", "second", "third"]);
+        assert_eq!(shop.orders(), ["first", "fourth", "second"]);
+        assert!(shop.engine.check().unwrap().findings.is_empty());
+    }
+}
+
+/// The refusal of an event leaves the transaction of the host as it is.
+#[test]
+fn a_refusal_leaves_the_order_to_the_host() {
+    let Some(server) = Server::shared() else { return };
+    let shop = Shop::open(&server.place(), false);
+    let refused = shop.ordered_by("nobody", Fate::Committed, "unknown");
+    assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
+    assert_eq!(shop.orders(), ["nobody"]);
+    assert!(shop.told().is_empty());
+}
+
+/// Two events of one transaction, and a repeated one.
+#[test]
+fn a_transaction_takes_several_events() {
+    let Some(server) = Server::shared() else { return };
+    let shop = Shop::open(&server.place(), false);
+    shop.runtime.block_on(async {
+        let mut client = shop.client().await;
+        let transaction = client.transaction().await.unwrap();
+        for id in ["one", "two", "one"] {
+            let env = shop.env.clone();
+            let told = shop
+                .store
+                .within(&transaction, move |joined| env.events().trigger_in(joined, &ordered(id)));
+            told.await.unwrap();
+        }
+        transaction.commit().await.unwrap();
+    });
+    assert_eq!(shop.told(), ["one", "two"]);
+    assert!(shop.engine.check().unwrap().findings.is_empty());
+}
+
+/// A transaction that sees the environment as it was does not overwrite what others have changed.
+#[test]
+fn a_serializable_transaction_is_tried_again() {
+    let Some(server) = Server::shared() else { return };
+    let shop = Shop::open(&server.place(), false);
+    let refused = shop.runtime.block_on(async {
+        let mut client = shop.client().await;
+        let begin = client.build_transaction().isolation_level(IsolationLevel::Serializable);
+        let transaction = begin.start().await.unwrap();
+        transaction.execute("SELECT count(*) FROM orders", &[]).await.unwrap();
+        shop.env.events().trigger(&ordered("meanwhile")).unwrap();
+        let env = shop.env.clone();
+        let told = shop
+            .store
+            .within(&transaction, move |joined| env.events().trigger_in(joined, &ordered("late")));
+        told.await
+    });
+    assert!(refused.is_err_and(|error| error.is_retryable()));
+    assert_eq!(shop.told(), ["meanwhile"]);
+}
+
+/// A worker hears of the event after the commit of the host, and not before.
+#[test]
+fn a_worker_delivers_what_the_host_has_committed() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let store = Interposed::over(Arc::new(place.open()));
+    let world = World::with(store, |it| it.entropy(OsEntropy).clock(SystemClock));
+    world.workflow_of("ordered", &[email()]);
+    world.active_integration("email", "mail");
+    world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+    let worker = world.engine.worker().start().unwrap();
+
+    let shop = Shop { env: world.env.clone(), ..Shop::open(&place, false) };
+    shop.order("first", Fate::RolledBack).unwrap();
+    shop.order("second", Fate::Committed).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while world.outbox.sent().is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(worker.stop(Duration::from_secs(10)));
+    assert_eq!(world.outbox.sent().len(), 1);
+}
+
+/// A process that is killed in the middle of its transactions leaves whole ones.
+#[test]
+fn a_process_that_is_killed_leaves_orders_with_their_events() {
+    let Some(server) = Server::shared() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (place, path) = (server.place(), folder.path().join("place"));
+    place.write(&path);
+    let shop = Shop::open(&place, false);
+    let kills: u64 = env::var("TIDINGS_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let mut acknowledged = BTreeSet::new();
+    for kill in 0..kills {
+        let span = Duration::from_millis(20 + kill * 37 % 150);
+        acknowledged.extend(work_until_killed(CHILD, &path, span));
+    }
+    // The server may still be about to commit what the last process has asked for.
+    drop(shop.order("last", Fate::Committed));
+    let orders: BTreeSet<_> = shop.orders().into_iter().collect();
+    assert_eq!(orders, shop.told().into_iter().collect());
+    assert!(orders.is_superset(&acknowledged));
+    assert!(!acknowledged.is_empty());
+    assert!(shop.engine.check().unwrap().findings.is_empty());
+}
+
+/// Not a test, but what the other process does.
+#[test]
+fn child() {
+    let Some(path) = file_of_child() else { return };
+    let shop = Shop::open(&Place::read(Path::new(&path)), false);
+    for number in 0.. {
+        let id = format!("order-{}-{number}", std::process::id());
+        let fate = if number % 3 == 0 { Fate::RolledBack } else { Fate::Committed };
+        shop.order(&id, fate).unwrap();
+        if fate == Fate::Committed {
+            acknowledge(id);
+        }
+    }
+}
+
+/// What the host does with a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Committed,
+    RolledBack,
+}
+
+/// A host with orders in a table of its own, and a connection whose search path has nothing of the
+/// store.
+struct Shop {
+    place: Place,
+    store: PostgresStore,
+    engine: Engine,
+    env: Scope,
+    runtime: Runtime,
+}
+
+impl Shop {
+    fn open(place: &Place, seals: bool) -> Self {
+        let store = place.open();
+        let mut builder = Engine::builder();
+        if seals {
+            builder = builder.sealing(Keyring::new(1, SealingKey::from_bytes([1; 32])));
+        }
+        let engine = builder.build(store.clone());
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let shop = Self { place: place.clone(), store, engine, env, runtime };
+        shop.runtime.block_on(async {
+            let client = shop.client().await;
+            let table = "CREATE TABLE IF NOT EXISTS orders (id text PRIMARY KEY)";
+            client.batch_execute(table).await.unwrap();
+        });
+        let steps = json!([in_app()]);
+        let create = json!({ "workflowId": "ordered", "name": "Ordered", "steps": steps });
+        drop(shop.env.workflows().create(&parsed(create)));
+        shop.env.subscribers().upsert(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
+        shop
+    }
+
+    /// A new connection, in a schema of the shop's own.
+    async fn client(&self) -> Client {
+        let (client, connection) = tokio_postgres::connect(self.place.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let schema = format!("\"shop of {}\"", self.place.schema());
+        let set = format!("CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}");
+        client.batch_execute(&set).await.unwrap();
+        client
+    }
+
+    fn order(&self, id: &str, fate: Fate) -> tidings::Result<()> {
+        self.ordered_by(id, fate, "ordered")
+    }
+
+    fn ordered_by(&self, id: &str, fate: Fate, workflow: &str) -> tidings::Result<()> {
+        let create = json!({ "name": workflow, "to": "ada", "transactionId": id });
+        self.runtime.block_on(async {
+            let mut client = self.client().await;
+            let transaction = client.transaction().await.unwrap();
+            transaction.execute("INSERT INTO orders VALUES ($1)", &[&id]).await.unwrap();
+            let env = self.env.clone();
+            let told = self.store.within(&transaction, move |joined| {
+                env.events().trigger_in(joined, &parsed(create)).map(drop)
+            });
+            let told = told.await;
+            match fate {
+                Fate::Committed => transaction.commit().await.unwrap(),
+                Fate::RolledBack => transaction.rollback().await.unwrap(),
+            }
+            told
+        })
+    }
+
+    fn orders(&self) -> Vec<String> {
+        self.runtime.block_on(async {
+            let query = "SELECT id FROM orders WHERE id <> 'last' ORDER BY id";
+            let rows = self.client().await.query(query, &[]).await.unwrap();
+            rows.iter().map(|row| row.get(0)).collect()
+        })
+    }
+
+    /// The events in the activity list, as those with records.
+    fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        for page in 0.. {
+            let query: NotificationQuery = parsed(json!({ "limit": 50, "page": page }));
+            let list = self.env.notifications().list(&query).unwrap();
+            told.extend(list.data.iter().map(|one| one.transaction_id.to_string()));
+            if !list.has_more {
+                break;
+            }
+        }
+        told.retain(|id| id != "last");
+        told.sort();
+        told
+    }
+}
+
+fn ordered(id: &str) -> tidings::trigger::Trigger {
+    parsed(json!({ "name": "ordered", "to": "ada", "transactionId": id }))
+}
