@@ -36,16 +36,21 @@ pub fn builder() -> Builder {
     if_wanted(Builder::default())
 }
 
+/// Returns `true` if every world is sealed. The bytes of its values say nothing then.
+pub fn is_wanted() -> bool {
+    env::var_os("TIDINGS_SEALED").is_some()
+}
+
 /// The builder with the key 1, if every world is sealed.
 pub fn if_wanted(builder: Builder) -> Builder {
-    if env::var_os("TIDINGS_SEALED").is_some() { builder.sealing(keyring(&[1])) } else { builder }
+    if is_wanted() { builder.sealing(keyring(&[1])) } else { builder }
 }
 
 /// What two worlds with the same history have in common: everything, or the lengths of the values if
 /// every world is sealed, since each value has a nonce of its own.
 #[must_use]
 pub fn in_common(mut dump: Dump) -> Dump {
-    if env::var_os("TIDINGS_SEALED").is_some() {
+    if is_wanted() {
         for value in dump.values_mut() {
             *value = value.len().to_be_bytes().to_vec();
         }
@@ -55,8 +60,16 @@ pub fn in_common(mut dump: Dump) -> Dump {
 
 /// The builder with the keys of `store`, if it is sealed.
 pub fn like(store: &dyn Store, builder: Builder) -> Builder {
+    match keyring_of(store) {
+        Some(keyring) => builder.sealing(keyring),
+        None => builder,
+    }
+}
+
+/// The keys of `store`, if it is sealed.
+pub fn keyring_of(store: &dyn Store) -> Option<Keyring> {
     let ids: Vec<u32> = marks(store).into_iter().map(KeyId::number).collect();
-    if ids.is_empty() { builder } else { builder.sealing(keyring(&ids)) }
+    (!ids.is_empty()).then(|| keyring(&ids))
 }
 
 /// The ids of the keys that values may be sealed with.

@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
-use store::{Store, Table};
+use store::sealing::Sealable;
+use store::{Record, Store, Table};
 use tidings::ids::{NotificationId, SubscriberId};
 use tidings::integration::Integration;
 use tidings::message::{Message, MessageQuery};
@@ -154,6 +155,12 @@ impl World {
         let mut entries = tables::dump(&self.store);
         entries.retain(|(table, ..)| !tables.contains(table));
         entries.into_iter().map(|(table, key, value)| ((table.name(), key), value)).collect()
+    }
+
+    /// Every record of a kind.
+    pub fn records<R: Record>(&self) -> Vec<R> {
+        let keyring = sealed::keyring_of(&self.store);
+        tables::records(&Sealable::new(Arc::new(self.store.clone()), keyring))
     }
 
     /// Checks that `operation` is refused with `refusal`, its status and its text, and leaves

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::task::{Task, Work};
 use serde_json::json;
-use testkit::tables::{check_indexes, records};
+use testkit::tables::check_indexes;
 use tidings::Clock;
 use tidings::ids::MessageId;
 use tidings::message::{Changes, InboxChange, InboxCounts, MarkAs, MessageQuery, Stage};
@@ -27,7 +27,7 @@ fn two(world: &World) -> [MessageId; 2] {
 
 // The times at which messages wake.
 fn wakes(world: &World) -> Vec<(MessageId, Timestamp)> {
-    let tasks = records::<Task>(&world.store).into_iter();
+    let tasks = world.records::<Task>().into_iter();
     let wakes = tasks.filter_map(|task| match task.work {
         Work::Wake { message_id } => Some((message_id, task.state.due_at().unwrap())),
         _ => None,

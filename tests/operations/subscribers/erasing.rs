@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use store::redb::RedbStore;
 use testkit::interposed::Interposed;
+use testkit::sealed::is_wanted;
 use tidings::SendError;
 use tidings::person::Erasure;
 use tidings::store::Table;
@@ -159,6 +160,10 @@ fn nothing_is_left(store: &Interposed) {
 /// Neither the file nor its log has a byte of what was erased.
 #[test]
 fn a_compacted_file_has_nothing_of_an_erased_person() {
+    // The bytes of sealed values say nothing.
+    if is_wanted() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.redb");
     let files = || {
