@@ -136,6 +136,12 @@ fn check_reads_back(engine: &Engine, store: &dyn Store) {
     assert_eq!(env.events().trigger(&again).unwrap().notifications.len(), 2);
 }
 
+/// The entries of a version.
+pub(crate) fn of_version(version: u32) -> Vec<Entry> {
+    let path = folder().join(format!("v{version}.jsonl"));
+    fs::read_to_string(path).unwrap().lines().map(entry).collect()
+}
+
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/disk")
 }

@@ -3,6 +3,7 @@
 mod child;
 mod notes;
 mod pipeline;
+mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

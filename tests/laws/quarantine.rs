@@ -167,8 +167,10 @@ fn an_unreadable_task_is_moved() {
         assert_eq!(entry.key, key.escape_ascii().to_string());
         assert_eq!(entry.value, value.escape_ascii().to_string());
         assert!(!entry.reason.is_empty());
+        assert_eq!(delivery.stats().unwrap().quarantined, 1);
 
         assert!(delivery.discard(entry.id).unwrap());
+        assert_eq!(delivery.stats().unwrap().quarantined, 0);
         assert_eq!(delivery.quarantined(10).unwrap(), []);
         assert!(!delivery.discard(entry.id).unwrap());
     });

@@ -107,6 +107,31 @@ fn a_row_that_cannot_be_read_is_mended() {
     }
 }
 
+/// In place of an environment that cannot be read, there is another record with its id.
+#[test]
+fn an_environment_keeps_its_records_and_keys() {
+    let world = copy();
+    let created = world.env.keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
+    let header = format!("ApiKey {}", created.key.expose());
+    let id = world.env.environment_id();
+    let (_, key, _) = of_entries(Table::Environments)
+        .find(|(_, key, _)| key.ends_with(uuid::Uuid::from(id).as_bytes()))
+        .unwrap();
+    put(&world.store, Table::Environments, key, Some(b"damaged"));
+
+    let report = world.engine.repair(&mut |_| {}).unwrap();
+
+    assert_eq!((report.put_aside, &report.replaced[..]), (1, &[id][..]));
+    assert_eq!(world.engine.check().unwrap().findings, []);
+    let engine = world.another_engine();
+    for env in [engine.environment(id).unwrap(), engine.authenticate(&header).unwrap()] {
+        assert_eq!(env.environment_id(), id);
+        assert!(env.subscribers().find("ada").unwrap().is_some());
+    }
+    let shown = engine.organization("acme").unwrap().environments().get(id).unwrap();
+    assert_eq!(shown.name.as_str(), format!("Repaired {id}"));
+}
+
 fn of_entries(table: Table) -> impl Iterator<Item = &'static Entry> {
     entries().iter().filter(move |(of, ..)| *of == table)
 }

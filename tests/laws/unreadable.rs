@@ -10,11 +10,13 @@ use testkit::records::Ruins;
 use testkit::requests::{self, Answer, Refusal};
 use testkit::seeded::copy_with;
 use testkit::tables::{dump, of_plain_worlds, put};
-use testkit::world::World;
+use testkit::world::{World, in_app};
+use tidings::message::{Changes, FeedCursor, FeedPage, MarkAs};
 use tidings::retention::Retention;
 use tidings::vocabulary::Channel;
 use tidings::{DeliveryReport, Error};
 
+use crate::parsed;
 use crate::seeded::{copy, entries};
 
 /// A way to damage a value. It leaves none that can be read as it was.
@@ -261,6 +263,76 @@ fn an_erasure_keeps_no_damaged_record() {
     assert!(quarantined(&world) <= before);
     let left = dump(&world.store);
     assert!(!left.iter().any(|(table, at, _)| *table == Table::Preferences && at == key));
+}
+
+/// A feed counts what it leaves out, and its cursor goes on behind it.
+#[test]
+fn a_feed_passes_over_what_it_cannot_read() {
+    let world = World::in_memory();
+    world.workflow_of("news", &[in_app()]);
+    world.bare_subscriber("ada");
+    let inbox = world.env.inbox("ada").unwrap();
+    let start = inbox.cursor().unwrap();
+    for _ in 0..FeedPage::LIMIT * 2 + 20 {
+        world.notify("news", "ada");
+    }
+    let of_messages = |world: &World| {
+        dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::Messages)
+    };
+    // All of the first page and some of the others, which were delivered.
+    let damaged = FeedPage::LIMIT + 10;
+    for (table, key, _) in of_messages(&world).take(damaged) {
+        put(&world.store, table, &key, Some(b"damaged"));
+    }
+    assert_eq!(followed(&world, start), (damaged, FeedPage::LIMIT + 10));
+
+    // The same of changes that are no deliveries.
+    let start = inbox.cursor().unwrap();
+    let query = json!({ "limit": 100 });
+    let readable = inbox.list(&parsed(query)).unwrap();
+    let ids: Vec<_> = readable.data.iter().map(|message| message.id).collect();
+    assert!(ids.len() > 50, "{} messages", ids.len());
+    for id in &ids {
+        inbox.mark_as([*id], MarkAs::Read).unwrap();
+    }
+    let is_of = |key: &[u8]| ids[..30].iter().any(|id| key.ends_with(&id.place().to_bytes()));
+    for (table, key, _) in of_messages(&world).filter(|(_, key, _)| is_of(key)) {
+        put(&world.store, table, &key, Some(b"damaged"));
+    }
+    assert_eq!(followed(&world, start), (30, ids.len() - 30));
+}
+
+/// The number of changes that a feed leaves out, and of those that it tells, from a cursor to the end.
+fn followed(world: &World, mut cursor: FeedCursor) -> (usize, usize) {
+    let (mut left_out, mut told) = (0, 0);
+    for _ in 0..20 {
+        let changes = world.env.inbox("ada").unwrap().changes_since(&cursor).unwrap();
+        let Changes::Since(page) = changes else { panic!("{changes:?}") };
+        left_out += page.unreadable;
+        told += page.changes.len();
+        if !page.has_more {
+            return (left_out, told);
+        }
+        assert_ne!(page.next, cursor, "the cursor stands still");
+        cursor = page.next;
+    }
+    panic!("the feed does not end");
+}
+
+/// A key is revoked whatever has become of its environment.
+#[test]
+fn a_key_of_a_damaged_environment_is_revoked() {
+    let world = copy();
+    let created = world.env.keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
+    let header = format!("ApiKey {}", created.key.expose());
+    let (key, _) = entries_of(Table::Environments).next().unwrap();
+    put(&world.store, Table::Environments, key, Some(b"damaged"));
+
+    world.env.keys().revoke(created.record.id).unwrap();
+
+    assert!(world.another_engine().authenticate(&header).is_err());
+    let left = world.env.keys().list().unwrap();
+    assert!(left.iter().all(|one| one.id != created.record.id));
 }
 
 /// The engine does not take an environment that cannot be read for one that is not there.

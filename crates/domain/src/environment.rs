@@ -163,6 +163,26 @@ impl Environment {
         }
     }
 
+    /// Returns a record in place of one that cannot be read. The environment has its records and its
+    /// keys. It lacks its name, its color and its language, and its first key in plain text.
+    #[doc(hidden)]
+    pub fn stand_in(home: &Home, identifier: String, now: Timestamp) -> Self {
+        let name = EnvironmentName(format!("Repaired {}", home.environment_id));
+        Self {
+            id: home.environment_id,
+            kind: None,
+            slug: Some(name.slug(home.environment_id)),
+            name,
+            organization_id: home.organization_id.clone(),
+            identifier,
+            api_keys: Vec::new(),
+            parent_id: None,
+            color: Color("#888".into()),
+            default_locale: None,
+            created_at: now,
+        }
+    }
+
     /// Returns the environment after `update`.
     #[doc(hidden)]
     #[must_use]
@@ -389,6 +409,19 @@ mod tests {
         ] {
             assert_eq!(create.check(siblings), expected, "{create:?}");
         }
+    }
+
+    #[test]
+    fn a_stand_in_has_a_name_that_is_free_and_valid() {
+        let home = Home {
+            organization_id: "acme".parse().unwrap(),
+            environment_id: EnvironmentId::from(Uuid::from_u128(7)),
+        };
+        let made = Environment::stand_in(&home, "short".into(), Timestamp::from_millis(0));
+        assert_eq!(EnvironmentName::new(made.name.as_str()), Ok(made.name.clone()));
+        assert!(!made.name.is_reserved() && made.kind.is_none() && made.api_keys.is_empty());
+        assert_eq!(Color::new(made.color.as_str()), Ok(made.color));
+        assert_eq!((made.id, made.organization_id), (home.environment_id, home.organization_id));
     }
 
     #[test]

@@ -119,7 +119,7 @@ pub struct Erasure {
     pub windows: u64,
     /// Removed entries of the quarantine.
     pub quarantined: u64,
-    /// Removed suppressions.
+    /// Suppressions of which only a hash of the address is left, so that nothing is sent to it.
     pub suppressions: u64,
 }
 

@@ -184,6 +184,15 @@ impl Suppression {
         Self { reason, text: text.or(self.text), expires_at, ..self }
     }
 
+    /// Returns the suppression without what it says about a person: the address is a hash, and the
+    /// text is gone. Messages to the address are suppressed as before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn erased(&self) -> Self {
+        let address = self.address.erased(self.environment_id);
+        Self { address, text: None, ..self.clone() }
+    }
+
     /// Returns `true` if messages are sent to the address again at `now`.
     #[doc(hidden)]
     pub fn has_expired(&self, now: Timestamp) -> bool {

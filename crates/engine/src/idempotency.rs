@@ -61,7 +61,10 @@ impl Scope {
         arguments: impl Serialize,
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.write_steps_at(now, operation, arguments, (), |tx, ()| body(tx).map(Step::Done))
+        let told: &mut dyn FnMut(&()) = &mut |()| {};
+        self.write_steps_at(now, (operation, arguments), ((), told), |tx, ()| {
+            body(tx).map(Step::Done)
+        })
     }
 
     /// The same for an operation that takes as many transactions as it has steps, starting at
@@ -73,8 +76,19 @@ impl Scope {
         start: S,
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
+        self.write_in_told_steps(operation, arguments, (start, &mut |_| {}), body)
+    }
+
+    /// The same with a function that is called between two transactions, with the state there.
+    pub(crate) fn write_in_told_steps<S, T: Serialize + DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        start: (S, &mut dyn FnMut(&S)),
+        body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
+    ) -> Result<T> {
         self.operation(operation, || {
-            self.write_steps_at(self.engine.now(), operation, arguments, start, body)
+            self.write_steps_at(self.engine.now(), (operation, arguments), start, body)
         })
     }
 
@@ -102,13 +116,11 @@ impl Scope {
     fn write_steps_at<S, T: Serialize + DeserializeOwned>(
         &self,
         now: Timestamp,
-        operation: &'static str,
-        arguments: impl Serialize,
-        start: S,
+        (operation, arguments): (&'static str, impl Serialize),
+        (mut state, told): (S, &mut dyn FnMut(&S)),
         mut body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
-        let mut state = start;
         loop {
             let mut step = |tx: &mut Tx<'_>| {
                 if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
@@ -124,7 +136,10 @@ impl Scope {
                 self.engine.write_in(&self.home, now, &mut step)
             });
             match (outcome, &call) {
-                (Ok(Progress::Ran(Step::More(next))), _) => state = next,
+                (Ok(Progress::Ran(Step::More(next))), _) => {
+                    told(&next);
+                    state = next;
+                }
                 (Ok(Progress::Ran(Step::Done(answer))), _) => return Ok(answer),
                 (Ok(Progress::Replayed(answer)), _) => return answer,
                 (Err(refusal), Some(call)) => return call.refuse(refusal),

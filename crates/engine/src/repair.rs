@@ -6,7 +6,7 @@ use store::check::{Fix, Pass, Step};
 
 use crate::check::Progress;
 use crate::damage;
-use crate::resources::notifications;
+use crate::resources::{environments, notifications};
 use crate::tx::Draft;
 use crate::{Engine, Result, trace};
 
@@ -23,13 +23,18 @@ pub struct RepairReport {
     pub mended: u64,
     /// Environments whose activity index was made anew.
     pub rebuilt: Vec<EnvironmentId>,
+    /// Environments whose own record was put aside. Each has another one in its place, with the name
+    /// `Repaired` and its id: its records and keys are as they were.
+    pub replaced: Vec<EnvironmentId>,
 }
 
 impl Engine {
     /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other derived
     /// rows are made anew from the records. A record that cannot be read is moved into quarantine,
     /// with its bytes and the reason: see [`quarantined`](crate::DeliveryQueue::quarantined) and
-    /// [`discard`](crate::DeliveryQueue::discard). `progress` is called after each 256 rows at most.
+    /// [`discard`](crate::DeliveryQueue::discard). In place of an environment, there is another record
+    /// with the name `Repaired` and the id. [`Engine::environment`](crate::Engine::environment) and its
+    /// keys open it, and [`development`](crate::Organization::development) makes a new one. `progress` is called after each 256 rows at most.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written
@@ -92,9 +97,9 @@ impl Engine {
 
     // Looks at the same rows again, and mends them.
     fn mend(&self, pass: Pass, behind: Option<&[u8]>, report: &mut RepairReport) -> Result<()> {
-        let (put_aside, mended) = self.write(self.now(), |draft| {
+        let (put_aside, mended, replaced) = self.write(self.now(), |draft| {
             let step = pass.step(as_snapshot(draft), behind)?;
-            let mut counts = (0, 0);
+            let mut counts = (0, 0, Vec::new());
             for (_, fix) in &step.found {
                 if let Fix::PutAside(table, unreadable) = fix {
                     // A record has several entries that another one may have.
@@ -107,9 +112,13 @@ impl Engine {
                     counts.1 += 1;
                 }
                 fix.apply(draft.writer)?;
+                if let Fix::PutAside(Table::Environments, lost) = fix {
+                    counts.2.extend(environments::replace_lost(draft, &lost.key)?);
+                }
             }
             Ok(counts)
         })?;
+        report.replaced.extend(replaced);
         report.put_aside += put_aside;
         report.mended += mended;
         Ok(())

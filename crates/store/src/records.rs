@@ -204,14 +204,30 @@ pub trait ReadRecords: Snapshot {
 
     /// The first `limit` records of the entries within `range` that can be read, in `order`.
     fn readable<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
+        let (found, _) = self.readable_with_gaps(range, order, limit)?;
+        Ok(found.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// The same, each record with the number of entries before it that cannot be read, and the number
+    /// of such entries behind the last record.
+    fn readable_with_gaps<R: Record>(
+        &self,
+        range: &Range<R>,
+        order: Order,
+        limit: usize,
+    ) -> Result<(Vec<(usize, R)>, usize)> {
         let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
-        let mut found: Vec<R> = Vec::new();
+        let (mut found, mut gap) = (Vec::new(), 0);
         while found.len() < limit {
             let Some(rows) = batches.next(limit - found.len())? else { break };
-            let records = record::follow_readable(self, range.table(), &rows)?;
-            found.extend(records.into_iter().flatten());
+            for record in record::follow_readable(self, range.table(), &rows)? {
+                match record {
+                    Some(record) => found.push((std::mem::take(&mut gap), record)),
+                    None => gap += 1,
+                }
+            }
         }
-        Ok(found)
+        Ok((found, gap))
     }
 
     /// Calls `visit` with the records of the entries within `range` that can be read, in `order`,

@@ -118,7 +118,8 @@ pub fn reopened(store: Interposed, entries: &[Entry], restarts: u64) -> World {
     reopened_with(store, entries, restarts, |builder| builder)
 }
 
-fn reopened_with(
+/// The same with an engine that `configure` changes.
+pub fn reopened_with(
     store: Interposed,
     entries: &[Entry],
     restarts: u64,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::sealed::in_common;
 use tidings::contact::Locale;
 use tidings::ids::{
-    ApiKeyId, DeadLetterId, IntegrationId, MessageId, NotificationId, SubscriberId,
+    ApiKeyId, DeadLetterId, IntegrationId, MessageId, NotificationId, StepId, SubscriberId,
 };
 use tidings::integration::IntegrationDelete;
 use tidings::message::{MarkAs, MessageQuery};
@@ -45,6 +45,8 @@ pub(super) struct Known {
     answered: MessageId,
     notifications: Vec<NotificationId>,
     letters: Vec<DeadLetterId>,
+    // Steps whose e-mails were refused.
+    refused: Vec<(NotificationId, StepId)>,
     keys: [ApiKeyId; 2],
     // Tokens of unsubscribe links.
     tokens: [String; 2],
@@ -189,6 +191,13 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         });
         Ok(shown.collect())
     }),
+    ("events.broadcast", |scope, _, args| {
+        let everybody = json!({ "name": args.pick("hi", "mail") });
+        shown(scope.events().broadcast(&parsed(everybody)))
+    }),
+    ("events.cancel", |scope, _, args| {
+        shown(scope.events().cancel(args.pick("waits", "waits too")))
+    }),
     ("inbox.mark_as", |scope, known, args| {
         let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
         shown(scope.inbox(&known.ada).unwrap().mark_as(&known.messages, mark))
@@ -289,6 +298,10 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     }),
     ("notifications.delete", |scope, known, args| {
         shown(scope.notifications().delete(known.notifications[usize::from(args == Args::Others)]))
+    }),
+    ("notifications.resend", |scope, known, args| {
+        let (id, step) = known.refused[usize::from(args == Args::Others)];
+        shown(scope.notifications().resend(id, step))
     }),
     ("notifications.delete_before", |scope, _, args| {
         let end = args.pick("2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z");
@@ -490,6 +503,12 @@ pub(super) fn known(world: &World) -> Known {
     }
     let gone = SuppressionCreate::new(Channel::Email, "a@b.c").unwrap();
     world.env.suppressions().add(&gone).unwrap();
+    let letters = letters(world);
+    let refused = world.notifications(json!({ "subscriberIds": ["cyd"] }));
+    let refused = refused.iter().map(|found| (found.id, found.jobs[0].step.id)).collect();
+    for id in ["waits", "waits too"] {
+        world.trigger(json!({ "name": "mail", "to": "cyd", "transactionId": id }));
+    }
     Known {
         ada,
         primary,
@@ -501,7 +520,8 @@ pub(super) fn known(world: &World) -> Known {
         question,
         answered,
         notifications,
-        letters: letters(world),
+        letters,
+        refused,
         keys: ["one", "two"].map(|name| {
             let create = parsed(json!({ "name": name }));
             world.env.keys().create(&create).unwrap().record.id

@@ -226,6 +226,76 @@ fn an_interrupted_erasure_goes_on() {
     });
 }
 
+/// Who wants no messages gets none, also as a subscriber who is created later.
+#[test]
+fn an_erased_address_stays_suppressed() {
+    on_both(|world| {
+        fill(&world);
+        let suppressed =
+            json!({ "channel": "email", "address": "Canary@Example.org", "text": "Canaria" });
+        let before = world.env.suppressions().add(&parsed(suppressed)).unwrap();
+        let find = || {
+            let channel = parsed(json!("email"));
+            world.env.suppressions().find(channel, "canary@example.org").unwrap()
+        };
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.suppressions, 2);
+        nothing_is_left(&world.store);
+        let left = find().unwrap();
+        assert_eq!((left.reason, left.expires_at), (before.reason, before.expires_at));
+        assert!(left.text.is_none() && left.address.address().starts_with("erased:"));
+        let again = json!({ "subscriberId": "again", "email": "canary@example.org" });
+        world.pass(std::time::Duration::from_secs(24 * 3_600));
+        world.run_due();
+        let sent = world.outbox.sent().len();
+        world.trigger(json!({ "name": "mail", "to": [again] }));
+        world.run_due();
+        let sent = &world.outbox.sent()[sent..];
+        assert!(
+            sent.iter().all(|one| !format!("{:?}", one.address).contains("canary")),
+            "{sent:?}"
+        );
+        let outcome = wire(world.notifications(json!({ "subscriberIds": ["again"] })));
+        assert!(outcome.to_string().contains("address_suppressed"), "{outcome}");
+        // Another erasure finds nothing more to do.
+        assert_eq!(world.env.subscribers().erase("again").unwrap().suppressions, 0);
+        // The host may remove it by the address.
+        world.env.suppressions().remove(parsed(json!("email")), "canary@example.org").unwrap();
+        assert!(find().is_none());
+        testkit::tables::check_indexes(&world.store);
+    });
+}
+
+/// A notification that is triggered between two transactions goes, too.
+#[test]
+fn an_erasure_tells_how_far_it_is_and_misses_nothing() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        for id in ["canary-id", "bob"] {
+            world.bare_subscriber(id);
+        }
+        for _ in 0..150 {
+            world.notify("news", "canary-id");
+        }
+        let mut seen: Vec<u64> = Vec::new();
+
+        let erased = world.env.subscribers().erase_with("canary-id", &mut |so_far| {
+            seen.push(so_far.notifications);
+            world.notify("news", "canary-id");
+            world.notify("news", "bob");
+        });
+
+        assert_eq!(seen[..2], [64, 128]);
+        assert!(seen.is_sorted());
+        assert_eq!(erased.unwrap().notifications, 150 + seen.len() as u64);
+        assert_eq!(world.notifications(json!({ "subscriberIds": ["bob"] })).len(), seen.len());
+        nothing_is_left(&world.store);
+        testkit::tables::check_indexes(&world.store);
+    });
+}
+
 /// An event with many recipients does not find who was erased.
 #[test]
 fn tasks_tell_the_others_and_not_who_was_erased() {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::{InboxCounts, ListPlace, Message, MessageCounters, MessagePlace};
 use crate::error::{Invalid, Reason};
 use crate::ids::{EnvironmentId, InternalSubscriberId, MessageId};
+use crate::page::is_zero;
 use crate::time::Timestamp;
 
 /// Place in the feed of an inbox. Opaque to callers, who may keep it as its text.
@@ -65,6 +66,10 @@ pub struct FeedPage {
     pub has_more: bool,
     /// Numbers of unseen and unread messages.
     pub counts: InboxCounts,
+    /// Number of changes that are left out of this page, because their records cannot be read. The
+    /// engine's `check` finds them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: usize,
 }
 
 /// Change of an inbox.
@@ -137,7 +142,14 @@ impl FeedPage {
         has_more: bool,
         counts: InboxCounts,
     ) -> Self {
-        Self { changes, next, has_more, counts }
+        Self { changes, next, has_more, counts, unreadable: 0 }
+    }
+
+    /// Returns the page with the number of changes that are left out of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(self, unreadable: usize) -> Self {
+        Self { unreadable, ..self }
     }
 }
 

@@ -1,15 +1,22 @@
 //! Addresses in the form in which they are compared.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::unsupported;
 use crate::contact::Email;
 use crate::error::{Invalid, Reason};
+use crate::ids::EnvironmentId;
 use crate::json::shape;
 use crate::vocabulary::Channel;
 
+/// Beginning of an address of which only a hash is left.
+const ERASED: &str = "erased:";
+
 /// E-mail address or telephone number, in the form in which two spellings are equal: an e-mail
-/// address without capitals, a telephone number without separators.
+/// address without capitals, a telephone number without separators. Of an address that was erased,
+/// there is a hash: `erased:` with 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "Fields")]
 pub struct SuppressedAddress {
@@ -36,6 +43,7 @@ impl SuppressedAddress {
     pub fn new(channel: Channel, address: impl AsRef<str>) -> Result<Self, Invalid> {
         let address = address.as_ref().trim();
         let address = match channel {
+            Channel::Email | Channel::Sms if is_hash(address) => address.to_owned(),
             Channel::Email => {
                 let email = Email::new(address).map_err(|invalid| invalid.named("address"))?;
                 email.as_str().to_lowercase()
@@ -55,6 +63,27 @@ impl SuppressedAddress {
     pub fn address(&self) -> &str {
         &self.address
     }
+
+    /// Returns the address as a hash, which differs between environments.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn erased(&self, environment: EnvironmentId) -> Self {
+        if is_hash(&self.address) {
+            return self.clone();
+        }
+        let hash = Sha256::new()
+            .chain_update(Uuid::from(environment).into_bytes())
+            .chain_update(self.channel.to_string())
+            .chain_update([0])
+            .chain_update(&self.address);
+        let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Self { channel: self.channel, address: format!("{ERASED}{digits}") }
+    }
+}
+
+fn is_hash(address: &str) -> bool {
+    let digits = address.strip_prefix(ERASED).filter(|digits| digits.len() == 64);
+    digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
 impl TryFrom<Fields> for SuppressedAddress {

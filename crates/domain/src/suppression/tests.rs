@@ -25,6 +25,26 @@ fn two_spellings_are_one_address() {
     }
 }
 
+/// Of an erased address, a hash is left that differs between channels and environments.
+#[test]
+fn an_erased_suppression_has_a_hash() {
+    let sms = || SuppressedAddress::new(Channel::Sms, "+1").unwrap();
+    let mail = || SuppressedAddress::new(Channel::Email, "a@b.c").unwrap();
+    let hashes = [mail().erased(id(1)), mail().erased(id(2)), sms().erased(id(1))];
+    for (number, hash) in hashes.iter().enumerate() {
+        assert!(!hashes[..number].contains(hash));
+        assert_eq!(SuppressedAddress::new(hash.channel(), hash.address()), Ok(hash.clone()));
+        assert_eq!(hash.erased(id(3)), *hash);
+    }
+    assert!(SuppressedAddress::new(Channel::Email, "erased:12").is_err());
+    let create = create(SuppressionReason::Complained, Some(7)).text("by Ada");
+    let before = Suppression::new(id(1), &home(), create, at(0));
+    let after = before.erased();
+    assert_eq!(after.address, before.address.erased(before.environment_id));
+    assert_eq!((after.id, after.reason, after.expires_at), (id(1), before.reason, Some(at(7))));
+    assert_eq!((after.text.clone(), after.erased()), (None, after));
+}
+
 fn create(reason: SuppressionReason, until: Option<i64>) -> SuppressionCreate {
     let create = SuppressionCreate::new(Channel::Email, "a@b.c").unwrap().reason(reason);
     SuppressionCreate { expires_at: until.map(at), ..create }

@@ -273,6 +273,15 @@ fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
     keys::insert_first(draft, environment)
 }
 
+/// Puts a record in the place of one that could not be read, under the same key. Returns the id of the
+/// environment. Returns `None` if the key cannot be read either.
+pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<EnvironmentId>> {
+    let Some(home) = layout::home_of(key) else { return Ok(None) };
+    let environment = Environment::stand_in(&home, draft.made.text(12), draft.now);
+    draft.writer.insert(&environment)?;
+    Ok(Some(home.environment_id))
+}
+
 /// The SHA-256 of an API key in hexadecimal digits.
 pub(crate) fn hash(key: &str) -> String {
     let digest = Sha256::digest(key.as_bytes());

@@ -7,6 +7,7 @@ use domain::ids::{ApiKeyId, UserId};
 use domain::secret::Secret;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
+use crate::damage;
 use crate::error::Reason;
 use crate::resources::environments;
 use crate::tx::{Draft, Tx, View};
@@ -94,7 +95,9 @@ impl ApiKeys<'_> {
 fn forget(tx: &mut Tx<'_>, key: &EnvironmentKey) -> Result<()> {
     let home = tx.home();
     let place = layout::environment(&home.organization_id, home.environment_id);
-    let Some(environment) = tx.find::<Environment>(&place)? else { return Ok(()) };
+    // A record that cannot be read shows no key, and does not keep one from being revoked.
+    let found = damage::if_readable(tx.find::<Environment>(&place).map_err(Error::from))?;
+    let Some(environment) = found.flatten() else { return Ok(()) };
     Ok(tx.replace(&environment, &environment.without_key(&key.hash))?)
 }
 

@@ -34,6 +34,8 @@ const OF_NOTIFICATION: usize = 8;
 #[derive(Clone, Debug)]
 struct Erasing {
     notifications: Vec<Ordinal>,
+    /// Notifications from here on were not looked at.
+    later: Ordinal,
     part: Part,
     erased: Erasure,
 }
@@ -89,14 +91,28 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
     })
 }
 
-/// Erases everything about a subscriber.
-pub(super) fn erase(scope: &Scope, id: &SubscriberId) -> Result<Erasure> {
+/// Erases everything about a subscriber. Calls `progress` between two transactions.
+pub(super) fn erase(
+    scope: &Scope,
+    id: &SubscriberId,
+    progress: &mut dyn FnMut(Erasure),
+) -> Result<Erasure> {
     // The index of notifications is one of the committed state.
-    let notifications = scope.view(|view| {
-        subscribers::find(view, id)?.map_or(Ok(Vec::new()), |found| of_subscriber(view, &found))
+    let (notifications, later) = scope.view(|view| {
+        let all = layout::notifications(view.environment_id()).range();
+        let mut later = Ordinal::new(0);
+        view.scan_bytes(&all, Order::Descending, Some(1), &mut |key, _| {
+            later = layout::ordinal_of(key).map_or(later, |last| Ordinal::new(last.get() + 1));
+            ControlFlow::Break(())
+        })?;
+        let found = subscribers::find(view, id)?;
+        let own = found.map_or(Ok(Vec::new()), |found| of_subscriber(view, &found))?;
+        Ok((own, later))
     })?;
-    let start = Erasing { notifications, part: Part::Notifications, erased: Erasure::default() };
-    scope.write_in_steps("subscribers.erase", id, start, |tx, before| {
+    let (part, erased) = (Part::Notifications, Erasure::default());
+    let start = Erasing { notifications, later, part, erased };
+    let mut told = |at: &Erasing| progress(at.erased);
+    scope.write_in_told_steps("subscribers.erase", id, (start, &mut told), |tx, before| {
         let subscriber = subscribers::get(tx, id)?;
         let traces = Traces::of(&subscriber);
         let mut eraser = Eraser { tx, subscriber, traces, left: AT_A_TIME };
@@ -182,20 +198,46 @@ impl Eraser<'_, '_> {
             }
             Part::Suppressions => {
                 for found in suppressed(self.tx, &self.subscriber)? {
-                    self.tx.remove(&found)?;
-                    erased.suppressions += 1;
+                    erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
                 }
                 Part::Subscriber(Removed::default())
             }
-            Part::Subscriber(before) => {
-                self.left = 0;
-                match subscribers::removal(self.tx, &self.subscriber, &before, Damaged::Erased)? {
-                    Step::Done(()) => return Ok(Step::Done(at.erased)),
-                    Step::More(removed) => Part::Subscriber(removed),
+            // The subscriber goes in a transaction that has seen all notifications.
+            Part::Subscriber(before) => match self.later(&mut at.later, erased)? {
+                ControlFlow::Continue(()) => Part::Subscriber(before),
+                ControlFlow::Break(()) => {
+                    self.left = 0;
+                    let (tx, own) = (&mut *self.tx, &self.subscriber);
+                    match subscribers::removal(tx, own, &before, Damaged::Erased)? {
+                        Step::Done(()) => return Ok(Step::Done(at.erased)),
+                        Step::More(removed) => Part::Subscriber(removed),
+                    }
                 }
-            }
+            },
         };
         Ok(Step::More(at))
+    }
+
+    // Removes the notifications that were triggered since the erasure has begun. Breaks at the end of
+    // all.
+    fn later(&mut self, from: &mut Ordinal, erased: &mut Erasure) -> Result<ControlFlow<()>> {
+        let environment = self.tx.environment_id();
+        let all = layout::notifications_from(environment, *from);
+        let (limit, own, codec) = (self.left, self.subscriber.id, self.tx.codec());
+        let (mut count, mut found) = (0, Vec::new());
+        self.tx.scan_bytes(&all, Order::Ascending, Some(limit), &mut |key, value| {
+            let record = codec.decode::<Notification>(key, value).ok();
+            let record = record.filter(|record| record.subscriber_id == own);
+            found.extend(record.map(|record| record.id.ordinal()));
+            *from = layout::ordinal_of(key).map_or(*from, |last| Ordinal::new(last.get() + 1));
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        for ordinal in found {
+            self.notification(ordinal, erased)?;
+        }
+        self.left = self.left.saturating_sub(count);
+        Ok(if count < limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn answers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
@@ -307,7 +349,7 @@ impl Eraser<'_, '_> {
         Ok(())
     }
 
-    // Removes the messages of a notification, and the suppressions of the addresses that they have.
+    // Removes the messages of a notification, and the addresses of the suppressions that they have.
     fn messages(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
         let of = ordinal.get()..ordinal.get().saturating_add(1);
         let all = layout::messages_of(self.tx.environment_id(), of);
@@ -318,8 +360,7 @@ impl Eraser<'_, '_> {
             let phone = message.phone.map(|phone| (Channel::Sms, phone));
             for (channel, text) in email.into_iter().chain(phone) {
                 if let Some(found) = suppression_of(self.tx, channel, text)? {
-                    self.tx.remove(&found)?;
-                    erased.suppressions += 1;
+                    erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
                 }
             }
         }

@@ -166,8 +166,9 @@ impl Subscribers<'_> {
 
     /// Erases a subscriber: what [`delete`](Self::delete) removes, and the notifications with
     /// payloads, logs, tasks, dead letters and digest events. Triggers with several recipients lose
-    /// this one. Stored answers and entries of the quarantine that tell of the subscriber are removed,
-    /// and so are the suppressions of the addresses: who has them may be written to again.
+    /// this one. Stored answers and entries of the quarantine that tell of the subscriber are removed.
+    /// Of a suppression of an address, a hash is left: a person who wants no messages gets none, also
+    /// as a subscriber who is created later.
     ///
     /// The erasure takes several transactions. After an interruption, another call continues. Texts
     /// that the host has put into the payloads of other subscribers are not looked at.
@@ -180,7 +181,20 @@ impl Subscribers<'_> {
     ///
     /// [`Error::NotFound`] if there is no such subscriber.
     pub fn erase(&self, id: impl IntoChecked<SubscriberId>) -> Result<Erasure> {
-        person::erase(self.scope, &id.into_checked()?)
+        person::erase(self.scope, &id.into_checked()?, &mut |_| {})
+    }
+
+    /// The same with a function that is called between two transactions, with what was erased so far.
+    ///
+    /// # Errors
+    ///
+    /// As [`erase`](Self::erase).
+    pub fn erase_with(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        progress: &mut dyn FnMut(Erasure),
+    ) -> Result<Erasure> {
+        person::erase(self.scope, &id.into_checked()?, progress)
     }
 }
 

@@ -156,10 +156,25 @@ pub(crate) fn in_force(
     Ok(find(view, address)?.filter(|found| !found.has_expired(now)))
 }
 
-/// The suppression of an address, also one that has expired. Returns `None` if there is none.
+/// The suppression of an address, also one that has expired, or one of which only a hash is left.
+/// Returns `None` if there is none.
 pub(crate) fn find(view: &dyn View, address: &SuppressedAddress) -> Result<Option<Suppression>> {
-    let (channel, text) = (address.channel(), address.address());
-    Ok(view.find(&layout::suppression(view.environment_id(), channel, text))?)
+    let environment = view.environment_id();
+    let key = |of: &SuppressedAddress| layout::suppression(environment, of.channel(), of.address());
+    let keys = [key(address), key(&address.erased(environment))];
+    Ok(view.find_many(&keys)?.into_iter().flatten().next())
+}
+
+/// Keeps a suppression by a hash of its address: nothing is sent to it as before. Returns `false` if
+/// that is all that was left of it.
+pub(crate) fn erase(tx: &mut Tx<'_>, before: &Suppression) -> Result<bool> {
+    let after = before.erased();
+    if after == *before {
+        return Ok(false);
+    }
+    tx.remove(before)?;
+    tx.insert(&after)?;
+    Ok(true)
 }
 
 // A call that adds one removes some that have expired, so that their number falls.

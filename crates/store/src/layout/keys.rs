@@ -574,6 +574,11 @@ pub fn list_place_bytes(place: ListPlace) -> Vec<u8> {
     bytes
 }
 
+/// The place with this sort value.
+pub fn list_place_of(mut bytes: &[u8]) -> Option<ListPlace> {
+    ListPlace::read(&mut bytes).filter(|_| bytes.is_empty())
+}
+
 /// The stored answers that have expired at `now`.
 pub fn expired_answers(environment: EnvironmentId, now: Timestamp) -> Range<StoredAnswer> {
     let expiring = EXPIRING_ANSWERS.within(environment);

@@ -1,16 +1,11 @@
 //! Any JSON as the request of any operation, made in the seeded world.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use arbitrary::{Result as Made, Unstructured};
-use domain::environment::ApiKey;
 use domain::ids::{IdempotencyKey, MessageId};
 use domain::integration::IntegrationDelete;
-use domain::message::{Known, MarkAs, MessageQuery};
-use domain::notification::NotificationQuery;
-use domain::unsubscribe::UnsubscribeRequest;
-use domain::vocabulary::Channel;
+use domain::message::MarkAs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,6 +20,7 @@ use crate::seeded;
 use crate::tables::value;
 use crate::world::World;
 
+mod ids;
 mod sound;
 
 pub use sound::{sound, stopped, writes, writing};
@@ -150,7 +146,7 @@ pub fn text(answer: &Answer) -> String {
 /// seeded world.
 pub fn call(engine: &Engine, env: &Scope, request: &Value) -> Answer {
     let mut request = request.clone();
-    put_ids(&mut request);
+    ids::put_ids(&mut request);
     let parts = request.as_array().map(Vec::as_slice).unwrap_or_default();
     let (env, parts) = match parts {
         [Value::String(once), key, parts @ ..] if once == "idempotent" => {
@@ -344,9 +340,15 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
     match (group, operation) {
         ("events", "trigger") => said(env.events().trigger(&given.get(0)?)),
         ("events", "trigger_bulk") => said(env.events().trigger_bulk(&given.get::<Vec<_>>(0)?)),
+        ("events", "broadcast") => said(env.events().broadcast(&given.get(0)?)),
+        ("events", "cancel") => said(env.events().cancel(given.name(0)?)),
+        ("events", "progress") => said(env.events().progress(given.name(0)?)),
         ("notifications", "get") => said(env.notifications().get(given.name(0)?)),
         ("notifications", "list") => said(env.notifications().list(&given.get(0)?)),
         ("notifications", "count") => said(env.notifications().count(&given.get(0)?)),
+        ("notifications", "resend") => {
+            said(env.notifications().resend(given.name(0)?, given.name(1)?))
+        }
         ("notifications", "delete") => said(env.notifications().delete(given.name(0)?)),
         ("notifications", "delete_before") => {
             said(env.notifications().delete_before(given.get(0)?))
@@ -437,77 +439,5 @@ impl Arguments<'_> {
     // An id, which the operation checks itself.
     fn name(&self, at: usize) -> Result<String, Refusal> {
         self.get(at)
-    }
-}
-
-/// The ids in the seeded world that requests can name.
-static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
-    let env = &seeded::world().env;
-    let integrations = env.integrations().list().expect("they are there");
-    let of_inbox = |who: &str, query: MessageQuery| {
-        let page = env.inbox(who).and_then(|inbox| inbox.list(&query)).expect("they are there");
-        page.data.iter().map(|found| json!(found.id)).collect::<Vec<_>>()
-    };
-    let questions = MessageQuery::default().templates(["inbox"]);
-    let everything = NotificationQuery::default().limit(50);
-    let notifications = env.notifications().list(&everything);
-    let notifications = notifications.expect("they are there").data;
-    let environments = env.environments().list().expect("they are there");
-    let of_environments = environments.iter().flat_map(|environment| &environment.api_keys);
-    let keys = env.keys().list().expect("they are there");
-    let letters = env.dead_letters().list(&crate::parsed(json!({}))).expect("they are there").data;
-    let header = |api_key: &ApiKey| json!(format!("ApiKey {}", api_key.key.expose()));
-    let headers = of_environments.map(header).collect();
-    let layouts = env.layouts().list(&crate::parsed(json!({}))).expect("they are there").data;
-    let feed = |who: &str, from_the_start: bool| {
-        let newest = env.inbox(who).and_then(|inbox| inbox.cursor()).expect("it is there");
-        json!(if from_the_start { newest.moved(None, Known::default()) } else { newest })
-    };
-    let quarantined = seeded::world().engine.delivery().quarantined(8).expect("they are there");
-    let named = |kind: &str, ids: Vec<Value>| {
-        let named = ids.into_iter().enumerate().map(|(at, id)| (format!("${kind} {at}"), id));
-        named.collect::<Vec<_>>()
-    };
-    [
-        named("authorization", headers),
-        named("environment", vec![json!(env.environment_id())]),
-        named("integration", integrations.iter().map(|found| json!(found.id)).collect()),
-        named("message", of_inbox("ada", MessageQuery::default())),
-        named("archived", of_inbox("ada", MessageQuery::default().archived())),
-        named("feed", vec![feed("ada", false), feed("ada", true), feed("bob", true)]),
-        named("quarantined", quarantined.iter().map(|found| json!(found.id)).collect()),
-        named("snoozed", of_inbox("bob", MessageQuery::default().snoozed())),
-        named("question", of_inbox("bob", questions)),
-        named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
-        named("letter", letters.iter().map(|found| json!(found.id)).collect()),
-        named("token", tokens(env)),
-        named("key", keys.iter().map(|found| json!(found.id)).collect()),
-        named("layout", layouts.iter().map(|found| json!(found.id)).collect()),
-    ]
-    .concat()
-});
-
-// Tokens of unsubscribe links: of a workflow, and of a topic.
-fn tokens(env: &Scope) -> Vec<Value> {
-    let workflow = UnsubscribeRequest::workflow("ada", "both", Channel::Email);
-    let topic = UnsubscribeRequest::topic("ada", "news");
-    let urls = [workflow, topic].map(|request| env.unsubscribe_url(&request?));
-    let tokens = urls.into_iter().map(|url| {
-        let url = url.expect("they are there");
-        json!(url.split_once("token=").map(|(_, token)| token))
-    });
-    tokens.collect()
-}
-
-fn put_ids(json: &mut Value) {
-    match json {
-        Value::String(text) if text.starts_with('$') => {
-            if let Some((_, id)) = IDS.iter().find(|(name, _)| name == text) {
-                *json = id.clone();
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(put_ids),
-        Value::Object(fields) => fields.values_mut().for_each(put_ids),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

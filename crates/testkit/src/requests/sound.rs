@@ -35,8 +35,9 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 19] = [
+    const READING: [&str; 20] = [
         "get",
+        "progress",
         "export",
         "count",
         "check_index",
@@ -282,6 +283,12 @@ fn activity() -> Vec<Value> {
         json!(["events.trigger", event("wait", json!("ada"))]),
         json!(["events.trigger", about]),
         json!(["events.trigger_bulk", [again, event("nobody.knows", json!("ada")), last, about]]),
+        json!(["events.broadcast", {
+            "name": "both", "payload": { "n": 1 }, "actor": "ada", "transactionId": "seventh",
+        }]),
+        json!(["events.cancel", "fifth"]),
+        json!(["events.progress", "to many"]),
+        json!(["notifications.resend", "$sent 0", "$step 0"]),
         json!(["notifications.get", "$notification 0"]),
         json!(["notifications.list", {}]),
         json!(["notifications.list", { "subscriberIds": ["ada"], "limit": "3", "page": 1 }]),

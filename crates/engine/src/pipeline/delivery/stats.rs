@@ -1,11 +1,13 @@
 //! Statistics of the delivery queue.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use domain::ids::{EnvironmentId, IntegrationId, WorkflowId};
+use domain::quarantine::Quarantined;
 use domain::task::{Lane, TaskClass, TaskState};
 use domain::time::Timestamp;
-use store::{Lead, Snapshot, layout};
+use store::{Lead, Order, Prefix, ReadRecords, Snapshot, layout};
 
 use super::{DeliveryQueue, claim};
 use crate::{Result, trace};
@@ -28,6 +30,8 @@ pub struct QueueStats {
     pub calls: BTreeMap<String, usize>,
     /// Messages of each integration that was called or holds some.
     pub integrations: BTreeMap<IntegrationId, IntegrationStats>,
+    /// Number of entries in the quarantine, counted up to 10,000.
+    pub quarantined: usize,
     /// Text of the error with which the last upkeep of the activity index has failed. `None` if it
     /// has succeeded.
     pub upkeep_error: Option<String>,
@@ -116,6 +120,11 @@ impl DeliveryQueue<'_> {
             }
             left -= stats.add_held(snapshot, left)?;
             stats.is_complete &= left > 0;
+            let all = Prefix::<Quarantined>::of_all().range();
+            snapshot.scan_bytes(&all, Order::Ascending, Some(TASKS), &mut |_, _| {
+                stats.quarantined += 1;
+                ControlFlow::Continue(())
+            })?;
             Ok(stats)
         })?;
         for (id, calls) in self.engine.parts.circuits.calls() {

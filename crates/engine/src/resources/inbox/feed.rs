@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use domain::ids::SubscriberId;
 use domain::message::{
-    Changes, DeletedMessage, FeedCursor, FeedPage, InboxChange, Known, Message, MessageCounters,
-    MessagePlace, Shelf, Standing,
+    Changes, DeletedMessage, FeedCursor, FeedPage, InboxChange, Known, ListPlace, Message,
+    MessageCounters, MessagePlace, Shelf, Standing,
 };
-use domain::page::{Bound, Cursor, Direction, ListKind, OrderBy, PageRequest, Place};
+use domain::page::{Bound, Cursor, Direction, ListKind, OrderBy, Page, PageRequest, Place};
 use domain::subscriber::Subscriber;
 use store::{List, Order, ReadRecords, layout};
 
@@ -215,10 +215,19 @@ struct Feed<'f> {
     counters: MessageCounters,
 }
 
-// What a page has of one kind of change.
-struct Part<T> {
-    changes: Vec<T>,
+// What a page has of deliveries.
+struct Delivered {
+    messages: Vec<Message>,
+    // The place of the last one, if there are more.
+    end: Option<ListPlace>,
+    unreadable: usize,
+}
+
+// What a page has of the other changes.
+struct Others {
+    changes: Vec<(u64, MessagePlace, InboxChange)>,
     has_more: bool,
+    unreadable: usize,
 }
 
 impl<'f> Feed<'f> {
@@ -241,29 +250,31 @@ impl<'f> Feed<'f> {
     // that it is told once.
     fn page(&self, cursor: &FeedCursor) -> Result<FeedPage> {
         let (known, newest) = (cursor.changed(), self.newest());
-        let Part { changes: delivered, has_more } = self.delivered(cursor)?;
-        let last = delivered.last().map(Message::list_place);
+        let Delivered { messages, end, unreadable } = self.delivered(cursor)?;
         let is_left = |message: &Message| {
             message.last_change.is_some_and(|change| !known.has(change, message.id.place()))
         };
-        let delivered = delivered.into_iter().filter(|message| !is_left(message));
+        let messages = messages.into_iter().filter(|message| !is_left(message));
         let message = |message| InboxChange::Message { message: Box::new(message) };
-        let mut told: Vec<_> = delivered.map(message).collect();
+        let mut told: Vec<_> = messages.map(message).collect();
         let counts = self.counters.counts();
-        if has_more {
-            return Ok(FeedPage::new(told, cursor.moved(last, known), true, counts));
+        if let Some(end) = end {
+            let next = cursor.moved(Some(end), known);
+            return Ok(FeedPage::new(told, next, true, counts).without(unreadable));
         }
-        let Part { changes: others, has_more } = self.changed(known)?;
-        let known = match others.last().filter(|_| has_more) {
+        let others = self.changed(known)?;
+        let known = match others.changes.last().filter(|_| others.has_more) {
             Some((number, place, _)) => Known { number: *number, within: Some(*place) },
             None => newest.changed(),
         };
-        told.extend(others.into_iter().map(|(_, _, change)| change));
-        Ok(FeedPage::new(told, cursor.moved(newest.delivered(), known), has_more, counts))
+        told.extend(others.changes.into_iter().map(|(_, _, change)| change));
+        let next = cursor.moved(newest.delivered(), known);
+        let page = FeedPage::new(told, next, others.has_more, counts);
+        Ok(page.without(unreadable + others.unreadable))
     }
 
     // The messages that were delivered since, oldest first.
-    fn delivered(&self, cursor: &FeedCursor) -> Result<Part<Message>> {
+    fn delivered(&self, cursor: &FeedCursor) -> Result<Delivered> {
         let environment = self.view.environment_id();
         let shelves = Shelf::ALL.into_iter().filter(|shelf| shelf.is_inbox());
         let list = List::of_parts(shelves.map(|shelf| {
@@ -281,32 +292,38 @@ impl<'f> Feed<'f> {
         let (order_by, direction) = (OrderBy::Id, Direction::Ascending);
         let limit = FeedPage::LIMIT;
         let request = PageRequest { list: list_id, place, limit, order_by, direction };
-        let page = self.view.page(&list, &request)?;
-        Ok(Part { changes: page.data, has_more: page.next.is_some() })
+        let Page { data: messages, next, unreadable, .. } = self.view.page(&list, &request)?;
+        // The last entry of the page may be one that cannot be read.
+        let end = next.and_then(|next| layout::list_place_of(next.key()));
+        Ok(Delivered { messages, end, unreadable })
     }
 
     // The other changes, oldest first.
-    fn changed(&self, known: Known) -> Result<Part<(u64, MessagePlace, InboxChange)>> {
+    fn changed(&self, known: Known) -> Result<Others> {
         let (environment, subscriber) = (self.view.environment_id(), self.subscriber.id);
         let one_more = FeedPage::LIMIT + 1;
         let changed = layout::message_changes(environment, subscriber);
         let changed = layout::changes_behind(&changed, known.number, known.within);
-        let changed = self.view.readable::<Message>(&changed, Order::Ascending, one_more)?;
+        let (changed, gap) =
+            self.view.readable_with_gaps::<Message>(&changed, Order::Ascending, one_more)?;
         let deleted = layout::deleted_messages(environment, subscriber);
         let deleted = layout::changes_behind(&deleted, known.number, known.within);
-        let deleted = self.view.readable::<DeletedMessage>(&deleted, Order::Ascending, one_more)?;
-        let changed = changed.into_iter().filter_map(|message| {
+        let (deleted, other_gap) =
+            self.view.readable_with_gaps::<DeletedMessage>(&deleted, Order::Ascending, one_more)?;
+        let changed = changed.into_iter().filter_map(|(gap, message)| {
             let (number, place) = (message.last_change?, message.id.place());
-            Some((number, place, InboxChange::Message { message: Box::new(message) }))
+            Some((gap, (number, place, InboxChange::Message { message: Box::new(message) })))
         });
-        let deleted = deleted.into_iter().map(|deleted| {
+        let deleted = deleted.into_iter().map(|(gap, deleted)| {
             let DeletedMessage { change, message_id, .. } = deleted;
-            (change, message_id.place(), InboxChange::Deleted { message_id })
+            (gap, (change, message_id.place(), InboxChange::Deleted { message_id }))
         });
         let mut all: Vec<_> = changed.chain(deleted).collect();
-        all.sort_by_key(|(number, place, _)| (*number, *place));
+        all.sort_by_key(|(_, (number, place, _))| (*number, *place));
         let has_more = all.len() > FeedPage::LIMIT;
         all.truncate(FeedPage::LIMIT);
-        Ok(Part { changes: all, has_more })
+        let behind = if has_more { 0 } else { gap + other_gap };
+        let (gaps, changes): (Vec<usize>, Vec<_>) = all.into_iter().unzip();
+        Ok(Others { changes, has_more, unreadable: gaps.into_iter().sum::<usize>() + behind })
     }
 }
