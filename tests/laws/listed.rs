@@ -56,10 +56,7 @@ fn operations() -> BTreeSet<String> {
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let each = entries.flat_map(|path| match path.is_dir() {
-        true => sources(&path),
-        false => vec![path],
-    });
+    let each = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
     each.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
 }
 

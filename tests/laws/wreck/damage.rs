@@ -69,8 +69,13 @@ impl Kind {
     pub(super) fn is_of_log(self) -> bool {
         match self {
             Self::LogCut | Self::LogFlipped | Self::LogCopied | Self::LogForeign => true,
-            Self::Copied | Self::Branch | Self::Several | Self::Stale => false,
-            Self::Zeroed | Self::Flipped | Self::Cut => false,
+            Self::Copied
+            | Self::Branch
+            | Self::Several
+            | Self::Stale
+            | Self::Zeroed
+            | Self::Flipped
+            | Self::Cut => false,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Addresses in the form in which they are compared.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -76,8 +78,12 @@ impl SuppressedAddress {
             .chain_update(self.channel.to_string())
             .chain_update([0])
             .chain_update(&self.address);
-        let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        Self { channel: self.channel, address: format!("{ERASED}{digits}") }
+        let mut address = ERASED.to_owned();
+        for byte in hash.finalize() {
+            // Writing into a text does not fail.
+            let _ = write!(address, "{byte:02x}");
+        }
+        Self { channel: self.channel, address }
     }
 }
 

@@ -115,10 +115,10 @@ pub(super) fn erase(
     scope.write_in_told_steps("subscribers.erase", id, (start, &mut told), |tx, before| {
         let subscriber = subscribers::get(tx, id)?;
         let traces = Traces::of(&subscriber);
-        let mut eraser = Eraser { tx, subscriber, traces, left: AT_A_TIME };
+        let mut work = Eraser { tx, subscriber, traces, left: AT_A_TIME };
         let mut erasing = before.clone();
-        while eraser.left > 0 {
-            match eraser.step(erasing)? {
+        while work.left > 0 {
+            match work.step(erasing)? {
                 Step::More(next) => erasing = next,
                 Step::Done(result) => return Ok(Step::Done(result)),
             }

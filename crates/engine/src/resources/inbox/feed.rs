@@ -302,15 +302,15 @@ impl<'f> Feed<'f> {
     fn changed(&self, known: Known) -> Result<Others> {
         let (environment, subscriber) = (self.view.environment_id(), self.subscriber.id);
         let one_more = FeedPage::LIMIT + 1;
-        let changed = layout::message_changes(environment, subscriber);
-        let changed = layout::changes_behind(&changed, known.number, known.within);
-        let (changed, gap) =
-            self.view.readable_with_gaps::<Message>(&changed, Order::Ascending, one_more)?;
+        let edited = layout::message_changes(environment, subscriber);
+        let edited = layout::changes_behind(&edited, known.number, known.within);
+        let (edited, gap) =
+            self.view.readable_with_gaps::<Message>(&edited, Order::Ascending, one_more)?;
         let deleted = layout::deleted_messages(environment, subscriber);
         let deleted = layout::changes_behind(&deleted, known.number, known.within);
         let (deleted, other_gap) =
             self.view.readable_with_gaps::<DeletedMessage>(&deleted, Order::Ascending, one_more)?;
-        let changed = changed.into_iter().filter_map(|(gap, message)| {
+        let edited = edited.into_iter().filter_map(|(gap, message)| {
             let (number, place) = (message.last_change?, message.id.place());
             Some((gap, (number, place, InboxChange::Message { message: Box::new(message) })))
         });
@@ -318,12 +318,13 @@ impl<'f> Feed<'f> {
             let DeletedMessage { change, message_id, .. } = deleted;
             (gap, (change, message_id.place(), InboxChange::Deleted { message_id }))
         });
-        let mut all: Vec<_> = changed.chain(deleted).collect();
+        let mut all: Vec<_> = edited.chain(deleted).collect();
         all.sort_by_key(|(_, (number, place, _))| (*number, *place));
         let has_more = all.len() > FeedPage::LIMIT;
         all.truncate(FeedPage::LIMIT);
         let behind = if has_more { 0 } else { gap + other_gap };
-        let (gaps, changes): (Vec<usize>, Vec<_>) = all.into_iter().unzip();
-        Ok(Others { changes, has_more, unreadable: gaps.into_iter().sum::<usize>() + behind })
+        let unreadable = all.iter().map(|(gap, _)| gap).sum::<usize>() + behind;
+        let changes = all.into_iter().map(|(_, change)| change).collect();
+        Ok(Others { changes, has_more, unreadable })
     }
 }
