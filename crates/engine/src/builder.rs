@@ -25,7 +25,7 @@ use store::sealing::{Keyring, Sealable};
 use store::{Decoded, Fork, Store, Table, layout};
 
 use crate::Engine;
-use crate::clock::{Clock, ManualClock, SystemClock};
+use crate::clock::{Clock, ManualClock, StoreClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
@@ -52,7 +52,7 @@ const TEXTS: usize = 8 << 20;
 /// The parts of an engine, before it has a store.
 #[derive(Debug)]
 pub struct Builder {
-    clock: Box<dyn Clock>,
+    clock: Option<Box<dyn Clock>>,
     seeds: Seeds,
     providers: Providers,
     handlers: Handlers,
@@ -151,11 +151,11 @@ pub(crate) struct Providers {
 }
 
 impl Default for Builder {
-    /// The system's clock and randomness, no providers, eight tries in half an hour, five minutes
+    /// The clock of the store or of the system, the system's randomness, no providers, eight tries in half an hour, five minutes
     /// for a try.
     fn default() -> Self {
         Self {
-            clock: Box::new(SystemClock),
+            clock: None,
             seeds: Seeds::new(OsEntropy),
             providers: Providers::default(),
             handlers: Handlers::default(),
@@ -176,10 +176,11 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Reads the time from `clock`.
+    /// Reads the time from `clock`. Without a clock of yours, the engine has that of the store if
+    /// several processes share it, and that of the system otherwise.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
-        Self { clock: Box::new(clock), ..self }
+        Self { clock: Some(Box::new(clock)), ..self }
     }
 
     /// Makes ids and keys from `entropy`.
@@ -418,6 +419,7 @@ impl Builder {
             unsubscribe,
             keyring: _,
         } = self;
+        let clock = clock.unwrap_or_else(|| Box::new(StoreClock(Arc::clone(&store))));
         let (workflows, integrations) = (Decoded::default(), Decoded::default());
         let prepared = Decoded::weighing(PREPARED, Workflow::prepared_weight);
         let parts = Parts {
@@ -479,7 +481,7 @@ impl Parts {
         const HIDDEN: &[Table] = &[Table::Tasks, Table::Due, Table::Lanes, Table::LaneHeads];
         let handler = |name: &String| (name.clone(), Box::new(Assumed) as Box<dyn Handler>);
         let builder = Builder {
-            clock: Box::new(ManualClock::at(at)),
+            clock: Some(Box::new(ManualClock::at(at))),
             seeds: Seeds::new(SeededEntropy::new(REHEARSED)),
             providers: self.providers.assumed(),
             handlers: self.handlers.keys().map(handler).collect(),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use domain::time::Timestamp;
+use store::Store;
 
 /// A source of the time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
@@ -20,6 +21,16 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+/// The clock of a store that several processes share, or the operating system's.
+#[derive(Debug)]
+pub(crate) struct StoreClock(pub(crate) Arc<dyn Store>);
+
+impl Clock for StoreClock {
+    fn now(&self) -> Timestamp {
+        timestamp(self.0.now().unwrap_or_else(SystemTime::now))
+    }
+}
+
 /// The operating system's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
@@ -30,9 +41,13 @@ pub struct ManualClock(Arc<AtomicI64>);
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+        timestamp(SystemTime::now())
     }
+}
+
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl Clock for ManualClock {

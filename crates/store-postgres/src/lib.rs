@@ -37,6 +37,8 @@
 
 mod batch;
 mod cache;
+mod calls;
+mod clock;
 mod failure;
 mod heads;
 mod join;
@@ -57,7 +59,7 @@ pub use self::join::{HostConnection, HostError, Joined, Params};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody, WriteScope};
 use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
@@ -65,6 +67,7 @@ use tokio_postgres::{Config, Socket};
 
 use crate::batch::{Unwritten, Writers};
 use crate::cache::Cache;
+use crate::clock::ServerClock;
 use crate::failure::Failure;
 use crate::heads::Counts;
 use crate::news::Listeners;
@@ -108,7 +111,8 @@ pub struct PostgresOptions {
     /// Time for which a call tries again; 10 seconds by default.
     pub patience: Duration,
     /// Time between two questions for commits of other processes, which wake workers and those who
-    /// wait for an inbox; 100 milliseconds by default. Reads need no such question.
+    /// wait for an inbox; 100 milliseconds by default. A call by `NOTIFY` makes the store ask sooner,
+    /// if the server passes it on. Reads need no such question.
     pub poll: Duration,
     /// Size of the values in memory, in bytes; 32 MiB by default.
     pub cache_bytes: usize,
@@ -133,6 +137,7 @@ pub(crate) struct Shared {
     schema: String,
     tables: Tables,
     cache: Cache,
+    clock: ServerClock,
     patience: Duration,
     commits_kept: u64,
     listeners: Listeners,
@@ -178,11 +183,14 @@ impl PostgresStore {
         let server = Server::new(config, tls, options)?;
         let (opened, tables) = open_schema(&server, options)?;
         let cache = Cache::of(options.cache_bytes, Counts::read(&opened.commits));
+        let clock = ServerClock::default();
+        clock.learn(opened.clock);
         let shared = Shared {
             server,
             schema: options.schema.clone(),
             tables,
             cache,
+            clock,
             patience: options.patience,
             commits_kept: COMMITS_KEPT,
             listeners: Listeners::default(),
@@ -264,6 +272,10 @@ impl Store for PostgresStore {
                 }
             }
         }
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.shared.clock.now()
     }
 
     fn listen(&self, listener: Listener) {

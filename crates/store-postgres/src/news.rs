@@ -1,6 +1,7 @@
 //! A thread that tells listeners of commits.
 
 use std::fmt;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use store::{Listener, Table};
 
 use crate::Shared;
 use crate::cache::changed_keys;
+use crate::calls::Ears;
 use crate::failure::Failure;
 use crate::heads::Counts;
 use crate::schema;
@@ -27,10 +29,12 @@ impl Listeners {
         let mut all = self.all.lock();
         all.push(listener);
         if all.len() == 1 {
+            let (wake, woken) = mpsc::sync_channel(1);
+            shared.server.listen(Ears::new(&shared.schema, wake));
             let (known, shared) = (shared.cache.counts(), Arc::downgrade(shared));
             let thread = thread::Builder::new().name("tidings-postgres-news".to_owned());
             // Without the thread, who waits finds out what has changed when the wait is over.
-            drop(thread.spawn(move || tell(&shared, known, pause)));
+            drop(thread.spawn(move || tell(&shared, known, (pause, woken))));
         }
     }
 
@@ -52,9 +56,11 @@ impl fmt::Debug for Listeners {
     }
 }
 
-fn tell(shared: &Weak<Shared>, mut known: Counts, pause: Duration) {
+fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Receiver<()>)) {
     loop {
-        thread::sleep(pause);
+        if woken.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+            thread::sleep(pause);
+        }
         let Some(shared) = shared.upgrade() else { return };
         // While the server is away, there is no news.
         let Ok(told) = ask(&shared, &known) else { continue };
@@ -76,9 +82,14 @@ fn tell(shared: &Weak<Shared>, mut known: Counts, pause: Duration) {
 fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
     let client = shared.server.connect()?;
     let known = known.to_row();
-    let rows = shared.server.ask("ask for commits", async move {
+    let is_due = shared.clock.is_due();
+    let (rows, reading) = shared.server.ask("ask for commits", async move {
         let news = client.prepare_cached(schema::NEWS).await?;
-        client.query(&news, &[&known]).await
+        let rows = client.query(&news, &[&known]).await?;
+        Ok((rows, if is_due { Some(schema::clock(&client).await?) } else { None }))
     })?;
+    if let Some(reading) = reading {
+        shared.clock.learn(reading);
+    }
     Told::read(&shared.tables, &rows)
 }

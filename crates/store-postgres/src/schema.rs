@@ -11,10 +11,13 @@
 //! An index takes keys of about 2,600 bytes. A key is therefore its first bytes, its other bytes, and
 //! their hash. The first bytes and the hash are the primary key, and the others only sort.
 
+use std::time::Instant;
+
 use deadpool_postgres::Client;
 use sha2::{Digest, Sha256};
 use tokio_postgres::Error;
 
+use crate::clock::Reading;
 use crate::heads::Head;
 
 /// The format of the relations.
@@ -153,6 +156,7 @@ pub(crate) struct Opened {
     pub(crate) format: i32,
     /// Numbers of commits, by the numbers of the heads.
     pub(crate) commits: Vec<(i16, i64)>,
+    pub(crate) clock: Reading,
 }
 
 /// Creates what is missing in the schema. The connection is in a transaction if it
@@ -179,7 +183,7 @@ pub(crate) async fn migrate(
         }
     }
     client.batch_execute("COMMIT").await?;
-    Ok(Opened { format, commits })
+    Ok(Opened { format, commits, clock: clock(client).await? })
 }
 
 async fn create(client: &Client, schema: &str) -> Result<(), Error> {
@@ -192,6 +196,14 @@ async fn create(client: &Client, schema: &str) -> Result<(), Error> {
     let insert = "INSERT INTO tidings_heads (id, commits) SELECT id, 0 FROM unnest($1::int2[]) AS id \
         ON CONFLICT DO NOTHING";
     client.execute(insert, &[&heads]).await.map(drop)
+}
+
+/// Asks for the time.
+pub(crate) async fn clock(client: &Client) -> Result<Reading, Error> {
+    let clock = client.prepare_cached("SELECT clock_timestamp()").await?;
+    let asked = Instant::now();
+    let server = client.query_one(&clock, &[]).await?.try_get(0)?;
+    Ok(Reading { server, asked, answered: Instant::now() })
 }
 
 /// A statement for a connection whose search path has other schemas.

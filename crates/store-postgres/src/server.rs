@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
 use crate::PostgresOptions;
+use crate::calls::{Connect, Ears, connect_by, keep};
 use crate::failure::Failure;
 use crate::schema::quoted;
 
@@ -31,6 +33,9 @@ pub(crate) struct Server {
     pool: Pool,
     patience: Duration,
     round_trips: AtomicU64,
+    connect: Arc<Connect>,
+    /// Tells the others of commits of this process.
+    commits: Arc<Notify>,
 }
 
 impl Server {
@@ -47,6 +52,7 @@ impl Server {
             .enable_all()
             .build()
             .map_err(|error| Failure::refused("start a thread", error))?;
+        let connect = Arc::new(connect_by(config.clone(), tls.clone()));
         let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, tls, manager_config);
         let settings = settings(options);
@@ -65,7 +71,27 @@ impl Server {
             .build()
             .map_err(|error| Failure::refused("make a pool", error))?;
         let patience = options.timeout.saturating_add(GRACE);
-        Ok(Self { runtime: Some(runtime), pool, patience, round_trips: AtomicU64::new(0) })
+        Ok(Self {
+            runtime: Some(runtime),
+            pool,
+            patience,
+            round_trips: AtomicU64::new(0),
+            connect,
+            commits: Arc::default(),
+        })
+    }
+
+    /// Listens to other processes from now on, and calls them.
+    pub(crate) fn listen(&self, ears: Ears) {
+        let (connect, commits) = (Arc::clone(&self.connect), Arc::clone(&self.commits));
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(keep(connect, commits, ears));
+        }
+    }
+
+    /// Calls other processes, soon.
+    pub(crate) fn call(&self) {
+        self.commits.notify_one();
     }
 
     /// Takes a connection from the pool.

@@ -120,6 +120,7 @@ impl View {
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
         committed?;
         self.client = None;
+        self.shared.server.call();
         for (head, changes) in &by_head(changes) {
             let number = self.next_commit(*head)?;
             self.shared.cache.commit(*head, number, changes);

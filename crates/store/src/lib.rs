@@ -9,6 +9,7 @@
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 #[doc(hidden)]
 pub mod addresses;
@@ -108,6 +109,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         self.write(body)
     }
 
+    /// The time, if there is one on which all processes that share the store agree. The call asks
+    /// nobody, and is quick. A store of one process, which is the default, has none.
+    fn now(&self) -> Option<SystemTime> {
+        None
+    }
+
     /// Calls `listener` on a thread of the store, soon after each commit of another process, until it
     /// breaks. It may be called for commits of this process, too. A store of one process, which is the
     /// default, calls nobody.
@@ -126,6 +133,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
         self.as_ref().write_within(scope, body)
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.as_ref().now()
     }
 
     fn listen(&self, listener: Listener) {

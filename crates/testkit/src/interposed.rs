@@ -6,6 +6,7 @@ use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::SystemTime;
 
 use store::memory::MemoryStore;
 use store::{
@@ -364,6 +365,10 @@ impl Store for Interposed {
             Ok(if discards { Decision::Abort } else { decision })
         })?;
         if decision == Decision::Commit { self.has_committed() } else { Ok(()) }
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        lock(&self.0.below).as_ref().and_then(Store::now)
     }
 
     fn listen(&self, listener: Listener) {

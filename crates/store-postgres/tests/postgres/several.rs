@@ -1,9 +1,11 @@
 //! Several processes on one schema. Each has a store of its own, with its own values in memory.
 
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -143,6 +145,39 @@ fn what_waits_hears_of_other_processes() {
     wait_until(|| there.outbox.sent().len() == 1);
     drop(worker.stop(Duration::from_secs(10)));
     assert!(here.outbox.sent().is_empty());
+}
+
+/// A process that asks for commits once an hour is called by another one.
+#[test]
+fn a_commit_calls_other_processes() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
+    let (here, there) = (place.open(), place.open());
+    let (tell, told) = mpsc::channel();
+    // The store calls others while it listens itself.
+    here.listen(Box::new(|_| ControlFlow::Continue(())));
+    there.listen(Box::new(move |keys| {
+        tell.send(keys.map(<[_]>::to_vec)).unwrap();
+        ControlFlow::Continue(())
+    }));
+    let deadline = Duration::from_secs(60);
+    increment(&here);
+    // The connections that listen may not be there yet.
+    while told.recv_timeout(Duration::from_millis(100)).is_err() {
+        increment(&here);
+    }
+    while told.recv_timeout(Duration::from_millis(100)).is_ok() {}
+    let mut times: Vec<Duration> = (0..20)
+        .map(|_| {
+            let start = Instant::now();
+            increment(&here);
+            let keys = told.recv_timeout(deadline).unwrap();
+            assert_eq!(keys, Some(vec![(TABLE, b"count".to_vec())]));
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    eprintln!("a commit is heard of after {:?}, at most {:?}", times[10], times[19]);
 }
 
 #[derive(Default)]

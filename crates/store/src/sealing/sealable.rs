@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use super::keys::Keyring;
 use super::marks::{self, Mark};
@@ -101,6 +102,10 @@ impl Store for Sealable {
         let Some(seal) = self.checked()? else { return self.below.write_within(scope, body) };
         let codec = Codec::sealed(seal);
         self.below.write_within(scope, &mut |below| body(&mut Sealing { below, codec }))
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.below.now()
     }
 
     fn listen(&self, listener: Listener) {
