@@ -50,9 +50,13 @@ fn a_file_that_is_gone_takes_no_changes() {
         fs::rename(other, path).unwrap();
     };
     let rename: fn(&Path) = |path| fs::rename(path, path.with_extension("away")).unwrap();
-    for act in [remove, replace, rename] {
+    let with_log = RedbOptions::default();
+    let without = RedbOptions { log: None, ..RedbOptions::default() };
+    for (act, options) in
+        [remove, replace, rename].into_iter().flat_map(|act| [(act, &with_log), (act, &without)])
+    {
         let (_folder, path) = place();
-        let store = RedbStore::open(&path).unwrap();
+        let store = RedbStore::open_with(&path, options).unwrap();
         write_five(&store, "ada").unwrap();
         act(&path);
         let there = fs::read(&path).ok();
@@ -64,7 +68,7 @@ fn a_file_that_is_gone_takes_no_changes() {
         assert_eq!(check_whole(&store), ["ada"]);
         drop(store);
         assert_eq!(fs::read(&path).ok(), there, "the other file is touched");
-        assert!(log_of(&path).exists(), "the log is gone");
+        assert_eq!(log_of(&path).exists(), options.log.is_some(), "the log is gone");
         let away = path.with_extension("away");
         if away.exists() {
             fs::rename(away, &path).unwrap();

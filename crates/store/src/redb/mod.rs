@@ -15,7 +15,7 @@ pub use self::backup::{backup, restore};
 use self::failure::attempt;
 use self::log::LogFile;
 pub use self::log::{LogPlace, Loss};
-use self::logged::{Logged, Logging};
+use self::logged::{Keeping, Logged, Logging};
 use crate::group_commit::GroupCommit;
 use crate::{Error, ReadBody, Result, Store, WriteBody};
 
@@ -173,9 +173,11 @@ impl RedbStore {
         options: &RedbOptions,
     ) -> Result<Self> {
         let (file, note) = open::open(storage, path, options, place.as_deref())?;
-        let logging = place.zip(options.log.clone());
-        let logging = logging.map(|(place, options)| Logging { place, options });
-        Ok(Self(GroupCommit::new(Logged::new(file, note, logging))))
+        let keeping = match (place, options.log.clone()) {
+            (Some(place), Some(options)) => Keeping::Log(Logging { place, options }),
+            (place, _) => Keeping::Directly(place),
+        };
+        Ok(Self(GroupCommit::new(Logged::new(file, note, keeping))))
     }
 
     /// Makes the file at `path` anew, with nothing but its entries: it is as small as it can be, and

@@ -125,7 +125,7 @@ impl Shared {
     }
 
     fn step_bytes(&self, steps: usize) -> usize {
-        let bytes = self.logging.as_ref().map_or(0, |logging| logging.options.memtable_bytes);
+        let bytes = self.logging().map_or(0, |logging| logging.options.memtable_bytes);
         (bytes / steps).max(1)
     }
 }

@@ -41,13 +41,20 @@ pub(super) struct Logged {
 
 struct Shared {
     file: DatabaseFile,
-    /// `None` if every batch is a transaction of the database.
-    logging: Option<Logging>,
+    keeping: Keeping,
     writer: Mutex<Writer>,
     /// The end of the last step. Its lock keeps others from applying the same changes.
     applying: Mutex<Option<Position>>,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// How batches are made durable.
+pub(super) enum Keeping {
+    /// By a record in the log.
+    Log(Logging),
+    /// By a transaction of the database. The place tells whether the file is still there.
+    Directly(Option<Box<dyn LogPlace>>),
 }
 
 /// How the log is kept.
@@ -79,16 +86,16 @@ struct State {
 
 impl Logged {
     /// The database of `file`, which has the content of its log, and says so in `note`.
-    pub(super) fn new(file: DatabaseFile, note: Note, logging: Option<Logging>) -> Self {
+    pub(super) fn new(file: DatabaseFile, note: Note, keeping: Keeping) -> Self {
         let shared = Arc::new(Shared {
             file,
-            logging,
+            keeping,
             writer: Mutex::new(Writer { log: None, note }),
             applying: Mutex::default(),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let by = shared.logging.as_ref().map(|logging| logging.options.applied_by);
+        let by = shared.logging().map(|logging| logging.options.applied_by);
         let thread = match by {
             Some(AppliedBy::Thread) => spawn(&shared),
             Some(AppliedBy::Callers) | None => None,
@@ -140,11 +147,24 @@ impl Base for Logged {
 }
 
 impl Shared {
+    fn logging(&self) -> Option<&Logging> {
+        match &self.keeping {
+            Keeping::Log(logging) => Some(logging),
+            Keeping::Directly(_) => None,
+        }
+    }
+
     /// Makes `changes` durable. Returns the number of bytes that the log has grown by.
     fn commit(&self, changes: &Changes) -> Result<usize, Failure> {
         let mut writer = self.writer.lock();
         self.resume(&mut writer)?;
-        let Some(logging) = &self.logging else { return self.commit_directly(changes) };
+        let logging = match &self.keeping {
+            Keeping::Log(logging) => logging,
+            Keeping::Directly(Some(place)) if place.lost() == Some(Loss::File) => {
+                return Err(self.stop(Failure::Replaced));
+            }
+            Keeping::Directly(_) => return self.commit_directly(changes),
+        };
         self.make_up_for_loss(&mut writer, logging)?;
         let payload = encode(changes);
         let log = writer.log(self, logging)?;
@@ -240,7 +260,7 @@ impl Shared {
     fn checkpoint(&self) -> Result<(), Failure> {
         let mut writer = self.writer.lock();
         self.resume(&mut writer)?;
-        let (Some(logging), Some(log)) = (&self.logging, &mut writer.log) else { return Ok(()) };
+        let (Some(logging), Some(log)) = (self.logging(), &mut writer.log) else { return Ok(()) };
         if logging.place.lost() == Some(Loss::File) {
             return Err(self.stop(Failure::Replaced));
         }

@@ -88,7 +88,7 @@ impl Shared {
         }
         self.take_in(writer).map_err(|failure| self.stop_since(failure, start))?;
         // It takes room, and the next log takes its place otherwise.
-        drop(self.logging.as_ref().map(|logging| logging.place.remove()));
+        drop(self.logging().map(|logging| logging.place.remove()));
         self.state.lock().stopped = None;
         self.changed.notify_all();
         Ok(())
