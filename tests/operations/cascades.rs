@@ -15,7 +15,7 @@ use crate::translations::resource;
 use crate::world::{self, World, active_integration, id, in_app, parsed, with, workflow_of};
 
 // How many dependents one transaction removes.
-const AT_A_TIME: usize = 1_000;
+const AT_A_TIME: usize = 500;
 
 // Something to delete.
 struct Deletion {

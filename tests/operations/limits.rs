@@ -1,11 +1,15 @@
 //! What is too large, or cannot be a name, is refused with the limit and the field.
 
+mod listed;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::context::ContextKey;
 use tidings::limits::Limits;
+use tidings::receipt::{Receipt, ReceiptKind};
 use tidings::time::Timestamp;
+use tidings::unsubscribe::UnsubscribeLinks;
 
 use crate::world::{World, in_app, on_both, on_both_with, parsed};
 
@@ -177,4 +181,24 @@ fn nothing_is_changed_before_it_was_created() {
         assert_eq!(translation.updated_at, translation.created_at);
         assert_eq!(subscription.updated_at, subscription.created_at);
     });
+}
+
+#[test]
+fn a_link_has_a_longest_page() {
+    let page = "https://shop.example.org/";
+    let of = |length: usize| {
+        UnsubscribeLinks::new(format!("{page}{}", "x".repeat(length - page.len()))).map(drop)
+    };
+    assert_eq!(of(UnsubscribeLinks::MAX_URL), Ok(()));
+    let refused = of(UnsubscribeLinks::MAX_URL + 1).unwrap_err().to_string();
+    assert!(refused.starts_with("`unsubscribeUrl` must be"), "{refused}");
+}
+
+#[test]
+fn the_text_of_a_receipt_is_cut() {
+    for more in [0, 1] {
+        let text = "ü".repeat(Receipt::MAX_TEXT + more);
+        let receipt = Receipt::new("id", ReceiptKind::Bounced).unwrap().text(text);
+        assert_eq!(receipt.shown().unwrap().chars().count(), Receipt::MAX_TEXT);
+    }
 }

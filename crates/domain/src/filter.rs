@@ -24,6 +24,7 @@
 mod check;
 mod compare;
 mod compose;
+mod listed;
 mod nesting;
 mod pattern;
 

@@ -86,6 +86,7 @@ mod validation {
     use super::references;
     use crate::error::{Invalid, Reason};
     use crate::json::{Object, is_shallow};
+    use crate::workflow::Workflow;
 
     /// Longest description of a violated schema, in characters.
     const MAX_PROBLEM: usize = 500;
@@ -93,6 +94,15 @@ mod validation {
     // Patterns are matched in linear time, and nothing is fetched.
     pub(super) fn compiled(schema: &Object) -> Result<Validator, Invalid> {
         let schema = Value::from(schema.clone());
+        let followed = references::followed(&schema);
+        let most = Workflow::MAX_SCHEMA_REFERENCES;
+        if followed.count > most || followed.depth > Object::MAX_DEPTH {
+            let problem = format!(
+                "more than {most} references are followed, or more than {} one from another",
+                Object::MAX_DEPTH
+            );
+            return Err(Invalid::new("payloadSchema", Reason::Schema { problem }));
+        }
         let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
         options.build(&schema).map_err(|error| Invalid::new("payloadSchema", reason(&error)))
     }

@@ -202,6 +202,9 @@ impl Workflow {
     pub const MAX_STEPS: usize = 20;
     /// Largest JSON Schema of the payload, in bytes of JSON text.
     pub const MAX_PAYLOAD_SCHEMA: usize = 64 * 1024;
+    /// Maximum number of references in the JSON Schema of the payload, where one to a schema with
+    /// references counts with all of these.
+    pub const MAX_SCHEMA_REFERENCES: usize = 10_000;
 
     /// Returns a new workflow. `new_step` makes the ids of its steps.
     #[doc(hidden)]

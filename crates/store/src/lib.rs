@@ -5,6 +5,10 @@
 //! [`redb::RedbStore`](crate::redb) implement it.
 //!
 //! Hidden items serve the other crates of the engine. They may change with any version.
+#![cfg_attr(
+    test,
+    expect(clippy::duplicate_mod, reason = "the group commit is tested with other locks")
+)]
 
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
@@ -28,6 +32,8 @@ mod error;
 mod fork;
 #[cfg(feature = "redb")]
 mod group_commit;
+#[cfg(test)]
+mod interleaved;
 mod kept;
 mod key;
 #[doc(hidden)]
@@ -53,6 +59,8 @@ pub mod redb;
 mod scope;
 #[doc(hidden)]
 pub mod sealing;
+#[cfg(feature = "redb")]
+mod sync;
 pub mod transfer;
 mod witness;
 

@@ -23,6 +23,7 @@ pub mod interposed;
 pub mod json;
 pub mod keys;
 pub mod kill;
+pub mod linear;
 pub mod model;
 pub mod postgres;
 pub mod reads;

@@ -6,8 +6,8 @@ use std::slice;
 use chrono::{DateTime, FixedOffset};
 use serde_json::{Number, Value};
 
-use super::FilterOperator;
 use super::pattern::Pattern;
+use super::{FilterOperator, listed};
 use crate::error::{Invalid, Reason};
 
 impl FilterOperator {
@@ -54,7 +54,7 @@ impl FilterOperator {
     }
 }
 
-fn is_equal(actual: &Value, expected: &str) -> bool {
+pub(super) fn is_equal(actual: &Value, expected: &str) -> bool {
     match actual {
         Value::Null => expected == "null",
         Value::Bool(actual) => expected == if *actual { "true" } else { "false" },
@@ -75,22 +75,16 @@ fn is_between(actual: &Value, expected: &str) -> bool {
 }
 
 fn is_in(actual: &Value, expected: &str) -> bool {
-    is_listed(actual, &list(expected))
+    listed::is_listed(actual, &list(expected))
 }
 
 fn is_any_in(actual: &Value, expected: &str) -> bool {
-    let list = list(expected);
-    elements(actual).iter().any(|element| is_listed(element, &list))
+    listed::has_any(&list(expected), elements(actual))
 }
 
 fn is_all_in(actual: &Value, expected: &str) -> bool {
-    let list = list(expected);
     let elements = elements(actual);
-    !elements.is_empty() && elements.iter().all(|element| is_listed(element, &list))
-}
-
-fn is_listed(actual: &Value, list: &[String]) -> bool {
-    list.iter().any(|expected| is_equal(actual, expected))
+    !elements.is_empty() && listed::has_all(&list(expected), elements)
 }
 
 fn is_like(actual: &Value, expected: &str) -> bool {
@@ -145,7 +139,7 @@ fn order_texts(left: &str, right: &str) -> Option<Ordering> {
 }
 
 // `f64` cannot represent large integers exactly.
-fn order_numbers(left: &Number, right: &Number) -> Option<Ordering> {
+pub(super) fn order_numbers(left: &Number, right: &Number) -> Option<Ordering> {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
         (Some(left), None) => order_mixed(left, right.as_f64()?),
@@ -162,7 +156,7 @@ fn order_mixed(left: i128, right: f64) -> Option<Ordering> {
 }
 
 // Parses a JSON number. `inf` and an empty text are none.
-fn number(text: &str) -> Option<Number> {
+pub(super) fn number(text: &str) -> Option<Number> {
     text.trim().parse().ok()
 }
 

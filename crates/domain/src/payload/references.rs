@@ -1,11 +1,19 @@
-//! References of a schema that lead back to themselves.
+//! References of a schema: those that lead back to themselves, and how many are followed.
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 const KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
+
+/// Maximum number of references by something else than a pointer or an anchor. Where they lead is not
+/// known, and they double 12 times at most.
+const MAX_UNKNOWN: usize = 24;
 
 /// A reference, by JSON pointers.
 struct Reference {
+    uri: String,
     /// The pointer of the object with the reference.
     at: String,
     /// The pointer of the schema that it leads to.
@@ -27,17 +35,99 @@ pub(super) fn recursive(schema: &Value) -> usize {
     references.iter().filter(|reference| reference.is_recursive(&references)).count()
 }
 
+/// The references that are followed if each is replaced by the schema that it leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Followed {
+    /// Their number.
+    pub(super) count: usize,
+    /// The most of them that are followed one from another.
+    pub(super) depth: usize,
+}
+
+/// Counts the references that are followed. One that leads back to a schema around it is not.
+///
+/// The library compiles a schema once for each way that leads to it. References that lead twice to
+/// the next one double with each.
+pub(super) fn followed(schema: &Value) -> Followed {
+    let (mut references, mut anchors) = (Vec::new(), HashMap::new());
+    collect(schema, "", &mut references);
+    collect_anchors(schema, "", &mut anchors);
+    let mut unknown = 0;
+    for reference in &mut references {
+        match anchors.get(&reference.uri) {
+            Some(at) => reference.to.clone_from(at),
+            None if reference.to.is_empty() && reference.uri != "#" => unknown += 1,
+            None => {}
+        }
+    }
+    if unknown > MAX_UNKNOWN {
+        return Followed { count: usize::MAX, depth: usize::MAX };
+    }
+    Expansion { references: &references, known: HashMap::new() }.of("")
+}
+
+/// The references of a schema, and what is followed from some of its parts.
+struct Expansion<'r> {
+    references: &'r [Reference],
+    /// By the pointers of the parts. `None` while one is counted.
+    known: HashMap<&'r str, Option<Followed>>,
+}
+
+impl<'r> Expansion<'r> {
+    // Recurses once for each reference on the way. A schema has room for few thousand.
+    fn of(&mut self, pointer: &'r str) -> Followed {
+        if let Some(known) = self.known.get(pointer) {
+            return known.unwrap_or_default();
+        }
+        self.known.insert(pointer, None);
+        let mut followed = Followed::default();
+        for reference in self.references.iter().filter(|reference| reference.is_within(pointer)) {
+            let behind = self.of(&reference.to);
+            followed.count = followed.count.saturating_add(1).saturating_add(behind.count);
+            followed.depth = followed.depth.max(behind.depth + 1);
+        }
+        self.known.insert(pointer, Some(followed));
+        followed
+    }
+}
+
+// Adds the pointers of the schemas with names, under the references to them.
+fn collect_anchors(value: &Value, at: &str, anchors: &mut HashMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(anchor) if ANCHORS.contains(&name.as_str()) => {
+                        anchors.insert(format!("#{anchor}"), at.to_owned());
+                    }
+                    value => collect_anchors(value, &format!("{at}/{}", escaped(name)), anchors),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect_anchors(item, &format!("{at}/{index}"), anchors);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 fn collect(value: &Value, at: &str, references: &mut Vec<Reference>) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
                 match value {
                     Value::String(uri) if KEYWORDS.contains(&name.as_str()) => {
-                        references.push(Reference { at: at.to_owned(), to: target(uri) });
+                        let (uri, to) = (uri.clone(), target(uri));
+                        references.push(Reference { uri, at: at.to_owned(), to });
                     }
                     value => {
-                        let name = name.replace('~', "~0").replace('/', "~1");
-                        collect(value, &format!("{at}/{name}"), references);
+                        collect(value, &format!("{at}/{}", escaped(name)), references);
                     }
                 }
             }

@@ -111,3 +111,49 @@ fn a_stored_object_that_is_no_schema_refuses_each_payload() {
         assert!(!none.prepared.is_compiled());
     }
 }
+
+/// Schemas that refer twice to the next one would take days to compile.
+#[test]
+fn references_that_are_followed_are_bounded() {
+    let to = |uri: &str| json!({ "$ref": uri });
+    let several = |count: usize| {
+        // 99 references lead to 99 others, which count once more where they are.
+        let mut all = vec![to("#/$defs/b"); 99];
+        all.extend(vec![to("#/$defs/c"); count - 9_999]);
+        let b = json!({ "anyOf": vec![to("#/$defs/c"); 99] });
+        new(json!({ "anyOf": all, "$defs": { "b": b, "c": {} } }))
+    };
+    several(Workflow::MAX_SCHEMA_REFERENCES).check().unwrap();
+    let refused = several(Workflow::MAX_SCHEMA_REFERENCES + 1);
+    for refused in [refused.check(), refused.check_payload(&object(json!({})))] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.field, "payloadSchema");
+    }
+
+    let chain = |length: usize, times: usize, name: fn(usize) -> String, anchored: bool| {
+        let mut defs = serde_json::Map::new();
+        for number in 0..=length {
+            let next = vec![to(&name(number + 1)); if number < length { times } else { 0 }];
+            let mut schema = json!({ "allOf": next });
+            if next.is_empty() {
+                schema = json!({ "type": "string" });
+            }
+            if anchored {
+                schema["$anchor"] = json!(format!("a{number}"));
+            }
+            defs.insert(format!("a{number}"), schema);
+        }
+        new(json!({ "properties": { "x": to(&name(0)) }, "$defs": defs })).check()
+    };
+    let by_pointer = |number: usize| format!("#/$defs/a{number}");
+    let by_name = |number: usize| format!("#a{number}");
+    for (name, anchored) in
+        [(by_pointer as fn(usize) -> String, false), (by_name as fn(usize) -> String, true)]
+    {
+        assert!(chain(8, 2, name, anchored).is_ok());
+        assert!(chain(60, 1, name, anchored).is_ok());
+        for (length, times) in [(20, 2), (100, 2), (500, 2), (100, 1), (1_000, 1)] {
+            assert!(chain(length, times, name, anchored).is_err(), "{length} {times}");
+        }
+    }
+}

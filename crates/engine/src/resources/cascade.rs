@@ -35,7 +35,7 @@ pub(crate) struct Removed(Option<(Table, Vec<u8>)>);
 
 impl<'c, 't> Cascade<'c, 't> {
     /// Largest number of dependents that one transaction removes.
-    const AT_A_TIME: usize = 1_000;
+    const AT_A_TIME: usize = 500;
 
     /// Starts to remove dependents, behind those that the transaction before has removed.
     pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {

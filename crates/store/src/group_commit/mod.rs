@@ -11,9 +11,8 @@ mod queue;
 
 use std::fmt;
 
-use parking_lot::Mutex;
-
 use self::queue::{News, Queue, Ticket};
+use super::sync::Mutex;
 use crate::overlay::{Changes, Overlay};
 use crate::{Decision, Error, ReadBody, Result, Snapshot, Store, WriteBody};
 

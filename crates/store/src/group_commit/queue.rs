@@ -3,8 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
-
+use super::super::sync::{Condvar, Mutex};
 use crate::overlay::Changes;
 
 /// The changes on their way to the base. `F` is the failure of a commit.
@@ -131,65 +130,74 @@ impl<F> Default for Ticket<F> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::sync::scheduled;
     use super::*;
     use crate::Table;
 
     #[test]
     fn one_of_a_batch_leads() {
-        let mut queue = Queue::<&str>::default();
-        let first = queue.join(change("a")).unwrap();
-        let second = queue.join(change("b")).unwrap();
-        assert!(Arc::ptr_eq(&first, &second));
-        assert!(matches!(first.wait(), News::Lead));
+        scheduled(|| {
+            let mut queue = Queue::<&str>::default();
+            let first = queue.join(change("a")).unwrap();
+            let second = queue.join(change("b")).unwrap();
+            assert!(Arc::ptr_eq(&first, &second));
+            assert!(matches!(first.wait(), News::Lead));
 
-        queue.take();
-        queue.settle(&Ok(()));
+            queue.take();
+            queue.settle(&Ok(()));
 
-        // The second caller does not lead.
-        assert!(matches!(second.wait(), News::Over(Ok(()))));
-        assert!(matches!(first.wait(), News::Over(Ok(()))));
+            // The second caller does not lead.
+            assert!(matches!(second.wait(), News::Over(Ok(()))));
+            assert!(matches!(first.wait(), News::Over(Ok(()))));
+        });
     }
 
     #[test]
     fn one_of_the_next_batch_leads_after_that() {
-        let mut queue = Queue::<&str>::default();
-        queue.join(change("a")).unwrap().wait();
-        queue.take();
-        let next = queue.join(change("b")).unwrap();
+        scheduled(|| {
+            let mut queue = Queue::<&str>::default();
+            queue.join(change("a")).unwrap().wait();
+            queue.take();
+            let next = queue.join(change("b")).unwrap();
 
-        queue.settle(&Ok(()));
+            queue.settle(&Ok(()));
 
-        assert!(matches!(next.wait(), News::Lead));
+            assert!(matches!(next.wait(), News::Lead));
+        });
     }
 
     #[test]
     fn a_call_without_changes_waits_for_the_latest_change() {
-        let mut queue = Queue::<&str>::default();
-        assert!(queue.join(Changes::default()).is_none());
+        scheduled(|| {
+            let mut queue = Queue::<&str>::default();
+            assert!(queue.join(Changes::default()).is_none());
 
-        let first = queue.join(change("a")).unwrap();
-        assert!(Arc::ptr_eq(&first, &queue.join(Changes::default()).unwrap()));
-        queue.take();
-        assert!(Arc::ptr_eq(&first, &queue.join(Changes::default()).unwrap()));
+            let first = queue.join(change("a")).unwrap();
+            assert!(Arc::ptr_eq(&first, &queue.join(Changes::default()).unwrap()));
+            queue.take();
+            assert!(Arc::ptr_eq(&first, &queue.join(Changes::default()).unwrap()));
 
-        let second = queue.join(change("b")).unwrap();
-        assert!(Arc::ptr_eq(&second, &queue.join(Changes::default()).unwrap()));
+            let second = queue.join(change("b")).unwrap();
+            assert!(Arc::ptr_eq(&second, &queue.join(Changes::default()).unwrap()));
+        });
     }
 
     #[test]
     fn a_batch_that_fails_takes_the_next_one_with_it() {
-        let mut queue = Queue::<&str>::default();
-        let first = queue.join(change("a")).unwrap();
-        first.wait();
-        queue.take();
-        let second = queue.join(change("b")).unwrap();
+        scheduled(|| {
+            let mut queue = Queue::<&str>::default();
+            let first = queue.join(change("a")).unwrap();
+            first.wait();
+            queue.take();
+            let second = queue.join(change("b")).unwrap();
 
-        queue.settle(&Err("on purpose"));
+            queue.settle(&Err("on purpose"));
 
-        assert!(matches!(first.wait(), News::Over(Err(_))));
-        assert!(matches!(second.wait(), News::Over(Err(_))));
-        assert!(queue.layers().into_iter().all(Changes::is_empty));
-        assert!(matches!(queue.join(change("c")).unwrap().wait(), News::Lead));
+            assert!(matches!(first.wait(), News::Over(Err(_))));
+            assert!(matches!(second.wait(), News::Over(Err(_))));
+            assert!(queue.layers().into_iter().all(Changes::is_empty));
+            assert!(matches!(queue.join(change("c")).unwrap().wait(), News::Lead));
+        });
     }
 
     fn change(key: &str) -> Changes {

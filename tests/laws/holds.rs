@@ -1,0 +1,309 @@
+//! No transaction holds the writer for long: each looks at and changes a bounded number of rows,
+//! however large the world is.
+//!
+//! `TIDINGS_LARGE` is the size of the world: its subscribers, and what one of them has of each kind.
+//! `cargo test --release --test laws holds -- --nocapture` prints the longest hold of each operation.
+
+use std::env;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::retention::Retention;
+use domain::vocabulary::Channel;
+use serde_json::{Value, json};
+use store::Store;
+use store::memory::MemoryStore;
+use testkit::disk::Disk;
+use testkit::facade::restarted;
+use testkit::holds::{Hold, Noted};
+use testkit::interposed::Interposed;
+use testkit::requests;
+use testkit::tables::{Entry, dump, load};
+use testkit::world::{Counts, World, email, in_app, sms, with, workflow_of};
+use tidings::time::Timestamp;
+use tidings::{Builder, Delivery, DeliveryReport, Provider, ProviderReceipt, SendError};
+
+use crate::parsed;
+
+/// Rows that one transaction may look at and change.
+const MOST: usize = 13_000;
+
+/// The same of a bulk of 100 events with 100 recipients each, which happens as a whole or not at all.
+const MOST_OF_A_BULK: usize = 80_000;
+
+/// A trigger with 100 recipients and a payload of the largest size.
+const LARGEST_PAYLOAD: usize = 256 * 1024;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A provider that refuses every message for good.
+#[derive(Debug)]
+struct Refusing;
+
+impl Provider for Refusing {
+    fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+        Err(SendError::permanent("no such address"))
+    }
+}
+
+/// What is done in a copy of the large world.
+enum Deed {
+    Request(Value),
+    /// Everything that is due so many days later.
+    Later(u32),
+    Repair,
+    Cancel,
+    Progress,
+}
+
+#[test]
+fn no_transaction_touches_more_rows_than_stated() {
+    let size = size();
+    let made = Made::of(size);
+    let mut problems = Vec::new();
+    for deed in deeds(size) {
+        let holds = made.holds_of(&deed);
+        let most = holds.iter().map(Hold::touched).max().unwrap_or_default();
+        let longest = holds.iter().map(|hold| hold.span).max().unwrap_or_default();
+        println!("{deed}: {} transactions, {most} rows, {longest:.1?}", holds.len());
+        if most > deed.most() {
+            problems.push(format!("{deed}: {most} rows in one transaction"));
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+fn size() -> usize {
+    env::var("TIDINGS_LARGE").map_or(600, |size| size.parse().unwrap())
+}
+
+/// The entries of a large world, and the time in it.
+struct Made {
+    entries: Vec<Entry>,
+    now: Timestamp,
+    on_disk: bool,
+}
+
+impl Made {
+    fn of(size: usize) -> Self {
+        let world = World::with(Interposed::default(), configured(0));
+        fill(&world, size);
+        let on_disk = env::var("TIDINGS_LARGE").is_ok();
+        Self { entries: dump(&world.store), now: world.now(), on_disk }
+    }
+
+    fn holds_of(&self, deed: &Deed) -> Vec<Hold> {
+        let below: Arc<dyn Store> = if self.on_disk {
+            Arc::new(Disk::new().open())
+        } else {
+            Arc::new(MemoryStore::default())
+        };
+        load(&*below, &self.entries);
+        let noted = Noted::over(below);
+        let world = World::with(Interposed::new(noted.clone()), configured(1));
+        world.clock.set(self.now);
+        // What the first operation of an engine does is no part of the deed.
+        world.engine.delivery().next_due().unwrap();
+        noted.take();
+        deed.happens_in(&world);
+        noted.take()
+    }
+}
+
+fn configured(restarts: u64) -> impl Fn(Builder) -> Builder {
+    let days = Retention::default().activity(90).messages(Channel::InApp, 90);
+    move |builder| {
+        let builder = restarted(restarts)(builder).default_provider(Refusing);
+        builder.retention(days.clone()).activity_segments(61_440)
+    }
+}
+
+impl Deed {
+    fn most(&self) -> usize {
+        match self {
+            Self::Request(request) if request[0] == "events.trigger_bulk" => MOST_OF_A_BULK,
+            Self::Request(_) | Self::Later(_) | Self::Repair | Self::Cancel | Self::Progress => {
+                MOST
+            }
+        }
+    }
+
+    fn happens_in(&self, world: &World) {
+        let due = |world: &World| {
+            while {
+                let report = world.engine.delivery().run_due(1_000).unwrap();
+                report != DeliveryReport::default()
+            } {}
+        };
+        match self {
+            Self::Request(request) => {
+                requests::call(&world.engine, &world.env, &with_ids(world, request)).unwrap();
+            }
+            Self::Later(days) => {
+                world.pass(DAY * *days);
+                due(world);
+            }
+            Self::Repair => {
+                let entries = dump(&world.store);
+                let counters = |entry: &&Entry| entry.0.name() == "message_counters";
+                for (table, key, _) in entries.iter().filter(counters) {
+                    testkit::tables::put(&world.store, *table, key, Some(b"damaged"));
+                }
+                world.engine.repair(&mut |_| {}).unwrap();
+            }
+            Self::Cancel | Self::Progress => {
+                let topic = json!({ "type": "Topic", "topicKey": "all" });
+                let crowd = json!({ "name": "wait", "to": topic, "transactionId": "crowd" });
+                world.env.events().trigger(&parsed(crowd)).unwrap();
+                due(world);
+                if matches!(self, Self::Cancel) {
+                    world.env.events().cancel("crowd").unwrap();
+                    due(world);
+                }
+            }
+        }
+    }
+}
+
+fn deeds(size: usize) -> Vec<Deed> {
+    let page: Vec<String> = (0..100).map(|number| format!("s{number}")).collect();
+    let heavy = json!({ "text": "x".repeat(LARGEST_PAYLOAD - 20) });
+    let later = "2027-01-01T00:00:00Z";
+    let event =
+        |to: &Value, payload: &Value| json!({ "name": "both", "to": to, "payload": payload });
+    let bulk: Vec<Value> = (0..100).map(|_| event(&json!(page), &json!({}))).collect();
+    let texts: Vec<(String, Value)> =
+        (0..100).map(|number| (format!("w{number}"), json!({ "hello": "Ciao" }))).collect();
+    let texts: serde_json::Map<String, Value> = texts.into_iter().collect();
+    let requests = [
+        json!(["subscribers.update", "ada", { "email": "new@example.org" }]),
+        json!(["subscribers.delete", "ada"]),
+        json!(["subscribers.erase", "ada"]),
+        json!(["preferences.update_global", "ada", { "enabled": false }]),
+        json!(["topics.delete", "all"]),
+        json!(["topics.subscribe", "new", { "subscriptions": page }]),
+        json!(["topics.unsubscribe", "all", { "subscriptions": page }]),
+        json!(["workflows.delete", "news"]),
+        json!(["workflows.delete", "wait"]),
+        json!(["workflows.delete", "paused"]),
+        json!(["workflows.pause", "wait"]),
+        json!(["workflows.resume", "paused"]),
+        json!(["workflows.sync", { "undeclared": "delete", "workflows": [
+            { "workflowId": "new", "name": "New", "steps": [] },
+        ] }]),
+        json!(["integrations.update", "@sendgrid", { "active": false }]),
+        json!(["integrations.resume", "@twilio"]),
+        json!(["integrations.delete", "@sendgrid", { "promote": true }]),
+        json!(["integrations.delete", "@twilio", { "promote": true }]),
+        json!(["integrations.delete", "@slack", { "promote": true }]),
+        json!(["suppressions.clear", "sms"]),
+        json!(["contexts.delete", "tenant:acme"]),
+        json!(["translations.import", { "locale": "it_IT", "masterJson": { "workflows": texts } }]),
+        json!(["events.trigger", event(&json!(page), &heavy)]),
+        json!(["events.trigger_bulk", bulk]),
+        json!(["notifications.delete_before", later]),
+        json!(["notifications.rebuild_index"]),
+        json!(["dead_letters.redrive_matching", {}]),
+        json!(["dead_letters.discard_matching", {}]),
+        json!(["inbox.mark_all", "ada", "read"]),
+        json!(["inbox.archive_matching", "ada", {}]),
+        json!(["inbox.snooze_matching", "ada", {}, later]),
+        json!(["inbox.delete_matching", "ada", {}]),
+    ];
+    assert!(size > 500, "a smaller world shows nothing");
+    let others = [Deed::Later(2), Deed::Later(400), Deed::Repair, Deed::Cancel, Deed::Progress];
+    requests.into_iter().map(Deed::Request).chain(others).collect()
+}
+
+/// Fills `world`: `size` subscribers, of whom `ada` has `size` of everything.
+fn fill(world: &World, size: usize) {
+    let call = |request: Value| {
+        let answer = requests::call(&world.engine, &world.env, &request);
+        answer.unwrap_or_else(|refused| panic!("{request}: {refused:?}")).0
+    };
+    for (channel, name) in [("email", "sendgrid"), ("sms", "twilio"), ("chat", "slack")] {
+        world.active_integration(channel, name);
+    }
+    call(with_ids(world, &json!(["integrations.pause", "@twilio"])));
+    let delay =
+        json!({ "type": "delay", "metadata": { "type": "regular", "amount": 1, "unit": "days" } });
+    for (name, steps) in [
+        ("news", vec![in_app()]),
+        ("mail", vec![email()]),
+        ("text", vec![sms()]),
+        ("wait", vec![delay, in_app()]),
+        ("both", vec![in_app(), email()]),
+        ("paused", vec![in_app()]),
+    ] {
+        world.workflow_of(name, &steps);
+    }
+    for number in 0..100 {
+        let step = with(in_app(), json!({}));
+        let workflow = workflow_of(&format!("w{number}"), &[step]);
+        world.workflow(with(workflow, json!({ "isTranslationEnabled": true })));
+    }
+    let address = json!({ "email": "ada@example.org", "phone": "+4912345" });
+    world.subscriber(with(json!({ "subscriberId": "ada" }), address));
+    let subscribers: Vec<String> = (0..size).map(|number| format!("s{number}")).collect();
+    for name in &subscribers {
+        let address = json!({ "email": format!("{name}@example.org"), "phone": "+49123" });
+        world.subscriber(with(json!({ "subscriberId": name }), address));
+    }
+    for page in subscribers.chunks(100) {
+        call(json!(["topics.subscribe", "all", { "subscriptions": page }]));
+    }
+    call(json!(["topics.subscribe", "all", { "subscriptions": ["ada"] }]));
+    world.env.workflows().pause("paused").unwrap();
+    for _ in 0..size.div_ceil(100) {
+        for name in ["news", "mail", "text", "wait", "paused"] {
+            let event = json!({
+                "name": name, "to": "ada", "context": { "tenant": "acme" }, "payload": { "n": 1 },
+            });
+            call(json!(["events.trigger_bulk", vec![event; 100]]));
+        }
+    }
+    while world.run_due() != Counts::default() {}
+    let preferences: Vec<Value> = (0..100)
+        .map(|number| json!({ "workflowId": format!("w{number}"), "channels": { "email": false } }))
+        .collect();
+    call(json!(["preferences.update_bulk", "ada", { "preferences": preferences }]));
+    for number in 0..size {
+        let workspace = json!({ "id": format!("T{number}") });
+        call(json!(["channel_connections.create", {
+            "integrationIdentifier": "slack", "subscriberId": format!("s{number}"),
+            "workspace": workspace, "identifier": format!("c{number}"), "auth": { "accessToken": "secret" },
+        }]));
+        call(json!(["channel_endpoints.create", {
+            "integrationIdentifier": "twilio", "subscriberId": "ada", "type": "phone",
+            "identifier": format!("e{number}"), "endpoint": { "phoneNumber": "+442079460001" },
+        }]));
+        call(json!(["suppressions.add", { "channel": "sms", "address": format!("+44 {number}") }]));
+    }
+    assert!(!world.inbox("ada").is_empty());
+}
+
+/// `request` with the id of an integration in place of `@` and its identifier.
+fn with_ids(world: &World, request: &Value) -> Value {
+    let mut request = request.clone();
+    if let Some(Value::String(name)) = request.get_mut(1)
+        && let Some(identifier) = name.strip_prefix('@')
+    {
+        let all = world.env.integrations().list().unwrap();
+        let found = all.iter().find(|one| one.identifier.as_str() == identifier).unwrap();
+        *name = found.id.to_string();
+    }
+    request
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(request) => write!(f, "{:.60}", request.to_string()),
+            Self::Later(days) => write!(f, "what is due {days} days later"),
+            Self::Repair => f.write_str("repair of every counter"),
+            Self::Cancel => f.write_str("a crowd is canceled"),
+            Self::Progress => f.write_str("a crowd is told"),
+        }
+    }
+}
