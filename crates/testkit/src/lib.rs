@@ -26,6 +26,8 @@ pub mod kill;
 pub mod linear;
 pub mod model;
 pub mod postgres;
+#[cfg(unix)]
+pub mod proxy;
 pub mod reads;
 pub mod records;
 pub mod requests;

@@ -43,6 +43,13 @@ impl Place {
         &self.options.schema
     }
 
+    /// The same schema, by another way.
+    #[must_use]
+    pub fn through(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.url);
+        self
+    }
+
     /// Writes down where the schema is, for another process.
     pub fn write(&self, path: &Path) {
         let lines = format!("{}\n{}", self.url, self.options.schema);
@@ -110,6 +117,11 @@ impl Server {
     /// How to connect.
     pub fn url(&self) -> String {
         format!("host={} user=postgres dbname=postgres", self.folder.path().display())
+    }
+
+    /// The folder with the socket.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Ends all connections, in the middle of what they do.

@@ -14,6 +14,7 @@ use serde_json::json;
 use store::{Decision, Store, Table, Transaction};
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
+use testkit::proxy::Proxy;
 use testkit::world::{World, email};
 use tidings::{OsEntropy, SystemClock};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
@@ -64,6 +65,35 @@ fn a_call_whose_connection_breaks_is_made_once() {
     });
     assert!(cuts.into_inner() > 3, "too few connections were cut");
     assert_eq!(count(&place.open()), PROCESSES * 4 * ROUNDS);
+}
+
+/// The same where answers get lost as well: the server has committed, and nobody hears of it.
+#[test]
+fn a_call_whose_answer_is_cut_off_is_made_once() {
+    let Some(server) = Server::shared() else { return };
+    let proxy = Proxy::before(server.folder());
+    let place = server.place().through(&proxy.url());
+    let stores: Vec<PostgresStore> = (0..PROCESSES).map(|_| place.open()).collect();
+    let (is_over, cuts) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let writers: Vec<_> = stores
+            .iter()
+            .map(|store| scope.spawn(move || (0..ROUNDS).for_each(|_| increment(store))))
+            .collect();
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                proxy.cut();
+                let cut = cuts.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(200 + cut * 37 % 200));
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert!(cuts.into_inner() > 3, "too few connections were cut");
+    assert_eq!(count(&place.open()), PROCESSES * ROUNDS);
 }
 
 /// A reader that begins after a commit of another process sees it, whatever it has in memory.

@@ -1,0 +1,93 @@
+//! A proxy in front of a PostgreSQL server: connections are slow, each in its own way, and end in the
+//! middle of what they say.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Name of the socket of a server in its folder.
+const SOCKET: &str = ".s.PGSQL.5432";
+
+/// A proxy behind a socket in a folder of its own. Its threads end with the process.
+#[derive(Debug)]
+pub struct Proxy {
+    folder: TempDir,
+    wires: Arc<Wires>,
+}
+
+#[derive(Debug, Default)]
+struct Wires {
+    all: Mutex<Vec<[UnixStream; 2]>>,
+    /// Number of connections so far.
+    count: AtomicU64,
+}
+
+impl Proxy {
+    /// A proxy in front of the server in `folder`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for a socket.
+    pub fn before(folder: &Path) -> Self {
+        let own = tempfile::Builder::new().prefix("px").tempdir_in("/tmp").unwrap();
+        let listener = UnixListener::bind(own.path().join(SOCKET)).unwrap();
+        let (wires, server) = (Arc::<Wires>::default(), folder.join(SOCKET));
+        let accepting = Arc::clone(&wires);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // Without a server, the client finds its connection closed.
+                drop(accepting.join(client, &server));
+            }
+        });
+        Self { folder: own, wires }
+    }
+
+    /// How to connect.
+    pub fn url(&self) -> String {
+        format!("host={} user=postgres dbname=postgres", self.folder.path().display())
+    }
+
+    /// Ends all connections, with what is under way.
+    ///
+    /// # Panics
+    ///
+    /// If a thread of the proxy has panicked.
+    pub fn cut(&self) {
+        for stream in self.wires.all.lock().unwrap().drain(..).flatten() {
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+impl Wires {
+    fn join(&self, client: UnixStream, server: &PathBuf) -> io::Result<()> {
+        let server = UnixStream::connect(server)?;
+        // From 0 to 3 milliseconds, so that what is said later on one wire may arrive earlier.
+        let delay = Duration::from_millis(self.count.fetch_add(1, Ordering::Relaxed) % 4);
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            let (from, to) = (from.try_clone()?, to.try_clone()?);
+            thread::spawn(move || carry(from, to, delay));
+        }
+        self.all.lock().unwrap().push([client, server]);
+        Ok(())
+    }
+}
+
+fn carry(mut from: UnixStream, mut to: UnixStream, delay: Duration) {
+    let mut piece = [0; 16 << 10];
+    while let Ok(length @ 1..) = from.read(&mut piece) {
+        thread::sleep(delay / 4);
+        if to.write_all(&piece[..length]).is_err() {
+            break;
+        }
+    }
+    drop(from.shutdown(Shutdown::Both));
+    drop(to.shutdown(Shutdown::Both));
+}
