@@ -193,7 +193,9 @@ fn a_commit_calls_other_processes() {
     let deadline = Duration::from_secs(60);
     increment(&here);
     // The connections that listen may not be there yet.
+    let until = Instant::now() + deadline;
     while told.recv_timeout(Duration::from_millis(100)).is_err() {
+        assert!(Instant::now() < until, "no call is heard");
         increment(&here);
     }
     while told.recv_timeout(Duration::from_millis(100)).is_ok() {}
