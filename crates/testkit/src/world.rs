@@ -157,10 +157,14 @@ impl World {
         entries.into_iter().map(|(table, key, value)| ((table.name(), key), value)).collect()
     }
 
+    /// The store with the keys of the world, if it is sealed.
+    pub fn opened(&self) -> Sealable {
+        Sealable::new(Arc::new(self.store.clone()), sealed::keyring_of(&self.store))
+    }
+
     /// Every record of a kind.
     pub fn records<R: Record>(&self) -> Vec<R> {
-        let keyring = sealed::keyring_of(&self.store);
-        tables::records(&Sealable::new(Arc::new(self.store.clone()), keyring))
+        tables::records(&self.opened())
     }
 
     /// Checks that `operation` is refused with `refusal`, its status and its text, and leaves

@@ -48,7 +48,7 @@ fn add_flood(world: &World, size: u32, workflow_id: WorkflowId) {
     };
     let lane = home(0).lane();
     for start in (0..size).step_by(10_000) {
-        let added = store::write(&world.store, |transaction| {
+        let added = store::write(&world.opened(), |transaction| {
             (start..start + 10_000).try_for_each(|n| transaction.insert(&home(n)))?;
             lanes::move_lane(transaction, &lane)
         });

@@ -82,6 +82,10 @@ pub fn run(requests: &[Value], effort: Effort) {
                 "{request} is refused, and leaves something behind: {answer:?}"
             ),
         }
+        // An erasure removes the stored answers about the person.
+        if [&request[0], &request[2]].contains(&&json!("subscribers.erase")) {
+            keys.clear();
+        }
         if happens_once(request) {
             let (again, changed) = compared(&world, &store, request);
             assert_eq!(text(&again), text(&answer), "{request} is answered otherwise");
