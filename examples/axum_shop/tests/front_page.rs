@@ -31,10 +31,11 @@ fn account_of_a_server(password: &str) -> Result<(), Box<dyn Error>> {
 fn every_part_is_compiled_elsewhere() {
     // The documentation of the store is compiled by its own tests.
     let store = include_str!("../../../crates/store-postgres/src/lib.rs").replace("//! ", "");
-    let code = [include_str!("../src/api.rs"), include_str!("front_page.rs"), &store];
+    let order = include_str!("../../../crates/store-postgres/examples/order.rs");
+    let code = [include_str!("../src/api.rs"), include_str!("front_page.rs"), &store, order];
     let parts = TEXTS.map(|text| text.split("```rust,ignore\n").skip(1));
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    assert_eq!(parts.len(), 3);
+    assert_eq!(parts.len(), 4);
     for part in parts {
         let (part, _) = part.split_once("```").unwrap();
         let inner = part.lines().map(|line| ["    ", line, "\n"].concat()).collect::<String>();
