@@ -230,7 +230,7 @@ fn passes_over_damage(request: &Value) -> bool {
         || operation.ends_with("_matching")
         // What is filled in from other records is left out.
         || matches!(name, "notifications.get" | "channel_connections.get" | "channel_endpoints.get")
-        || matches!(operation, "clear" | "mark_all" | "quarantined" | "trigger" | "trigger_bulk" | "erase")
+        || matches!(operation, "clear" | "mark_all" | "quarantined" | "trigger" | "trigger_bulk" | "broadcast" | "erase")
 }
 
 /// Delivery goes on, and leaves out what it cannot read.

@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use domain::environment::ApiKey;
-use domain::job::JobStatus;
 use domain::message::{Known, MessageQuery};
 use domain::notification::{Notification, NotificationQuery};
 use domain::unsubscribe::UnsubscribeRequest;
-use domain::vocabulary::{Channel, JobType};
+use domain::vocabulary::Channel;
 use serde_json::{Value, json};
 use tidings::Scope;
 
@@ -26,9 +25,9 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let notifications = env.notifications().list(&everything);
     let notifications = notifications.expect("they are there").data;
     let jobs = |found: &Notification| {
-        let sent = found.jobs.iter().filter(|job| job.kind == JobType::Email);
-        let sent = sent.filter(|job| job.status == JobStatus::Completed);
-        sent.map(|job| (found.id, job.step.id)).collect::<Vec<_>>()
+        let sent = found.jobs.iter().filter(|job| job.message_id.is_some());
+        let steps = sent.map(|job| job.step.id).filter(|step| found.resendable(*step).is_ok());
+        steps.map(|step| (found.id, step)).collect::<Vec<_>>()
     };
     let sent: Vec<_> = notifications.iter().flat_map(jobs).collect();
     let environments = env.environments().list().expect("they are there");
