@@ -332,7 +332,8 @@ fn a_waker_that_panics_keeps_nothing_from_the_others() {
             assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         }
         world.notify("hi", "ada");
-        assert_eq!(wakers.map(|waker| waker.0.load(Ordering::SeqCst)), [1, 1]);
+        // A store that tells of commits may wake them once more.
+        assert!(wakers.iter().all(|waker| waker.0.load(Ordering::SeqCst) > 0));
         assert_eq!(world.inbox("ada").len(), 1);
     });
 }
