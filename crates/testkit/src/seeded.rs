@@ -476,7 +476,7 @@ fn add_quarantine(world: &World) {
         value: b"damaged".to_vec(),
         reason: "it is damaged".into(),
     };
-    let added = store::write(&world.store, |transaction| {
+    let added = store::write(&world.opened(), |transaction| {
         for (n, task) in [(1, None), (2, Some(whole.clone()))] {
             let id = parsed(json!(format!("00000000-0000-7000-8000-00000000000{n}")));
             let made = (id, world.now());
@@ -496,7 +496,7 @@ fn receive(world: &World) {
     let before = page.data.into_iter().next().unwrap();
     let mut after = before.clone();
     after.jobs.last_mut().unwrap().sent_as(integration, "msg-1");
-    store::write(&world.store, |transaction| transaction.replace(&before, &after)).unwrap();
+    store::write(&world.opened(), |transaction| transaction.replace(&before, &after)).unwrap();
     let delivered = json!({ "providerMessageId": "msg-1", "type": "delivered", "eventId": "1" });
     world.env.integrations().ingest_receipt(integration, &parsed(delivered)).unwrap();
 }
@@ -521,7 +521,7 @@ fn reach_many(world: &World) {
     let accepted = AcceptedTrigger::bare(environment_id, now, id.clone());
     let state = FanOutState::new(environment_id, Progress::of(&accepted.receipt, now));
     let canceled = CanceledTrigger::new(environment_id, now, Cancellation::new(id));
-    store::write(&world.store, |transaction| {
+    store::write(&world.opened(), |transaction| {
         transaction.insert(&fan_out)?;
         transaction.insert(&state)?;
         transaction.insert(&canceled)
@@ -551,7 +551,7 @@ fn pause(world: &World) {
         "work": { "type": "turn", "_notificationId": page.data[0].id },
     });
     let task: Task = parsed(task);
-    store::write(&world.store, |transaction| transaction.insert(&task)).unwrap();
+    store::write(&world.opened(), |transaction| transaction.insert(&task)).unwrap();
 }
 
 /// A trigger of `workflow` for `to`.
