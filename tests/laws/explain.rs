@@ -141,7 +141,8 @@ fn recipient(
     let subscriber_id = notification.subscriber.as_ref().unwrap().subscriber_id.clone();
     let topics = notification.topics.iter().map(|topic| topic.topic_key.clone()).collect();
     let is_new = !before.contains(subscriber_id.as_str());
-    let query = MessageQuery::default();
+    // A subscriber has more messages than a page has by default.
+    let query = MessageQuery::default().limit(100);
     let messages = world.env.messages().list(subscriber_id.clone(), &query).unwrap().data;
     let mut explained = ExplainedRecipient::new(subscriber_id, is_new, topics);
     for job in &notification.jobs {
