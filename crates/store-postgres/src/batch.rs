@@ -192,9 +192,12 @@ impl Outcome {
 }
 
 fn commit(shared: &Arc<Shared>, view: View, changes: &Changes) -> Result<(), Unwritten> {
-    let mut batch = [0; 16];
-    getrandom::fill(&mut batch)
+    let mut random = [0; 8];
+    getrandom::fill(&mut random)
         .map_err(|error| Unwritten::Undone(Failure::refused("identify a commit", error)))?;
+    let mut batch = [0; 16];
+    batch[..8].copy_from_slice(&shared.id);
+    batch[8..].copy_from_slice(&random);
     // All heads have the commit, or none has it.
     let Some(head) = by_head(changes).into_keys().next() else { return Ok(()) };
     let number = view.next_commit(head).map_err(Unwritten::Undone)?;

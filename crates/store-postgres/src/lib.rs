@@ -133,6 +133,8 @@ impl Default for PostgresOptions {
 
 /// What views work with.
 pub(crate) struct Shared {
+    /// The first bytes of the ids of its commits.
+    id: [u8; 8],
     server: Server,
     schema: String,
     tables: Tables,
@@ -185,7 +187,10 @@ impl PostgresStore {
         let cache = Cache::of(options.cache_bytes, Counts::read(&opened.commits));
         let clock = ServerClock::default();
         clock.learn(opened.clock);
+        let mut id = [0; 8];
+        getrandom::fill(&mut id).map_err(|error| Failure::refused("identify a store", error))?;
         let shared = Shared {
+            id,
             server,
             schema: options.schema.clone(),
             tables,

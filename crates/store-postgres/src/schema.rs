@@ -68,7 +68,16 @@ pub(crate) const NEWS: &str = "SELECT head.id, head.commits, news.number, news.k
     ) AS news ON true
     WHERE head.commits > ($1::int8[])[head.id + 1]";
 
-/// The same of some heads.
+/// The same, without the keys of the commits whose batches begin with an id.
+pub(crate) const NEWS_OF_OTHERS: &str = "SELECT head.id, head.commits, news.number, news.keys
+    FROM tidings_heads AS head LEFT JOIN LATERAL (
+        SELECT number, CASE WHEN substr(batch, 1, 8) = $2 THEN ''::bytea ELSE keys END AS keys
+        FROM tidings_commits
+        WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
+    ) AS news ON true
+    WHERE head.commits > ($1::int8[])[head.id + 1]";
+
+/// The same of some heads, with all keys.
 pub(crate) const NEWS_OF: &str = "SELECT head.id, head.commits, news.number, news.keys
     FROM tidings_heads AS head LEFT JOIN LATERAL (
         SELECT number, keys FROM tidings_commits

@@ -212,6 +212,25 @@ fn a_commit_calls_other_processes() {
     eprintln!("a commit is heard of after {:?}, at most {:?}", times[10], times[19]);
 }
 
+/// What a commit means for the engine that has made it is done when it returns.
+#[test]
+fn a_store_is_not_told_of_its_own_commits() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (here, there) = (place.open(), place.open());
+    let (tell, told) = mpsc::channel();
+    here.listen(Box::new(move |_| {
+        tell.send(()).unwrap();
+        ControlFlow::Continue(())
+    }));
+    for _ in 0..10 {
+        increment(&here);
+        assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+    }
+    increment(&there);
+    told.recv_timeout(Duration::from_secs(60)).unwrap();
+}
+
 #[derive(Default)]
 struct Woken(AtomicBool);
 
