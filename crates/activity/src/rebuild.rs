@@ -70,7 +70,7 @@ enum Part {
     Done,
     /// It is done, and was the last one.
     Last,
-    /// The generation is not there any more.
+    /// Another process has removed the generation.
     Removed,
 }
 

@@ -191,8 +191,8 @@ impl Engine {
         Ok(outcome)
     }
 
-    // The same inside an environment. A store of several processes makes nobody wait for it who
-    // writes in another one.
+    // The same inside an environment. In a store of several processes, writers of other environments
+    // do not wait for it.
     fn write_in<T>(
         &self,
         home: &Home,

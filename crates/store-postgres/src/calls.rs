@@ -100,7 +100,7 @@ pub(crate) async fn keep(connect: Arc<Connect>, commits: Arc<Notify>, ears: Ears
 
 async fn converse(connect: &Connect, commits: &Notify, ears: &Ears) -> Result<(), Error> {
     let client = connect(ears.clone()).await?;
-    // A call that is lost in a crash of the server is one that nobody waits for.
+    // A notification that a crash of the server loses is made up for by polling.
     client.batch_execute(&format!("SET synchronous_commit = off; LISTEN {CHANNEL}")).await?;
     let own = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
     ears.own.store(own, Ordering::Relaxed);

@@ -20,7 +20,7 @@
 //! A transaction that writes locks the row of its environment first, so that all writers of an
 //! environment go one by one. What it reads is what everybody before it has committed. A transaction
 //! that touches several environments locks all such rows. Writers of one process share a transaction,
-//! if they wait for each other anyway. A transaction that reads is a snapshot, and waits for nobody.
+//! if they wait for each other anyway. A transaction that reads is a snapshot, and takes no lock.
 //!
 //! Values that were read are kept in memory. A transaction asks in its first round trip which keys
 //! the commits of other processes have changed, and forgets them. It therefore sees each commit that

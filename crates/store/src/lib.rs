@@ -117,8 +117,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         self.write(body)
     }
 
-    /// The time, if there is one on which all processes that share the store agree. The call asks
-    /// nobody, and is quick. A store of one process, which is the default, has none.
+    /// Time on which all processes that share the store agree. The call needs no round trip. Returns
+    /// `None` if the store has no such time, as by default.
     fn now(&self) -> Option<SystemTime> {
         None
     }

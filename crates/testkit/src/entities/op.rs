@@ -3,6 +3,8 @@
 use arbitrary::Arbitrary;
 use serde_json::{Value, json};
 
+pub use crate::facade::Verb;
+
 /// An operation, perhaps with one of three idempotency keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
 pub struct Step {
@@ -56,15 +58,6 @@ pub enum Named {
     ClearSuppressions,
     Key(u8),
     Environment(u8),
-}
-
-/// Action on an entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Verb {
-    Create,
-    Update,
-    Delete,
 }
 
 /// Change of messages.
