@@ -8,7 +8,7 @@ use crate::ids::{
     WorkflowId,
 };
 use crate::notification::Notification;
-use crate::step::{DigestEvent, DigestState, EventKey};
+use crate::step::{DigestEvent, EventKey};
 use crate::time::Timestamp;
 
 /// What a digest step has of the events with one key, for a subscriber and a set of contexts.
@@ -125,14 +125,6 @@ impl WindowEvent {
             time: self.created_at,
             payload: notification.payload.clone().unwrap_or_default(),
         }
-    }
-}
-
-impl DigestBucket {
-    /// Returns what the digest has, for the decision about another event.
-    pub fn state(&self) -> DigestState {
-        let window_end = self.window.map(|window| window.until);
-        DigestState { window_end, last_event: Some(self.last_event) }
     }
 }
 

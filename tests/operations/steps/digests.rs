@@ -1,12 +1,14 @@
 //! Digests.
 
+use std::slice;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidings::{Call, SendError};
+use tidings::{Call, ManualClock, Scope, SendError};
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
-use crate::world::{START, email, names, on_both, on_both_with, only, time};
+use crate::world::{START, email, names, on_both, on_both_with, only, parsed, time};
 
 fn minute() -> Value {
     digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))
@@ -87,6 +89,54 @@ fn d4_an_event_at_the_end_opens_another_window() {
         run_at(&world, 120);
         assert_eq!(texts(&world), ["1: 1 ", "1: 2 "]);
     });
+}
+
+/// A call may wait for its transaction while the window is closed, and a clock may go back.
+#[test]
+fn an_event_joins_no_window_that_has_closed() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        event_at(&world, 0, "news", json!({ "n": 1 }));
+        run_at(&world, 60);
+        let late = event_at(&world, 59, "news", json!({ "n": 2 }));
+        assert_eq!(log(&world.notification(late), 0), ["digest_opened"]);
+        run_at(&world, 120);
+        assert_eq!(texts(&world), ["1: 1 ", "1: 2 "]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// A handler triggers events in a round that closes a window, before and after its events are read.
+#[test]
+fn an_event_joins_no_window_that_is_being_closed() {
+    let late = Arc::new(Mutex::new(None::<(Scope, ManualClock)>));
+    let told = Arc::clone(&late);
+    let trigger = move |_: &Call| {
+        let (env, clock) = told.lock().unwrap().clone().unwrap();
+        clock.set(time(START).after(Duration::from_secs(59)));
+        env.events().trigger(&parsed(json!({ "name": "news", "to": "ada" }))).unwrap();
+        clock.set(time(START).after(Duration::from_secs(60)));
+        Ok(None)
+    };
+    on_both_with(
+        |builder| builder.handler("late", trigger.clone()),
+        |world| {
+            *late.lock().unwrap() = Some((world.env.clone(), world.clock.clone()));
+            let custom = json!({ "type": "custom", "metadata": { "handler": "late" } });
+            world.workflow_of("before", slice::from_ref(&custom));
+            world.workflow_of("news", &[minute(), say("{{ total_count }}")]);
+            world.workflow_of("behind", &[custom]);
+            event_at(&world, 0, "news", json!({}));
+            set(&world, 60);
+            for other in ["before", "behind"] {
+                world.trigger(json!({ "name": other, "to": "ada" }));
+            }
+            run_at(&world, 60);
+            run_at(&world, 119);
+            let told: Vec<u64> = texts(&world).iter().map(|text| text.parse().unwrap()).collect();
+            assert_eq!(told, [1, 2]);
+        },
+    );
 }
 
 /// D5: the first event after a quiet time passes; an open window takes the others.
@@ -188,13 +238,13 @@ fn d10_digests_of_one_workflow_are_independent() {
         let hour = digest(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
         let hour = json!({ "name": "hourly", "type": hour["type"], "metadata": hour["metadata"] });
         world.workflow_of("news", &[minute(), hour, said()]);
-        for at in [0, 10, 100, 110] {
-            event_at(&world, at, "news", json!({ "n": at }));
-            run_at(&world, at / 100 * 100 + 60);
+        for start in [0, 100] {
+            for at in [start, start + 10] {
+                event_at(&world, at, "news", json!({ "n": at }));
+            }
+            run_at(&world, start + 60);
         }
-        for at in [160, 3_660] {
-            run_at(&world, at);
-        }
+        run_at(&world, 3_660);
         assert_eq!(texts(&world), ["2: 0 100 "]);
     });
 }

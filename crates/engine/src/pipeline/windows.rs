@@ -8,9 +8,9 @@ use domain::explain::{DigestResult, FindingKind};
 use domain::ids::DigestWindowId;
 use domain::job::{Detail, JobDigest, JobStatus};
 use domain::plan::{self, Gather, Limit, Refusal, RefusalKind};
-use domain::step::{Admission, Arrival, EventKey, Slot};
+use domain::step::{Admission, Arrival, DigestState, EventKey, Slot};
 use domain::subscriber::Subscriber;
-use domain::task::Work;
+use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use store::{Order, ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
@@ -26,9 +26,10 @@ impl Course<'_, '_> {
         let id = step.and_then(|step| BucketId::of(&self.notification, step, gather.key));
         let Some(id) = id else { return Ok(ControlFlow::Break(())) };
         let before = self.tx.find::<DigestBucket>(&layout::digest_bucket(&id))?;
-        let state = before.as_ref().map(DigestBucket::state).unwrap_or_default();
-        let now = self.tx.now();
-        let window = before.as_ref().and_then(|bucket| bucket.window);
+        let window = self.open_window(before.as_ref())?;
+        let window_end = window.map(|window| window.until);
+        let last_event = before.as_ref().map(|bucket| bucket.last_event);
+        let (state, now) = (DigestState { window_end, last_event }, self.tx.now());
         let window = match (gather.metadata.arrival(state, now, gather.zone), window) {
             (Ok(Arrival::Joins), Some(window)) => Some(self.join(job, window)?),
             (Ok(Arrival::Opens(until)), _) => Some(self.open(job, until, gather)?),
@@ -51,6 +52,19 @@ impl Course<'_, '_> {
         }
         self.refuse(job, Refusal::new(RefusalKind::Skip, Detail::DigestPassed));
         Ok(ControlFlow::Continue(()))
+    }
+
+    // The latest window, if events may join it. The time of a call that has waited for its transaction,
+    // and that of a clock that has gone back, may be before the end of a window that is being closed.
+    fn open_window(&self, bucket: Option<&DigestBucket>) -> Result<Option<DigestWindow>> {
+        let Some(window) = bucket.and_then(|bucket| bucket.window) else { return Ok(None) };
+        let task = layout::task(self.tx.environment_id(), Uuid::from(window.id).into());
+        let is_open = match self.tx.find::<Task>(&task)? {
+            Some(task) => !task.state.is_leased(),
+            // A rehearsal does not have the tasks of other events, and no other call closes its windows.
+            None => self.tx.engine().parts.findings.is_some(),
+        };
+        Ok(is_open.then_some(window))
     }
 
     // The event joins a window. The notification of the first event does the rest.
