@@ -3,14 +3,15 @@
 //! A view looks at the counts of the heads when it begins, and at the keys that the commits of other
 //! processes have changed since the cache was right. So the cache is right for each view.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use store::Table;
+use store::{Table, layout};
 
-use crate::heads::{Changed, Counts, Head};
+use crate::heads::{Changed, Counts, Head, Lock};
 use crate::keys;
+use crate::scan::Span;
 use crate::tables::Tables;
 
 /// Largest value that is kept, in bytes.
@@ -18,6 +19,18 @@ const LARGEST: usize = 16 << 10;
 
 /// Size of the other parts of an entry, in bytes.
 const ENTRY: usize = 96;
+
+/// Number of gaps of a head that are kept.
+const GAPS: usize = 64;
+
+/// Largest gap that is kept, in bytes of its span.
+const LARGEST_GAP: usize = 1 << 10;
+
+/// Number of values of a head that are wanted at most.
+const WANTED: usize = 32;
+
+/// Number of transactions that want a value which another process has changed.
+const TIMES_WANTED: u8 = 4;
 
 /// The entries that were read, at the counts of their heads.
 pub(crate) struct Cache {
@@ -29,7 +42,25 @@ struct State {
     /// Counts up to which the entries are right.
     counts: Counts,
     entries: HashMap<Head, Entries>,
+    gaps: HashMap<Head, VecDeque<Gap>>,
+    /// Keys whose values were known, and were changed by other processes of late.
+    wanted: HashMap<Head, Vec<Wanted>>,
     size: usize,
+}
+
+struct Wanted {
+    table: Table,
+    key: Vec<u8>,
+    /// Number of transactions that still want it.
+    times: u8,
+}
+
+/// A span without entries, all of whose keys belong to one head.
+struct Gap {
+    table: Table,
+    span: Span,
+    /// Count of its head since which it is known to be empty.
+    since: u64,
 }
 
 /// The entries of a head.
@@ -82,8 +113,8 @@ pub(crate) fn changed_keys(
 impl Cache {
     /// An empty cache at these counts.
     pub(crate) fn of(most: usize, counts: Counts) -> Self {
-        let state = State { counts, entries: HashMap::new(), size: 0 };
-        Self { state: Mutex::new(state), most }
+        let (entries, gaps, wanted) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { state: Mutex::new(State { counts, entries, gaps, wanted, size: 0 }), most }
     }
 
     /// Counts up to which the cache is right.
@@ -111,6 +142,44 @@ impl Cache {
         }
     }
 
+    /// The keys that a transaction with this lock is likely to read, and whose values others are likely to
+    /// have changed.
+    pub(crate) fn wanted(&self, lock: Lock) -> Vec<(Table, Vec<u8>)> {
+        let mut state = self.state.lock();
+        let mut keys = Vec::new();
+        for (_, wanted) in state.wanted.iter_mut().filter(|(head, _)| lock.has(**head)) {
+            keys.extend(wanted.iter().map(|wanted| (wanted.table, wanted.key.clone())));
+            wanted.retain_mut(|wanted| {
+                wanted.times -= 1;
+                wanted.times > 0
+            });
+        }
+        keys
+    }
+
+    /// Returns `true` if the cache knows that a span has no entries at these counts.
+    pub(crate) fn is_gap(&self, counts: &Counts, table: Table, span: &Span) -> bool {
+        let Some(head) = head_of(table, span) else { return false };
+        let Some(count) = counts.get(head) else { return false };
+        let state = self.state.lock();
+        let covers = |gap: &Gap| gap.table == table && gap.since <= count && gap.span.covers(span);
+        Some(count) <= state.counts.get(head)
+            && state.gaps.get(&head).is_some_and(|gaps| gaps.iter().any(covers))
+    }
+
+    /// Keeps a span in which a view at these counts has found nothing.
+    pub(crate) fn keep_gap(&self, counts: &Counts, table: Table, span: &Span) {
+        let Some(head) = head_of(table, span) else { return };
+        let Some(since) = counts.get(head) else { return };
+        let mut state = self.state.lock();
+        if state.counts.get(head) != Some(since) || span.size() > LARGEST_GAP {
+            return;
+        }
+        let gaps = state.gaps.entry(head).or_default();
+        gaps.truncate(GAPS - 1);
+        gaps.push_front(Gap { table, span: span.clone(), since });
+    }
+
     /// Follows up to `counts`, by the news of all commits since.
     pub(crate) fn follow(&self, counts: &Counts, news: &[News]) {
         let mut state = self.state.lock();
@@ -120,7 +189,7 @@ impl Cache {
                 continue;
             }
             match changed_keys(news, (head, before, count)) {
-                Some(keys) => keys.iter().for_each(|(table, key)| state.remove(head, *table, key)),
+                Some(keys) => state.forget(head, keys),
                 None => state.clear(head),
             }
             state.counts.set(head, count);
@@ -134,6 +203,7 @@ impl Cache {
             return;
         }
         for (table, key, value) in changes {
+            state.end_gaps(head, *table, key);
             let entry = Entry { since: number, value: value.map(Arc::from) };
             state.set(self.most, head, (*table, key), entry);
         }
@@ -157,21 +227,146 @@ impl State {
         entries.insert(key.to_vec(), entry);
     }
 
-    fn remove(&mut self, head: Head, table: Table, key: &[u8]) {
+    /// Returns `true` if the value of the key was known.
+    fn remove(&mut self, head: Head, table: Table, key: &[u8]) -> bool {
         let entries = self.entries.get_mut(&head).and_then(|entries| entries.get_mut(&table));
         let removed = entries.and_then(|entries| entries.remove(key));
-        self.size -= removed.map_or(0, |entry| entry.size(key));
+        self.size -= removed.as_ref().map_or(0, |entry| entry.size(key));
+        removed.is_some()
+    }
+
+    /// Forgets the values of keys. Those that were known are wanted again.
+    fn forget(&mut self, head: Head, keys: Vec<(Table, Vec<u8>)>) {
+        for (table, key) in keys {
+            self.end_gaps(head, table, &key);
+            if self.remove(head, table, &key) {
+                let wanted = self.wanted.entry(head).or_default();
+                wanted.retain(|wanted| wanted.table != table || wanted.key != key);
+                wanted.insert(0, Wanted { table, key, times: TIMES_WANTED });
+                wanted.truncate(WANTED);
+            }
+        }
+    }
+
+    fn end_gaps(&mut self, head: Head, table: Table, key: &[u8]) {
+        if let Some(gaps) = self.gaps.get_mut(&head) {
+            gaps.retain(|gap| gap.table != table || !gap.span.contains(key));
+        }
     }
 
     fn clear(&mut self, head: Head) {
+        self.gaps.remove(&head);
+        self.wanted.remove(&head);
         let removed = self.entries.remove(&head).unwrap_or_default();
         let entries = removed.values().flatten();
         self.size -= entries.map(|(key, entry)| entry.size(key)).sum::<usize>();
     }
 }
 
+/// The head of all keys in a span. Returns `None` if there are several.
+fn head_of(table: Table, span: &Span) -> Option<Head> {
+    let prefix = layout::prefix_of_environment(table, &span.start)?;
+    // The first key behind those of the environment is the end of its last span.
+    let is_within = |end: &Vec<u8>| end.starts_with(prefix);
+    span.end.as_ref().is_some_and(is_within).then(|| Head::of(table, &span.start))
+}
+
 impl Entry {
     fn size(&self, key: &[u8]) -> usize {
         ENTRY + key.len() + self.value.as_ref().map_or(0, |value| value.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table = Table::Subscribers;
+
+    /// A key of an environment.
+    fn key(rest: &[u8]) -> Vec<u8> {
+        [&[7; 16][..], rest].concat()
+    }
+
+    fn head() -> Head {
+        Head::of(TABLE, &key(b""))
+    }
+
+    fn counts(count: u64) -> Counts {
+        let mut counts = Counts::read(&[]);
+        counts.set(head(), count);
+        counts
+    }
+
+    fn span(start: &[u8], end: &[u8]) -> Span {
+        Span { start: key(start), end: Some(key(end)) }
+    }
+
+    fn cache() -> Cache {
+        Cache::of(1 << 20, counts(1))
+    }
+
+    /// A commit of another process.
+    fn follow(cache: &Cache, number: u64, changed: &[u8]) {
+        let keys = Some(vec![(TABLE, key(changed))]);
+        cache.follow(&counts(number), &[News { head: head(), number, keys }]);
+    }
+
+    #[test]
+    fn a_gap_is_known_until_a_key_in_it_is_written() {
+        let (kept, part) = (span(b"b", b"d"), span(b"c", b"d"));
+        let own = |cache: &Cache| {
+            cache.commit(head(), 2, &[(TABLE, &key(b"c")[..], Some(&b"value"[..]))]);
+        };
+        let others = |cache: &Cache| follow(cache, 2, b"c");
+        let far = |cache: &Cache| cache.follow(&counts(9), &[]);
+        for write in [&own as &dyn Fn(&Cache), &others, &far] {
+            let cache = cache();
+            assert!(!cache.is_gap(&counts(1), TABLE, &kept));
+            cache.keep_gap(&counts(1), TABLE, &kept);
+            assert!(
+                cache.is_gap(&counts(1), TABLE, &kept) && cache.is_gap(&counts(1), TABLE, &part)
+            );
+            assert!(!cache.is_gap(&counts(1), TABLE, &span(b"b", b"e")));
+            assert!(!cache.is_gap(&counts(1), Table::Topics, &kept));
+            // A view that is older may have seen an entry that was deleted since.
+            assert!(!cache.is_gap(&counts(0), TABLE, &kept));
+            write(&cache);
+            assert!(!cache.is_gap(&counts(2), TABLE, &kept));
+        }
+    }
+
+    #[test]
+    fn a_gap_outlives_a_key_beside_it() {
+        let (cache, kept) = (cache(), span(b"b", b"d"));
+        cache.keep_gap(&counts(1), TABLE, &kept);
+        follow(&cache, 2, b"d");
+        follow(&cache, 3, b"a");
+        assert!(cache.is_gap(&counts(3), TABLE, &kept));
+    }
+
+    #[test]
+    fn a_gap_of_several_environments_is_not_kept() {
+        let cache = cache();
+        let all = Span { start: key(b""), end: Some(vec![8; 16]) };
+        let open = Span { start: key(b""), end: None };
+        for span in [all, open] {
+            cache.keep_gap(&counts(1), TABLE, &span);
+            assert!(!cache.is_gap(&counts(1), TABLE, &span));
+        }
+    }
+
+    #[test]
+    fn a_known_value_that_others_change_is_wanted_for_a_while() {
+        let (cache, lock) = (cache(), Lock::of_one(head()));
+        follow(&cache, 2, b"unknown");
+        assert!(cache.wanted(lock).is_empty());
+        cache.keep(&counts(2), TABLE, &key(b"known"), &None);
+        follow(&cache, 3, b"known");
+        assert!(cache.wanted(Lock::of_one(Head::of(TABLE, &[0; 16]))).is_empty());
+        for _ in 0..TIMES_WANTED {
+            assert_eq!(cache.wanted(lock), [(TABLE, key(b"known"))]);
+        }
+        assert!(cache.wanted(lock).is_empty());
     }
 }

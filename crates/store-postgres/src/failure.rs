@@ -46,6 +46,17 @@ struct Closed;
 #[error("the transaction has not locked its head")]
 struct NotLocked;
 
+/// The server has another certificate than the host trusts, or no TLS at all.
+#[derive(Debug, Error)]
+#[error(
+    "{cause}: give `open_tls` the authority that has signed the certificate of the server, and connect \
+     by the name in the certificate"
+)]
+struct NotTrusted {
+    cause: String,
+    source: tokio_postgres::Error,
+}
+
 impl Failure {
     /// The failure of an action.
     pub(crate) fn of(action: &'static str, error: tokio_postgres::Error) -> Self {
@@ -68,6 +79,10 @@ impl Failure {
 
     pub(crate) fn of_pool(error: PoolError) -> Self {
         match error {
+            PoolError::Backend(error) if is_about_trust(&error) => {
+                let cause = error.source().unwrap_or(&error).to_string();
+                Self::refused("connect by TLS", NotTrusted { cause, source: error })
+            }
             PoolError::Backend(error) => {
                 let failure = Self::of("connect", error);
                 match failure.kind {
@@ -130,6 +145,17 @@ impl From<Failure> for Error {
 fn is_about_connection(error: &tokio_postgres::Error) -> bool {
     let source = error.source();
     error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>)
+}
+
+/// TLS was refused, and would be again. A connection that was cut in the middle of it is another case.
+fn is_about_trust(error: &tokio_postgres::Error) -> bool {
+    // The crate tells its kinds of errors by their texts only.
+    let is_tls = error.to_string() == "error performing TLS handshake";
+    let cut = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let is_cut = |error: &io::Error| {
+        !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+    };
+    is_tls && !cut.is_some_and(is_cut)
 }
 
 /// Another transaction was in the way, or the server was.

@@ -81,10 +81,14 @@ impl Lock {
         Self(self.0 | other.0)
     }
 
+    /// Returns `true` if a head is locked.
+    pub(crate) fn has(self, head: Head) -> bool {
+        self.covers(Self::of_one(head))
+    }
+
     /// Numbers of the heads, in their order.
     pub(crate) fn numbers(self) -> Vec<i16> {
-        let is_locked = |head: &Head| self.covers(Self::of_one(*head));
-        Head::all().filter(is_locked).map(Head::number).collect()
+        Head::all().filter(|head| self.has(*head)).map(Head::number).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use store::{
     WriteBody, WriteScope,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::cache::Value;
 use crate::failure::Failure;
@@ -22,8 +22,20 @@ use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
 use crate::{PostgresStore, Shared};
 
+/// Parameters of a statement, with their types. A statement with types takes one round trip, and
+/// leaves nothing in the connection of the host.
+pub type TypedParams = Vec<(Param, Type)>;
+
+type Param = Box<dyn ToSql + Send + Sync>;
+
 /// Parameters of a statement.
-pub type Params = Vec<Box<dyn ToSql + Send + Sync>>;
+pub(crate) type Params = Vec<Param>;
+
+/// Types of the parameters of [`schema::PUT`], [`schema::DELETE`] and [`schema::NOTE`].
+const PUT: [Type; 5] =
+    [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
+const DELETE: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
+const NOTE: [Type; 4] = [Type::INT2_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA];
 
 /// An error of a connection of the host: a [`tokio_postgres::Error`], or one that means that the
 /// connection is lost.
@@ -38,9 +50,10 @@ pub type HostError = Box<dyn StdError + Send + Sync>;
 /// struct Mine<'t, 'c>(&'t mut postgres::Transaction<'c>);
 ///
 /// impl HostConnection for Mine<'_, '_> {
-///     fn query(&mut self, statement: &str, params: Params) -> Result<Vec<Row>, HostError> {
-///         let params: Vec<_> = params.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
-///         Ok(self.0.query(statement, &params)?)
+///     fn query(&mut self, statement: &str, params: TypedParams) -> Result<Vec<Row>, HostError> {
+///         let params: Vec<_> =
+///             params.iter().map(|(it, of)| (&**it as &(dyn ToSql + Sync), of.clone())).collect();
+///         Ok(self.0.query_typed(statement, &params)?)
 ///     }
 /// }
 /// ```
@@ -50,7 +63,7 @@ pub trait HostConnection {
     /// # Errors
     ///
     /// That of the server, by which the store tells whether another try may help.
-    fn query(&mut self, statement: &str, params: Params) -> Result<Vec<Row>, HostError>;
+    fn query(&mut self, statement: &str, params: TypedParams) -> Result<Vec<Row>, HostError>;
 }
 
 /// A transaction of the host that takes changes of a store. See [`PostgresStore::join`].
@@ -121,8 +134,9 @@ impl<'h> View<'h> {
         host: &'h mut dyn HostConnection,
         lock: Lock,
     ) -> Result<Self, Failure> {
+        let params: TypedParams = vec![(Box::new(lock.numbers()), Type::INT2_ARRAY)];
         let rows = host
-            .query(&schema::qualified(schema::LOCK, &shared.schema), vec![Box::new(lock.numbers())])
+            .query(&schema::qualified(schema::LOCK, &shared.schema), params)
             .map_err(Failure::of_host)?;
         let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         let locked: Vec<(i16, i64)> = rows
@@ -132,13 +146,13 @@ impl<'h> View<'h> {
         Ok(Self { shared, host, counts: Counts::read(&locked), failed })
     }
 
-    fn query(&self, statement: &str, params: Params) -> Result<Vec<Row>, Failure> {
+    fn query(&self, statement: &str, params: TypedParams) -> Result<Vec<Row>, Failure> {
         let statement = schema::qualified(statement, &self.shared.schema);
         let answer = self.host.borrow_mut().query(&statement, params);
         answer.map_err(Failure::of_host)
     }
 
-    fn read(&self, statement: &str, params: Params) -> Result<Vec<Row>> {
+    fn read(&self, statement: &str, params: TypedParams) -> Result<Vec<Row>> {
         if let Some(failure) = &*self.failed.borrow() {
             return Err(failure.clone().into());
         }
@@ -157,8 +171,9 @@ impl<'h> View<'h> {
 
     fn fetch(&self, table: Table, keys: &[&[u8]]) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
         let heads: Vec<Vec<u8>> = keys.iter().map(|key| StoredKey::of(key).head).collect();
-        let rows =
-            self.read(schema::GET_MANY, vec![Box::new(self.number(table)), Box::new(heads)])?;
+        let params: TypedParams =
+            vec![(Box::new(self.number(table)), Type::INT2), (Box::new(heads), Type::BYTEA_ARRAY)];
+        let rows = self.read(schema::GET_MANY, params)?;
         let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
         let entries = rows.iter().map(entry).collect::<Result<_, tokio_postgres::Error>>();
         Ok(entries.map_err(|error| Failure::of("read entries", error))?)
@@ -171,10 +186,11 @@ impl<'h> View<'h> {
         let mut batch = vec![0; 16];
         getrandom::fill(&mut batch)
             .map_err(|error| Failure::refused("identify a commit", error))?;
-        self.query(schema::PUT, rows.puts.into_put())?;
-        self.query(schema::DELETE, rows.deletes.into_delete())?;
+        self.query(schema::PUT, typed(rows.puts.into_put(), PUT))?;
+        self.query(schema::DELETE, typed(rows.deletes.into_delete(), DELETE))?;
         let (heads, numbers) = (Box::new(note.heads), Box::new(note.numbers));
-        self.query(schema::NOTE, vec![heads, numbers, Box::new(note.keys), Box::new(batch)])?;
+        let note: Params = vec![heads, numbers, Box::new(note.keys), Box::new(batch)];
+        self.query(schema::NOTE, typed(note, NOTE))?;
         Ok(())
     }
 }
@@ -210,17 +226,22 @@ impl Snapshot for &View<'_> {
             let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
             let statement = schema::scan(end.is_some(), order == Order::Descending);
             let limit = Box::new(i64::try_from(limit).unwrap_or(i64::MAX));
-            let mut params: Params = vec![
-                Box::new(self.number(table)),
-                Box::new(start.head),
-                Box::new(start.rest),
-                limit,
+            let mut params: TypedParams = vec![
+                (Box::new(self.number(table)), Type::INT2),
+                (Box::new(start.head), Type::BYTEA),
+                (Box::new(start.rest), Type::BYTEA),
+                (limit, Type::INT8),
             ];
             if let Some(end) = end {
-                params.extend([Box::new(end.head) as _, Box::new(end.rest) as _]);
+                params.push((Box::new(end.head), Type::BYTEA));
+                params.push((Box::new(end.rest), Type::BYTEA));
             }
             self.read(statement, params)
         };
         scan(page, (range, order, limit), visit)
     }
+}
+
+fn typed<const N: usize>(params: Params, types: [Type; N]) -> TypedParams {
+    params.into_iter().zip(types).collect()
 }

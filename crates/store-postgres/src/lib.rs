@@ -22,9 +22,10 @@
 //! that touches several environments locks all such rows. Writers of one process share a transaction,
 //! if they wait for each other anyway. A transaction that reads is a snapshot, and takes no lock.
 //!
-//! Values that were read are kept in memory. A transaction asks in its first round trip which keys
-//! the commits of other processes have changed, and forgets them. It therefore sees each commit that
-//! has returned before it began, of any process.
+//! Values that were read are kept in memory, and so are ranges in which nothing was found. A
+//! transaction asks in its first round trip which keys the commits of other processes have changed,
+//! and forgets them. It therefore sees each commit that has returned before it began, of any process.
+//! A writer asks in the same round trip for the values that others keep changing.
 //!
 //! # When the server is away
 //!
@@ -34,6 +35,18 @@
 //! the server is: leave `fsync` and `synchronous_commit` on.
 //!
 //! No extension and no advisory lock is needed.
+//!
+//! # TLS
+//!
+//! ```no_run
+//! # use tidings_store_postgres::{PostgresOptions, PostgresStore};
+//! # fn open(client_config: rustls::ClientConfig) -> Result<PostgresStore, Box<dyn std::error::Error>> {
+//! let config = "host=db.example.org user=shop dbname=shop sslmode=require".parse()?;
+//! let tls = tokio_postgres_rustls::MakeRustlsConnect::new(client_config);
+//! let store = PostgresStore::open_tls(config, tls, &PostgresOptions::default())?;
+//! # Ok(store)
+//! # }
+//! ```
 
 mod batch;
 mod cache;
@@ -54,7 +67,9 @@ mod told;
 mod view;
 mod within;
 
-pub use self::join::{HostConnection, HostError, Joined, Params};
+pub use self::join::{HostConnection, HostError, Joined, TypedParams};
+
+pub(crate) use self::join::Params;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -243,16 +258,15 @@ fn try_open_schema(
     server: &Server,
     options: &PostgresOptions,
 ) -> Result<(Opened, Vec<(i16, String)>), Failure> {
-    let client = server.connect()?;
-    let (schema, connection) = (options.schema.clone(), Arc::clone(&client));
-    let opened = server.ask("open the schema", async move {
+    let schema = options.schema.clone();
+    let opened = server.begin("open the schema", move |client| async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
         let opened = schema::migrate(&client, &schema, &names).await?;
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
         let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         Ok((opened, rows.collect::<Result<_, tokio_postgres::Error>>()?))
     });
-    opened.inspect_err(|_| server.end(connection))
+    opened.map(|(_, opened)| opened)
 }
 
 impl Store for PostgresStore {
@@ -277,6 +291,10 @@ impl Store for PostgresStore {
                 }
             }
         }
+    }
+
+    fn runs_side_by_side(&self) -> bool {
+        true
     }
 
     fn now(&self) -> Option<SystemTime> {

@@ -81,15 +81,15 @@ fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rec
 /// The commits behind those that are known. Commits of this store have no keys: what they mean for its
 /// engines is done when they return, and comes too late here.
 fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
-    let client = shared.server.connect()?;
     let known = known.to_row();
     let own = shared.id.to_vec();
     let is_due = shared.clock.is_due();
-    let (rows, reading) = shared.server.ask("ask for commits", async move {
+    let asked = shared.server.begin("ask for commits", move |client| async move {
         let news = client.prepare_cached(schema::NEWS_OF_OTHERS).await?;
         let rows = client.query(&news, &[&known, &own]).await?;
         Ok((rows, if is_due { Some(schema::clock(&client).await?) } else { None }))
-    })?;
+    });
+    let (_, (rows, reading)) = asked?;
     if let Some(reading) = reading {
         shared.clock.learn(reading);
     }

@@ -1,5 +1,6 @@
 //! Changes as the parameters of statements.
 
+use store::Table;
 use store::overlay::Changes;
 use tokio_postgres::types::ToSql;
 
@@ -50,11 +51,7 @@ impl Rows {
         for (table, changes) in changes.tables() {
             for (key, value) in changes {
                 let columns = if value.is_some() { &mut rows.puts } else { &mut rows.deletes };
-                let key = StoredKey::of(key);
-                columns.tables.push(tables.number(table));
-                columns.heads.push(key.head);
-                columns.hashes.push(key.hash);
-                columns.rests.push(key.rest);
+                columns.push(tables.number(table), key);
                 columns.values.extend(value.clone());
             }
         }
@@ -63,11 +60,32 @@ impl Rows {
 }
 
 impl Columns {
+    /// Keys without values.
+    pub(crate) fn without_values(tables: &Tables, keys: &[(Table, Vec<u8>)]) -> Self {
+        let mut columns = Self::default();
+        for (table, key) in keys {
+            columns.push(tables.number(*table), key);
+        }
+        columns
+    }
+
+    fn push(&mut self, table: i16, key: &[u8]) {
+        let key = StoredKey::of(key);
+        self.tables.push(table);
+        self.heads.push(key.head);
+        self.hashes.push(key.hash);
+        self.rests.push(key.rest);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
     pub(crate) fn of_put(&self) -> [&(dyn ToSql + Sync); 5] {
         [&self.tables, &self.heads, &self.hashes, &self.rests, &self.values]
     }
 
-    pub(crate) fn of_delete(&self) -> [&(dyn ToSql + Sync); 3] {
+    pub(crate) fn of_keys(&self) -> [&(dyn ToSql + Sync); 3] {
         [&self.tables, &self.heads, &self.hashes]
     }
 

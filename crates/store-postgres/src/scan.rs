@@ -52,6 +52,7 @@ pub(crate) fn key_of(row: &Row) -> Result<Vec<u8>, Error> {
 }
 
 /// The keys from `start` on, and before `end` if there is one.
+#[derive(Clone)]
 pub(crate) struct Span {
     pub(crate) start: Vec<u8>,
     pub(crate) end: Option<Vec<u8>>,
@@ -71,6 +72,26 @@ impl Span {
                 Included(end) => Some(next(end.clone())),
             },
         }
+    }
+
+    /// Returns `true` if a key lies in the span.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
+    }
+
+    /// Returns `true` if all keys of `other` lie in this span.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let ends_behind = match (&self.end, &other.end) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => other <= own,
+        };
+        self.start <= other.start && ends_behind
+    }
+
+    /// Number of bytes of its ends.
+    pub(crate) fn size(&self) -> usize {
+        self.start.len() + self.end.as_ref().map_or(0, Vec::len)
     }
 
     fn is_empty(&self) -> bool {

@@ -93,6 +93,10 @@ pub(crate) const GET: &str =
 pub(crate) const GET_MANY: &str = "SELECT head, rest, value FROM tidings_entries
     WHERE tbl = $1 AND head = ANY ($2)";
 
+pub(crate) const GET_WANTED: &str = "SELECT entry.tbl, entry.head, entry.rest, entry.value
+    FROM unnest($1::int2[], $2::bytea[], $3::bytea[]) AS wanted (tbl, head, hash)
+    JOIN tidings_entries AS entry USING (tbl, head, hash)";
+
 pub(crate) const PUT: &str = "INSERT INTO tidings_entries (tbl, head, hash, rest, value)
     SELECT * FROM unnest($1::int2[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[])
     ON CONFLICT (tbl, head, hash) DO UPDATE SET value = excluded.value";

@@ -24,6 +24,8 @@ use crate::schema::quoted;
 /// A connection of the pool.
 pub(crate) type Client = Arc<Object>;
 
+type Answer<T> = Result<T, tokio_postgres::Error>;
+
 /// How much longer than a statement may run a call waits for the answer.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -94,20 +96,38 @@ impl Server {
         self.commits.notify_one();
     }
 
-    /// Takes a connection from the pool.
-    pub(crate) fn connect(&self) -> Result<Client, Failure> {
-        let pool = self.pool.clone();
-        self.wait(async move { pool.get().await.map(Arc::new).map_err(Failure::of_pool) })
+    /// Takes a connection from the pool, and waits for the answer to its first question. If there is
+    /// none, the transaction of the connection is ended.
+    pub(crate) fn begin<T: Send + 'static, F>(
+        &self,
+        action: &'static str,
+        question: impl FnOnce(Client) -> F + Send + 'static,
+    ) -> Result<(Client, T), Failure>
+    where
+        F: Future<Output = Answer<T>> + Send + 'static,
+    {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        let (pool, patience) = (self.pool.clone(), self.patience);
+        self.wait(async move {
+            let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
+            match answer(action, patience, question(Arc::clone(&client))).await {
+                Ok(answer) => Ok((client, answer)),
+                Err(failure) => {
+                    tokio::spawn(end(client, patience));
+                    Err(failure)
+                }
+            }
+        })
     }
 
     /// Waits for the answer to `question`.
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         action: &'static str,
-        question: impl Future<Output = Result<T, tokio_postgres::Error>> + Send + 'static,
+        question: impl Future<Output = Answer<T>> + Send + 'static,
     ) -> Result<T, Failure> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        self.wait(async move { question.await.map_err(|error| Failure::of(action, error)) })
+        self.wait(answer(action, self.patience, question))
     }
 
     /// Number of questions so far.
@@ -117,42 +137,61 @@ impl Server {
 
     /// Ends the transaction of `client` without its changes. Nobody waits for that.
     pub(crate) fn end(&self, client: Client) {
-        let Some(runtime) = &self.runtime else { return };
-        let patience = self.patience;
-        runtime.spawn(async move {
-            let ended = tokio::time::timeout(patience, client.batch_execute("ROLLBACK")).await;
-            // Otherwise the pool has it again.
-            if !matches!(ended, Ok(Ok(())))
-                && let Ok(client) = Arc::try_unwrap(client)
-            {
-                drop(Object::take(client));
-            }
-        });
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(end(client, self.patience));
+        }
     }
 
     fn wait<T: Send + 'static>(
         &self,
-        question: impl Future<Output = Result<T, Failure>> + Send + 'static,
+        answer: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
         let runtime = self.runtime.as_ref().ok_or_else(Failure::closed)?;
         let (tell, told) = mpsc::sync_channel(1);
-        let patience = self.patience;
         runtime.spawn(async move {
-            let answer = tokio::time::timeout(patience, question).await;
-            let answer = answer.unwrap_or_else(|_| Err(Failure::no_answer()));
             // The caller waits for it.
-            drop(tell.send(answer));
+            drop(tell.send(answer.await));
         });
         told.recv().unwrap_or_else(|_| Err(Failure::closed()))
     }
 }
+
+async fn answer<T>(
+    action: &'static str,
+    patience: Duration,
+    question: impl Future<Output = Answer<T>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(patience, question).await {
+        Ok(answer) => answer.map_err(|error| Failure::of(action, error)),
+        Err(_) => Err(Failure::no_answer()),
+    }
+}
+
+/// Ends the transaction of `client`, which goes back to the pool. If that fails, the connection is
+/// closed.
+async fn end(client: Client, patience: Duration) {
+    let ended = tokio::time::timeout(patience, client.batch_execute("ROLLBACK")).await;
+    if !matches!(ended, Ok(Ok(())))
+        && let Ok(client) = Arc::try_unwrap(client)
+    {
+        drop(Object::take(client));
+    }
+}
+
+/// Settings that a server may not know. A statement is planned once, and not for each call. Its plan
+/// takes an index even if the relation is small when the statement is planned.
+const PLANNING: &str = "SELECT set_config(name, planning.setting, false)
+    FROM pg_settings JOIN (VALUES
+        ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
+        ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off')
+    ) AS planning (name, setting) USING (name)";
 
 /// The settings of a new connection.
 fn settings(options: &PostgresOptions) -> String {
     let millis = options.timeout.as_millis();
     format!(
         "SET search_path = {}; SET statement_timeout = {millis}; SET lock_timeout = {millis}; \
-         SET idle_in_transaction_session_timeout = {}",
+         SET idle_in_transaction_session_timeout = {}; {PLANNING}",
         quoted(&options.schema),
         millis.saturating_mul(10),
     )

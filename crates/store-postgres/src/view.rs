@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::future::{try_join, try_join3, try_join4, try_join5};
+use futures_util::future::{try_join, try_join4, try_join5};
 use store::overlay::Changes;
 use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
 use tokio_postgres::types::ToSql;
@@ -15,7 +15,7 @@ use crate::Shared;
 use crate::cache::Value;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, by_head};
-use crate::rows::{Note, Rows};
+use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
 use crate::server::Client;
@@ -38,45 +38,56 @@ pub(crate) enum Mode {
     Write(Lock),
 }
 
-impl Mode {
-    fn begin(self) -> &'static str {
-        match self {
-            Self::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            // Behind the lock, all statements see the same state.
-            Self::Write(_) => "BEGIN ISOLATION LEVEL READ COMMITTED",
-        }
-    }
+/// What the server has answered to the begin of a transaction.
+struct Begun {
+    /// Numbers and counts of the heads that are locked.
+    locked: Option<Vec<(i16, i64)>>,
+    news: Vec<Row>,
+    values: Vec<Row>,
 }
 
 impl View {
     /// Begins a transaction, in one round trip.
     pub(crate) fn begin(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
-        let client = shared.server.connect()?;
         let known = shared.cache.counts();
-        let mut view = Self {
-            shared: Arc::clone(shared),
-            client: Some(Arc::clone(&client)),
-            counts: known.clone(),
-            failed: RefCell::default(),
+        let wanted = match mode {
+            Mode::Read => Vec::new(),
+            Mode::Write(lock) => shared.cache.wanted(lock),
         };
-        let row = known.to_row();
-        let (locked, rows) = shared.server.ask("begin a transaction", async move {
+        let (row, keys) = (known.to_row(), Columns::without_values(&shared.tables, &wanted));
+        let begun = shared.server.begin("begin a transaction", move |client| async move {
             match mode {
-                Mode::Read => Ok((None, begin_read(&client, mode, row).await?)),
-                Mode::Write(lock) => {
-                    let (locked, rows) = begin_write(&client, mode, (lock, row)).await?;
-                    Ok((Some(locked), rows))
-                }
+                Mode::Read => begin_read(&client, row).await,
+                Mode::Write(lock) => begin_write(&client, lock, (row, keys)).await,
             }
-        })?;
-        let told = Told::read(&shared.tables, &rows)?;
-        shared.cache.follow(&told.counts, &told.news);
-        match locked {
+        });
+        let (client, begun) = begun?;
+        let (shared, failed) = (Arc::clone(shared), RefCell::default());
+        let mut view = Self { shared, client: Some(client), counts: known, failed };
+        let told = Told::read(&view.shared.tables, &begun.news)?;
+        view.shared.cache.follow(&told.counts, &told.news);
+        match begun.locked {
             // What is not locked may change at any time.
             Some(locked) => view.counts = Counts::read(&locked),
             None => told.counts.known().for_each(|(head, count)| view.counts.set(head, count)),
         }
+        view.keep_wanted(wanted, &begun.values)?;
         Ok(view)
+    }
+
+    fn keep_wanted(&self, wanted: Vec<(Table, Vec<u8>)>, rows: &[Row]) -> Result<(), Failure> {
+        let entry = |row: &Row| {
+            let value: Arc<[u8]> = Arc::from(row.try_get::<_, &[u8]>(3)?);
+            Ok(((row.try_get(0)?, [row.try_get::<_, &[u8]>(1)?, row.try_get(2)?].concat()), value))
+        };
+        let values = rows.iter().map(entry).collect::<Result<HashMap<(i16, Vec<u8>), _>, Error>>();
+        let mut values = values.map_err(|error| Failure::of("read entries", error))?;
+        for (table, key) in wanted {
+            let place = (self.shared.tables.number(table), key);
+            let value = values.remove(&place);
+            self.keep(table, &place.1, &value);
+        }
+        Ok(())
     }
 
     /// The failure since which nothing can be read.
@@ -104,7 +115,7 @@ impl View {
                 let params: [&(dyn ToSql + Sync); 3] = [&note.heads, &note.numbers, &kept];
                 if is_due { client.execute(&pruning, &params).await } else { Ok(0) }
             };
-            let (put_params, delete_params) = (rows.puts.of_put(), rows.deletes.of_delete());
+            let (put_params, delete_params) = (rows.puts.of_put(), rows.deletes.of_keys());
             let note_params: [&(dyn ToSql + Sync); 4] =
                 [&note.heads, &note.numbers, &note.keys, &batch];
             try_join5(
@@ -185,6 +196,23 @@ impl View {
     }
 
     fn page(&self, table: Table, span: &Span, order: Order, limit: usize) -> Result<Vec<Row>> {
+        if self.shared.cache.is_gap(&self.counts, table, span) {
+            return Ok(Vec::new());
+        }
+        let rows = self.fetch_page(table, span, order, limit)?;
+        if rows.is_empty() {
+            self.shared.cache.keep_gap(&self.counts, table, span);
+        }
+        Ok(rows)
+    }
+
+    fn fetch_page(
+        &self,
+        table: Table,
+        span: &Span,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Row>> {
         let number = self.shared.tables.number(table);
         let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
         let statement = schema::scan(end.is_some(), order == Order::Descending);
@@ -257,32 +285,42 @@ impl Snapshot for &View {
     }
 }
 
-async fn begin_read(client: &Client, mode: Mode, known: Vec<i64>) -> Result<Vec<Row>, Error> {
+async fn begin_read(client: &Client, known: Vec<i64>) -> Result<Begun, Error> {
     let news = client.prepare_cached(schema::NEWS).await?;
     let params: [&(dyn ToSql + Sync); 1] = [&known];
     // Both are sent at once.
-    let begun = try_join(client.batch_execute(mode.begin()), client.query(&news, &params));
-    Ok(begun.await?.1)
+    let begin = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    let ((), news) = try_join(begin, client.query(&news, &params)).await?;
+    Ok(Begun { locked: None, news, values: Vec::new() })
 }
 
-/// Returns numbers and counts of the locked heads, and the news of them.
 async fn begin_write(
     client: &Client,
-    mode: Mode,
-    (lock, known): (Lock, Vec<i64>),
-) -> Result<(Vec<(i16, i64)>, Vec<Row>), Error> {
+    lock: Lock,
+    (known, keys): (Vec<i64>, Columns),
+) -> Result<Begun, Error> {
     let (locking, news) =
         try_join(client.prepare_cached(schema::LOCK), client.prepare_cached(schema::NEWS_OF))
             .await?;
     let heads = lock.numbers();
     let lock_params: [&(dyn ToSql + Sync); 1] = [&heads];
     let news_params: [&(dyn ToSql + Sync); 2] = [&known, &heads];
-    let ((), locked, news) = try_join3(
-        client.batch_execute(mode.begin()),
+    // Behind the lock, all statements see the same state.
+    let ((), locked, news, values) = try_join4(
+        client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
         client.query(&locking, &lock_params),
         client.query(&news, &news_params),
+        wanted_values(client, &keys),
     )
     .await?;
     let locked = locked.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    Ok((locked.collect::<Result<_, Error>>()?, news))
+    Ok(Begun { locked: Some(locked.collect::<Result<_, Error>>()?), news, values })
+}
+
+async fn wanted_values(client: &Client, keys: &Columns) -> Result<Vec<Row>, Error> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let get = client.prepare_cached(schema::GET_WANTED).await?;
+    client.query(&get, &keys.of_keys()).await
 }

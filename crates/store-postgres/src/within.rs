@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
-use crate::{HostConnection, HostError, Joined, Params, PostgresStore};
+use crate::{HostConnection, HostError, Joined, PostgresStore, TypedParams};
 
 impl PostgresStore {
     /// Runs `body` on a thread where it may block, and makes its changes in a transaction of the host,
@@ -43,9 +43,10 @@ impl PostgresStore {
         let store = self.clone();
         let ran = spawn_blocking(move || body(&mut store.join(&mut Bridge { ask })));
         while let Some(Question { statement, params, answer }) = asked.recv().await {
-            let params: Vec<_> = params.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
+            let params: Vec<_> =
+                params.iter().map(|(it, of)| (&**it as &(dyn ToSql + Sync), of.clone())).collect();
             // The thread waits for it.
-            drop(answer.send(transaction.query(&statement, &params).await));
+            drop(answer.send(transaction.query_typed(&statement, &params).await));
         }
         match ran.await {
             Ok(outcome) => outcome,
@@ -57,7 +58,7 @@ impl PostgresStore {
 /// A statement, and where its rows go.
 struct Question {
     statement: String,
-    params: Params,
+    params: TypedParams,
     answer: oneshot::Sender<Result<Vec<Row>, tokio_postgres::Error>>,
 }
 
@@ -67,7 +68,7 @@ struct Bridge {
 }
 
 impl HostConnection for Bridge {
-    fn query(&mut self, statement: &str, params: Params) -> Result<Vec<Row>, HostError> {
+    fn query(&mut self, statement: &str, params: TypedParams) -> Result<Vec<Row>, HostError> {
         let (answer, answered) = oneshot::channel();
         let statement = statement.to_owned();
         // If nobody asks the server any more, nobody answers.

@@ -1,7 +1,10 @@
 //! A PostgreSQL server of the tests, in a temporary folder, behind a socket there.
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -17,6 +20,9 @@ const BIN: &str = "TIDINGS_POSTGRES_BIN";
 
 /// The variable that makes scenarios run on PostgreSQL as well, if it is set.
 pub const WANTED: &str = "TIDINGS_TEST_POSTGRES";
+
+/// The number in the name of the socket of a server.
+const PORT: u16 = 5_432;
 
 /// A schema of a server.
 #[derive(Clone, Debug)]
@@ -78,6 +84,18 @@ pub struct Server {
     programs: PathBuf,
     process: Option<Child>,
     schemas: AtomicUsize,
+    tls: Option<Tls>,
+    /// The number in the name of the socket, and of the port if there is one.
+    port: u16,
+}
+
+/// TLS of a server, which takes connections over the network besides, and none without TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The certificate as PEM.
+    pub certificate: String,
+    /// Its key as PEM.
+    pub key: String,
 }
 
 impl Server {
@@ -89,12 +107,23 @@ impl Server {
 
     /// A server of its own.
     pub fn start() -> Option<Self> {
+        Self::start_with(None)
+    }
+
+    /// A server of its own that takes connections by TLS.
+    pub fn start_tls(tls: Tls) -> Option<Self> {
+        Self::start_with(Some(tls))
+    }
+
+    fn start_with(tls: Option<Tls>) -> Option<Self> {
         let Some(programs) = programs() else {
-            eprintln!("SKIPPED: PostgreSQL is not installed, and {BIN} does not name its programs");
+            say_skipped();
             return None;
         };
         let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").unwrap();
-        let mut server = Self { folder, programs, process: None, schemas: AtomicUsize::new(0) };
+        let schemas = AtomicUsize::new(0);
+        let port = if tls.is_some() { free_port() } else { PORT };
+        let mut server = Self { folder, programs, process: None, schemas, tls, port };
         server.make();
         server.run();
         Some(server)
@@ -116,7 +145,14 @@ impl Server {
 
     /// How to connect.
     pub fn url(&self) -> String {
-        format!("host={} user=postgres dbname=postgres", self.folder.path().display())
+        let (folder, port) = (self.folder.path().display(), self.port);
+        format!("host={folder} port={port} user=postgres dbname=postgres")
+    }
+
+    /// How to connect by TLS to a server that takes such connections, by a name.
+    pub fn url_by_tls(&self, name: &str) -> String {
+        let at = format!("host={name} hostaddr=127.0.0.1 port={}", self.port);
+        format!("{at} user=postgres dbname=postgres sslmode=require")
     }
 
     /// The folder with the socket.
@@ -128,7 +164,8 @@ impl Server {
     pub fn cut_connections(&self) {
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
             WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
-        let status = Command::new(self.programs.join("psql"))
+        let status = self
+            .tool("psql")
             .args(["-q", "-U", "postgres", "-c", cut, "-o", "/dev/null", "-h"])
             .arg(self.folder.path())
             .status();
@@ -139,7 +176,8 @@ impl Server {
     pub fn halt_connections(&self) -> Vec<String> {
         let query = "SELECT pid FROM pg_stat_activity \
             WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
-        let output = Command::new(self.programs.join("psql"))
+        let output = self
+            .tool("psql")
             .args(["-q", "-t", "-A", "-U", "postgres", "-c", query, "-h"])
             .arg(self.folder.path())
             .output()
@@ -175,8 +213,13 @@ impl Server {
         // When this process ends, so does the input of the shell, and then the server. The static
         // one is never dropped, so the shell removes the folder.
         drop(fs::remove_file(folder.join("crashed")));
+        let network = match &self.tls {
+            Some(_) => "-c listen_addresses=127.0.0.1 -c ssl=on",
+            None => "-c listen_addresses=''",
+        };
+        let port = self.port;
         let script = format!(
-            "{} -D {} -k {} -c listen_addresses='' -c max_connections=100 >{}/log 2>&1 & \
+            "{} -D {} -k {} -c port={port} {network} -c max_connections=100 >{}/log 2>&1 & \
              cat >/dev/null; kill -INT $! 2>/dev/null; wait; [ -e {}/crashed ] || rm -rf {}",
             postgres.display(),
             self.data().display(),
@@ -194,10 +237,15 @@ impl Server {
         }
     }
 
+    fn tool(&self, name: &str) -> Command {
+        let mut tool = Command::new(self.programs.join(name));
+        tool.env("PGPORT", self.port.to_string());
+        tool
+    }
+
     fn is_ready(&self) -> bool {
         let folder = self.folder.path();
-        let ready =
-            Command::new(self.programs.join("pg_isready")).args(["-q", "-h"]).arg(folder).status();
+        let ready = self.tool("pg_isready").args(["-q", "-h"]).arg(folder).status();
         ready.is_ok_and(|status| status.success())
     }
 
@@ -217,6 +265,28 @@ impl Server {
         let made = as_user(folder, &script).status().unwrap();
         let said = fs::read_to_string(folder.join("initdb")).unwrap_or_default();
         assert!(made.success(), "{said}");
+        if let Some(tls) = &self.tls {
+            self.make_tls(tls);
+        }
+    }
+
+    fn make_tls(&self, Tls { certificate, key }: &Tls) {
+        let access = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+        for (name, text) in [("server.crt", certificate.as_str()), ("server.key", key)] {
+            self.write_data(name, text);
+        }
+        self.write_data("pg_hba.conf", access);
+    }
+
+    // A file that belongs to the user of the server, and that no other user reads.
+    fn write_data(&self, name: &str, text: &str) {
+        let path = self.data().join(name);
+        fs::write(&path, text).unwrap();
+        let mut script = format!("chmod 600 {}", path.display());
+        if is_root() {
+            write!(script, " && chown postgres {}", path.display()).unwrap();
+        }
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
     fn control(&self, what: &str) {
@@ -238,6 +308,11 @@ impl Drop for Server {
     }
 }
 
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a network");
+    listener.local_addr().expect("it listens").port()
+}
+
 /// The server refuses to run as root.
 fn as_user(folder: &Path, script: &str) -> Command {
     let mut command = if is_root() {
@@ -254,6 +329,12 @@ fn as_user(folder: &Path, script: &str) -> Command {
 fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output().unwrap();
     output.stdout.trim_ascii() == b"0"
+}
+
+/// Says on standard error why tests do nothing, also where the output of tests is captured.
+fn say_skipped() {
+    let why = format!("SKIPPED: PostgreSQL is not installed, and {BIN} does not name its programs");
+    writeln!(io::stderr(), "\n{why}").expect("standard error is open");
 }
 
 /// The folder of the newest version.

@@ -27,6 +27,8 @@ struct Wires {
     all: Mutex<Vec<[UnixStream; 2]>>,
     /// Number of connections so far.
     count: AtomicU64,
+    /// Number of pieces that clients have sent so far.
+    sent: AtomicU64,
 }
 
 impl Proxy {
@@ -54,6 +56,11 @@ impl Proxy {
         format!("host={} user=postgres dbname=postgres", self.folder.path().display())
     }
 
+    /// Number of pieces that clients have sent so far: one for each round trip.
+    pub fn sent(&self) -> u64 {
+        self.wires.sent.load(Ordering::Relaxed)
+    }
+
     /// Ends all connections, with what is under way.
     ///
     /// # Panics
@@ -67,22 +74,24 @@ impl Proxy {
 }
 
 impl Wires {
-    fn join(&self, client: UnixStream, server: &PathBuf) -> io::Result<()> {
+    fn join(self: &Arc<Self>, client: UnixStream, server: &PathBuf) -> io::Result<()> {
         let server = UnixStream::connect(server)?;
         // From 0 to 3 milliseconds, so that what is said later on one wire may arrive earlier.
         let delay = Duration::from_millis(self.count.fetch_add(1, Ordering::Relaxed) % 4);
-        for (from, to) in [(&client, &server), (&server, &client)] {
-            let (from, to) = (from.try_clone()?, to.try_clone()?);
-            thread::spawn(move || carry(from, to, delay));
+        for (from, to, is_client) in [(&client, &server, 1), (&server, &client, 0)] {
+            let (from, to, wires) = (from.try_clone()?, to.try_clone()?, Arc::clone(self));
+            let count = move || _ = wires.sent.fetch_add(is_client, Ordering::Relaxed);
+            thread::spawn(move || carry(from, to, delay, count));
         }
         self.all.lock().unwrap().push([client, server]);
         Ok(())
     }
 }
 
-fn carry(mut from: UnixStream, mut to: UnixStream, delay: Duration) {
+fn carry(mut from: UnixStream, mut to: UnixStream, delay: Duration, count: impl Fn()) {
     let mut piece = [0; 16 << 10];
     while let Ok(length @ 1..) = from.read(&mut piece) {
+        count();
         thread::sleep(delay / 4);
         if to.write_all(&piece[..length]).is_err() {
             break;

@@ -13,6 +13,7 @@ mod reports;
 mod retries;
 mod samples;
 mod stats;
+mod turns;
 mod worker;
 
 use std::collections::BTreeSet;

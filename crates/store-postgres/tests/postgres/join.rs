@@ -11,13 +11,17 @@ use serde_json::json;
 use testkit::interposed::Interposed;
 use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::postgres::{Place, Server};
+use testkit::proxy::Proxy;
+use testkit::tables::dump;
 use testkit::world::{World, email, in_app, parsed};
 use tidings::notification::NotificationQuery;
 use tidings::sealing::{Keyring, SealingKey};
+use tidings::trigger::{Trigger, TriggerReceipt};
 use tidings::{Engine, Error, OsEntropy, Scope, SystemClock};
-use tidings_store_postgres::PostgresStore;
+use tidings_store_postgres::{HostConnection, HostError, PostgresStore, TypedParams};
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{Client, IsolationLevel, NoTls};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, IsolationLevel, NoTls, Row};
 
 /// The test that the other process runs.
 const CHILD: &str = "join::child";
@@ -70,6 +74,90 @@ fn a_transaction_takes_several_events() {
     });
     assert_eq!(shop.told(), ["one", "two"]);
     assert!(shop.engine.check().unwrap().findings.is_empty());
+}
+
+/// An event with an idempotency key happens once, whether its transaction is one of the host or its own.
+#[test]
+fn a_key_makes_an_event_once_in_all_transactions() {
+    let Some(server) = Server::shared() else { return };
+    let all = [Own::Its, Own::Host(Fate::Committed)];
+    for (first, second) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
+        let shop = Shop::open(&server.place(), false);
+        shop.once("k", Own::Host(Fate::RolledBack), "rolled-back").unwrap();
+        assert!(shop.told().is_empty(), "what was rolled back takes the key");
+        let receipt = shop.once("k", first, "event").unwrap();
+        assert_eq!(shop.once("k", second, "event").unwrap(), receipt, "{first:?} {second:?}");
+        assert_eq!(shop.once("k", second, "other").unwrap_err().status(), 409);
+        assert_eq!(shop.told(), ["event"], "{first:?} {second:?}");
+        // Nothing is kept in memory of what the host has rolled back.
+        shop.once("l", Own::Host(Fate::RolledBack), "later").unwrap();
+        shop.once("l", second, "last-one").unwrap();
+        assert_eq!(shop.told(), ["event", "last-one"], "{first:?} {second:?}");
+        assert!(shop.engine.check().unwrap().findings.is_empty());
+    }
+}
+
+/// A fault before any statement and behind it: when the host has rolled back, nothing is left, and the
+/// event can be made again.
+#[test]
+fn a_fault_leaves_nothing_of_an_event() {
+    let Some(server) = Server::shared() else { return };
+    let shop = Shop::open(&server.place(), false);
+    let env = shop.env.idempotent("k").unwrap();
+    let before = dump(&shop.store);
+    for fault in [Fault::Before, Fault::Behind, Fault::OfTheServer] {
+        for left in 0.. {
+            let mut host = Host::begin(&shop, fault, left);
+            let mut joined = shop.store.join(&mut host);
+            let told = env.events().trigger_in(&mut joined, &ordered("event"));
+            let has_failed = host.left.is_none();
+            assert_eq!(told.is_err(), has_failed, "{fault:?} {left}: {told:?}");
+            if let Err(Error::Store(error)) = told {
+                let is_away = matches!(error, store::Error::Unavailable { .. });
+                assert_eq!(is_away, fault != Fault::OfTheServer, "{fault:?} {left}: {error:?}");
+            }
+            host.run("ROLLBACK");
+            assert!(dump(&shop.store) == before, "{fault:?} {left} leaves something behind");
+            if !has_failed {
+                assert!(left > 5, "there are few statements: {left}");
+                break;
+            }
+        }
+    }
+    let mut host = Host::begin(&shop, Fault::Before, usize::MAX);
+    env.events().trigger_in(&mut shop.store.join(&mut host), &ordered("event")).unwrap();
+    host.run("COMMIT");
+    assert_eq!(shop.told(), ["event"]);
+    assert!(shop.engine.check().unwrap().findings.is_empty());
+}
+
+/// A statement of an event takes one round trip.
+#[test]
+fn an_event_takes_a_round_trip_for_each_statement() {
+    let Some(server) = Server::shared() else { return };
+    let proxy = Proxy::before(server.folder());
+    let shop = Shop::open(&server.place(), false);
+    let mut host = Host::begin(&shop, Fault::Before, usize::MAX);
+    let told = shop.env.events().trigger_in(&mut shop.store.join(&mut host), &ordered("one"));
+    told.unwrap();
+    host.run("COMMIT");
+    let statements = (usize::MAX - host.left.unwrap()) as u64;
+    assert!(statements > 5);
+    let taken = shop.runtime.block_on(async {
+        let mut client = shop.client_by(&proxy.url()).await;
+        let transaction = client.transaction().await.unwrap();
+        let before = proxy.sent();
+        let env = shop.env.clone();
+        let told = shop
+            .store
+            .within(&transaction, move |joined| env.events().trigger_in(joined, &ordered("two")));
+        told.await.unwrap();
+        let taken = proxy.sent() - before;
+        transaction.commit().await.unwrap();
+        taken
+    });
+    assert!(taken <= statements + 2, "{taken} round trips for {statements} statements");
+    assert_eq!(shop.told(), ["one", "two"]);
 }
 
 /// A transaction that sees the environment as it was does not overwrite what others have changed.
@@ -161,6 +249,69 @@ enum Fate {
     RolledBack,
 }
 
+/// The transaction of an event.
+#[derive(Clone, Copy, Debug)]
+enum Own {
+    /// One of the event.
+    Its,
+    /// One of the host.
+    Host(Fate),
+}
+
+/// A failure of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// It does not get to the server.
+    Before,
+    /// The answer of the server gets lost.
+    Behind,
+    /// The server refuses it.
+    OfTheServer,
+}
+
+/// A connection in a transaction of which a statement fails, and all behind it.
+struct Host<'s> {
+    shop: &'s Shop,
+    client: Client,
+    fault: Fault,
+    /// Number of statements until the fault. `None` behind it.
+    left: Option<usize>,
+}
+
+impl<'s> Host<'s> {
+    fn begin(shop: &'s Shop, fault: Fault, left: usize) -> Self {
+        let client = shop.runtime.block_on(shop.client());
+        let host = Self { shop, client, fault, left: Some(left) };
+        host.run("BEGIN");
+        host
+    }
+
+    fn run(&self, statement: &str) {
+        self.shop.runtime.block_on(self.client.batch_execute(statement)).unwrap();
+    }
+
+    fn ask(&self, statement: &str, params: &TypedParams) -> Result<Vec<Row>, HostError> {
+        let params: Vec<_> =
+            params.iter().map(|(it, of)| (&**it as &(dyn ToSql + Sync), of.clone())).collect();
+        let asked = self.client.query_typed(statement, &params);
+        Ok(self.shop.runtime.block_on(asked)?)
+    }
+}
+
+impl HostConnection for Host<'_> {
+    fn query(&mut self, statement: &str, params: TypedParams) -> Result<Vec<Row>, HostError> {
+        let lost = || Err("the connection is lost".into());
+        let Some(left) = self.left else { return lost() };
+        self.left = left.checked_sub(1);
+        match (self.left, self.fault) {
+            (Some(_), _) => self.ask(statement, &params),
+            (None, Fault::Before) => lost(),
+            (None, Fault::Behind) => self.ask(statement, &params).and_then(|_| lost()),
+            (None, Fault::OfTheServer) => self.ask("SELECT 1 / 0", &Vec::new()),
+        }
+    }
+}
+
 /// A host with orders in a table of its own, and a connection whose search path has nothing of the
 /// store.
 struct Shop {
@@ -196,7 +347,11 @@ impl Shop {
 
     /// A new connection, in a schema of the shop's own.
     async fn client(&self) -> Client {
-        let (client, connection) = tokio_postgres::connect(self.place.url(), NoTls).await.unwrap();
+        self.client_by(self.place.url()).await
+    }
+
+    async fn client_by(&self, url: &str) -> Client {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
         tokio::spawn(connection);
         let schema = format!("\"shop of {}\"", self.place.schema());
         let set = format!("CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}");
@@ -227,6 +382,16 @@ impl Shop {
         })
     }
 
+    /// Makes an event under an idempotency key.
+    fn once(&self, key: &str, own: Own, id: &str) -> tidings::Result<TriggerReceipt> {
+        let env = self.env.idempotent(key).unwrap();
+        let Own::Host(fate) = own else { return env.events().trigger(&ordered(id)) };
+        let mut host = Host::begin(self, Fault::Before, usize::MAX);
+        let told = env.events().trigger_in(&mut self.store.join(&mut host), &ordered(id));
+        host.run(if fate == Fate::Committed { "COMMIT" } else { "ROLLBACK" });
+        told
+    }
+
     fn orders(&self) -> Vec<String> {
         self.runtime.block_on(async {
             let query = "SELECT id FROM orders WHERE id <> 'last' ORDER BY id";
@@ -252,6 +417,6 @@ impl Shop {
     }
 }
 
-fn ordered(id: &str) -> tidings::trigger::Trigger {
+fn ordered(id: &str) -> Trigger {
     parsed(json!({ "name": "ordered", "to": "ada", "transactionId": id }))
 }

@@ -11,3 +11,4 @@ mod join;
 mod round_trips;
 mod scopes;
 mod several;
+mod tls;

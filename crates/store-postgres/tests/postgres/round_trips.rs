@@ -43,7 +43,7 @@ fn operations_take_few_round_trips() {
     let claim = || drop(world.engine.delivery().run_due(100).unwrap());
     let list = || drop(inbox.list(&MessageQuery::default()).unwrap());
     let expected: [(&str, u64, &dyn Fn()); 6] = [
-        ("a trigger for the inbox", 6, &notify),
+        ("a trigger for the inbox", 4, &notify),
         ("a page of notifications", 6, &page),
         ("ten messages that are marked", 5, &mark),
         ("a claim of nothing", 4, &claim),

@@ -1,11 +1,15 @@
 //! Transactions that stay within an environment: those of others do not wait for them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
 use store::{Decision, Snapshot, Store, Table, Transaction, WriteScope};
+use testkit::interposed::Interposed;
 use testkit::postgres::Server;
+use testkit::world::{World, email};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 use uuid::Uuid;
 
@@ -41,6 +45,33 @@ fn a_writer_waits_for_those_of_its_environment_only() {
     let kept: Vec<bool> = kept.iter().map(Result::is_ok).collect();
     assert_eq!(kept, [true, false, false, false]);
     assert_eq!(amounts(&slow), [1, 1]);
+}
+
+/// A worker delivers for an environment while another one is locked.
+#[test]
+fn a_claim_waits_for_its_environment_only() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let slow = place.open();
+    let steady = |options: &mut PostgresOptions| {
+        options.timeout = Duration::from_secs(5);
+        options.patience = Duration::ZERO;
+    };
+    let store = Interposed::over(Arc::new(place.with(steady).open()));
+    let mut world = World::with(store, |builder| builder);
+    let elsewhere = scope(Uuid::from(world.env.environment_id()).as_u128());
+    world.env = world.production();
+    world.workflow_of("mail", &[email()]);
+    world.active_integration("email", "sendgrid");
+    world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+    world.notify("mail", "ada");
+    let mut sent = 0;
+    let wrote = slow.write_within(elsewhere, &mut |_| {
+        sent = world.engine.delivery().run_due(10).unwrap().sent;
+        Ok(Decision::Abort)
+    });
+    wrote.unwrap();
+    assert_eq!(sent, 1);
 }
 
 /// Whatever a body declares, no change is lost.

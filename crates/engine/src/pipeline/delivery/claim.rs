@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use domain::task::{Claim, Lane, Task, TaskClass, TaskState, Work};
 use domain::time::Timestamp;
 use store::{
-    Kept, Lead, Order, ReadKept, ReadRecords, Snapshot, Table, WriteRecords, lanes, layout,
+    Kept, Lead, Order, ReadKept, ReadRecords, Snapshot, Table, WriteRecords, WriteScope, lanes,
+    layout,
 };
 
-use super::quarantine;
+use super::{quarantine, turns};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
@@ -53,20 +54,58 @@ pub(super) struct Claimed {
 /// read is taken out of the queue.
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
+    if !engine.store().runs_side_by_side() {
+        return claim_of_all(engine, limit);
+    }
+    let now = engine.now();
+    match engine.read(|snapshot| turns::due(snapshot, now))? {
+        Some(due) => claim_in_turn(engine, &due, limit),
+        None => claim_of_all(engine, limit),
+    }
+}
+
+// From all environments, in one transaction.
+fn claim_of_all(engine: &Engine, limit: usize) -> Result<Claimed> {
     engine.write(engine.now(), |draft| {
         let mut claimed = Claimed::default();
-        for task in due(draft, limit, &mut claimed)? {
-            let alone = task.state.is_leased();
-            if alone && !claimed.leased.is_empty() {
-                break;
-            }
-            claimed.leased.push(lease(draft, &task)?);
-            if alone {
-                break;
-            }
-        }
+        let tasks = due(draft, limit, &mut claimed)?;
+        lease_all(draft, tasks, &mut claimed)?;
         Ok(claimed)
     })
+}
+
+// From the first environment that still has due tasks: another process may have taken them.
+fn claim_in_turn(engine: &Engine, due: &turns::Due, limit: usize) -> Result<Claimed> {
+    for (environment, classes) in engine.parts.turns.take(due) {
+        let scope = WriteScope::Environment(environment);
+        let claimed = engine.write_within(scope, engine.now(), |draft| {
+            let (mut claimed, mut tasks) = (Claimed::default(), Vec::new());
+            for lanes in &classes {
+                let left = limit.saturating_sub(tasks.len());
+                tasks.extend(due_in(draft, lanes, left, &mut claimed)?);
+            }
+            lease_all(draft, tasks, &mut claimed)?;
+            Ok(claimed)
+        })?;
+        if claimed.first.is_some() {
+            return Ok(claimed);
+        }
+    }
+    Ok(Claimed::default())
+}
+
+fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> Result<()> {
+    for task in tasks {
+        let alone = task.state.is_leased();
+        if alone && !claimed.leased.is_empty() {
+            break;
+        }
+        claimed.leased.push(lease(draft, &task)?);
+        if alone {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the time at which the next task is due. Returns `None` if no task waits.
@@ -126,20 +165,36 @@ fn due(draft: &mut Draft<'_>, limit: usize, claimed: &mut Claimed) -> Result<Vec
             draft.writer.delete(Table::Lanes, entry)?;
             claimed.took_out(entry);
         }
-        let mut rest = found.lanes.len();
-        let mut seen = BTreeSet::new();
-        for (lane, due_at) in found.lanes {
-            let share = limit.saturating_sub(tasks.len()).div_ceil(rest);
-            rest -= 1;
-            // After damage, a lane may have two entries.
-            if seen.insert(lane) {
-                tasks.extend(due_of(draft, &lane, share, claimed)?);
-            }
-            lanes::mend(draft.writer, &lane, due_at)?;
-        }
+        let left = limit.saturating_sub(tasks.len());
+        tasks.extend(due_in(draft, &found.lanes, left, claimed)?);
         if tasks.len() >= limit {
             break;
         }
+    }
+    Ok(tasks)
+}
+
+// The due tasks of lanes, as many of each of them as of the others.
+fn due_in(
+    draft: &mut Draft<'_>,
+    lanes: &[(Lane, Timestamp)],
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let mut tasks = Vec::new();
+    let mut rest = lanes.len();
+    let mut seen = BTreeSet::new();
+    for &(lane, due_at) in lanes {
+        if tasks.len() >= limit {
+            break;
+        }
+        let share = limit.saturating_sub(tasks.len()).div_ceil(rest);
+        rest -= 1;
+        // After damage, a lane may have two entries.
+        if seen.insert(lane) {
+            tasks.extend(due_of(draft, &lane, share, claimed)?);
+        }
+        lanes::mend(draft.writer, &lane, due_at)?;
     }
     Ok(tasks)
 }
@@ -175,7 +230,7 @@ fn due_of(
 #[derive(Default)]
 pub(super) struct Lanes {
     pub(super) lanes: Vec<(Lane, Timestamp)>,
-    unreadable: Vec<Vec<u8>>,
+    pub(super) unreadable: Vec<Vec<u8>>,
 }
 
 // The first `limit` lanes of a class with a task that is due at `now`.

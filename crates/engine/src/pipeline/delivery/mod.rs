@@ -20,6 +20,7 @@ mod settle;
 mod simulate;
 mod stats;
 mod turn;
+pub(crate) mod turns;
 pub(crate) mod unsettled;
 pub(crate) mod vet;
 

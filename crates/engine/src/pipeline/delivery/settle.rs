@@ -18,7 +18,7 @@ use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
-use store::{ReadKept, WriteRecords, layout};
+use store::{ReadKept, WriteRecords, WriteScope, layout};
 
 use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
@@ -134,7 +134,14 @@ pub(super) fn give_back(
     unused: &[Leased],
     report: &mut DeliveryReport,
 ) -> Result<usize> {
-    let given_back = engine.write(engine.now(), |draft| {
+    let Some(first) = unused.first() else { return Ok(0) };
+    let is_of_one = |one: &Leased| one.task.environment_id == first.task.environment_id;
+    let scope = if unused.iter().all(is_of_one) {
+        WriteScope::Environment(first.task.environment_id)
+    } else {
+        WriteScope::Everything
+    };
+    let given_back = engine.write_within(scope, engine.now(), |draft| {
         let mut given_back = 0;
         for leased in unused {
             let home = leased.task.home();

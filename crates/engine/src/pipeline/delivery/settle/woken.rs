@@ -17,7 +17,7 @@ pub(super) fn wake(tx: &mut Tx<'_>, task: &Task, id: MessageId) -> Result<Settle
     let is_snoozed = |found: &Message| found.id == id && found.snoozed_until.is_some();
     let Some(before) = found.filter(is_snoozed) else { return Ok(Settled::Superseded) };
     let counters =
-        counters::find(tx, &layout::message_counters(environment, before.subscriber_id))?;
+        counters::find_order(tx, &layout::message_counters(environment, before.subscriber_id))?;
     let after = before.woken(tx.now()).listed(&counters);
     tx.replace(&before, &after)?;
     Ok(Settled::Woken)
