@@ -63,6 +63,11 @@ impl Term {
         Dimension::Subscriber.term(Uuid::from(id).as_u128())
     }
 
+    /// Returns `true` for a term of the notifications for a subscriber.
+    pub(crate) const fn is_subscriber(self) -> bool {
+        matches!(self.dimension, Dimension::Subscriber)
+    }
+
     /// Term of the notifications of a workflow.
     pub fn workflow(id: WorkflowId) -> Self {
         Dimension::Workflow.term(Uuid::from(id).as_u128())

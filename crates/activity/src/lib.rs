@@ -16,6 +16,7 @@
 //! | `facets`    | terms, and the terms of a notification |
 //! | `row`       | the terms of several notifications in one value of the store |
 //! | `filter`    | the filter of a search |
+//! | `many`      | subscribers that are too many to be held |
 //! | `head`      | the extent of the list, and of the index |
 //! | `set`       | sets of places |
 //! | `block`     | the sets of several terms in one value of the store |
@@ -52,6 +53,7 @@ mod deleted;
 mod facets;
 mod filter;
 mod head;
+mod many;
 mod merge;
 mod merged;
 mod open;
@@ -69,6 +71,7 @@ mod window;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use domain::ids::EnvironmentId;
 use domain::notification::Ordinal;
@@ -81,6 +84,7 @@ pub use check::{Disagreement, IndexCheck};
 pub use delete::Old;
 pub use facets::{Facets, Term};
 pub use filter::Filter;
+pub use many::{EachSubscriber, Wanted};
 
 use blocks::Blocks;
 use cache::Cache;
@@ -101,6 +105,8 @@ pub struct ActivityIndex {
 struct Environment {
     cache: RwLock<Cache>,
     upkeep: Mutex<Upkeep>,
+    /// Number of triggers until the next look at what upkeep there is.
+    rest: AtomicU32,
 }
 
 impl Default for ActivityIndex {
@@ -120,26 +126,28 @@ impl ActivityIndex {
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but
     /// for the first `skip`. The snapshot has to be one of the committed state, and no transaction.
-    pub fn find(
+    pub fn find<'a>(
         &self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
-        filter: &Filter,
+        filter: impl Into<Wanted<'a>>,
         skip: u64,
         limit: usize,
     ) -> Result<Vec<Ordinal>> {
-        let found = self.search(snapshot, environment, |all| all.find(filter, skip, limit))?;
+        let wanted = filter.into();
+        let found = self.search(snapshot, environment, |all| all.find(wanted, skip, limit))?;
         Ok(found.unwrap_or_default())
     }
 
     /// Returns the number of notifications that match `filter`.
-    pub fn count(
+    pub fn count<'a>(
         &self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
-        filter: &Filter,
+        filter: impl Into<Wanted<'a>>,
     ) -> Result<u64> {
-        Ok(self.search(snapshot, environment, |all| all.count(filter))?.unwrap_or_default())
+        let wanted = filter.into();
+        Ok(self.search(snapshot, environment, |all| all.count(wanted))?.unwrap_or_default())
     }
 
     /// The notifications that were created before `time`, as of the snapshot, which has to be one of

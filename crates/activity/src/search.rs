@@ -1,6 +1,8 @@
 //! Searching: from the newest segment to the oldest, until enough is found.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 use std::slice;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use crate::cache::{Cache, Sealed, SealedSegments};
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
+use crate::many::{self, EachSubscriber, Wanted};
 use crate::merged::{Known, Merged, Span};
 use crate::open::OpenSegment;
 use crate::outcomes::{self, Allowed, Places};
@@ -37,6 +40,8 @@ pub(crate) struct Search<'s> {
     /// Notifications that are not sealed, as long as they are needed. A thread that adds to the
     /// cache waits until then.
     open: Option<RwLockReadGuard<'s, Cache>>,
+    /// The last segment in which subscribers were looked for, and their places there.
+    known: RefCell<Option<(u32, Rc<Set>)>>,
 }
 
 /// Maximum number of blocks that are open at the same time.
@@ -47,6 +52,8 @@ struct Asked<'a> {
     groups: &'a [&'a [Term]],
     window: &'a Window,
     outcomes: &'a [NotificationOutcome],
+    /// Subscribers of whom a notification has one, if they are too many for a group.
+    subscribers: Option<&'a EachSubscriber<'a>>,
 }
 
 /// Part of a segment that is searched.
@@ -73,30 +80,32 @@ impl<'s> Search<'s> {
         cache: RwLockReadGuard<'s, Cache>,
         blocks: &'s Blocks,
     ) -> Self {
-        Self { snapshot, environment, head, blocks, sealed: cache.sealed(), open: Some(cache) }
+        let (sealed, open, known) = (cache.sealed(), Some(cache), RefCell::default());
+        Self { snapshot, environment, head, blocks, sealed, open, known }
     }
 
     /// The ordinals that match, newest first, but for the first `skip`.
-    pub(crate) fn find(mut self, filter: &Filter, skip: u64, limit: usize) -> Result<Vec<Ordinal>> {
+    pub(crate) fn find(mut self, all: Wanted<'_>, skip: u64, limit: usize) -> Result<Vec<Ordinal>> {
         let mut page = Page::new(skip, limit);
-        self.fill(filter, &mut page)?;
+        self.fill(all, &mut page)?;
         Ok(page.found)
     }
 
     /// Returns the number of matches.
-    pub(crate) fn count(mut self, filter: &Filter) -> Result<u64> {
+    pub(crate) fn count(mut self, all: Wanted<'_>) -> Result<u64> {
         let mut page = Page::new(u64::MAX, 1);
-        self.fill(filter, &mut page)?;
+        self.fill(all, &mut page)?;
         Ok(u64::MAX - page.skip)
     }
 
-    fn fill(&mut self, filter: &Filter, page: &mut Page<Ordinal>) -> Result<()> {
+    fn fill(&mut self, wanted: Wanted<'_>, page: &mut Page<Ordinal>) -> Result<()> {
+        let Wanted { filter, subscribers } = wanted;
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }
         let groups: Vec<&[Term]> = filter.groups().iter().map(Vec::as_slice).collect();
         let (window, outcomes) = (&filter.window, filter.outcomes.as_slice());
-        let asked = Asked { groups: &groups, window, outcomes };
+        let asked = Asked { groups: &groups, window, outcomes, subscribers };
         for run in self.runs(filter)? {
             let Range { start: low, end: mut high } = run;
             while high > low && !page.is_full() {
@@ -269,9 +278,59 @@ impl<'s> Search<'s> {
         let is_deep = page.skip >= u64::from(walk::LINE);
         let sought = Sought { segment, range: part.range.clone(), without, is_deep };
         let sets: Vec<Any<'_>> = few.into_iter().chain(only).map(Any::One).collect();
+        let mut outcome = Ok(());
         self.narrow(&sought, asked.groups, &sets, &mut |walk| {
-            walk.go(page, |place| Ordinal::new(start + u64::from(place)));
-        })
+            outcome = self.walk(walk, (number, segment), asked, page);
+        })?;
+        outcome
+    }
+
+    // Walks to the end, or as far as the page needs.
+    fn walk(
+        &self,
+        walk: &Walk<'_>,
+        (number, segment): (u32, Segment<'_>),
+        asked: &Asked<'_>,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        let start = self.head.start(number);
+        let at = |place| Ordinal::new(start + u64::from(place));
+        let Some(subscribers) = asked.subscribers else {
+            walk.go(page, at);
+            return Ok(());
+        };
+        if walk.leads_anywhere() {
+            let own = self.places_of(subscribers, number, segment)?;
+            let sets = [walk.sets, &[Any::One(own.view())]].concat();
+            Walk { sets: &sets, ..walk.clone() }.go(page, at);
+        }
+        Ok(())
+    }
+
+    // The places of `subscribers` in a segment. Parts of one segment follow each other.
+    fn places_of(
+        &self,
+        subscribers: &EachSubscriber<'_>,
+        number: u32,
+        segment: Segment<'_>,
+    ) -> Result<Rc<Set>> {
+        if let Some((of, known)) = &*self.known.borrow()
+            && *of == number
+        {
+            return Ok(Rc::clone(known));
+        }
+        let found = match segment {
+            Segment::Open(open) => many::in_open(open, subscribers)?,
+            Segment::Sealed(_, sealed) => {
+                let read = |first: Term, visit: &mut dyn FnMut(Block<'_>)| {
+                    self.block(number, first, visit)
+                };
+                many::in_sealed(&sealed.directory, &read, subscribers)?
+            }
+        };
+        let found = Rc::new(found);
+        *self.known.borrow_mut() = Some((number, Rc::clone(&found)));
+        Ok(found)
     }
 
     // The runs of ordinals that are not deleted as a whole, newest first.

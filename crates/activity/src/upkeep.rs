@@ -3,6 +3,7 @@
 //! for long.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 use domain::ids::EnvironmentId;
 use store::{
@@ -48,6 +49,9 @@ enum Interrupted {
 /// Place of an entry that is not needed: the number of its range, and its key.
 type Place = (usize, Vec<u8>);
 
+/// Number of triggers between two looks at an environment that needs no upkeep, at most.
+const REST: u32 = 16;
+
 /// Number of entries that one transaction removes.
 const STEP: usize = 1_024;
 
@@ -69,10 +73,21 @@ impl ActivityIndex {
         let Some(head) = head else { return Ok(false) };
         // Another thread does the upkeep.
         let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(false) };
-        Ok(upkeep.seal(store, environment, &known, &head)?
+        let is_more = upkeep.seal(store, environment, &known, &head)?
             || upkeep.clear(store, environment, &head)?
             || upkeep.clear_interrupted(store, environment, &head)?
-            || upkeep.merge(store, environment, &known, &head)?)
+            || upkeep.merge(store, environment, &known, &head)?;
+        // Meanwhile, little is added in proportion to a segment.
+        let rest = if is_more { 0 } else { REST.min(self.segment_size / 1_024) };
+        known.rest.store(rest, Ordering::Relaxed);
+        Ok(is_more)
+    }
+
+    /// Returns `true` if a caller that has added notifications should [`tend`](Self::tend).
+    pub fn is_due(&self, environment: EnvironmentId) -> bool {
+        let one_less = |rest: u32| rest.checked_sub(1);
+        let rest = &self.environment(environment).rest;
+        rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err()
     }
 
     /// Does the upkeep of an environment until nothing is left to do, or until another thread does

@@ -31,6 +31,7 @@ use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
+use crate::pipeline::delivery::turns::Turns;
 use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
@@ -103,6 +104,7 @@ pub(crate) struct Parts {
     pub(crate) quotas: Quotas,
     pub(crate) circuits: Circuits,
     pub(crate) unsettled: Unsettled,
+    pub(crate) turns: Turns,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     /// Futures that wait for changes of inboxes.
@@ -445,6 +447,7 @@ impl Builder {
             quotas,
             circuits,
             unsettled: Unsettled::default(),
+            turns: Turns::default(),
             bell: Bell::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),

@@ -58,8 +58,8 @@ pub enum Finding {
 
 impl Engine {
     /// Compares the rows of the store with its records. The comparison reads all of both from one
-    /// snapshot. Other operations continue meanwhile. The lanes of all environments are held in memory,
-    /// and the e-mail addresses of one environment after the other; all other rows in small parts.
+    /// snapshot. Other operations continue meanwhile. The e-mail addresses of one environment after
+    /// the other are held in memory, and all other rows in small parts.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

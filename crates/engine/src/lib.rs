@@ -186,7 +186,16 @@ impl Engine {
     }
 
     fn write<T>(&self, now: Timestamp, body: impl FnMut(&mut Draft<'_>) -> Result<T>) -> Result<T> {
-        let (outcome, changes) = self.record(WriteScope::Everything, now, body)?;
+        self.write_within(WriteScope::Everything, now, body)
+    }
+
+    fn write_within<T>(
+        &self,
+        scope: WriteScope,
+        now: Timestamp,
+        body: impl FnMut(&mut Draft<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (outcome, changes) = self.record(scope, now, body)?;
         self.committed(&changes);
         Ok(outcome)
     }
@@ -200,9 +209,7 @@ impl Engine {
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
         let scope = WriteScope::Environment(home.environment_id);
-        let (outcome, changes) = self.record(scope, now, |draft| body(&mut draft.within(home)))?;
-        self.committed(&changes);
-        Ok(outcome)
+        self.write_within(scope, now, |draft| body(&mut draft.within(home)))
     }
 
     // Runs `body` in a transaction. Returns its outcome and the records that it has changed: those

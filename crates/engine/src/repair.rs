@@ -1,8 +1,8 @@
 //! Mending a store: derived rows are made anew, and records that cannot be read are put aside.
 
 use domain::ids::EnvironmentId;
-use store::Table;
 use store::check::{Fix, Pass, Step};
+use store::{Table, counters};
 
 use crate::check::Progress;
 use crate::damage;
@@ -86,6 +86,10 @@ impl Engine {
             } else if is_mendable(&step) {
                 self.mend(pass, behind.as_deref(), report)?;
             }
+            for key in step.lost_counters() {
+                self.recount(key)?;
+                report.mended += 1;
+            }
             report.rows += step.rows;
             progress(Progress { table: pass.table().name(), rows: report.rows });
             behind = step.next;
@@ -108,7 +112,7 @@ impl Engine {
                     }
                     damage::put_aside(draft, *table, unreadable)?;
                     counts.0 += 1;
-                } else if *fix != Fix::None {
+                } else if !matches!(fix, Fix::None | Fix::Recount(_)) {
                     counts.1 += 1;
                 }
                 fix.apply(draft.writer)?;
@@ -121,6 +125,15 @@ impl Engine {
         report.replaced.extend(replaced);
         report.put_aside += put_aside;
         report.mended += mended;
+        Ok(())
+    }
+
+    // Counts the messages of a subscriber anew, some in each transaction.
+    fn recount(&self, key: &[u8]) -> Result<()> {
+        let mut step = self.write(self.now(), |draft| Ok(counters::begin(draft.writer, key)?))?;
+        while step.is_continue() {
+            step = self.write(self.now(), |draft| Ok(counters::go_on(draft.writer, key)?))?;
+        }
         Ok(())
     }
 
@@ -145,7 +158,7 @@ impl Engine {
 }
 
 fn is_mendable(step: &Step) -> bool {
-    step.found.iter().any(|(_, fix)| *fix != Fix::None)
+    step.found.iter().any(|(_, fix)| !matches!(fix, Fix::None | Fix::Recount(_)))
 }
 
 fn as_snapshot<'d>(draft: &'d Draft<'_>) -> &'d dyn store::Snapshot {

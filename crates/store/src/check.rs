@@ -6,6 +6,7 @@
 
 mod derived;
 mod finding;
+mod lanes;
 mod rows;
 
 use std::collections::BTreeSet;
@@ -97,7 +98,7 @@ impl Pass {
             Self::Keys(table) => rows::keys(snapshot, table, behind),
             Self::Counters => derived::counters(snapshot, behind),
             Self::Counted(table) => derived::counted(snapshot, table, behind),
-            Self::Lanes => derived::lanes(snapshot),
+            Self::Lanes => lanes::lanes(snapshot, behind),
             Self::Outcomes => derived::outcomes(snapshot, behind),
             Self::Addresses => derived::addresses(snapshot, behind),
         };
@@ -136,18 +137,22 @@ pub enum Fix {
     PutAside(Table, Unreadable),
     /// The index of addresses of an environment is made anew, in transactions of its own.
     Addresses(EnvironmentId),
+    /// The messages of a subscriber are counted anew, in transactions of their own. The key is that
+    /// of the counters.
+    Recount(Vec<u8>),
     /// Nothing: another fix mends it, or none is known.
     None,
 }
 
 impl Fix {
-    /// Makes the changes, but for those of the quarantine and of the index of addresses.
+    /// Makes the changes, but for those of the quarantine, and for those with transactions of their
+    /// own.
     pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
         match self {
             Self::Put(table, key, value) => transaction.put(*table, key, value),
             Self::Remove(table, key) => transaction.delete(*table, key),
             Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
-            Self::Addresses(_) | Self::None => Ok(()),
+            Self::Addresses(_) | Self::Recount(_) | Self::None => Ok(()),
         }
     }
 }
@@ -157,7 +162,19 @@ impl Step {
     pub fn lost_addresses(&self) -> Option<EnvironmentId> {
         self.found.iter().find_map(|(_, fix)| match fix {
             Fix::Addresses(environment) => Some(*environment),
-            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::None => None,
+            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Recount(_) | Fix::None => {
+                None
+            }
+        })
+    }
+
+    /// The keys of the counters that are to be made anew.
+    pub fn lost_counters(&self) -> impl Iterator<Item = &[u8]> {
+        self.found.iter().filter_map(|(_, fix)| match fix {
+            Fix::Recount(key) => Some(key.as_slice()),
+            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Addresses(_) | Fix::None => {
+                None
+            }
         })
     }
 

@@ -1,18 +1,31 @@
 //! Counters of messages: one row for each subscriber who has some.
+//!
+//! Counters that are lost are counted anew in steps, each in a transaction of its own. The row says
+//! up to which message they go. A change of one of these messages changes the counters, and a
+//! change of a later one does not, since a later step counts it. So other operations continue
+//! between the steps, and each of them that changes a message of the subscriber does a step.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use domain::ids::InternalSubscriberId;
-use domain::message::{Counted, DeletedMessage, Message, MessageCounters, Tally};
+use domain::ids::{EnvironmentId, InternalSubscriberId};
+use domain::message::{
+    Counted, CountedMessage, DeletedMessage, ListPlace, Message, MessageCounters, Shelf, Tally,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{self, MESSAGE_COUNTERS};
-use crate::record::{corrupt, if_readable, misplaced};
+use crate::record::{self, Batches, corrupt, if_readable, misplaced};
 use crate::{
-    Bytes, Change, Key, Order, ReadRecords, Record, Result, Snapshot, Table, Transaction,
-    WriteRecords, encoding,
+    Bytes, Change, Key, Order, Range, ReadRecords, Record, Result, Snapshot, Table, Transaction,
+    encoding,
 };
+
+/// Number of messages that a step counts. In tests an inbox is small.
+const STEP: usize = if cfg!(test) { 3 } else { 1_024 };
 
 /// Value of a row. It names its subscriber, so that no other row is taken for it.
 #[derive(Serialize, Deserialize)]
@@ -20,6 +33,16 @@ use crate::{
 struct Row<C> {
     subscriber: InternalSubscriberId,
     counters: C,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Vec<u8>>,
+}
+
+/// Counters, and how far they go.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) counters: MessageCounters,
+    /// Messages behind this key of their list are not counted yet. `None` if all are.
+    pub(crate) until: Option<Vec<u8>>,
 }
 
 /// Change of what counters count: a message before and after.
@@ -49,24 +72,139 @@ impl Recount {
 }
 
 /// The counters under `key`, which are those of [`message_counters`](crate::layout::message_counters).
-/// Those that cannot be read are counted anew.
+/// Messages that are not counted yet are counted for this once.
 pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
-    match if_readable(known(snapshot, key))? {
-        Some(counters) => Ok(counters),
-        None => Ok(mended(recount(snapshot, key.as_bytes())?)),
+    let mut known = Known::find(snapshot, key.as_bytes())?;
+    while known.until.is_some() {
+        known.go_on(snapshot, key.as_bytes())?;
+    }
+    Ok(known.counters)
+}
+
+/// The same, but that the numbers of messages may be too small. The newest places, the numbers of
+/// changes and the number of deletions are right, and cost no more in a large inbox.
+pub fn find_order(
+    snapshot: &(impl Snapshot + ?Sized),
+    key: &Key<Bytes>,
+) -> Result<MessageCounters> {
+    Ok(Known::find(snapshot, key.as_bytes())?.counters)
+}
+
+/// Begins to count the messages of a subscriber anew, as `key` has them. Breaks if that was all.
+pub fn begin(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
+    if MESSAGE_COUNTERS.read(key).is_none() {
+        transaction.delete(Table::MessageCounters, key)?;
+        return Ok(ControlFlow::Break(()));
+    }
+    Known::begun(&*transaction, key)?.step(transaction, key)
+}
+
+/// Goes on with that. Breaks if all messages are counted.
+pub fn go_on(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
+    Known::find(&*transaction, key)?.step(transaction, key)
+}
+
+impl Known {
+    // Counters that cannot be read begin anew.
+    fn find(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Self> {
+        match Self::readable(snapshot, key)? {
+            Some(known) => Ok(known),
+            None => Self::begun(snapshot, key),
+        }
+    }
+
+    fn readable(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Option<Self>> {
+        let none = Self { counters: MessageCounters::default(), until: None };
+        let mut known = Ok(none);
+        snapshot.get(Table::MessageCounters, key, &mut |value| known = read(key, value))?;
+        if_readable(known)
+    }
+
+    // Counters of no message, which a message in the list and its change are behind.
+    fn begun(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Self> {
+        let (environment, subscriber) = parts(key)?;
+        let mut counters = MessageCounters::default();
+        for shelf in Shelf::ALL {
+            let last = last_place(snapshot, environment, subscriber, shelf)?;
+            let newest = if shelf.is_inbox() { &mut counters.newest } else { &mut counters.sent };
+            *newest = (*newest).max(last);
+        }
+        let changes = layout::message_changes(environment, subscriber).open().range();
+        snapshot.scan_bytes(&changes, Order::Descending, Some(1), &mut |key, _| {
+            counters.changes = layout::change_of(key).unwrap_or_default();
+            ControlFlow::Break(())
+        })?;
+        let deleted = layout::deleted_messages(environment, subscriber).open().range();
+        snapshot.each_readable(&deleted, Order::Ascending, |deleted: DeletedMessage| {
+            counters.delete(deleted.change);
+            ControlFlow::Continue(())
+        })?;
+        Ok(Self { counters: mended(counters), until: Some(Vec::new()) })
+    }
+
+    // Counts the next messages.
+    fn go_on(&mut self, snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<()> {
+        let Some(until) = self.until.take() else { return Ok(()) };
+        let (environment, subscriber) = parts(key)?;
+        let list: Range<Message> = layout::message_lists(environment, subscriber).range();
+        let rest = list.resumed(&until);
+        let mut batches =
+            Batches::new(snapshot, rest.table(), rest.bytes().clone(), Order::Ascending);
+        let Some(rows) = batches.next(STEP)? else { return Ok(()) };
+        let found = record::follow_readable::<Message>(snapshot, rest.table(), &rows)?;
+        found.iter().flatten().for_each(|message| self.counters.add(&message.counted_part()));
+        self.until = rows.last().filter(|_| rows.len() == STEP).map(|row| row.key.clone());
+        Ok(())
+    }
+
+    fn step(mut self, transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
+        self.go_on(&*transaction, key)?;
+        // The feed of a subscriber without messages goes on.
+        let is_needed =
+            self.until.is_some() || !self.counters.is_empty() || has_owner(&*transaction, key)?;
+        if is_needed {
+            transaction.put(Table::MessageCounters, key, &self.written(key)?)?;
+        } else {
+            transaction.delete(Table::MessageCounters, key)?;
+        }
+        let is_done = self.until.is_none();
+        Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    // Returns `true` if the message is among those that are counted.
+    fn has(&self, key: &[u8], message: &CountedMessage) -> bool {
+        let Some(until) = &self.until else { return true };
+        let Ok((environment, subscriber)) = parts(key) else { return false };
+        let list = layout::message_list(environment, subscriber, message.shelf);
+        list.then(message.sorted).end().as_bytes() <= until.as_slice()
+    }
+
+    fn written(&self, key: &[u8]) -> Result<Vec<u8>> {
+        let Self { counters, until } = self;
+        let row = Row { subscriber: owner(key)?, counters, until: until.clone() };
+        encoding::encode(&row, 0).map_err(unreadable)
     }
 }
 
-fn known(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
-    let mut counters = Ok(MessageCounters::default());
-    snapshot.get_bytes(key, &mut |value| counters = read(key.as_bytes(), value))?;
-    counters
+// The last place in the list of a shelf.
+fn last_place(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    subscriber: InternalSubscriberId,
+    shelf: Shelf,
+) -> Result<Option<ListPlace>> {
+    let list = layout::message_list(environment, subscriber, shelf).open().range();
+    let mut found = None;
+    snapshot.scan_bytes(&list, Order::Descending, Some(1), &mut |key, _| {
+        found = layout::place_in_list(key);
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
 }
 
 /// Counts the messages of a subscriber. `key` is that of the counters.
 pub(crate) fn recount(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<MessageCounters> {
-    let parts = MESSAGE_COUNTERS.read(key);
-    let (environment, (subscriber, ())) = parts.ok_or_else(|| misplaced(Table::MessageCounters))?;
+    let (environment, subscriber) = parts(key)?;
     let mut tally = Tally::new(MessageCounters::default());
     let messages = layout::message_lists(environment, subscriber).range();
     snapshot.each_readable(&messages, Order::Ascending, |message: Message| {
@@ -92,29 +230,26 @@ pub(crate) fn mended(counted: MessageCounters) -> MessageCounters {
 /// Counts the changes of a transaction, and writes each row once.
 pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
     // A row that cannot be read has no tally.
-    let mut rows: BTreeMap<&[u8], (&Key<Bytes>, Option<Tally>)> = BTreeMap::new();
+    let mut rows: BTreeMap<&[u8], Option<(Known, Tally)>> = BTreeMap::new();
     for Recount { key, before, after } in
         changes.iter().filter_map(|change| change.recount.as_ref())
     {
         if !rows.contains_key(key.as_bytes()) {
-            let known = if_readable(known(&*transaction, key))?;
-            rows.insert(key.as_bytes(), (key, known.map(Tally::new)));
+            let known = Known::readable(&*transaction, key.as_bytes())?;
+            let tally = |known: Known| (known.clone(), Tally::new(known.counters));
+            rows.insert(key.as_bytes(), known.map(tally));
         }
-        if let Some((_, Some(tally))) = rows.get_mut(key.as_bytes()) {
-            tally.change(before.as_ref(), after.as_ref());
+        if let Some(Some((known, tally))) = rows.get_mut(key.as_bytes()) {
+            let has = |message: &CountedMessage| known.has(key.as_bytes(), message);
+            tally.change_among(&has, (before.as_ref(), after.as_ref()));
         }
     }
-    for (key, tally) in rows.into_values() {
-        let counters = match tally {
-            Some(tally) => tally.finish(),
-            None => mended(recount(&*transaction, key.as_bytes())?),
+    for (key, row) in rows {
+        let known = match row {
+            Some((known, tally)) => Known { counters: tally.finish(), ..known },
+            None => Known::begun(&*transaction, key)?,
         };
-        // The feed of a subscriber without messages goes on.
-        if counters.is_empty() && !has_owner(transaction, key.as_bytes())? {
-            transaction.delete_key(key)?;
-        } else {
-            transaction.put_bytes(key, &written(key.as_bytes(), &counters)?)?;
-        }
+        _ = known.step(transaction, key)?;
     }
     Ok(())
 }
@@ -125,17 +260,12 @@ pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()
 ///
 /// [`Error::Corrupt`](crate::Error::Corrupt) if the value is not readable, or if it belongs under
 /// another key.
-pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<MessageCounters> {
+pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Known> {
     let row: Row<MessageCounters> = encoding::decode(value).map_err(unreadable)?;
     if row.subscriber != owner(key)? {
         return Err(corrupt(Table::MessageCounters, "it belongs under another key"));
     }
-    Ok(row.counters)
-}
-
-pub(crate) fn written(key: &[u8], counters: &MessageCounters) -> Result<Vec<u8>> {
-    let row = Row { subscriber: owner(key)?, counters };
-    encoding::encode(&row, 0).map_err(unreadable)
+    Ok(Known { counters: row.counters, until: row.until })
 }
 
 /// Returns `true` if the subscriber is there to whom the counters under `key` belong.
@@ -145,9 +275,13 @@ pub(crate) fn has_owner(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Resu
 }
 
 fn owner(key: &[u8]) -> Result<InternalSubscriberId> {
+    Ok(parts(key)?.1)
+}
+
+fn parts(key: &[u8]) -> Result<(EnvironmentId, InternalSubscriberId)> {
     let parts = MESSAGE_COUNTERS.read(key);
-    let (_, (subscriber, ())) = parts.ok_or_else(|| misplaced(Table::MessageCounters))?;
-    Ok(subscriber)
+    let (environment, (subscriber, ())) = parts.ok_or_else(|| misplaced(Table::MessageCounters))?;
+    Ok((environment, subscriber))
 }
 
 fn unreadable(source: impl std::error::Error + Send + Sync + 'static) -> crate::Error {

@@ -204,6 +204,11 @@ impl<R, K> Prefix<R, K> {
         Range::new(self.table, (Bound::Included(self.bytes), Bound::Excluded(end.bytes)))
     }
 
+    /// The bytes with which the keys begin.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The keys with this prefix.
     pub fn range(&self) -> Range<R> {
         Range::new(self.table, range(&self.bytes))

@@ -72,7 +72,10 @@ pub fn release(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
 }
 
 /// The time at which the first task of a lane is due, from the tasks.
-fn first_due(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Option<Timestamp>> {
+pub(crate) fn first_due(
+    snapshot: &(impl Snapshot + ?Sized),
+    lane: &Lane,
+) -> Result<Option<Timestamp>> {
     let mut first = None;
     let tasks = layout::lane(lane).range();
     snapshot.scan_bytes(&tasks, Order::Ascending, Some(1), &mut |entry, _| {

@@ -117,6 +117,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         self.write(body)
     }
 
+    /// Returns `true` if [`write_within`](Self::write_within) runs bodies of different environments side
+    /// by side. An engine then claims tasks environment by environment, so that a claim holds up no
+    /// other environment. The default is `false`: one transaction is less work than several.
+    fn runs_side_by_side(&self) -> bool {
+        false
+    }
+
     /// Time on which all processes that share the store agree. The call needs no round trip. Returns
     /// `None` if the store has no such time, as by default.
     fn now(&self) -> Option<SystemTime> {
@@ -141,6 +148,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
         self.as_ref().write_within(scope, body)
+    }
+
+    fn runs_side_by_side(&self) -> bool {
+        self.as_ref().runs_side_by_side()
     }
 
     fn now(&self) -> Option<SystemTime> {

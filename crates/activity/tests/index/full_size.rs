@@ -1,5 +1,6 @@
 //! Segments of the size that they have outside of tests.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use domain::notification::Ordinal;
@@ -41,6 +42,43 @@ fn full_segments_find_what_a_scan_finds() {
     agrees(&store, &index, &everything);
     index.tend_all(&store, environment()).unwrap();
     agrees(&store, &ActivityIndex::default(), &everything);
+    each_segment_asks_once_for_many_subscribers(&store, &index, &everything);
+}
+
+fn each_segment_asks_once_for_many_subscribers(
+    store: &dyn Store,
+    index: &ActivityIndex,
+    everything: &[Facets],
+) {
+    let ids = || (0..1_000).map(|number| subscriber(number * 3));
+    let terms: BTreeSet<Term> = ids().map(Term::subscriber).collect();
+    let calls = Cell::new(0);
+    let each = |visit: &mut dyn FnMut(_)| {
+        calls.set(calls.get() + 1);
+        ids().for_each(visit);
+        Ok(())
+    };
+    let segments = NOTIFICATIONS.div_ceil(61_440);
+    // The clock was wrong in two segments, so that each of them has several parts.
+    let span = (Some(time_of(22_000)), Some(time_of(140_000)));
+    for (after, before) in [(None, None), span, (span.0, None), (None, span.1)] {
+        let matches = |facets: &&Facets| {
+            after.is_none_or(|after| facets.created_at >= after)
+                && before.is_none_or(|before| facets.created_at <= before)
+                && facets.terms.iter().any(|term| terms.contains(term))
+        };
+        let expected = everything.iter().filter(matches).count() as u64;
+        let filter = Filter::new(after, before, None);
+        store::read(store, |snapshot| {
+            let all = filter.among(&each);
+            assert_eq!(index.count(snapshot, environment(), all)?, expected);
+            assert!(calls.take() <= segments, "a segment has asked twice");
+            index.find(snapshot, environment(), all, 0, 10)?;
+            assert_eq!(calls.take(), 1);
+            Ok::<_, store::Error>(())
+        })
+        .unwrap();
+    }
 }
 
 // Among them are terms that one segment has just as often as fit a list, and once more.

@@ -1,5 +1,6 @@
 //! What is searched for, and what that is without an index.
 
+use domain::ids::InternalSubscriberId;
 use domain::notification::Notification;
 use domain::vocabulary::{JobType, Severity};
 use proptest::collection::vec;
@@ -47,6 +48,15 @@ impl Wanted {
         groups.fold(filter, |filter, group| filter.any_of(group.iter().map(Wish::term)))
     }
 
+    /// The same as the filter, with the subscribers of one group apart from it.
+    pub(crate) fn apart(&self) -> Option<(Filter, Vec<InternalSubscriberId>)> {
+        let of = |group: &Vec<Wish>| group.iter().map(Wish::subscriber).collect::<Option<Vec<_>>>();
+        let at = self.groups.iter().position(|group| of(group).is_some())?;
+        let mut others = self.clone();
+        let subscribers = of(&others.groups.remove(at))?;
+        Some((others.filter(), subscribers))
+    }
+
     pub(crate) fn matches(&self, notification: &Notification) -> bool {
         let at = notification.created_at;
         self.after.is_none_or(|after| at >= sample::time(after))
@@ -59,6 +69,13 @@ impl Wanted {
 }
 
 impl Wish {
+    fn subscriber(&self) -> Option<InternalSubscriberId> {
+        match self {
+            Self::Subscriber(number) => Some(sample::subscriber(*number)),
+            _ => None,
+        }
+    }
+
     fn term(&self) -> Term {
         match *self {
             Self::Subscriber(number) => Term::subscriber(sample::subscriber(number)),

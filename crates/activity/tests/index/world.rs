@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
+use domain::ids::InternalSubscriberId;
 use domain::notification::{Notification, Ordinal};
 use domain::trigger::AcceptedTrigger;
 use store::{Order, ReadRecords, Result, Snapshot, Store, WriteRecords, layout};
 use testkit::disk::Dice;
 use testkit::interposed::{Interposed, Point};
 use testkit::world::Backend;
-use tidings_activity::{ActivityIndex, Facets};
+use tidings_activity::{ActivityIndex, Facets, Filter};
 
 use crate::sample;
 use crate::wanted::{Query, Wanted};
@@ -289,7 +290,30 @@ pub(crate) fn agrees(
         assert_eq!(found, page, "{wanted:?} but for {skip}, at most {limit}");
         let count = index.count(snapshot, sample::environment(), &filter).unwrap();
         assert_eq!(count, all.len() as u64, "{wanted:?}");
+        if let Some((filter, subscribers)) = wanted.apart() {
+            let found = apart(index, snapshot, (&filter, &subscribers), (*skip, *limit));
+            assert_eq!(found, (page.to_vec(), count), "{wanted:?} apart, but for {skip}");
+        }
     }
+}
+
+/// What is found with subscribers that are shown to the index one by one: a page, and a number.
+fn apart(
+    index: &ActivityIndex,
+    snapshot: &dyn Snapshot,
+    (filter, subscribers): (&Filter, &[InternalSubscriberId]),
+    (skip, limit): (u64, usize),
+) -> (Vec<u64>, u64) {
+    let each = |visit: &mut dyn FnMut(InternalSubscriberId)| {
+        for id in subscribers {
+            visit(*id);
+        }
+        Ok(())
+    };
+    let wanted = filter.among(&each);
+    let found = index.find(snapshot, sample::environment(), wanted, skip, limit).unwrap();
+    let count = index.count(snapshot, sample::environment(), wanted).unwrap();
+    (found.into_iter().map(Ordinal::get).collect(), count)
 }
 
 /// Checks that the index has nothing to complain about.

@@ -184,7 +184,7 @@ impl Course<'_, '_> {
             return Ok(None);
         }
         let key = layout::message_counters(message.environment_id, message.subscriber_id);
-        let mut message = message.listed(&counters::find(self.tx, &key)?);
+        let mut message = message.listed(&counters::find_order(self.tx, &key)?);
         match before {
             Some(before) => {
                 message.id = before.id;

@@ -260,7 +260,7 @@ pub(crate) fn find_each(
 /// The number of the changes of a subscriber's messages in this transaction.
 pub(crate) fn next_change(view: &dyn View, subscriber: &Subscriber) -> Result<u64> {
     let key = layout::message_counters(view.environment_id(), subscriber.id);
-    Ok(counters::find(view, &key)?.next_change())
+    Ok(counters::find_order(view, &key)?.next_change())
 }
 
 /// Stores a message that its reader has changed, with the task that ends its snooze. Returns the
@@ -287,7 +287,7 @@ pub(crate) fn replace(
 pub(crate) fn delete(tx: &mut Tx<'_>, subscriber: &Subscriber, found: &[Message]) -> Result<()> {
     if found.len() <= DeletedMessage::KEPT {
         let (environment, owner) = (tx.environment_id(), subscriber.id);
-        let counters = counters::find(tx, &layout::message_counters(environment, owner))?;
+        let counters = counters::find_order(tx, &layout::message_counters(environment, owner))?;
         let kept = usize::try_from(counters.deletions).unwrap_or(usize::MAX);
         let overflow = kept.saturating_add(found.len()).saturating_sub(DeletedMessage::KEPT);
         let range = layout::deleted_messages(environment, owner).range();

@@ -1,18 +1,15 @@
 //! Operations on the activity list.
 
+mod search;
+
 use std::collections::{BTreeSet, HashMap};
-use std::ops::ControlFlow;
 use std::slice;
 use std::sync::Arc;
 
-use activity::{Filter, IndexCheck, Term};
-use domain::contact::EmailPart;
-use domain::context::ContextFilter;
+use activity::IndexCheck;
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
-use domain::ids::{
-    EnvironmentId, InternalSubscriberId, NotificationId, StepId, SubscriberId, WorkflowId,
-};
+use domain::ids::{EnvironmentId, NotificationId, StepId};
 use domain::job::JobDigest;
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
@@ -30,9 +27,10 @@ use crate::damage::if_readable;
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::leases;
-use crate::resources::workflows;
 use crate::tx::View;
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
+
+use self::search::Search;
 
 /// The activity list of an environment.
 ///
@@ -97,6 +95,9 @@ impl Notifications<'_> {
 
     /// A page of the notifications that match `query`, newest first.
     ///
+    /// A search holds at most 4,096 subscribers in memory. If more have an address that the query
+    /// names, it reads their addresses anew for each 61,440 notifications that the page comes to.
+    ///
     /// # Errors
     ///
     /// [`Error::Invalid`], if the limit is not between 1 and 50, or `after` comes after `before`.
@@ -104,9 +105,7 @@ impl Notifications<'_> {
         let limit = query.check()?;
         let skip = u64::from(query.page) * limit as u64;
         self.scope.read("notifications.list", |view| {
-            let (filter, environment) = (filter(view, query)?, view.environment_id());
-            let index = self.scope.engine.activity();
-            let found = index.find(view, environment, &filter, skip, limit + 1)?;
+            let found = Search::of(view, query)?.find(skip, limit + 1)?;
             let shown = found.get(..limit).unwrap_or(&found);
             let mut data = read(view, shown)?;
             let unreadable = shown.len() - data.len();
@@ -124,11 +123,7 @@ impl Notifications<'_> {
     /// As [`list`](Self::list).
     pub fn count(&self, query: &NotificationQuery) -> Result<u64> {
         query.check()?;
-        self.scope.read("notifications.count", |view| {
-            let filter = filter(view, query)?;
-            let index = self.scope.engine.activity();
-            Ok(index.count(view, view.environment_id(), &filter)?)
-        })
+        self.scope.read("notifications.count", |view| Search::of(view, query)?.count())
     }
 
     /// A page of the events that the digest of a notification has collected, oldest first: those
@@ -360,77 +355,6 @@ fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notification>> {
 
 fn missing(id: NotificationId) -> Error {
     Error::not_found(Entity::Notification, id)
-}
-
-// Filter of the query, with the ids of its subscribers and workflows.
-fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
-    let transaction = query.transaction_id.clone();
-    let mut filter = Filter::new(query.after, query.before, transaction);
-    if !query.channels.is_empty() {
-        filter = filter.any_of(query.channels.iter().map(|kind| Term::channel(*kind)));
-    }
-    if !query.severity.is_empty() {
-        filter = filter.any_of(query.severity.iter().map(|severity| Term::severity(*severity)));
-    }
-    if let Some(key) = &query.topic_key {
-        filter = filter.any_of([Term::topic(key)]);
-    }
-    if let Some(identifier) = &query.subscription_id {
-        filter = filter.any_of([Term::subscription(identifier)]);
-    }
-    if let ContextFilter::Exact(contexts) = &query.context_keys {
-        filter = filter.any_of([Term::contexts(contexts)]);
-    }
-    if query.names_subscribers() {
-        let named = named_subscribers(view, query)?;
-        filter = filter.any_of(named.into_iter().map(Term::subscriber));
-    }
-    if !query.templates.is_empty() {
-        let named = named_workflows(view, query)?;
-        filter = filter.any_of(named.into_iter().map(Term::workflow));
-    }
-    Ok(filter.with_outcomes(&query.outcomes))
-}
-
-fn named_subscribers(
-    view: &dyn View,
-    query: &NotificationQuery,
-) -> Result<BTreeSet<InternalSubscriberId>> {
-    let environment = view.environment_id();
-    let mut found = BTreeSet::new();
-    let named = query.subscriber_ids.iter().map(|id| layout::subscriber(environment, id));
-    let named: Vec<_> = named.collect();
-    let named = view.find_readable_excerpts::<NotificationSubscriber>(environment, &named)?;
-    found.extend(named.into_iter().flatten().map(|subscriber| subscriber.id));
-    for email in &query.emails {
-        let prefix = layout::subscriber_emails(environment, email);
-        view.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, _| {
-            let entry = layout::subscriber_of_email(environment, key);
-            found.extend(entry.filter(|(address, _)| address == email).map(|(_, id)| id));
-            ControlFlow::Continue(())
-        })?;
-    }
-    if let Some(search) = query.searched() {
-        let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
-        let called =
-            called.map(|key| if_readable(view.find(&key).map_err(Error::from))).ok().transpose()?;
-        found.extend(called.flatten().flatten().map(|subscriber| subscriber.id));
-        let part = EmailPart::new(search);
-        addresses::find(view, environment, &part, &mut |id| _ = found.insert(id))?;
-    }
-    Ok(found)
-}
-
-fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSet<WorkflowId>> {
-    let mut found = BTreeSet::new();
-    for name in &query.templates {
-        match if_readable(workflows::find(view, name))?.flatten() {
-            Some(workflow) => found.insert(workflow.id),
-            // The notifications of a workflow that was deleted are still found by its id.
-            None => name.parse().is_ok_and(|id| found.insert(id)),
-        };
-    }
-    Ok(found)
 }
 
 // Fills in the subscribers and the workflows of `notifications`, those that still exist and can be

@@ -1,14 +1,16 @@
 //! Everything about one person: its export, and its erasure.
 
-use std::ops::ControlFlow;
+mod whose;
 
-use activity::{Filter, Term};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use domain::digest::{DigestBucket, ThrottleSlot};
 use domain::idempotency::{CallOutcome, StoredAnswer};
 use domain::ids::{SubscriberId, TaskId};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
-use domain::person::{Erasure, PersonalData, Traces};
+use domain::person::{Erasure, PersonalData, Traces, addresses_of};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
@@ -21,8 +23,10 @@ use uuid::Uuid;
 use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
 use crate::resources::{integrations, messages, subscribers, suppressions};
-use crate::tx::{Reading, Tx, View};
-use crate::{Result, Scope};
+use crate::tx::{Tx, View};
+use crate::{Entity, Error, Result, Scope};
+
+use self::whose::{Person, begun, of_subscriber};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;
@@ -33,6 +37,7 @@ const OF_NOTIFICATION: usize = 8;
 /// How far an erasure is.
 #[derive(Clone, Debug)]
 struct Erasing {
+    person: Arc<Person>,
     notifications: Vec<Ordinal>,
     /// Notifications from here on were not looked at.
     later: Ordinal,
@@ -97,25 +102,14 @@ pub(super) fn erase(
     id: &SubscriberId,
     progress: &mut dyn FnMut(Erasure),
 ) -> Result<Erasure> {
-    // The index of notifications is one of the committed state.
-    let (notifications, later) = scope.view(|view| {
-        let all = layout::notifications(view.environment_id()).range();
-        let mut later = Ordinal::new(0);
-        view.scan_bytes(&all, Order::Descending, Some(1), &mut |key, _| {
-            later = layout::ordinal_of(key).map_or(later, |last| Ordinal::new(last.get() + 1));
-            ControlFlow::Break(())
-        })?;
-        let found = subscribers::find(view, id)?;
-        let own = found.map_or(Ok(Vec::new()), |found| of_subscriber(view, &found))?;
-        Ok((own, later))
-    })?;
-    let (part, erased) = (Part::Notifications, Erasure::default());
-    let start = Erasing { notifications, later, part, erased };
+    let start = begun(scope, id)?;
     let mut told = |at: &Erasing| progress(at.erased);
     scope.write_in_told_steps("subscribers.erase", id, (start, &mut told), |tx, before| {
-        let subscriber = subscribers::get(tx, id)?;
-        let traces = Traces::of(&subscriber);
-        let mut work = Eraser { tx, subscriber, traces, left: AT_A_TIME };
+        let person = Arc::clone(&before.person);
+        let found = subscribers::find(tx, id)?;
+        let subscriber = found.filter(|found| person.own.contains(&found.id));
+        let traces = person.traces(subscriber.as_ref());
+        let mut work = Eraser { tx, person, subscriber, traces, left: AT_A_TIME };
         let mut erasing = before.clone();
         while work.left > 0 {
             match work.step(erasing)? {
@@ -125,15 +119,6 @@ pub(super) fn erase(
         }
         Ok(Step::More(erasing))
     })
-}
-
-// The notifications of a subscriber, oldest first.
-fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Result<Vec<Ordinal>> {
-    let filter = Filter::new(None, None, None).any_of([Term::subscriber(subscriber.id)]);
-    let index = view.engine().activity();
-    let mut all = index.find(view, view.environment_id(), &filter, 0, usize::MAX)?;
-    all.sort_unstable();
-    Ok(all)
 }
 
 // The trigger of a notification, or the run of it to which the notification belongs.
@@ -162,7 +147,9 @@ fn suppression_of(view: &dyn View, channel: Channel, text: String) -> Result<Opt
 
 struct Eraser<'e, 't> {
     tx: &'e mut Tx<'t>,
-    subscriber: Subscriber,
+    person: Arc<Person>,
+    /// The subscriber, unless the person was deleted before.
+    subscriber: Option<Subscriber>,
     traces: Traces,
     left: usize,
 }
@@ -197,7 +184,9 @@ impl Eraser<'_, '_> {
                 self.quarantine(after, erased)?.map_or(Part::Suppressions, Part::Quarantine)
             }
             Part::Suppressions => {
-                for found in suppressed(self.tx, &self.subscriber)? {
+                let found = self.subscriber.as_ref();
+                let found = found.map_or(Ok(Vec::new()), |found| suppressed(self.tx, found))?;
+                for found in found {
                     erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
                 }
                 Part::Subscriber(Removed::default())
@@ -205,17 +194,25 @@ impl Eraser<'_, '_> {
             // The subscriber goes in a transaction that has seen all notifications.
             Part::Subscriber(before) => match self.later(&mut at.later, erased)? {
                 ControlFlow::Continue(()) => Part::Subscriber(before),
-                ControlFlow::Break(()) => {
-                    self.left = 0;
-                    let (tx, own) = (&mut *self.tx, &self.subscriber);
-                    match subscribers::removal(tx, own, &before, Damaged::Erased)? {
-                        Step::Done(()) => return Ok(Step::Done(at.erased)),
-                        Step::More(removed) => Part::Subscriber(removed),
-                    }
-                }
+                ControlFlow::Break(()) => match self.end(&before, at.erased)? {
+                    Step::Done(()) => return Ok(Step::Done(at.erased)),
+                    Step::More(removed) => Part::Subscriber(removed),
+                },
             },
         };
         Ok(Step::More(at))
+    }
+
+    // Removes the subscriber. A person of whom nothing was there is refused.
+    fn end(&mut self, before: &Removed, erased: Erasure) -> Result<Step<Removed, ()>> {
+        self.left = 0;
+        match &self.subscriber {
+            Some(own) => subscribers::removal(self.tx, own, before, Damaged::Erased),
+            None if erased == Erasure::default() => {
+                Err(Error::not_found(Entity::Subscriber, &self.person.id))
+            }
+            None => Ok(Step::Done(())),
+        }
     }
 
     // Removes the notifications that were triggered since the erasure has begun. Breaks at the end of
@@ -223,11 +220,11 @@ impl Eraser<'_, '_> {
     fn later(&mut self, from: &mut Ordinal, erased: &mut Erasure) -> Result<ControlFlow<()>> {
         let environment = self.tx.environment_id();
         let all = layout::notifications_from(environment, *from);
-        let (limit, own, codec) = (self.left, self.subscriber.id, self.tx.codec());
+        let (limit, own, codec) = (self.left, &self.person.own, self.tx.codec());
         let (mut count, mut found) = (0, Vec::new());
         self.tx.scan_bytes(&all, Order::Ascending, Some(limit), &mut |key, value| {
             let record = codec.decode::<Notification>(key, value).ok();
-            let record = record.filter(|record| record.subscriber_id == own);
+            let record = record.filter(|record| own.contains(&record.subscriber_id));
             found.extend(record.map(|record| record.id.ordinal()));
             *from = layout::ordinal_of(key).map_or(*from, |last| Ordinal::new(last.get() + 1));
             count += 1;
@@ -260,7 +257,7 @@ impl Eraser<'_, '_> {
         let all = layout::fan_outs(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<FanOut>(all, after)?;
         for before in rows {
-            if let Some(rest) = before.without(&self.subscriber.subscriber_id) {
+            if let Some(rest) = before.without(&self.person.id) {
                 self.tx.replace(&before, &rest)?;
                 erased.triggers += 1;
             }
@@ -269,10 +266,11 @@ impl Eraser<'_, '_> {
     }
 
     fn buckets(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let (environment, own) = (self.tx.environment_id(), self.subscriber.id);
+        let environment = self.tx.environment_id();
         let all = layout::digest_buckets(environment).range();
         let (rows, after) = self.rows::<DigestBucket>(all, after)?;
-        for bucket in rows.iter().filter(|row| row.id.subscriber_id == own) {
+        let own = &self.person.own;
+        for bucket in rows.iter().filter(|row| own.contains(&row.id.subscriber_id)) {
             if let Some(window) = bucket.window {
                 for event in self.tx.all(&layout::digest_events(environment, window.id))? {
                     self.tx.remove(&event)?;
@@ -285,10 +283,10 @@ impl Eraser<'_, '_> {
     }
 
     fn slots(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let own = self.subscriber.id;
         let all = layout::all_throttle_slots(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<ThrottleSlot>(all, after)?;
-        for slot in rows.iter().filter(|row| row.id.subscriber_id == own) {
+        let own = &self.person.own;
+        for slot in rows.iter().filter(|row| own.contains(&row.id.subscriber_id)) {
             self.tx.remove(slot)?;
             erased.windows += 1;
         }
@@ -316,14 +314,15 @@ impl Eraser<'_, '_> {
         self.left = self.left.saturating_sub(OF_NOTIFICATION);
         let key = layout::notification(self.tx.environment_id(), ordinal);
         let found = self.tx.find::<Notification>(&key)?;
-        let own = self.subscriber.id;
-        let Some(notification) = found.filter(|found| found.subscriber_id == own) else {
+        let own = &self.person.own;
+        let Some(notification) = found.filter(|found| own.contains(&found.subscriber_id)) else {
             return Ok(());
         };
         self.tasks(&notification)?;
         self.messages(ordinal, erased)?;
+        self.suppressions(addresses_of(&notification), erased)?;
         if let Some(before) = run_of(self.tx, &notification)?
-            && let Some(rest) = before.without(&self.subscriber.subscriber_id)
+            && let Some(rest) = before.without(&self.person.id)
         {
             self.tx.replace(&before, &rest)?;
             erased.triggers += u64::from(!rest.receipt.notifications.is_empty());
@@ -358,10 +357,20 @@ impl Eraser<'_, '_> {
             erased.messages += 1;
             let email = message.email.map(|email| (Channel::Email, email));
             let phone = message.phone.map(|phone| (Channel::Sms, phone));
-            for (channel, text) in email.into_iter().chain(phone) {
-                if let Some(found) = suppression_of(self.tx, channel, text)? {
-                    erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
-                }
+            self.suppressions(email.into_iter().chain(phone), erased)?;
+        }
+        Ok(())
+    }
+
+    // Removes these addresses from their suppressions.
+    fn suppressions(
+        &mut self,
+        addresses: impl IntoIterator<Item = (Channel, String)>,
+        erased: &mut Erasure,
+    ) -> Result<()> {
+        for (channel, text) in addresses {
+            if let Some(found) = suppression_of(self.tx, channel, text)? {
+                erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
             }
         }
         Ok(())

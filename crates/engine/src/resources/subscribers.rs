@@ -170,6 +170,10 @@ impl Subscribers<'_> {
     /// Of a suppression of an address, a hash is left: a person who wants no messages gets none, also
     /// as a subscriber who is created later.
     ///
+    /// A subscriber who was deleted before is erased as well, by the same id: what is left of the
+    /// notifications of everyone who had the id. So the erasure reads all notifications of the
+    /// environment, in small parts.
+    ///
     /// The erasure takes several transactions. After an interruption, another call continues. Texts
     /// that the host has put into the payloads of other subscribers are not looked at.
     ///
@@ -179,7 +183,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber.
+    /// [`Error::NotFound`] if there is no such subscriber, and nothing is left of one.
     pub fn erase(&self, id: impl IntoChecked<SubscriberId>) -> Result<Erasure> {
         person::erase(self.scope, &id.into_checked()?, &mut |_| {})
     }

@@ -51,6 +51,9 @@ impl Engine {
     /// Does the upkeep of an environment after a trigger, or leaves it to a worker. The trigger is
     /// committed. After a failure the next one does the same work.
     pub(crate) fn tend_after_trigger(&self, environment: EnvironmentId) {
+        if !self.activity().is_due(environment) {
+            return;
+        }
         let mut state = self.parts.upkeep.state.lock();
         let has_worker = state.workers > 0;
         let is_new = has_worker && state.left.insert(environment);

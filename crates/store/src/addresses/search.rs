@@ -12,6 +12,9 @@ use crate::layout::{self, AddressPart};
 use crate::record::{corrupt, misplaced};
 use crate::{Bytes, Key, Order, ReadRecords, Result, Snapshot, Table};
 
+/// Number of rows that are looked up together.
+const AT_A_TIME: usize = 512;
+
 /// Calls `visit` with the rows of an environment that may have `part`.
 pub(super) fn visit_rows(
     snapshot: &(impl Snapshot + ?Sized),
@@ -29,20 +32,31 @@ pub(super) fn visit_rows(
             (0..ROWS).filter(move |row| rows >> row & 1 == 1).map(move |row| (*group, row))
         })
         .collect();
+    // The keys of all rows would take as much memory as many addresses do.
+    for some in places.chunks(AT_A_TIME) {
+        look_up_rows(snapshot, environment, some, visit)?;
+    }
+    scan_rows(snapshot, environment, Some(head.group), head, visit)
+}
+
+// Calls `visit` with these rows.
+fn look_up_rows(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    places: &[Place],
+    visit: &mut dyn FnMut(Place, View<'_>),
+) -> Result<()> {
     let keys: Vec<Key<Bytes>> = places.iter().map(|at| row_key(environment, *at)).collect();
     let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
-    let (mut rest, mut is_intact) = (places.into_iter(), true);
+    let (mut rest, mut is_intact) = (places.iter(), true);
     snapshot.get_many(Table::Addresses, &bytes, &mut |value| match rest
         .next()
         .zip(value.and_then(View::read))
     {
-        Some((place, row)) => visit(place, row),
+        Some((place, row)) => visit(*place, row),
         None => is_intact = false,
     })?;
-    if !is_intact {
-        return Err(damaged_row());
-    }
-    scan_rows(snapshot, environment, Some(head.group), head, visit)
+    if is_intact { Ok(()) } else { Err(damaged_row()) }
 }
 
 // The rows of full groups that may have `part`, as bits. Returns `None` if that may be all of them.

@@ -3,20 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 
-use domain::ids::{EnvironmentId, WorkflowId};
-use domain::message::MessageCounters;
+use domain::ids::EnvironmentId;
 use domain::subscriber::Subscriber;
-use domain::task::Lane;
-use domain::time::Timestamp;
-use domain::workflow::Workflow;
 use uuid::Uuid;
 
 use super::{Fix, Problem, Step};
 use crate::layout;
 use crate::record::if_readable;
 use crate::{
-    KeyRange, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table, addresses, counters,
-    outcomes,
+    KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, addresses, counters, outcomes,
 };
 
 // Length of an environment at the start of a key, and of a subscriber behind it.
@@ -24,7 +19,7 @@ const ENVIRONMENT: usize = 16;
 const OWNER: usize = 32;
 
 // The first key of a table that is not below the successor of `prefix`.
-fn next_key(
+pub(super) fn next_key(
     snapshot: &dyn Snapshot,
     table: Table,
     prefix: Option<&[u8]>,
@@ -99,28 +94,20 @@ pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
     let next = rows.last().filter(|_| rows.len() == ROWS).map(|(key, _)| key.clone());
     let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
     for (key, value) in rows {
-        let Some(expected) = if_readable(counters::recount(snapshot, &key))? else {
-            let fix = Fix::Remove(table, key.clone());
+        if !is_counted(snapshot, &key, &value)? {
+            let fix = Fix::Recount(key.clone());
             step.found(table, &key, Problem::Miscounted, fix);
-            continue;
-        };
-        let there = if_readable(counters::read(&key, &value))?;
-        let has_owner = !expected.is_empty() || counters::has_owner(snapshot, &key)?;
-        if has_owner && there.is_some_and(|counters| counters.agree_with(&expected)) {
-            continue;
         }
-        let fix = counters_fix(&key, expected, has_owner)?;
-        step.found(table, &key, Problem::Miscounted, fix);
     }
     Ok(step)
 }
 
-fn counters_fix(key: &[u8], expected: MessageCounters, has_owner: bool) -> Result<Fix> {
-    if !has_owner {
-        return Ok(Fix::Remove(Table::MessageCounters, key.to_vec()));
-    }
-    let value = counters::written(key, &counters::mended(expected))?;
-    Ok(Fix::Put(Table::MessageCounters, key.to_vec(), value))
+// Returns `true` if a row has the counters of the messages.
+fn is_counted(snapshot: &dyn Snapshot, key: &[u8], value: &[u8]) -> Result<bool> {
+    let Some(expected) = if_readable(counters::recount(snapshot, key))? else { return Ok(false) };
+    let Some(known) = if_readable(counters::read(key, value))? else { return Ok(false) };
+    let has_owner = !expected.is_empty() || counters::has_owner(snapshot, key)?;
+    Ok(has_owner && known.until.is_none() && known.counters.agree_with(&expected))
 }
 
 /// Looks for the row of counters of each subscriber in a table that begins with its owner.
@@ -137,122 +124,14 @@ pub(super) fn counted(
         let owner = key.get(..OWNER).unwrap_or(&key).to_vec();
         let mut is_there = false;
         snapshot.get(Table::MessageCounters, &owner, &mut |_| is_there = true)?;
-        if !is_there && let Some(expected) = if_readable(counters::recount(snapshot, &owner))? {
-            let fix = counters_fix(&owner, expected, true)?;
+        if !is_there && layout::counted_subscriber(&owner).is_some() {
+            let fix = Fix::Recount(owner.clone());
             step.found(Table::MessageCounters, &owner, Problem::Miscounted, fix);
         }
         last = Some(owner);
     }
     step.next = last;
     Ok(step)
-}
-
-// A row of a table.
-type Line = (Table, Vec<u8>, Vec<u8>);
-
-/// Compares the lanes with the entries of tasks that are due, and with paused workflows. The lanes of
-/// a workflow that cannot be read may be held.
-pub(super) fn lanes(snapshot: &dyn Snapshot) -> Result<Step> {
-    const AT_A_TIME: usize = 512;
-    let (mut expected, unknown) = expected_lanes(snapshot)?;
-    let mut step = Step::default();
-    let all = (Bound::Unbounded, Bound::Unbounded);
-    for table in [Table::Lanes, Table::LaneHeads, Table::HeldLanes] {
-        snapshot.scan(table, &all, Order::Ascending, None, &mut |key, value| {
-            step.rows += 1;
-            let is_right = expected.remove(&(table, key.to_vec(), value.to_vec()));
-            if !is_right && !is_unknown(table, key, &unknown) {
-                let fix = Fix::Remove(table, key.to_vec());
-                step.found(table, key, Problem::Misplaced, fix);
-            }
-            ControlFlow::Continue(())
-        })?;
-    }
-    for (table, key, value) in expected {
-        if !is_unknown(table, &key, &unknown) {
-            let fix = Fix::Put(table, key.clone(), value);
-            step.found(table, &key, Problem::Misplaced, fix);
-        }
-    }
-    step.next = (step.found.len() > AT_A_TIME).then(Vec::new);
-    Ok(step)
-}
-
-// A workflow of an environment.
-type Whose = (EnvironmentId, WorkflowId);
-
-fn is_unknown(table: Table, key: &[u8], unknown: &BTreeSet<Whose>) -> bool {
-    let lane = match table {
-        Table::Lanes => layout::lane_of(key).map(|(lane, _)| lane),
-        Table::LaneHeads => layout::lane_of_head(key),
-        _ => layout::held_lane_of(key),
-    };
-    let whose = lane.and_then(|lane| Some((lane.environment_id, lane.workflow_id?)));
-    whose.is_some_and(|whose| unknown.contains(&whose))
-}
-
-// The rows of all lanes, and the workflows that cannot be read.
-fn expected_lanes(snapshot: &dyn Snapshot) -> Result<(BTreeSet<Line>, BTreeSet<Whose>)> {
-    let (mut standing, mut unknown) = (BTreeSet::<Lane>::new(), BTreeSet::new());
-    let codec = snapshot.codec();
-    let all = Prefix::<Workflow>::of_all().range();
-    snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
-        match codec.decode::<Workflow>(key, value) {
-            Ok(workflow) if workflow.is_paused() => standing.extend(workflow.lanes()),
-            Ok(_) => {}
-            Err(_) => unknown.extend(layout::workflow_of(key)),
-        }
-        ControlFlow::Continue(())
-    })?;
-    let moving = first_tasks(snapshot)?.into_iter().filter(|(lane, _)| !standing.contains(lane));
-    let moving = moving.map(|(lane, due_at)| (lane, layout::lane_entry(&lane, due_at)));
-    let moving: Vec<_> = moving.collect();
-    let standing = standing.iter().map(|lane| (*lane, layout::held_lane(lane)));
-    let rows = moving.into_iter().chain(standing).flat_map(|(lane, entry)| {
-        let (table, entry) = (entry.table(), entry.as_bytes().to_vec());
-        let head = layout::lane_head(&lane).as_bytes().to_vec();
-        [(table, entry.clone(), head.clone()), (Table::LaneHeads, head, entry)]
-    });
-    Ok((rows.collect(), unknown))
-}
-
-// The time of the first task of each lane. A lane is passed with one look-up.
-fn first_tasks(snapshot: &dyn Snapshot) -> Result<BTreeMap<Lane, Timestamp>> {
-    let mut firsts = BTreeMap::new();
-    let mut start = Bound::Unbounded;
-    loop {
-        let mut first = None;
-        let range = (start, Bound::Unbounded);
-        snapshot.scan(Table::Due, &range, Order::Ascending, Some(1), &mut |key, _| {
-            first = Some(key.to_vec());
-            ControlFlow::Break(())
-        })?;
-        let Some(key) = first else { return Ok(firsts) };
-        start = match layout::lane_of_due(&key) {
-            Some((lane, due_at)) => {
-                if firsts.insert(lane, due_at).is_some() {
-                    return Err(crate::record::misplaced(Table::Due));
-                }
-                layout::lane(&lane).range().bytes().1.clone().into_start()
-            }
-            None => Bound::Excluded(key),
-        };
-    }
-}
-
-// The bound from which a range goes on that ends with this one.
-trait IntoStart {
-    fn into_start(self) -> Self;
-}
-
-impl IntoStart for Bound<Vec<u8>> {
-    fn into_start(self) -> Self {
-        match self {
-            Bound::Included(end) => Bound::Excluded(end),
-            Bound::Excluded(end) => Bound::Included(end),
-            Bound::Unbounded => Bound::Unbounded,
-        }
-    }
 }
 
 /// Compares the rows of outcomes of 1,024 notifications with these. A notification that cannot be

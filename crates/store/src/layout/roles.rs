@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::{
     ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS, DUE,
-    ENVIRONMENTS, LANE_HEADS, MESSAGE_LISTS, SUBSCRIBERS, Table, WORKFLOWS, outcome_of_row,
-    read_address_part,
+    ENVIRONMENTS, LANE_HEADS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, Table, WORKFLOWS,
+    outcome_of_row, read_address_part,
 };
 use crate::key::Prefix;
 
@@ -181,6 +181,12 @@ pub fn all_subscribers(environment: EnvironmentId) -> Prefix<Subscriber> {
 pub fn home_of(key: &[u8]) -> Option<Home> {
     let (organization_id, (environment_id, ())) = ENVIRONMENTS.read(key)?;
     Some(Home { organization_id, environment_id })
+}
+
+/// The number of a change. Returns `None` if it is no key of a changed message.
+pub fn change_of(entry: &[u8]) -> Option<u64> {
+    let (_, (_, (change, _))) = MESSAGE_CHANGES.read(entry)?;
+    Some(change)
 }
 
 /// The place of an entry in lists of messages. Returns `None` if it is no key of such a list.

@@ -104,6 +104,10 @@ impl Store for Sealable {
         self.below.write_within(scope, &mut |below| body(&mut Sealing { below, codec }))
     }
 
+    fn runs_side_by_side(&self) -> bool {
+        self.below.runs_side_by_side()
+    }
+
     fn now(&self) -> Option<SystemTime> {
         self.below.now()
     }

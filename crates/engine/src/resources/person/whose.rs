@@ -1,0 +1,89 @@
+//! Whose data an erasure is about.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use activity::{Filter, Term};
+use domain::ids::{InternalSubscriberId, SubscriberId};
+use domain::notification::{Notification, Ordinal};
+use domain::person::{Erasure, Traces, addresses_of};
+use domain::subscriber::Subscriber;
+use domain::vocabulary::Channel;
+use store::{Order, ReadRecords, Snapshot, layout};
+
+use super::{AT_A_TIME, Erasing, Part};
+use crate::resources::subscribers;
+use crate::tx::{Reading, View};
+use crate::{Result, Scope};
+
+/// Who is erased: all subscribers who had one id, one after the other.
+#[derive(Debug)]
+pub(super) struct Person {
+    pub(super) id: SubscriberId,
+    /// The ids given by the engine.
+    pub(super) own: BTreeSet<InternalSubscriberId>,
+    /// The addresses in events, which are those of subscribers who were deleted as well.
+    addresses: BTreeSet<(Channel, String)>,
+}
+
+/// Looks for the notifications of a person. Those of a subscriber who was deleted name the id only in
+/// the recipient of the event, so that all notifications are read.
+pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
+    let found = scope.view(|view| subscribers::find(view, id))?;
+    let own = found.into_iter().map(|subscriber| subscriber.id).collect();
+    let mut person = Person { id: id.clone(), own, addresses: BTreeSet::new() };
+    let (mut notifications, mut later) = (Vec::new(), Ordinal::new(0));
+    while let Some(next) = scope.view(|view| person.look(view, later, &mut notifications))? {
+        later = next;
+    }
+    let (part, erased) = (Part::Notifications, Erasure::default());
+    Ok(Erasing { person: Arc::new(person), notifications, later, part, erased })
+}
+
+/// The notifications of a subscriber, oldest first.
+pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Result<Vec<Ordinal>> {
+    let filter = Filter::new(None, None, None).any_of([Term::subscriber(subscriber.id)]);
+    let index = view.engine().activity();
+    let mut all = index.find(view, view.environment_id(), &filter, 0, usize::MAX)?;
+    all.sort_unstable();
+    Ok(all)
+}
+
+impl Person {
+    // Adds the person's notifications from an ordinal on. Returns the ordinal behind those that were
+    // looked at. Returns `None` at the end.
+    fn look(
+        &mut self,
+        view: &Reading<'_>,
+        from: Ordinal,
+        found: &mut Vec<Ordinal>,
+    ) -> Result<Option<Ordinal>> {
+        let rest = layout::notifications_from(view.environment_id(), from);
+        let (codec, mut next) = (view.codec(), None);
+        view.scan_bytes(&rest, Order::Ascending, Some(AT_A_TIME), &mut |key, value| {
+            next = layout::ordinal_of(key).map(|last| Ordinal::new(last.get() + 1)).or(next);
+            let record = codec.decode::<Notification>(key, value).ok();
+            if let Some(record) = record.filter(|record| self.has(record)) {
+                self.own.insert(record.subscriber_id);
+                self.addresses.extend(addresses_of(&record));
+                found.push(record.id.ordinal());
+            }
+            ControlFlow::Continue(())
+        })?;
+        // A damaged table may show a place that was passed.
+        Ok(next.filter(|next| *next > from))
+    }
+
+    fn has(&self, notification: &Notification) -> bool {
+        let named = notification.to.as_ref().and_then(|to| to.get("subscriberId")?.as_str());
+        self.own.contains(&notification.subscriber_id) || named == Some(self.id.as_str())
+    }
+
+    /// What records about the person are recognized by.
+    pub(super) fn traces(&self, subscriber: Option<&Subscriber>) -> Traces {
+        let addresses = self.addresses.iter().map(|(_, address)| address.clone());
+        let own = self.own.iter().map(ToString::to_string);
+        Traces::of(&self.id, own.chain(addresses)).with(subscriber)
+    }
+}
