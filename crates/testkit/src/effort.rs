@@ -39,6 +39,14 @@ impl Effort {
         items.iter().cycle().skip(start % items.len().max(1)).take(count)
     }
 
+    /// All of a history, or its first `count` steps.
+    pub fn first_of<T>(self, steps: &[T], count: usize) -> &[T] {
+        match self {
+            Effort::Full => steps,
+            Effort::Sampled(_) => &steps[..count.min(steps.len())],
+        }
+    }
+
     /// Checks the indexes of `store`, if every step is looked at.
     #[track_caller]
     pub fn check(self, store: &(impl Store + Clone)) {

@@ -11,6 +11,7 @@ use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 use crate::disk::Disk;
 use crate::effort::Effort;
 use crate::model::Model;
+use crate::postgres;
 use crate::tables::dump;
 
 /// Events of a store.
@@ -135,6 +136,24 @@ pub fn run(steps: &[Step], effort: Effort) {
         for Opened { kind, store, .. } in &redb {
             assert_eq!(dump(store), expected, "redb holds something else: {kind:?}");
         }
+    }
+}
+
+/// Runs `steps` in a schema of a server, and compares it with the model after each step.
+///
+/// # Panics
+///
+/// If the results differ.
+pub fn run_on_a_server(steps: &[Step], place: &postgres::Place) {
+    let (model, mut store) = (Model::default(), place.open());
+    for step in steps {
+        match step {
+            Step::Write(ops, end) => {
+                assert_eq!(write(&store, ops, *end), write(&model, ops, *end), "in {step:?}");
+            }
+            Step::Reopen | Step::Restart => store = place.open(),
+        }
+        assert_eq!(dump(&store), dump(&model), "after {step:?}");
     }
 }
 

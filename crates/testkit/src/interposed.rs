@@ -83,6 +83,7 @@ struct State {
     plans: Mutex<Plans>,
     repeats: AtomicBool,
     discards: AtomicBool,
+    side_by_side: AtomicBool,
     // A body that writes runs.
     is_writing: AtomicBool,
     calls: Mutex<Option<Vec<Call>>>,
@@ -129,6 +130,13 @@ impl Interposed {
     /// A store over one that is shared.
     pub fn over(below: Arc<dyn Store>) -> Self {
         Self(Arc::new(State { below: Mutex::new(Some(below)), ..State::default() }))
+    }
+
+    /// The same store, which says that it runs bodies of different environments side by side.
+    #[must_use]
+    pub fn side_by_side(self) -> Self {
+        self.0.side_by_side.store(true, Relaxed);
+        self
     }
 
     /// Fails once, after `point` was passed so many times.
@@ -365,6 +373,11 @@ impl Store for Interposed {
             Ok(if discards { Decision::Abort } else { decision })
         })?;
         if decision == Decision::Commit { self.has_committed() } else { Ok(()) }
+    }
+
+    fn runs_side_by_side(&self) -> bool {
+        let below = || lock(&self.0.below).as_ref().is_some_and(Store::runs_side_by_side);
+        self.0.side_by_side.load(Relaxed) || below()
     }
 
     fn now(&self) -> Option<SystemTime> {

@@ -305,8 +305,12 @@ impl Backend {
 
     /// One of each kind, and a schema in PostgreSQL if [`postgres::WANTED`] is set.
     pub fn all() -> Vec<Self> {
-        let schema = Server::wanted().map(|server| Self::Postgres(server.place()));
-        Self::both().into_iter().chain(schema).collect()
+        Self::both().into_iter().chain(Self::on_a_server()).collect()
+    }
+
+    /// A schema in PostgreSQL, if [`postgres::WANTED`] is set.
+    pub fn on_a_server() -> Option<Self> {
+        Server::wanted().map(|server| Self::Postgres(server.place()))
     }
 
     /// The store in it.

@@ -68,7 +68,7 @@ fn topics(world: &World, model: &Model) {
         .map(|one| {
             let key = text(&one["key"]);
             let members = listed(world, json!(["topics.subscriptions", key, limit()]));
-            let members = members.iter().map(|one| known(&one["subscriber"]["subscriberId"]));
+            let members = members.iter().map(|one| known(&one["subscriberId"]));
             let name = one["name"].as_str().map(str::to_owned);
             (key, Topic { name, members: members.collect() })
         })

@@ -12,6 +12,7 @@ use domain::preference::PreferencesQuery;
 use domain::subscriber::SubscriberQuery;
 use domain::workflow::WorkflowQuery;
 use serde_json::{Value, json};
+use store::Store;
 use store::memory::MemoryStore;
 use tidings::{Builder, Result, SeededEntropy, SubscriberPreferences};
 
@@ -66,6 +67,9 @@ pub enum Op {
     Activity(Deed, u8),
 }
 
+/// The most operations of a history that a fuzzer runs.
+const LONGEST: usize = 32;
+
 /// A process that runs operations in a world, and can be restarted.
 #[derive(Debug)]
 pub struct Process {
@@ -85,13 +89,26 @@ pub struct Process {
 ///
 /// If answers or tables differ, or an index contradicts the records.
 pub fn run(ops: &[Op], effort: Effort) {
-    let mut one = Process::in_memory();
-    let mut other = if effort.is_one_of(256) {
+    let other = if effort.is_one_of(256) {
         Process::on(Backend::Redb(Disk::new()))
     } else {
         Process::hesitant(Backend::Memory(MemoryStore::default()))
     };
-    for op in ops {
+    run_beside(other, ops, effort);
+}
+
+/// The same over memory and over the backend of `other`.
+///
+/// # Panics
+///
+/// If answers or tables differ, or an index contradicts the records.
+pub fn run_beside(mut other: Process, ops: &[Op], effort: Effort) {
+    let mut one = Process::in_memory();
+    if other.world.store.runs_side_by_side() {
+        // A seed for each claim, so the ids are the same if the claims are.
+        one.world.store = one.world.store.side_by_side();
+    }
+    for op in effort.first_of(ops, LONGEST) {
         assert_eq!(one.run(*op), other.run(*op), "{op:?} gives another answer");
         if effort == Effort::Full {
             let (left, others) = (dump(&one.world.store), dump(&other.world.store));

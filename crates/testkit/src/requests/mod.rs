@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::Table;
 use store::layout::{Derived, Role};
 use store::memory::MemoryStore;
-use tidings::{Engine, Entity, Error, Scope, SubscriberPreferences};
+use tidings::{Engine, Error, Scope, SubscriberPreferences};
 
 use crate::effort::Effort;
 use crate::json;
@@ -87,27 +87,31 @@ pub fn run(requests: &[Value], effort: Effort) {
             keys.clear();
         }
         if happens_once(request) {
-            let (again, changed) = compared(&world, &store, request);
+            let (again, then) = compared(&world, &store, request);
             assert_eq!(text(&again), text(&answer), "{request} is answered otherwise");
-            assert!(changed.iter().copied().all(is_upkeep), "{request} happens twice: {changed:?}");
+            assert!(then.iter().copied().all(is_upkeep), "{request} happens twice: {then:?}");
             effort.check(&world.store);
-            check_key(&mut keys, request, &answer);
+            check_key(&mut keys, request, (&answer, &changed));
         }
     }
     effort.check_at_the_end(&world.store);
 }
 
-// A key belongs to the operation that it was first given to.
-fn check_key<'r>(keys: &mut BTreeMap<String, &'r Value>, request: &'r Value, answer: &Answer) {
+// A key belongs to the first operation whose outcome is kept under it. An id that is none is refused
+// before the key is looked at.
+fn check_key<'r>(
+    keys: &mut BTreeMap<String, &'r Value>,
+    request: &'r Value,
+    (answer, changed): (&Answer, &[Table]),
+) {
     let (key, operation) = (request[1].to_string(), &request[2]);
-    if matches!(answer, Err(Refusal::Unreadable(_))) || !operation.as_str().is_some_and(writes) {
-        return;
+    if changed.contains(&Table::StoredAnswers) {
+        keys.entry(key.clone()).or_insert(operation);
     }
-    if *keys.entry(key).or_insert(operation) != operation {
-        let entity = Entity::IdempotencyKey;
-        let is_taken =
-            matches!(answer, Err(Refusal::By(Error::Conflict { entity: of, .. })) if *of == entity);
-        assert!(is_taken, "{request} has the key of another call, and is answered with {answer:?}");
+    let is_of_another = keys.get(&key).is_some_and(|owner| *owner != operation);
+    if is_of_another && operation.as_str().is_some_and(writes) {
+        let refused = answer.is_err();
+        assert!(refused, "{request} has the key of another call, and is answered with {answer:?}");
     }
 }
 
