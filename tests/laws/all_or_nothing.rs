@@ -9,6 +9,7 @@ use domain::task::{Task, Work};
 use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::{Interposed, Point};
+use testkit::postgres::Server;
 use testkit::requests::{self, Refusal};
 use testkit::tables::{Entry, check_indexes, dump, records};
 use testkit::world::{World, changed};
@@ -242,6 +243,35 @@ fn whatever_is_requested() {
     }
 }
 
+/// A fault in a call of a transaction, or before its commit, ends the transaction of the server.
+#[test]
+fn on_a_server_a_request_that_fails_leaves_nothing_behind() {
+    let Some(server) = Server::wanted() else { return };
+    let is_one = |request: &&Value| !takes_steps(request) && !is_tended(request);
+    for request in requests::writing().filter(is_one).step_by(6) {
+        let store = Interposed::new(server.place().open());
+        let world = seeded::copy_in(store, |builder| builder);
+        let before = dump(&world.store);
+        for (point, after) in [
+            (Point::Commit, 0),
+            (Point::Call, 0),
+            (Point::Call, 4),
+            (Point::Call, 9),
+            (Point::Call, 15),
+        ] {
+            world.store.fail(point, after);
+            let result = ask(&world, request);
+            if !world.store.recover() {
+                // It has fewer calls.
+                result.unwrap();
+                break;
+            }
+            assert_is_fault(&result);
+            assert!(dump(&world.store) == before, "{request} {point:?} {after} leaves something");
+        }
+    }
+}
+
 // What is in the tables is tended after these, and a failure there is nobody's.
 fn is_tended(request: &Value) -> bool {
     let parts = request.as_array().unwrap().iter().filter_map(Value::as_str);
@@ -415,16 +445,28 @@ fn assert_whole(world: &World) {
 /// when the fault is over, everything is delivered just as if nothing had been.
 #[test]
 fn deliveries() {
-    let sound = seeded::copy();
+    fail_deliveries(1, seeded::copy);
+}
+
+/// The same by claims of one environment.
+#[test]
+fn deliveries_in_turn() {
+    let store = || Interposed::default().side_by_side();
+    fail_deliveries(13, || seeded::copy_in(store(), |builder| builder));
+}
+
+// Each `of_calls`th call fails, and each commit.
+fn fail_deliveries(of_calls: usize, copy: impl Fn() -> World) {
+    let sound = copy();
     let run = || sound.engine.delivery().run_due(usize::MAX);
     let (states, report) = sound.store.states_of(run);
     report.unwrap();
     let expected = Outcome::of(&sound);
     assert!(expected.sent.len() > 3, "there is too little to deliver");
 
-    for point in [Point::Call, Point::Commit] {
-        for after in 0.. {
-            let world = seeded::copy();
+    for (point, stride) in [(Point::Call, of_calls), (Point::Commit, 1)] {
+        for after in (0..).step_by(stride) {
+            let world = copy();
             world.store.fail(point, after);
             let result = world.engine.delivery().run_due(usize::MAX);
             if !world.store.recover() {

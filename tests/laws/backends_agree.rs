@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use testkit::effort::Effort;
 use testkit::facade::{self, Process};
 use testkit::tables::dump;
+use testkit::world::Backend;
 
 use crate::{beginning, cases, op};
 
@@ -25,5 +26,16 @@ proptest! {
             (answers, dump(&process.world.store))
         };
         prop_assert!(run() == run(), "{ops:?} runs differently the second time");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(8))]
+
+    #[test]
+    fn on_a_server_after_any_history(ops in vec(op(), 0..40)) {
+        if let Some(backend) = Backend::on_a_server() {
+            facade::run_beside(Process::on(backend), &[beginning(), ops].concat(), Effort::Full);
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! A check finds every contradiction between the tables, and none in a sound store.
 
+use serde_json::json;
 use store::Table;
+use store::check::Pass;
 use testkit::tables::{Entry, dump, is_activity, of_plain_worlds, put};
-use testkit::world::World;
+use testkit::world::{World, in_app};
 use tidings::check::{Finding, Problem, TableFinding};
 
 use crate::seeded::{copy, entries};
@@ -95,6 +97,46 @@ fn a_lane_that_is_misplaced_is_found() {
         let found = findings(|world| put(&world.store, table, &other, Some(value)));
         assert_eq!(found, [(table.name(), other, Problem::Misplaced)]);
     }
+}
+
+/// More lanes than a step looks at, of which every third waits for its workflow to be resumed.
+#[test]
+fn lanes_are_looked_at_in_steps_and_none_is_passed_over() {
+    let world = World::in_memory();
+    let later = json!({ "type": "regular", "amount": 1, "unit": "days" });
+    let delay = json!({ "type": "delay", "metadata": later });
+    for number in 0..300 {
+        let name = format!("w{number}");
+        world.workflow_of(&name, &[delay.clone(), in_app()]);
+        world.notify(&name, "ada");
+        if number % 3 == 0 {
+            world.env.workflows().pause(name.as_str()).unwrap();
+        }
+    }
+    let tables = [Table::Lanes, Table::LaneHeads, Table::HeldLanes];
+    let rows: Vec<_> =
+        dump(&world.store).into_iter().filter(|(table, ..)| tables.contains(table)).collect();
+    assert!(rows.len() > 3 * 256, "{}", rows.len());
+    let (mut looked, mut behind) = (0, None::<Vec<u8>>);
+    while {
+        let step =
+            store::read(&world.store, |snapshot| Pass::Lanes.step(snapshot, behind.as_deref()));
+        let step = step.unwrap();
+        assert!(step.rows <= 256 && step.found.is_empty(), "{step:?}");
+        looked += step.rows;
+        behind = step.next;
+        behind.is_some()
+    } {}
+    assert_eq!(looked, rows.len() as u64);
+    for (table, key, _) in rows.iter().step_by(50) {
+        put(&world.store, *table, key, None);
+    }
+    let findings = world.engine.check().unwrap().findings;
+    assert_eq!(findings.len(), rows.len().div_ceil(50), "{findings:?}");
+    world.engine.repair(&mut |_| {}).unwrap();
+    assert_eq!(world.engine.check().unwrap().findings, []);
+    let mended = dump(&world.store).into_iter().filter(|(table, ..)| tables.contains(table));
+    assert_eq!(mended.collect::<Vec<_>>(), rows);
 }
 
 /// A row of outcomes: gone, of other notifications, of another outcome, or not readable.

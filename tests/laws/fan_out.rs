@@ -8,6 +8,7 @@ use serde_json::json;
 use store::Table;
 use testkit::facade::restarted;
 use testkit::interposed::{Interposed, Point};
+use testkit::postgres::Server;
 use testkit::tables::{Entry, check_indexes, dump, load, put, records};
 use testkit::world::{World, in_app, only, workflow_of};
 use tidings::notification::Notification;
@@ -44,23 +45,38 @@ fn accept(world: &World, crowd: usize) {
 }
 
 fn world_of(entries: &[Entry]) -> World {
-    let store = Interposed::default();
+    world_in(Interposed::default(), entries)
+}
+
+fn world_in(store: Interposed, entries: &[Entry]) -> World {
     load(&store, entries);
     World::with(store, restarted(1))
 }
 
 #[test]
 fn a_crowd_is_told_once_each_whatever_fails() {
-    let stride = (97 / scale() as usize).max(1);
+    let of_calls = (97 / scale() as usize).max(1);
+    a_crowd_is_told(of_calls, 1, Interposed::default);
+}
+
+#[test]
+fn on_a_server_a_crowd_is_told_once_each_whatever_fails() {
+    if let Some(server) = Server::wanted() {
+        a_crowd_is_told(997, 3, || Interposed::new(server.place().open()));
+    }
+}
+
+// Each `of_calls`th call fails, and each `of_transactions`th transaction.
+fn a_crowd_is_told(of_calls: usize, of_transactions: usize, store: impl Fn() -> Interposed) {
     for (point, stride) in [
-        (Point::Call, stride),
-        (Point::Called, stride),
-        (Point::Begin, 1),
-        (Point::Commit, 1),
-        (Point::Committed, 1),
+        (Point::Call, of_calls),
+        (Point::Called, of_calls),
+        (Point::Begin, of_transactions),
+        (Point::Commit, of_transactions),
+        (Point::Committed, of_transactions),
     ] {
         for after in (0..).step_by(stride) {
-            let mut world = world_of(&ACCEPTED);
+            let mut world = world_in(store(), &ACCEPTED);
             world.store.stop(point, after);
             let stopped = world.engine.delivery().run_due(usize::MAX);
             let has_failed = world.store.recover();
@@ -80,8 +96,20 @@ fn a_crowd_is_told_once_each_whatever_fails() {
 /// A holder of a lease that is over does nothing, whatever it has planned.
 #[test]
 fn a_crowd_is_told_once_each_by_several_workers() {
+    told_by_several_workers(Interposed::default);
+    told_by_several_workers(|| Interposed::default().side_by_side());
+}
+
+#[test]
+fn on_a_server_a_crowd_is_told_once_each_by_several_workers() {
+    if let Some(server) = Server::wanted() {
+        told_by_several_workers(|| Interposed::new(server.place().open()));
+    }
+}
+
+fn told_by_several_workers(store: impl Fn() -> Interposed) {
     for pause in 0..6 {
-        let world = world_of(&ACCEPTED);
+        let world = world_in(store(), &ACCEPTED);
         let (other, clock) = (world.another_engine(), world.clock.clone());
         world.store.pause(Point::Begin, pause, move || {
             clock.advance(Duration::from_secs(1_000));

@@ -9,11 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::environment::Home;
 use domain::retention::Retention;
+use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
-use store::Store;
 use store::memory::MemoryStore;
+use store::{Store, WriteRecords};
 use testkit::disk::Disk;
 use testkit::facade::restarted;
 use testkit::holds::{Hold, Noted};
@@ -23,6 +25,7 @@ use testkit::tables::{Entry, dump, load};
 use testkit::world::{Counts, World, email, in_app, sms, with, workflow_of};
 use tidings::time::Timestamp;
 use tidings::{Builder, Delivery, DeliveryReport, Provider, ProviderReceipt, SendError};
+use uuid::Uuid;
 
 use crate::parsed;
 
@@ -31,6 +34,9 @@ const MOST: usize = 13_000;
 
 /// The same of a bulk of 100 events with 100 recipients each, which happens as a whole or not at all.
 const MOST_OF_A_BULK: usize = 80_000;
+
+/// The same of an operation that finds the counters of a large inbox damaged.
+const MOST_OF_A_RECOUNT: usize = 2_200;
 
 /// A trigger with 100 recipients and a payload of the largest size.
 const LARGEST_PAYLOAD: usize = 256 * 1024;
@@ -53,6 +59,8 @@ enum Deed {
     /// Everything that is due so many days later.
     Later(u32),
     Repair,
+    /// A message in an inbox whose counters are damaged.
+    Uncounted,
     Cancel,
     Progress,
 }
@@ -72,6 +80,30 @@ fn no_transaction_touches_more_rows_than_stated() {
         }
     }
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// The index of addresses is made anew in transactions that are no larger where there are more of them.
+#[test]
+fn a_rebuild_of_addresses_touches_as_many_rows_in_a_larger_environment() {
+    let most = |addresses: u32| {
+        let (noted, home) = (Noted::over(Arc::new(MemoryStore::default())), home());
+        for number in 0..addresses {
+            let create =
+                json!({ "subscriberId": number.to_string(), "email": format!("{number}@b.cc") });
+            let id = Uuid::from_u128(number.into()).into();
+            let one = Subscriber::new(id, &home, parsed(create), Timestamp::from_millis(0));
+            store::write(&noted, |tx| tx.insert(&one)).unwrap();
+        }
+        noted.take();
+        store::addresses::rebuild(&noted, home.environment_id).unwrap();
+        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+    };
+    let (few, many) = (most(1_500), most(4_500));
+    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer addresses");
+}
+
+fn home() -> Home {
+    Home { organization_id: "acme".parse().unwrap(), environment_id: Uuid::from_u128(1).into() }
 }
 
 fn size() -> usize {
@@ -123,9 +155,8 @@ impl Deed {
     fn most(&self) -> usize {
         match self {
             Self::Request(request) if request[0] == "events.trigger_bulk" => MOST_OF_A_BULK,
-            Self::Request(_) | Self::Later(_) | Self::Repair | Self::Cancel | Self::Progress => {
-                MOST
-            }
+            Self::Repair | Self::Uncounted => MOST_OF_A_RECOUNT,
+            Self::Request(_) | Self::Later(_) | Self::Cancel | Self::Progress => MOST,
         }
     }
 
@@ -145,12 +176,14 @@ impl Deed {
                 due(world);
             }
             Self::Repair => {
-                let entries = dump(&world.store);
-                let counters = |entry: &&Entry| entry.0.name() == "message_counters";
-                for (table, key, _) in entries.iter().filter(counters) {
-                    testkit::tables::put(&world.store, *table, key, Some(b"damaged"));
-                }
+                damage_counters(world);
                 world.engine.repair(&mut |_| {}).unwrap();
+            }
+            Self::Uncounted => {
+                damage_counters(world);
+                let event = json!({ "name": "news", "to": "ada" });
+                world.env.events().trigger(&parsed(event)).unwrap();
+                due(world);
             }
             Self::Cancel | Self::Progress => {
                 let topic = json!({ "type": "Topic", "topicKey": "all" });
@@ -163,6 +196,14 @@ impl Deed {
                 }
             }
         }
+    }
+}
+
+fn damage_counters(world: &World) {
+    let entries = dump(&world.store);
+    let counters = |entry: &&Entry| entry.0.name() == "message_counters";
+    for (table, key, _) in entries.iter().filter(counters) {
+        testkit::tables::put(&world.store, *table, key, Some(b"damaged"));
     }
 }
 
@@ -212,7 +253,14 @@ fn deeds(size: usize) -> Vec<Deed> {
         json!(["inbox.delete_matching", "ada", {}]),
     ];
     assert!(size > 500, "a smaller world shows nothing");
-    let others = [Deed::Later(2), Deed::Later(400), Deed::Repair, Deed::Cancel, Deed::Progress];
+    let others = [
+        Deed::Later(2),
+        Deed::Later(400),
+        Deed::Repair,
+        Deed::Uncounted,
+        Deed::Cancel,
+        Deed::Progress,
+    ];
     requests.into_iter().map(Deed::Request).chain(others).collect()
 }
 
@@ -302,6 +350,7 @@ impl fmt::Display for Deed {
             Self::Request(request) => write!(f, "{:.60}", request.to_string()),
             Self::Later(days) => write!(f, "what is due {days} days later"),
             Self::Repair => f.write_str("repair of every counter"),
+            Self::Uncounted => f.write_str("a message where every counter is damaged"),
             Self::Cancel => f.write_str("a crowd is canceled"),
             Self::Progress => f.write_str("a crowd is told"),
         }

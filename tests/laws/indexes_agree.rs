@@ -6,9 +6,9 @@ use domain::task::{Task, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
-use testkit::facade::Process;
+use testkit::facade::{Op, Process};
 use testkit::tables::{check_indexes, records};
-use testkit::world::World;
+use testkit::world::{Backend, World};
 use tidings::ids::{JobId, MessageId};
 use tidings::job::JobStatus;
 use tidings::message::{InboxCounts, Message, MessageQuery};
@@ -25,15 +25,30 @@ proptest! {
 
     #[test]
     fn after_any_history(ops in vec(op(), 0..60)) {
-        let mut process = Process::in_memory();
-        for op in beginning().iter().chain(&ops) {
-            process.run(*op);
-            check_indexes(&process.world.store);
-        }
-        check_counts(&process.world);
-        check_tasks(&process.world);
-        check_found(&process.world);
+        check(Process::in_memory(), &ops);
     }
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    #[test]
+    fn on_a_server_after_any_history(ops in vec(op(), 0..60)) {
+        if let Some(backend) = Backend::on_a_server() {
+            check(Process::on(backend), &ops);
+        }
+    }
+}
+
+#[track_caller]
+fn check(mut process: Process, ops: &[Op]) {
+    for op in beginning().iter().chain(ops) {
+        process.run(*op);
+        check_indexes(&process.world.store);
+    }
+    check_counts(&process.world);
+    check_tasks(&process.world);
+    check_found(&process.world);
 }
 
 /// Every notification is found by what it says, in an engine that has seen all of the history and

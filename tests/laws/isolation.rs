@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use testkit::disk::Disk;
 use testkit::interposed::Interposed;
+use testkit::postgres::Server;
 use testkit::requests::{self, Answer};
 use testkit::seeded;
 use testkit::tables::Entry;
@@ -78,6 +79,18 @@ fn every_operation_of_an_environment_is_the_same_whatever_another_one_has() {
         }
     }
     assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
+}
+
+#[test]
+fn on_a_server_an_operation_is_the_same_whatever_another_environment_has() {
+    let Some(server) = Server::wanted() else { return };
+    let entries = seeded::neighbours();
+    for request in requests::sound().iter().filter(|request| is_of_one(request)).step_by(11) {
+        let stores = [0, 1].map(|_| Interposed::new(server.place().open()));
+        let on_a_server = check_in(stores, entries, request);
+        let in_memory = check_in([0, 1].map(|_| Interposed::default()), entries, request);
+        assert_eq!(requests::text(&on_a_server), requests::text(&in_memory));
+    }
 }
 
 /// An idempotency key of one environment is another one in its neighbour.

@@ -12,10 +12,10 @@ use std::{panic, process, thread};
 
 use serde_json::json;
 use store::Table;
-use store::redb::RedbStore;
 use tempfile::tempdir;
 use testkit::interposed::Interposed;
-use testkit::kill::{acknowledge, file_of_child, work_until_killed};
+use testkit::kill::{acknowledge, file_of_child, open, place_in, work_until_killed};
+use testkit::postgres::Server;
 use testkit::tables::{check_indexes, dump, records};
 use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
@@ -32,9 +32,20 @@ const ROUNDS: u32 = 3;
 
 #[test]
 fn what_was_acknowledged_survives_a_kill() {
+    is_not_lost(None);
+}
+
+#[test]
+fn on_a_server_what_was_acknowledged_survives_a_kill() {
+    if let Some(server) = Server::wanted() {
+        is_not_lost(Some(server));
+    }
+}
+
+fn is_not_lost(server: Option<&Server>) {
     for file in 0..scale() {
         let folder = tempdir().unwrap();
-        let path = folder.path().join("tidings.redb");
+        let path = place_in(folder.path(), server);
         let mut acknowledged = Vec::new();
         for round in file * ROUNDS..(file + 1) * ROUNDS {
             // Between the first acknowledgement and some hundred of them.
@@ -53,7 +64,7 @@ fn child() {
     let Some(file) = file_of_child() else { return };
     exit_on_panic();
     let builder = Engine::builder().default_provider(Outbox::default()).activity_segments(16);
-    let engine = builder.open(file).unwrap();
+    let engine = builder.build(open(Path::new(&file)));
     let env = &prepared(&engine);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -123,7 +134,7 @@ fn mark_all(env: &Scope, who: &SubscriberId) {
 /// what was under way comes to its end.
 #[track_caller]
 fn check_left(path: &Path, acknowledged: &[String]) {
-    let store = Interposed::new(RedbStore::open(path).unwrap());
+    let store = Interposed::over(open(path));
     check_indexes(&store);
     check_whole(&store, acknowledged);
     // So late that all leases are over.

@@ -41,6 +41,13 @@ fn a_storm_on_a_disk() {
     storm(&Backend::both()[1]);
 }
 
+#[test]
+fn on_a_server_a_storm() {
+    if let Some(backend) = Backend::on_a_server() {
+        storm(&backend);
+    }
+}
+
 fn storm(backend: &Backend) {
     let host = Host::default();
     let world = seeded::copy_in(Interposed::over(backend.open()), |builder| {

@@ -9,6 +9,7 @@ use tidings::integration::IntegrationDelete;
 use tidings::job::RetryPolicy;
 use tidings::message::MessageStatus;
 use tidings::retention::Retention;
+use tidings::store::Table;
 use tidings::vocabulary::Channel;
 use tidings::{Delivery, SendError};
 
@@ -408,4 +409,46 @@ fn the_index_is_rebuilt() {
         };
         assert_eq!((letters(&before), letters(&world.dump())), (3, 3));
     });
+}
+
+/// A dead letter behind so many others that a page comes to it, and behind one more.
+#[test]
+fn a_page_looks_at_ten_thousand_dead_letters() {
+    const OTHERS: u128 = DeadLetterQuery::MAX_SCANNED as u128 - 1;
+    let world = World::in_memory();
+    prepared(&world);
+    world.outbox.refuse_next(SendError::permanent("no"));
+    world.notify("text", "ada");
+    assert_eq!(world.run_due().failed, 1);
+    world.pass(DAY);
+    let wanted = refused(&world);
+    // The others are entries of the same message under later ids, since entries are all that a page
+    // looks at.
+    let mut entries = testkit::tables::dump(&world.store);
+    entries.retain(|(table, ..)| *table == Table::DeadLetters);
+    let [(table, key, value), _] = &entries[..] else { panic!("{entries:?}") };
+    let add = |number: u128| {
+        let mut key = key.clone();
+        let id = u128::from_be_bytes(key[16..32].try_into().unwrap()) + number;
+        key[16..32].copy_from_slice(&id.to_be_bytes());
+        testkit::tables::put(&world.store, *table, &key, Some(value));
+    };
+    (1..OTHERS).for_each(add);
+    let mut query: DeadLetterQuery = parsed(json!({ "channels": ["email"] }));
+    let list = |query: &DeadLetterQuery| world.env.dead_letters().list(query).unwrap();
+
+    let page = list(&query);
+    assert_eq!(only(page.data).notification_id, wanted);
+    assert_eq!(page.next, None);
+
+    add(OTHERS);
+    let page = list(&query);
+    assert_eq!((page.data, page.next.is_some()), (vec![], true));
+    query.cursor = page.next;
+    let page = list(&query);
+    assert_eq!((only(page.data).notification_id, page.next), (wanted, None));
+    assert_eq!(
+        world.env.dead_letters().count(&parsed(json!({ "channels": ["email"] }))).unwrap(),
+        1
+    );
 }

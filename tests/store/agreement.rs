@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use testkit::effort::Effort;
 use testkit::history::{self, End, Op, Step};
+use testkit::postgres::Server;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64 * u32::try_from(crate::scale()).unwrap()))]
@@ -12,6 +13,17 @@ proptest! {
     #[test]
     fn after_any_history(steps in vec(step(), 0..12)) {
         history::run(&steps, Effort::Full);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8 * u32::try_from(crate::scale()).unwrap()))]
+
+    #[test]
+    fn on_a_server_after_any_history(steps in vec(step(), 0..12)) {
+        if let Some(server) = Server::wanted() {
+            history::run_on_a_server(&steps, &server.place());
+        }
     }
 }
 

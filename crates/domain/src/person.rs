@@ -15,6 +15,7 @@ use crate::suppression::Suppression;
 use crate::trigger::{
     AcceptedTrigger, FanOut, Recipient, Recipients, SubscriberRecipient, TriggerReceipt,
 };
+use crate::vocabulary::Channel;
 
 /// Everything that an environment has about a subscriber, as of one moment. Its JSON is for the
 /// person, or for another service.
@@ -133,13 +134,20 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Returns the traces of a subscriber.
-    pub fn of(subscriber: &Subscriber) -> Self {
-        let email = subscriber.profile.email.as_ref().map(ToString::to_string);
-        let phone = subscriber.profile.phone.clone();
-        let parts = [Some(subscriber.id.to_string()), email, phone];
-        let parts = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        Self { id: subscriber.subscriber_id.clone(), parts }
+    /// Returns the traces of those who had an id: the ids that the engine gave them, and addresses.
+    pub fn of(id: &SubscriberId, parts: impl IntoIterator<Item = String>) -> Self {
+        let parts = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Self { id: id.clone(), parts }
+    }
+
+    /// Adds the traces of a subscriber.
+    #[must_use]
+    pub fn with(mut self, subscriber: Option<&Subscriber>) -> Self {
+        let Some(Subscriber { id, profile, .. }) = subscriber else { return self };
+        let email = profile.email.as_ref().map(ToString::to_string);
+        let parts = [Some(id.to_string()), email, profile.phone.clone()];
+        self.parts.extend(parts.into_iter().flatten().filter(|part| !part.is_empty()));
+        self
     }
 
     /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces in
@@ -164,6 +172,15 @@ impl Traces {
     pub fn are_in_text(&self, text: &str) -> bool {
         self.parts.iter().any(|part| text.contains(part.as_str()))
     }
+}
+
+/// Returns the addresses of the recipient in the event of a notification.
+#[doc(hidden)]
+pub fn addresses_of(notification: &Notification) -> impl Iterator<Item = (Channel, String)> {
+    let text = |name: &str| Some(notification.to.as_ref()?.get(name)?.as_str()?.to_owned());
+    let email = text("email").map(|email| (Channel::Email, email));
+    let phone = text("phone").map(|phone| (Channel::Sms, phone));
+    email.into_iter().chain(phone).filter(|(_, address)| !address.is_empty())
 }
 
 impl TriggerReceipt {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use testkit::kill::file_of_child;
+use testkit::kill::{file_of_child, open};
 use testkit::world::{START, time};
 use tidings::job::RetryPolicy;
 use tidings::message::{FeedCursor, MarkAs, MessageQuery};
@@ -72,7 +72,7 @@ fn child() {
     let retention =
         Retention::default().activity(1).messages(Channel::InApp, 1).messages(Channel::Sms, 1);
     let builder = builder(&clock, Telling::default()).retention(retention);
-    let engine = &builder.open(&file).unwrap();
+    let engine = &builder.build(open(Path::new(&file)));
     let env = &engine.organization("acme").unwrap().development().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| tell_crowds(env, start.crowds));

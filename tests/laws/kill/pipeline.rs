@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
-use store::redb::RedbStore;
 use tempfile::tempdir;
 use testkit::interposed::Interposed;
-use testkit::kill::work_until_killed;
+use testkit::kill::{open, place_in, work_until_killed};
+use testkit::postgres::Server;
 use testkit::tables::{Entry, check_indexes, dump, load, records};
 use testkit::world::{World, active_integration, in_app, workflow_of};
 use tidings::message::Message;
@@ -27,23 +27,38 @@ use crate::{parsed, scale};
 /// Number of recipients of an event for everybody.
 const CROWD: usize = 1_000;
 
+/// The same on a server, where a call takes longer.
+const CROWD_OF_A_SERVER: usize = 150;
+
 /// Number of kills of a process that works on the same file.
 const ROUNDS: u64 = 3;
 
 #[test]
 fn each_recipient_is_told_once_whatever_is_killed() {
-    let prepared = prepared();
+    tells_once(None, CROWD, |round| 300 + round * 137 % 400);
+}
+
+#[test]
+fn on_a_server_each_recipient_is_told_once_whatever_is_killed() {
+    if let Some(server) = Server::wanted() {
+        tells_once(Some(server), CROWD_OF_A_SERVER, |round| 3_000 + round * 1_370 % 4_000);
+    }
+}
+
+// Kills a process so many milliseconds after its first acknowledgement, by the number of the round.
+fn tells_once(server: Option<&Server>, crowd: usize, millis: impl Fn(u64) -> u64) {
+    let prepared = prepared(crowd);
     for file in 0..u64::from(scale()) {
         let folder = tempdir().unwrap();
-        let path = folder.path().join("tidings.redb");
-        load(&RedbStore::open(&path).unwrap(), &prepared);
+        let path = place_in(folder.path(), server);
+        load(&open(&path), &prepared);
         let (mut notes, mut largest) = (Vec::new(), 0);
         for round in file * ROUNDS..(file + 1) * ROUNDS {
             start_behind(&notes).write(&path);
-            let span = Duration::from_millis(300 + round * 137 % 400);
+            let span = Duration::from_millis(millis(round));
             let lines = work_until_killed("kill::child::child", &path, span);
             notes.extend(lines.iter().map(|line| serde_json::from_str::<Note>(line).unwrap()));
-            largest = largest.max(check_left(&path, &notes));
+            largest = largest.max(check_left(&path, &notes, crowd));
         }
         Told::of(&notes).check_rich();
         assert!(largest > 2, "each event is a digest");
@@ -51,7 +66,7 @@ fn each_recipient_is_told_once_whatever_is_killed() {
 }
 
 // A store with everything that the process needs.
-fn prepared() -> Vec<Entry> {
+fn prepared(crowd: usize) -> Vec<Entry> {
     let world = World::in_memory();
     let sms = |body: &str| json!({ "type": "sms", "template": { "body": body } });
     let seconds = |kind: &str, amount: u32| {
@@ -72,7 +87,7 @@ fn prepared() -> Vec<Entry> {
     for few in FEW {
         create(few);
     }
-    let crowd: Vec<String> = (0..CROWD).map(|number| format!("s{number}")).collect();
+    let crowd: Vec<String> = (0..crowd).map(|number| format!("s{number}")).collect();
     for some in crowd.chunks(100) {
         for one in some {
             create(one);
@@ -113,9 +128,9 @@ fn clients(notes: &[Note]) -> BTreeMap<String, Client> {
 // Checks what a kill has left, and that it comes to its end in a copy. The file goes on as it is.
 // Returns the number of events of the largest digest.
 #[track_caller]
-fn check_left(path: &Path, notes: &[Note]) -> usize {
+fn check_left(path: &Path, notes: &[Note], crowd: usize) -> usize {
     let store = Interposed::default();
-    load(&store, &dump(&RedbStore::open(path).unwrap()));
+    load(&store, &dump(&open(path)));
     check_indexes(&store);
 
     let ending = Ending::default();
@@ -131,7 +146,7 @@ fn check_left(path: &Path, notes: &[Note]) -> usize {
     assert_eq!(engine.delivery().stats().unwrap().total(), QueueDepth::default());
     let ending = ending.0.lock().unwrap();
     let told = Told::of(notes.iter().chain(&*ending));
-    told.check(CROWD);
+    told.check(crowd);
     let env = engine.organization("acme").unwrap().development().unwrap();
     check_clients(&env, clients(notes));
     told.largest_digest()

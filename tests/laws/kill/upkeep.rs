@@ -13,7 +13,8 @@ use store::layout::Role;
 use store::redb::{RedbStore, restore};
 use tempfile::tempdir;
 use testkit::disk::Dice;
-use testkit::kill::{acknowledge, file_of_child, work_until_killed};
+use testkit::kill::{acknowledge, file_of_child, open, place_in, work_until_killed};
+use testkit::postgres::Server;
 use testkit::tables::{Entry, dump, load};
 use tidings::Engine;
 use tidings::quarantine::Quarantined;
@@ -30,9 +31,19 @@ const LONGEST: u64 = 250;
 /// Kills the test of that name while it works on a file in a folder of its own, which is `prepared`,
 /// and has the folder checked.
 fn each_kill(test: &str, prepared: impl Fn(&Path), check: impl Fn(&Path)) {
+    each_kill_on(None, test, prepared, check);
+}
+
+/// The same in a schema of a server, if there is one.
+fn each_kill_on(
+    server: Option<&Server>,
+    test: &str,
+    prepared: impl Fn(&Path),
+    check: impl Fn(&Path),
+) {
     for round in 0..KILLS * u64::from(scale()) {
         let folder = tempdir().unwrap();
-        let path = folder.path().join("shop.redb");
+        let path = place_in(folder.path(), server);
         prepared(&path);
         let span = Duration::from_millis(Dice::new(round).roll(LONGEST));
         work_until_killed(&format!("kill::upkeep::{test}"), &path, span);
@@ -41,7 +52,7 @@ fn each_kill(test: &str, prepared: impl Fn(&Path), check: impl Fn(&Path)) {
 }
 
 fn file_of(path: &Path, entries: &[Entry]) {
-    load(&RedbStore::open(path).unwrap(), entries);
+    load(&open(path), entries);
 }
 
 /// The seeded world without each fifth row of an index, and with each tenth record damaged.
@@ -74,22 +85,34 @@ fn of_one_form(entries: Vec<Entry>) -> Vec<Entry> {
 
 #[test]
 fn a_repair_that_is_killed_goes_on() {
+    a_repair_goes_on(None);
+}
+
+#[test]
+fn on_a_server_a_repair_that_is_killed_goes_on() {
+    if let Some(server) = Server::wanted() {
+        a_repair_goes_on(Some(server));
+    }
+}
+
+fn a_repair_goes_on(server: Option<&Server>) {
     let mended = copy_of(&damaged());
     assert!(!mended.engine.check().unwrap().findings.is_empty());
     let report = mended.engine.repair(&mut |_| {}).unwrap();
     assert!(report.put_aside > 10 && report.mended > 10, "{report:?}");
     let expected = of_one_form(dump(&mended.store));
     let quarantined = keys_of(&mended.engine.delivery().quarantined(1_000).unwrap());
-    each_kill(
+    each_kill_on(
+        server,
         "repair_child",
         |path| file_of(path, &damaged()),
         |path| {
-            let engine = Engine::open(path).unwrap();
+            let store = open(path);
+            let engine = Engine::builder().build(Arc::clone(&store));
             engine.repair(&mut |_| {}).unwrap();
             assert_eq!(engine.check().unwrap().findings, []);
             let put_aside = engine.delivery().quarantined(1_000).unwrap();
-            drop(engine);
-            assert!(of_one_form(dump(&RedbStore::open(path).unwrap())) == expected);
+            assert!(of_one_form(dump(&store)) == expected);
             assert_eq!(keys_of(&put_aside), quarantined, "not each record was put aside once");
         },
     );
@@ -105,7 +128,7 @@ fn keys_of(entries: &[Quarantined]) -> Vec<(String, String)> {
 #[test]
 fn repair_child() {
     let Some(file) = file_of_child() else { return };
-    let engine = Engine::open(file).unwrap();
+    let engine = Engine::builder().build(open(Path::new(&file)));
     loop {
         engine.repair(&mut |at| slowly(at.rows)).unwrap();
     }
@@ -183,12 +206,24 @@ fn restore_child() {
 
 #[test]
 fn a_copy_that_is_killed_goes_on() {
-    each_kill(
+    a_copy_goes_on(None);
+}
+
+#[test]
+fn on_a_server_a_copy_that_is_killed_goes_on() {
+    if let Some(server) = Server::wanted() {
+        a_copy_goes_on(Some(server));
+    }
+}
+
+fn a_copy_goes_on(server: Option<&Server>) {
+    each_kill_on(
+        server,
         "copy_child",
         |_| {},
         |path| {
             let world = copy();
-            let store = Arc::new(RedbStore::open(path).unwrap());
+            let store = open(path);
             let copied = world.engine.copy_to(&store, |_| ControlFlow::Continue(()));
             assert!(copied.unwrap().is_finished);
             assert!(dump(&store) == entries());
@@ -200,7 +235,7 @@ fn a_copy_that_is_killed_goes_on() {
 fn copy_child() {
     let Some(file) = file_of_child() else { return };
     let world = copy();
-    let store = Arc::new(RedbStore::open(file).unwrap());
+    let store = open(Path::new(&file));
     let copied = world.engine.copy_to(&store, |progress| {
         slowly(progress.bytes);
         thread::sleep(Duration::from_millis(10));

@@ -2,6 +2,7 @@
 //! the index and what is not, compared with reading every notification.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 use tidings::Scope;
@@ -277,4 +278,49 @@ fn a_search_is_for_a_part_of_an_address_in_any_case_or_for_an_id() {
         happen(&world, "hi", "ada", json!({}));
         assert_eq!(ids(&world.env, json!({ "search": "" })).len(), 1);
     });
+}
+
+/// So many subscribers share an address that a search holds, and one more.
+#[test]
+fn a_search_finds_the_notifications_of_very_many_subscribers() {
+    const HELD: usize = 4_096;
+    let world = World::in_memory();
+    world.in_app_workflow("hi");
+    let of = |number: usize| format!("s{number}");
+    let email = |number: usize| {
+        if number.is_multiple_of(2) { "Even@shared.example" } else { "odd@shared.example" }
+    };
+    let add = |numbers: Range<usize>| {
+        let one = |number| json!({ "subscriberId": of(number), "email": email(number) });
+        numbers.map(one).for_each(|one| _ = world.subscriber(one));
+    };
+    add(0..HELD);
+    world.subscriber(json!({ "subscriberId": "other", "email": "other@example.org" }));
+    for number in (0..HELD).step_by(64).chain(1..64) {
+        happen(&world, "hi", &of(number), json!({}));
+        happen(&world, "hi", "other", json!({}));
+    }
+    let searches = [
+        json!({ "search": "SHARED" }),
+        json!({ "search": "@shared.", "severity": ["none"], "subscriberIds": ["other"] }),
+        json!({ "search": "en@s" }),
+        json!({ "emails": ["Even@shared.example", "odd@shared.example"] }),
+        json!({ "emails": ["Even@shared.example"], "search": "s1" }),
+    ];
+    let found = || searches.clone().map(|search| ids(&world.env, search));
+    let before = found();
+    assert_eq!(before.each_ref().map(Vec::len), [127, 254, 95, 127, 96]);
+    // From here on they are too many to be held.
+    add(HELD..HELD + 2);
+    assert_eq!(found(), before);
+    for number in HELD..HELD + 2 {
+        happen(&world, "hi", &of(number), json!({}));
+    }
+    let after = found();
+    assert_eq!(after.each_ref().map(Vec::len), [129, 256, 96, 129, 97]);
+    assert!(after.iter().zip(&before).all(|(after, before)| after.ends_with(before)));
+    for (search, found) in searches.into_iter().zip(after) {
+        let query = parsed::<NotificationQuery>(search);
+        assert_eq!(world.env.notifications().count(&query).unwrap(), found.len() as u64);
+    }
 }

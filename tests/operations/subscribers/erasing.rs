@@ -157,9 +157,56 @@ fn nothing_is_left(store: &Interposed) {
     }
 }
 
+/// Whoever was deleted has left traces, which an erasure finds by the same id.
+#[test]
+fn an_erasure_reaches_who_was_deleted_before_also_under_a_present_subscriber() {
+    for is_there_again in [false, true] {
+        on_both(|world| {
+            fill(&world);
+            let deleted = world.env.subscribers().get("canary-id").unwrap().id;
+            let bob = || world.notifications(json!({ "subscriberIds": ["bob"] }));
+            let before = bob();
+            world.env.subscribers().delete("canary-id").unwrap();
+            if is_there_again {
+                world.bare_subscriber("canary-id");
+            }
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!((erased.notifications, erased.triggers), (8, 3), "{erased:?}");
+            assert_eq!((erased.answers, erased.suppressions), (4, 1), "{erased:?}");
+            assert_eq!(bob(), before);
+            nothing_is_left(&world.store);
+            for (table, key, value) in testkit::tables::dump(&world.store) {
+                let deleted = deleted.to_string();
+                let texts = [key, value].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                assert!(!texts.concat().contains(&deleted), "{deleted} is in {table:?}");
+            }
+            testkit::tables::check_indexes(&world.store);
+            world.refuses("404 subscriber `canary-id` is not there", || {
+                world.env.subscribers().erase("canary-id")
+            });
+        });
+    }
+}
+
 /// Neither the file nor its log has a byte of what was erased.
 #[test]
 fn a_compacted_file_has_nothing_of_an_erased_person() {
+    compacted_without_the_person(|world| {
+        world.env.subscribers().erase("canary-id").unwrap();
+    });
+}
+
+#[test]
+fn a_compacted_file_has_nothing_of_a_person_who_was_deleted_and_then_erased() {
+    compacted_without_the_person(|world| {
+        world.env.subscribers().delete("canary-id").unwrap();
+        world.env.subscribers().erase("canary-id").unwrap();
+    });
+}
+
+fn compacted_without_the_person(erase: impl Fn(&World)) {
     // The bytes of sealed values say nothing.
     if is_wanted() {
         return;
@@ -183,7 +230,7 @@ fn a_compacted_file_has_nothing_of_an_erased_person() {
         for canary in CANARIES {
             assert!(found(&before, canary), "{canary} was not there");
         }
-        world.env.subscribers().erase("canary-id").unwrap();
+        erase(&world);
     }
     store.checkpoint().unwrap();
     drop(store);

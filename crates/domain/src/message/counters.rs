@@ -172,11 +172,18 @@ impl Tally {
         Self { counters, change, gone: BTreeSet::new(), told: BTreeSet::new() }
     }
 
-    /// Counts a change of a record: what it was, and what it is.
-    pub fn change(&mut self, before: Option<&Counted>, after: Option<&Counted>) {
+    /// Counts a change of a record: what it was, and what it is. Messages that `counts` refuses
+    /// change no numbers of messages.
+    pub fn change_among(
+        &mut self,
+        counts: &dyn Fn(&CountedMessage) -> bool,
+        (before, after): (Option<&Counted>, Option<&Counted>),
+    ) {
         match before {
             Some(Counted::Message(message)) => {
-                self.counters.remove(message);
+                if counts(message) {
+                    self.counters.remove(message);
+                }
                 if after.is_none() && message.shelf.is_inbox() {
                     self.gone.insert(message.sorted.place);
                 }
@@ -188,13 +195,19 @@ impl Tally {
             None => {}
         }
         match after {
-            Some(Counted::Message(message)) => self.counters.add(message),
+            Some(Counted::Message(message)) if counts(message) => self.counters.add(message),
+            Some(Counted::Message(message)) => self.counters.note(message),
             Some(Counted::Deletion { change, place }) => {
                 self.counters.delete(*change);
                 self.told.insert(*place);
             }
             None => {}
         }
+    }
+
+    /// The same for a record that counts.
+    pub fn change(&mut self, before: Option<&Counted>, after: Option<&Counted>) {
+        self.change_among(&|_| true, (before, after));
     }
 
     /// Returns the counters after the transaction. A message that is gone without a deletion is
@@ -223,10 +236,15 @@ impl MessageCounters {
 
     /// Counts a message.
     pub fn add(&mut self, item: &CountedMessage) {
+        self.note(item);
+        self.count(item, |number| number.saturating_add(1));
+    }
+
+    /// Goes on behind a message and its last change, without counting it.
+    pub fn note(&mut self, item: &CountedMessage) {
         let newest = if item.shelf.is_inbox() { &mut self.newest } else { &mut self.sent };
         *newest = (*newest).max(Some(item.sorted));
         self.changes = self.changes.max(item.last_change.unwrap_or_default());
-        self.count(item, |number| number.saturating_add(1));
     }
 
     /// Stops counting a message.

@@ -15,7 +15,7 @@ fn ada() -> Subscriber {
 fn a_record_is_recognized_by_ids_and_addresses() {
     let ada = ada();
     let (name, id) = (ada.subscriber_id.to_string(), ada.id.to_string());
-    let traces = Traces::of(&ada);
+    let traces = Traces::of(&ada.subscriber_id, []).with(Some(&ada));
     for (value, expected) in [
         (json!({ "a": [{ "subscriberId": name }] }), true),
         (json!([format!("of {id}")]), true),
