@@ -67,6 +67,19 @@ fn a_stopped_worker_sends_nothing() {
 }
 
 #[test]
+fn the_file_of_an_engine_whose_worker_has_stopped_can_be_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.redb");
+    for _ in 0..20 {
+        let engine = Engine::open(&path).unwrap();
+        let worker = engine.worker().threads(4).start().unwrap();
+        drop(engine);
+        let report = worker.stop(PATIENCE);
+        assert_eq!((report.running, report.last_error), (0, None));
+    }
+}
+
+#[test]
 fn a_manual_clock_is_refused() {
     let world = World::in_memory();
     let refused = world.engine.worker().start().unwrap_err();

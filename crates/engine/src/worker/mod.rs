@@ -66,6 +66,7 @@ pub struct WorkerBuilder {
 /// ```
 #[derive(Debug)]
 pub struct Worker {
+    engine: Engine,
     shared: Arc<Shared>,
 }
 
@@ -107,9 +108,9 @@ impl WorkerBuilder {
         if self.engine.parts.clock.as_manual().is_some() {
             return Err(WorkerError::ManualClock);
         }
-        let worker = Worker { shared: Arc::new(Shared::new(self.engine)) };
+        let worker = Worker { engine: self.engine, shared: Arc::default() };
         for number in 1..=self.threads.get() {
-            let member = Member::join(&worker.shared);
+            let member = Member::join(&worker.engine, &worker.shared);
             let thread = ThreadBuilder::new().name(format!("tidings-worker-{number}"));
             // A worker that is dropped stops the threads before.
             thread.spawn(move || member.run()).map_err(WorkerError::Thread)?;
@@ -127,7 +128,8 @@ impl Worker {
     /// Stops the threads, and waits at most for `deadline` until they have ended. Tasks that were
     /// claimed and not begun are given back. A call of a provider that takes longer goes on: its
     /// thread stores the result and ends after it. If the process ends before, the message is sent
-    /// again after its lease.
+    /// again after its lease. Threads that have ended have dropped their engine, so that its file can
+    /// be opened again when all other clones are dropped.
     #[must_use = "the report says whether threads are left"]
     pub fn stop(self, deadline: Duration) -> WorkerReport {
         self.end(deadline);
@@ -135,7 +137,7 @@ impl Worker {
     }
 
     fn end(&self, deadline: Duration) {
-        self.shared.stop();
+        self.shared.stop(&self.engine);
         let end = Instant::now().checked_add(deadline);
         self.shared.wait_for_end(end);
     }

@@ -22,33 +22,34 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const CLAIM: Duration = Duration::from_millis(100);
 
 /// What the threads of a worker share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shared {
-    engine: Engine,
     stopping: AtomicBool,
     report: Mutex<WorkerReport>,
     ended: Condvar,
 }
 
-/// A thread of a worker. It counts as running until it is dropped.
+/// A thread of a worker.
 #[derive(Debug)]
 pub(super) struct Member {
-    shared: Arc<Shared>,
+    // Dropped before the thread counts as ended, so that the file of an engine whose worker has
+    // stopped can be opened again.
+    engine: Engine,
+    running: Running,
 }
 
-impl Shared {
-    pub(super) fn new(engine: Engine) -> Self {
-        let (report, ended) = (Mutex::default(), Condvar::new());
-        Self { engine, stopping: AtomicBool::new(false), report, ended }
-    }
+// A thread counts as running until this is dropped.
+#[derive(Debug)]
+struct Running(Arc<Shared>);
 
+impl Shared {
     pub(super) fn report(&self) -> WorkerReport {
         self.report.lock().clone()
     }
 
-    pub(super) fn stop(&self) {
+    pub(super) fn stop(&self, engine: &Engine) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.engine.parts.bell.ring();
+        engine.parts.bell.ring();
     }
 
     /// Waits until no thread runs, or until `end`. `None` is never.
@@ -73,24 +74,24 @@ impl Shared {
 }
 
 impl Member {
-    pub(super) fn join(shared: &Arc<Shared>) -> Self {
+    pub(super) fn join(engine: &Engine, shared: &Arc<Shared>) -> Self {
         shared.report.lock().running += 1;
-        shared.engine.parts.upkeep.join();
-        Self { shared: Arc::clone(shared) }
+        engine.parts.upkeep.join();
+        Self { engine: engine.clone(), running: Running(Arc::clone(shared)) }
     }
 
     /// Works until the worker is stopped.
     pub(super) fn run(self) {
-        let bell = &self.shared.engine.parts.bell;
+        let (shared, bell) = (&self.running.0, &self.engine.parts.bell);
         let mut rounds = Rounds::default();
         let mut pause = SHORTEST_PAUSE;
-        while !self.shared.is_stopping() {
+        while !shared.is_stopping() {
             let heard = bell.heard();
             let round = catch_unwind(AssertUnwindSafe(|| self.round(&mut rounds)));
             let error = match round {
                 Ok(Ok(sleep)) => {
                     pause = SHORTEST_PAUSE;
-                    if !sleep.is_zero() && !self.shared.is_stopping() {
+                    if !sleep.is_zero() && !shared.is_stopping() {
                         bell.wait(heard, sleep);
                     }
                     continue;
@@ -101,7 +102,7 @@ impl Member {
                     "the host's code panicked".into()
                 }
             };
-            self.shared.failed(error);
+            shared.failed(error);
             rounds = Rounds::default();
             self.pause(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
@@ -109,27 +110,28 @@ impl Member {
         // What the store did not take before would be lost with the process.
         match catch_unwind(AssertUnwindSafe(|| self.settle_kept())) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => self.shared.failed(error.to_string()),
+            Ok(Err(error)) => shared.failed(error.to_string()),
             Err(payload) => discard(payload),
         }
     }
 
     fn settle_kept(&self) -> Result<()> {
         let mut report = DeliveryReport::default();
-        let queue = DeliveryQueue::of_worker(&self.shared.engine, &self.shared.stopping);
+        let shared = &self.running.0;
+        let queue = DeliveryQueue::of_worker(&self.engine, &shared.stopping);
         let settled = queue.settle_kept(&mut report);
-        self.shared.report.lock().delivery.add_all(report);
+        shared.report.lock().delivery.add_all(report);
         settled
     }
 
     // Waits, whatever is committed meanwhile, until the worker is stopped.
     fn pause(&self, span: Duration) {
         let end = Instant::now() + span;
-        let bell = &self.shared.engine.parts.bell;
+        let bell = &self.engine.parts.bell;
         loop {
             let heard = bell.heard();
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.shared.is_stopping() {
+            if left.is_zero() || self.running.0.is_stopping() {
                 return;
             }
             bell.wait(heard, left);
@@ -139,9 +141,9 @@ impl Member {
     // Does what is due. Returns the time to sleep afterwards: none if something was done.
     fn round(&self, rounds: &mut Rounds) -> Result<Duration> {
         self.settle_kept()?;
-        let engine = &self.shared.engine;
+        let (engine, shared) = (&self.engine, &self.running.0);
         let tended = engine.tend_one()?;
-        let queue = DeliveryQueue::of_worker(engine, &self.shared.stopping);
+        let queue = DeliveryQueue::of_worker(engine, &shared.stopping);
         let next = queue.next_due()?;
         let sleep = next.map_or(LONGEST_SLEEP, |next| next.since(engine.now()).min(LONGEST_SLEEP));
         if !sleep.is_zero() {
@@ -150,7 +152,7 @@ impl Member {
         let mut report = DeliveryReport::default();
         let start = Instant::now();
         let done = queue.round(rounds, rounds.size(), &mut report);
-        self.shared.report.lock().delivery.add_all(report);
+        shared.report.lock().delivery.add_all(report);
         match done? {
             // Another thread was faster.
             None => Ok(if tended { Duration::ZERO } else { SHORTEST_PAUSE }),
@@ -164,8 +166,13 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.shared.engine.parts.upkeep.leave();
-        self.shared.report.lock().running -= 1;
-        self.shared.ended.notify_all();
+        self.engine.parts.upkeep.leave();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.report.lock().running -= 1;
+        self.0.ended.notify_all();
     }
 }
