@@ -196,7 +196,7 @@ fn letters(world: &World, name: &str, person: &Person) {
 fn letter(message: &Message) -> Letter {
     let since = |time: domain::time::Timestamp| time.since(at(0)).as_secs();
     Letter {
-        transaction: message.transaction_id.to_string(),
+        notification: message.notification_id,
         flow: if message.channel == Channel::InApp { Flow::Inbox } else { Flow::Mail },
         to: message.email.clone().filter(|_| message.channel == Channel::Email),
         stage: match message.stage {

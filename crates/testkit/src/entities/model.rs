@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::ids::NotificationId;
+
 use super::op::{self, Change, Flow, Named, Report, Text, Verb, Who, email, one_of};
 
 /// HTTP status of an answer.
@@ -69,6 +71,7 @@ pub struct Topic {
 /// A notification.
 #[derive(Clone, Debug)]
 pub struct Event {
+    pub notification: NotificationId,
     pub transaction: String,
     pub name: &'static str,
     pub person: usize,
@@ -88,7 +91,7 @@ pub enum Mail {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Letter {
-    pub transaction: String,
+    pub notification: NotificationId,
     pub flow: Flow,
     /// Address of an e-mail.
     pub to: Option<String>,
@@ -159,21 +162,33 @@ impl Model {
         }
     }
 
-    /// Tells subscribers an event, and returns their names.
-    pub fn trigger(&mut self, transaction: &str, flow: Flow, to: &[Who]) {
-        for who in to {
+    /// Returns `true` if a trigger with this transaction id is not new. Its last notification frees
+    /// the id.
+    pub fn has_happened(&self, transaction: &str) -> bool {
+        self.events.iter().any(|event| event.transaction == transaction)
+    }
+
+    /// Tells subscribers an event, each in a notification.
+    pub fn trigger(
+        &mut self,
+        transaction: &str,
+        flow: Flow,
+        to: impl Iterator<Item = (Who, NotificationId)>,
+    ) {
+        for (who, notification) in to {
             let person = self.welcome(who.name());
             let (number, is_welcome) = (person.number, person.welcomes(flow));
             let mail = match flow {
                 Flow::Inbox if is_welcome => {
-                    person.letters.push(Letter::new(transaction, flow, None));
+                    person.letters.push(Letter::new(notification, flow, None));
                     Mail::None
                 }
                 Flow::Mail if is_welcome => Mail::Waiting,
                 Flow::Inbox | Flow::Mail => Mail::None,
             };
             let transaction = transaction.to_owned();
-            self.events.push(Event { transaction, name: who.name(), person: number, mail });
+            let event = Event { notification, transaction, name: who.name(), person: number, mail };
+            self.events.push(event);
         }
     }
 
@@ -195,14 +210,14 @@ impl Model {
     fn send(&mut self, event: &Event) -> Mail {
         let person = self.people.get(event.name).filter(|person| person.number == event.person);
         let Some(to) = person.and_then(|person| person.email.clone()) else { return Mail::None };
-        let is_known = person.is_some_and(|person| person.has(&event.transaction, Flow::Mail));
+        let is_known = person.is_some_and(|person| person.has(event.notification, Flow::Mail));
         let is_welcome = person.is_some_and(|person| person.welcomes(Flow::Mail));
         if !is_known && (!is_welcome || self.is_suppressed(&to)) {
             return Mail::None;
         }
         let mail = if self.refused.contains(&to) { Mail::Dead } else { Mail::Sent };
         if let Some(person) = self.people.get_mut(event.name).filter(|_| !is_known) {
-            person.letters.push(Letter::new(&event.transaction, Flow::Mail, Some(to)));
+            person.letters.push(Letter::new(event.notification, Flow::Mail, Some(to)));
         }
         mail
     }
@@ -292,17 +307,22 @@ impl Model {
         self.people.remove(who.name())
     }
 
+    // Reaches all who had the name, one after the other. Those who were deleted have notifications.
     fn erase(&mut self, who: Who) -> Status {
-        let Some(person) = self.remove(who) else { return MISSING };
+        let removed = self.remove(who);
+        let is_told = self.events.iter().any(|event| event.name == who.name());
+        if removed.is_none() && !is_told {
+            return MISSING;
+        }
+        let person = removed.unwrap_or_default();
         let is_told = |letter: &&Letter| {
-            let mut events = self.events.iter();
-            events.any(|it| it.person == person.number && it.transaction == letter.transaction)
+            self.events.iter().any(|event| event.notification == letter.notification)
         };
         let told = person.letters.iter().filter(is_told).filter_map(|letter| letter.to.clone());
         for address in told.chain(person.email.clone()) {
             self.suppressions.remove(&address);
         }
-        self.events.retain(|event| event.person != person.number);
+        self.events.retain(|event| event.name != who.name());
         DONE
     }
 
@@ -469,15 +489,14 @@ impl Person {
         self.about.get(&flow).copied().or(self.in_general).unwrap_or(true)
     }
 
-    fn has(&self, transaction: &str, flow: Flow) -> bool {
-        self.letters.iter().any(|it| it.transaction == transaction && it.flow == flow)
+    fn has(&self, notification: NotificationId, flow: Flow) -> bool {
+        self.letters.iter().any(|it| it.notification == notification && it.flow == flow)
     }
 }
 
 impl Letter {
-    fn new(transaction: &str, flow: Flow, to: Option<String>) -> Self {
-        let transaction = transaction.to_owned();
-        Self { transaction, flow, to, stage: Stage::Unseen, snoozed_until: None }
+    fn new(notification: NotificationId, flow: Flow, to: Option<String>) -> Self {
+        Self { notification, flow, to, stage: Stage::Unseen, snoozed_until: None }
     }
 
     fn change(&mut self, change: Change, now: u64) {
