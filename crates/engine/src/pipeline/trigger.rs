@@ -3,11 +3,11 @@
 use activity::{Appender, Facets};
 use domain::convert::IntoChecked;
 use domain::event::Event;
-use domain::ids::TransactionId;
+use domain::ids::{InternalSubscriberId, TransactionId};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
-    AcceptedTrigger, Broadcast, CreatedNotification, FanOut, FanOutState, Progress, Trigger,
+    AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, Progress, Trigger,
     TriggerReceipt,
 };
 use store::{HostTransaction, Order, ReadRecords, WriteRecords, layout};
@@ -263,22 +263,33 @@ fn notify_all(
         }
     }
     if let Some(crowd) = crowd {
-        let progress = Progress::of(&receipt, tx.now());
-        let fan_out = FanOut {
-            environment_id: tx.environment_id(),
-            transaction_id: receipt.transaction_id.clone(),
-            workflow_id: planned.workflow.id,
-            trigger: trigger.clone(),
-            crowd: crowd.clone(),
-            before: Source::of(tx, crowd)?.behind_all(tx, tx.id())?,
-            context_keys: planned.context_keys.clone(),
-            actor_id: actor.as_ref().map(|actor| actor.id),
-        };
-        chunk::begin(tx, &fan_out, &FanOutState::new(tx.environment_id(), progress))?;
+        let actor_id = actor.as_ref().map(|actor| actor.id);
+        begin_fan_out(tx, trigger, (planned, crowd), (&receipt, actor_id))?;
     }
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
     log.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
+}
+
+// Leaves a crowd to tasks.
+fn begin_fan_out(
+    tx: &mut Tx<'_>,
+    trigger: &Trigger,
+    (planned, crowd): (&PlannedTrigger, &Crowd),
+    (receipt, actor_id): (&TriggerReceipt, Option<InternalSubscriberId>),
+) -> Result<()> {
+    let progress = Progress::of(receipt, tx.now());
+    let fan_out = FanOut {
+        environment_id: tx.environment_id(),
+        transaction_id: receipt.transaction_id.clone(),
+        workflow_id: planned.workflow.id,
+        trigger: trigger.clone(),
+        crowd: crowd.clone(),
+        before: Source::of(tx, crowd)?.behind_all(tx, tx.id())?,
+        context_keys: planned.context_keys.clone(),
+        actor_id,
+    };
+    chunk::begin(tx, &fan_out, &FanOutState::new(tx.environment_id(), progress))
 }
 
 /// Creates the notification of an event for a subscriber, whom the transaction has found.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use domain::ids::{JobId, MessageId, NotificationId};
+use domain::ids::{IntegrationId, JobId, MessageId, NotificationId};
 use domain::job::{Detail, SendTarget};
 use domain::message::Message;
 use domain::notification::Notification;
@@ -81,14 +81,11 @@ fn decide(
     run.open = view.engine().parts.circuits.open(view.engine().now());
     run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
-    let jobs = run.jobs.get(number).zip(notification.jobs.get(number));
-    let Some((job, job_id)) = jobs.map(|(job, stored)| (job, stored.id)) else {
-        return Ok(Attempt::Drop);
-    };
+    let Some(job) = run.jobs.get(number).copied() else { return Ok(Attempt::Drop) };
     let known = facts.facts(view.engine().now());
     let framed = match (content, &facts.workflow) {
         (Content::New, Some(workflow)) => {
-            let choice = plan::layout(&run, *job, known);
+            let choice = plan::layout(&run, job, known);
             texts::framed(view, choice, workflow, facts.subscriber.as_ref())?
         }
         (Content::New, None) | (Content::Kept, _) => Wanted::Bare,
@@ -96,7 +93,7 @@ fn decide(
     let link = link(view, (notification, job.kind), facts)?;
     let now = known.now;
     let known = Facts { framed: framed.as_framed(), link: link.as_ref(), ..known };
-    let dispatch = match plan::attempt(&run, *job, known, content) {
+    let dispatch = match plan::attempt(&run, job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
         Ok(plan::Attempt::FanOut(targets)) => return Ok(Attempt::FanOut(targets)),
         Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
@@ -108,40 +105,56 @@ fn decide(
         }
         Err(refusal) => return Ok(Attempt::Refuse(refusal)),
     };
-    let Dispatch { integration, others, address, rendered, target, overrides } = *dispatch;
-    let send = leased.task.send_id();
-    let (Some(workflow), Some(subscriber)) = (facts.workflow.as_deref(), &facts.subscriber) else {
-        return Ok(Attempt::Drop);
-    };
-    let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
-    let warnings = rendered.iter().flat_map(|rendered| &rendered.warnings).cloned().collect();
-    let made = rendered.and_then(|rendered| {
-        let content = (workflow, integration.channel);
-        Message::of_job(notification, number, content, rendered, (now, random))
-    });
-    let Some(mut message) = made.or_else(|| kept.cloned()) else { return Ok(Attempt::Drop) };
-    if let (Some(_), Some(job)) = (send, notification.jobs.get(number)) {
-        let place = number + job.message_offset(integration.id);
-        message.id = MessageId::new(now, notification.place_of_message(place), random);
+    let (link, made) = (link.map(|link| link.to_url()), (kept, now, random));
+    let decided = (*dispatch, link, run.open);
+    let delivery = Delivery::of(leased, (notification, number), facts, decided, made);
+    Ok(delivery.map_or(Attempt::Drop, |delivery| Attempt::Send(Box::new(delivery))))
+}
+
+impl Delivery {
+    // The attempt of a job that was decided. Returns `None` if the workflow or the subscriber is gone,
+    // or if there is no message.
+    fn of(
+        leased: &Leased,
+        (notification, number): (&Notification, usize),
+        facts: &RunFacts,
+        (dispatch, unsubscribe_url, open): (Dispatch, Option<String>, Vec<IntegrationId>),
+        (kept, now, random): (Option<&Message>, Timestamp, u64),
+    ) -> Option<Self> {
+        let Dispatch { integration, others, address, rendered, target, overrides } = dispatch;
+        let job = notification.jobs.get(number)?;
+        let (workflow, subscriber) = facts.workflow.as_deref().zip(facts.subscriber.as_ref())?;
+        let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
+        let warnings = rendered.iter().flat_map(|rendered| &rendered.warnings).cloned().collect();
+        let made = rendered.and_then(|rendered| {
+            let content = (workflow, integration.channel);
+            Message::of_job(notification, number, content, rendered, (now, random))
+        });
+        let mut message = made.or_else(|| kept.cloned())?;
+        let send = leased.task.send_id();
+        if send.is_some() {
+            let place = number + job.message_offset(integration.id);
+            message.id = MessageId::new(now, notification.place_of_message(place), random);
+        }
+        Some(Self {
+            message: message.addressed(&integration.provider_id, &address),
+            integration,
+            address,
+            subscriber: subscriber.clone(),
+            overrides,
+            notification: notification.clone(),
+            variant,
+            warnings,
+            unsubscribe_url,
+            job: job.id,
+            others,
+            open,
+            tries: leased.task.tries(),
+            target,
+            send,
+            attempts: leased.attempt,
+        })
     }
-    Ok(Attempt::Send(Box::new(Delivery {
-        message: message.addressed(&integration.provider_id, &address),
-        integration,
-        address,
-        subscriber: subscriber.clone(),
-        overrides,
-        notification: notification.clone(),
-        variant,
-        warnings,
-        unsubscribe_url: link.map(|link| link.to_url()),
-        job: job_id,
-        others,
-        open: run.open,
-        tries: leased.task.tries(),
-        target,
-        send,
-        attempts: leased.attempt,
-    })))
 }
 
 // The unsubscribe link of a message. It is the same in every attempt.

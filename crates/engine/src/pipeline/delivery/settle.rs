@@ -71,21 +71,27 @@ pub(super) fn settle(
         settled => settled?,
     };
     for settled in settled {
-        match settled {
-            Settled::Sent => report.sent += 1,
-            Settled::Turned { skipped } => report.skipped += skipped,
-            Settled::Skipped => report.skipped += 1,
-            Settled::Failed(failure) => report.add(failure),
-            Settled::Swept(count) => report.swept += count,
-            Settled::Created(count) => report.created += count,
-            Settled::Woken => report.woken += 1,
-            Settled::Again => {}
-            Settled::Superseded => report.superseded += 1,
-            Settled::Quarantined => report.quarantined += 1,
-            Settled::Held => report.held += 1,
-        }
+        settled.add_to(report);
     }
     Ok(())
+}
+
+impl Settled {
+    fn add_to(self, report: &mut DeliveryReport) {
+        match self {
+            Self::Sent => report.sent += 1,
+            Self::Turned { skipped } => report.skipped += skipped,
+            Self::Skipped => report.skipped += 1,
+            Self::Failed(failure) => report.add(failure),
+            Self::Swept(count) => report.swept += count,
+            Self::Created(count) => report.created += count,
+            Self::Woken => report.woken += 1,
+            Self::Again => {}
+            Self::Superseded => report.superseded += 1,
+            Self::Quarantined => report.quarantined += 1,
+            Self::Held => report.held += 1,
+        }
+    }
 }
 
 // Stores results in one transaction.
@@ -196,31 +202,22 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
     }
-    if let Done::Unused = done {
-        give_one_back(tx, leased, &task)?;
-        return Ok(Settled::Again);
+    match (done, &task.work) {
+        (Done::Unused, _) => give_one_back(tx, leased, &task).map(|_| Settled::Again),
+        (Done::Held(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Held),
+        (Done::Paused(Hold::Workflow), _) => paused::wait_for_workflow(tx, leased, &task),
+        (Done::Unreadable(unreadable), _) => set_aside(tx, &task, unreadable),
+        (_, Work::Wake { message_id }) => woken::wake(tx, &task, *message_id),
+        _ => settle_in_course(tx, leased, &task, done),
     }
-    if let Done::Held(until) = done {
-        put_back(tx, leased, &task, *until)?;
-        return Ok(Settled::Held);
-    }
-    if let Done::Paused(Hold::Workflow) = done {
-        return paused::wait_for_workflow(tx, leased, &task);
-    }
-    if let Done::Unreadable(unreadable) = done {
-        return set_aside(tx, &task, unreadable);
-    }
-    if let Work::Wake { message_id } = task.work {
-        return woken::wake(tx, &task, message_id);
-    }
-    let notification_id = match done {
+}
+
+// Stores a result in the notification of its task.
+fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) -> Result<Settled> {
+    let (notification_id, read) = match done {
         // Another notification goes on if the one that opened the window is gone.
-        Done::Turned(turn) => Some(turn.notification_id),
-        _ => task.work.notification_id(),
-    };
-    let read = match done {
-        Done::Turned(turn) => turn.read.as_ref(),
-        _ => None,
+        Done::Turned(turn) => (Some(turn.notification_id), turn.read.as_ref()),
+        _ => (task.work.notification_id(), None),
     };
     let before = match notification_id {
         Some(id) => notifications::find_again(tx, id, read)?,
@@ -229,14 +226,14 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     let Some(before) = before.filter(|_| !matches!(done, Done::Dropped)) else {
         return match done {
             // It was deleted since the turn was planned. Other events of the window may be left.
-            Done::Turned(_) => make_due(tx, leased, &task).map(|_| Settled::Again),
-            _ => tx.remove(&*task).map(|()| Settled::Superseded).map_err(Into::into),
+            Done::Turned(_) => make_due(tx, leased, task).map(|_| Settled::Again),
+            _ => tx.remove(task).map(|()| Settled::Superseded).map_err(Into::into),
         };
     };
     let workflow = workflow_of(tx, &before)?;
     let notification = Notification::clone(&before);
     let mut course = Course::of(tx, notification, workflow.as_deref());
-    let settled = course.settle(leased, &task, done)?;
+    let settled = course.settle(leased, task, done)?;
     let after = course.notification;
     tx.replace(&*before, &after)?;
     Ok(settled)
