@@ -179,19 +179,22 @@ async fn end(client: Client, patience: Duration) {
 }
 
 /// Settings that a server may not know. A statement is planned once, and not for each call. Its plan
-/// takes an index even if the relation is small when the statement is planned.
-const PLANNING: &str = "SELECT set_config(name, planning.setting, false)
+/// takes an index even if the relation is small when the statement is planned. Large values are
+/// compressed by lz4, where the server was built with it: pglz takes longer.
+const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
     FROM pg_settings JOIN (VALUES
         ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
-        ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off')
-    ) AS planning (name, setting) USING (name)";
+        ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'),
+        ('default_toast_compression', 'lz4')
+    ) AS tuning (name, setting) USING (name)
+    WHERE enumvals IS NULL OR tuning.setting = ANY (enumvals)";
 
 /// The settings of a new connection.
 fn settings(options: &PostgresOptions) -> String {
     let millis = options.timeout.as_millis();
     format!(
         "SET search_path = {}; SET statement_timeout = {millis}; SET lock_timeout = {millis}; \
-         SET idle_in_transaction_session_timeout = {}; {PLANNING}",
+         SET idle_in_transaction_session_timeout = {}; {TUNING}",
         quoted(&options.schema),
         millis.saturating_mul(10),
     )
