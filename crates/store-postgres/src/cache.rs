@@ -3,7 +3,8 @@
 //! A view looks at the counts of the heads when it begins, and at the keys that the commits of other
 //! processes have changed since the cache was right. So the cache is right for each view.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -29,6 +30,12 @@ const LARGEST_GAP: usize = 1 << 10;
 /// Number of values of a head that are wanted at most.
 const WANTED: usize = 32;
 
+/// Number of those that are of the same table at most.
+const WANTED_OF_A_TABLE: usize = 8;
+
+/// Number of stale keys of a table of a head that are kept.
+const STALE: usize = 512;
+
 /// Number of transactions that want a value which another process has changed.
 const TIMES_WANTED: u8 = 4;
 
@@ -45,6 +52,8 @@ struct State {
     gaps: HashMap<Head, VecDeque<Gap>>,
     /// Keys whose values were known, and were changed by other processes of late.
     wanted: HashMap<Head, Vec<Wanted>>,
+    /// Keys whose values were known before other processes have changed them.
+    stale: HashMap<Head, HashMap<Table, BTreeSet<Vec<u8>>>>,
     size: usize,
 }
 
@@ -113,8 +122,9 @@ pub(crate) fn changed_keys(
 impl Cache {
     /// An empty cache at these counts.
     pub(crate) fn of(most: usize, counts: Counts) -> Self {
-        let (entries, gaps, wanted) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { state: Mutex::new(State { counts, entries, gaps, wanted, size: 0 }), most }
+        let (entries, gaps) = (HashMap::new(), HashMap::new());
+        let (wanted, stale) = (HashMap::new(), HashMap::new());
+        Self { state: Mutex::new(State { counts, entries, gaps, wanted, stale, size: 0 }), most }
     }
 
     /// Counts up to which the cache is right.
@@ -155,6 +165,17 @@ impl Cache {
             });
         }
         keys
+    }
+
+    /// Up to `most` stale keys of the table and the head of `key`, from `key` on and then from the first
+    /// one on. Who has missed several values of a table is likely to miss those as well.
+    pub(crate) fn stale(&self, table: Table, key: &[u8], most: usize) -> Vec<Vec<u8>> {
+        let state = self.state.lock();
+        let keys = state.stale.get(&Head::of(table, key)).and_then(|tables| tables.get(&table));
+        let Some(keys) = keys else { return Vec::new() };
+        let behind = keys.range::<[u8], _>((Excluded(key), Unbounded));
+        let before = keys.range::<[u8], _>((Unbounded, Excluded(key)));
+        behind.chain(before).take(most).cloned().collect()
     }
 
     /// Returns `true` if the cache knows that a span has no entries at these counts.
@@ -214,6 +235,9 @@ impl Cache {
 impl State {
     fn set(&mut self, most: usize, head: Head, (table, key): (Table, &[u8]), entry: Entry) {
         self.remove(head, table, key);
+        if let Some(stale) = self.stale.get_mut(&head).and_then(|stale| stale.get_mut(&table)) {
+            stale.remove(key);
+        }
         let size = entry.size(key);
         if size > LARGEST {
             return;
@@ -240,12 +264,26 @@ impl State {
         for (table, key) in keys {
             self.end_gaps(head, table, &key);
             if self.remove(head, table, &key) {
-                let wanted = self.wanted.entry(head).or_default();
-                wanted.retain(|wanted| wanted.table != table || wanted.key != key);
-                wanted.insert(0, Wanted { table, key, times: TIMES_WANTED });
-                wanted.truncate(WANTED);
+                let stale = self.stale.entry(head).or_default().entry(table).or_default();
+                if stale.len() < STALE {
+                    stale.insert(key.clone());
+                }
+                self.want(head, table, key);
             }
         }
+    }
+
+    // A commit with many keys of a table leaves room for those of others.
+    fn want(&mut self, head: Head, table: Table, key: Vec<u8>) {
+        let wanted = self.wanted.entry(head).or_default();
+        wanted.retain(|wanted| wanted.table != table || wanted.key != key);
+        wanted.insert(0, Wanted { table, key, times: TIMES_WANTED });
+        let mut of_table = 0;
+        wanted.retain(|wanted| {
+            of_table += usize::from(wanted.table == table);
+            wanted.table != table || of_table <= WANTED_OF_A_TABLE
+        });
+        wanted.truncate(WANTED);
     }
 
     fn end_gaps(&mut self, head: Head, table: Table, key: &[u8]) {
@@ -257,6 +295,7 @@ impl State {
     fn clear(&mut self, head: Head) {
         self.gaps.remove(&head);
         self.wanted.remove(&head);
+        self.stale.remove(&head);
         let removed = self.entries.remove(&head).unwrap_or_default();
         let entries = removed.values().flatten();
         self.size -= entries.map(|(key, entry)| entry.size(key)).sum::<usize>();
@@ -368,5 +407,39 @@ mod tests {
             assert_eq!(cache.wanted(lock), [(TABLE, key(b"known"))]);
         }
         assert!(cache.wanted(lock).is_empty());
+    }
+
+    #[test]
+    fn keys_that_others_have_changed_are_stale_until_they_are_read() {
+        let cache = cache();
+        for name in [b"a", b"b", b"c", b"d"] {
+            cache.keep(&counts(1), TABLE, &key(name), &None);
+        }
+        for (number, name) in (2..).zip([b"a", b"b", b"c", b"x"]) {
+            follow(&cache, number, name);
+        }
+        let stale = |most| cache.stale(TABLE, &key(b"b"), most);
+        assert_eq!(stale(9), [key(b"c"), key(b"a")]);
+        assert_eq!(stale(1), [key(b"c")]);
+        cache.keep(&counts(5), TABLE, &key(b"c"), &None);
+        assert_eq!(stale(9), [key(b"a")]);
+        cache.follow(&counts(9), &[]);
+        assert!(stale(9).is_empty());
+    }
+
+    #[test]
+    fn many_keys_of_a_table_leave_room_for_others_that_are_wanted() {
+        let (cache, lock) = (cache(), Lock::of_one(head()));
+        let names: Vec<[u8; 1]> = (0..40).map(|name| [name]).collect();
+        cache.keep(&counts(1), Table::Topics, &key(b"topic"), &None);
+        for name in &names {
+            cache.keep(&counts(1), TABLE, &key(name), &None);
+        }
+        let many = names.iter().map(|name| (TABLE, key(name)));
+        let keys = Some([(Table::Topics, key(b"topic"))].into_iter().chain(many).collect());
+        cache.follow(&counts(2), &[News { head: head(), number: 2, keys }]);
+        let wanted = cache.wanted(lock);
+        assert_eq!(wanted.len(), WANTED_OF_A_TABLE + 1);
+        assert!(wanted.contains(&(Table::Topics, key(b"topic"))));
     }
 }

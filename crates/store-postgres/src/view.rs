@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, iter};
 
 use futures_util::future::{try_join, try_join4, try_join5};
 use store::overlay::Changes;
@@ -29,7 +29,12 @@ pub(crate) struct View {
     /// Counts of the heads that it shows for sure.
     counts: Counts,
     failed: RefCell<Option<Failure>>,
+    /// Number of values of each table that were asked for one by one.
+    missed: RefCell<HashMap<Table, u32>>,
 }
+
+/// Number of stale values that are read together at most.
+const READ_AHEAD: usize = 128;
 
 /// Whether a transaction keeps others from writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +67,8 @@ impl View {
             }
         });
         let (client, begun) = begun?;
-        let (shared, failed) = (Arc::clone(shared), RefCell::default());
-        let mut view = Self { shared, client: Some(client), counts: known, failed };
+        let (shared, failed, missed) = (Arc::clone(shared), RefCell::default(), RefCell::default());
+        let mut view = Self { shared, client: Some(client), counts: known, failed, missed };
         let told = Told::read(&view.shared.tables, &begun.news)?;
         view.shared.cache.follow(&told.counts, &told.news);
         match begun.locked {
@@ -174,7 +179,35 @@ impl View {
         self.shared.cache.keep(&self.counts, table, key, value);
     }
 
+    /// Reads a value. A body that reads one value of a table after the other gets more and more of
+    /// those that others have changed with it, so that it soon has all of them.
     fn fetch(&self, table: Table, key: &[u8]) -> Result<Value> {
+        let stale = self.shared.cache.stale(table, key, self.next_read_ahead(table));
+        if stale.is_empty() {
+            return self.fetch_one(table, key);
+        }
+        let keys = iter::once(key).chain(stale.iter().map(Vec::as_slice)).collect();
+        let mut found = self.fetch_many(table, keys)?;
+        for key in &stale {
+            self.keep(table, key, &found.remove(key));
+        }
+        Ok(found.remove(key))
+    }
+
+    /// Number of stale values to read with the next one of a table: none, 8, 32, and so on.
+    fn next_read_ahead(&self, table: Table) -> usize {
+        let mut missed = self.missed.borrow_mut();
+        let times = missed.entry(table).or_default();
+        *times = times.saturating_add(1);
+        match *times {
+            1 => 0,
+            2 => 8,
+            3 => 32,
+            _ => READ_AHEAD,
+        }
+    }
+
+    fn fetch_one(&self, table: Table, key: &[u8]) -> Result<Value> {
         let (number, key) = (self.shared.tables.number(table), StoredKey::of(key));
         self.ask(|client| async move {
             let get = client.prepare_cached(schema::GET).await?;
