@@ -12,7 +12,7 @@ use crate::filter::Filter;
 use crate::open::OpenSegment;
 use crate::set::Set;
 
-/// Function that calls another one with each of some subscribers. It says the same each time.
+/// Function that calls its argument with each of some subscribers. Each call names the same ones.
 pub type EachSubscriber<'a> = dyn Fn(&mut dyn FnMut(InternalSubscriberId)) -> Result<()> + 'a;
 
 /// Filter, and subscribers of whom a notification must have one.

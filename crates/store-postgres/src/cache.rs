@@ -167,8 +167,8 @@ impl Cache {
         keys
     }
 
-    /// Up to `most` stale keys of the table and the head of `key`, from `key` on and then from the first
-    /// one on. Who has missed several values of a table is likely to miss those as well.
+    /// Up to `most` stale keys of the table and the head of `key`: those behind `key`, and then those
+    /// before it. A view that has missed several values of a table is likely to miss these as well.
     pub(crate) fn stale(&self, table: Table, key: &[u8], most: usize) -> Vec<Vec<u8>> {
         let state = self.state.lock();
         let keys = state.stale.get(&Head::of(table, key)).and_then(|tables| tables.get(&table));
