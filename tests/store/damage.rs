@@ -4,11 +4,17 @@ use std::ops::Bound::{Excluded, Included};
 use std::ops::{ControlFlow, RangeBounds};
 
 use store::redb::{RedbOptions, RedbStore};
-use store::{Error, KeyRange, Order, Store, Table};
+use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 
-use crate::{scale, write_five};
+use crate::{scale, value_of, write_five};
 use testkit::disk::{Dice, Disk, PAGE};
 use testkit::tables::{dump, try_dump};
+
+/// Number of rows of [`a_table`].
+const ROWS: u32 = 1_000;
+
+/// First byte of a page with the children of others, in redb.
+const BRANCH: u8 = 2;
 
 #[test]
 fn a_verified_store_shows_nothing_wrong() {
@@ -66,6 +72,53 @@ fn a_scan_shows_no_key_of_another_range() {
         }
     }
     assert!(refused > 0, "no page that was copied had keys of another range");
+}
+
+/// A page that has become a copy of the page above it leads to itself. A change on this way returns,
+/// and `verify` refuses the file.
+#[test]
+fn a_change_below_a_page_that_leads_to_itself_returns() {
+    let bytes = a_table();
+    let expected = dump(&Disk::holding(bytes.clone()).open());
+    let pages = 1..bytes.len() / PAGE;
+    let branches: Vec<_> = pages.clone().filter(|page| bytes[page * PAGE] == BRANCH).collect();
+    let mut circles = 0;
+    for (from, to) in branches.iter().flat_map(|from| pages.clone().map(move |to| (*from, to))) {
+        let disk = Disk::holding(bytes.clone());
+        disk.copy_page(from, to);
+        let options = RedbOptions { verify: true, ..RedbOptions::default() };
+        if let Ok(verified) = disk.after_kill().open_with(&options) {
+            assert!(dump(&verified) == expected, "page {from} in the place of {to}");
+        }
+        let Ok(store) = disk.try_open() else { continue };
+        for id in (0..ROWS).step_by(25) {
+            let written = store.write(&mut |transaction| {
+                let (key, value) = (id.to_be_bytes(), value_of("new"));
+                match id % 2 {
+                    0 => transaction.put(Table::ALL[0], &key, &value)?,
+                    _ => transaction.delete(Table::ALL[0], &key)?,
+                }
+                Ok(Decision::Commit)
+            });
+            circles += usize::from(format!("{written:?}").contains("lead to themselves"));
+        }
+    }
+    assert!(circles > 0, "no change has met a page that leads to itself");
+}
+
+/// A table with pages that lead to others.
+fn a_table() -> Vec<u8> {
+    let disk = Disk::new();
+    let store = disk.open();
+    let put_all = |transaction: &mut dyn Transaction| {
+        for id in 0..ROWS {
+            transaction.put(Table::ALL[0], &id.to_be_bytes(), &value_of("old"))?;
+        }
+        Ok(Decision::Commit)
+    };
+    store.write(&mut { put_all }).unwrap();
+    drop(store);
+    disk.bytes()
 }
 
 /// The ranges of ten ids each of those of [`a_store`].

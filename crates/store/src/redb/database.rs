@@ -9,6 +9,7 @@ use redb::{Builder, Table as RedbTable, WriteTransaction};
 use super::disk::rows;
 use super::failure::{Failure, attempt};
 use super::handle::Handle;
+use super::key::{Bytes, bounded};
 use super::medium::Medium;
 use super::meta::{self, Note};
 use crate::Table;
@@ -36,7 +37,7 @@ pub(super) struct Frozen {
 
 const REOPEN: &str = "open the file again";
 
-type Rows<'t> = RedbTable<'t, &'static [u8], &'static [u8]>;
+type Rows<'t> = RedbTable<'t, Bytes, &'static [u8]>;
 
 impl DatabaseFile {
     pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
@@ -154,8 +155,8 @@ fn make<'r>(
         };
         let (_, opened) = current.insert((table, opened));
         match value {
-            Some(value) => drop(opened.insert(key, value)?),
-            None => drop(opened.remove(key)?),
+            Some(value) => drop(bounded(|| opened.insert(key, value))?),
+            None => drop(bounded(|| opened.remove(key))?),
         }
     }
     Ok(())

@@ -15,12 +15,13 @@ use redb::{
 use super::database::DatabaseFile;
 use super::failure::{Failure, attempt, caught};
 use super::handle::Handle;
+use super::key::Bytes;
 use crate::{Error, KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue, range};
 
 /// A redb table of ours.
-pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(super) type Definition = TableDefinition<'static, Bytes, &'static [u8]>;
 
-type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type Rows = ReadOnlyTable<Bytes, &'static [u8]>;
 
 /// The definition of `table`.
 pub(super) const fn rows(table: Table) -> Definition {
@@ -103,7 +104,7 @@ impl<'s> Disk<'s> {
             return Ok(());
         };
         let mut entries = attempt("read a range", || ReadableTable::range::<&[u8]>(&*rows, span))?;
-        let mut before: Option<(AccessGuard<'_, &[u8]>, _)> = None;
+        let mut before: Option<(AccessGuard<'_, Bytes>, _)> = None;
         for _ in 0..limit.unwrap_or(usize::MAX) {
             let next = attempt("read a range", || order.step(&mut entries).transpose())?;
             let Some((key, value)) = &next else { break };

@@ -8,6 +8,7 @@ use redb::{
 
 use super::disk::Definition;
 use super::handle::Handle;
+use super::key::Bytes;
 use super::log::LogId;
 use crate::layout::FORMAT;
 
@@ -132,7 +133,7 @@ fn is_blank(transaction: &ReadTransaction) -> Result<bool, redb::Error> {
 }
 
 fn read(
-    meta: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    meta: &impl ReadableTable<Bytes, &'static [u8]>,
     key: &[u8],
 ) -> Result<Option<Vec<u8>>, redb::Error> {
     Ok(meta.get(key)?.map(|value| value.value().to_vec()))

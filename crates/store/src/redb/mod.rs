@@ -26,6 +26,7 @@ mod disk;
 mod failure;
 mod gate;
 mod handle;
+mod key;
 mod log;
 mod logged;
 mod medium;
