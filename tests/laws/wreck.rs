@@ -48,7 +48,9 @@ fn a_damaged_file_shows_nothing_foreign_and_ends_nothing() {
 /// With `verify`, a damaged file is as it was or is refused.
 #[test]
 fn a_verified_file_shows_what_was_there() {
-    check_seen(&children::look("wreck::child_that_verifies", files()), Mode::Verified);
+    let seen = children::look("wreck::child_that_verifies", files());
+    check_seen(&seen, Mode::Verified);
+    assert!(seen.ended_by_redb.is_empty(), "{:?}", seen.ended_by_redb);
 }
 
 /// Not a test, but what the other process does.

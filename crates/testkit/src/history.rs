@@ -109,8 +109,8 @@ impl Kind {
     }
 }
 
-/// Runs `steps` on every store, and compares the results after each step. A fuzzer takes the memory
-/// store and one of the others.
+/// Runs `steps` on every store, and compares what each of them shows, and what the stores hold. A fuzzer
+/// takes the memory store and one of the others, and compares what they hold at the end.
 ///
 /// # Panics
 ///
@@ -118,7 +118,7 @@ impl Kind {
 pub fn run(steps: &[Step], effort: Effort) {
     let (model, memory) = (Model::default(), MemoryStore::default());
     let mut redb: Vec<_> = effort.some_of(&KINDS, 1).map(|kind| kind.on(Disk::new())).collect();
-    for step in steps {
+    for (at, step) in steps.iter().enumerate() {
         match step {
             Step::Write(ops, end) => {
                 let expected = write(&model, ops, *end);
@@ -130,6 +130,9 @@ pub fn run(steps: &[Step], effort: Effort) {
             }
             Step::Reopen => redb = redb.into_iter().map(Opened::reopened).collect(),
             Step::Restart => redb = redb.into_iter().map(Opened::restarted).collect(),
+        }
+        if effort != Effort::Full && at + 1 < steps.len() {
+            continue;
         }
         let expected = dump(&model);
         assert_eq!(dump(&memory), expected, "memory holds something else");

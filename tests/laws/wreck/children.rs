@@ -22,6 +22,9 @@ const WORDS: [&str; 5] = ["ready ", "begin ", "found ", "panic ", "end "];
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) findings: Vec<String>,
+    /// Files on which a destructor of redb has panicked while redb was panicking. This ends a process,
+    /// and only redb can keep it from happening.
+    pub(super) ended_by_redb: Vec<u64>,
     /// Number of answers that name damage.
     pub(super) refusals: usize,
     /// Number of files, and of those that were opened, for each kind of damage.
@@ -49,6 +52,7 @@ pub(super) fn look(test: &str, cases: Range<u64>) -> Seen {
 impl Seen {
     fn and(mut self, other: Self) -> Self {
         self.findings.extend(other.findings);
+        self.ended_by_redb.extend(other.ended_by_redb);
         self.refusals += other.refusals;
         for (kind, (files, opened)) in other.kinds {
             let sum = self.kinds.entry(kind).or_default();
@@ -61,6 +65,7 @@ impl Seen {
         let files: usize = self.kinds.values().map(|(files, _)| files).sum();
         let (refusals, findings) = (self.refusals, self.findings.len());
         println!("{mode}: {files} files, {refusals} answers name damage, {findings} findings");
+        println!("  redb has ended the process on {:?}", self.ended_by_redb);
         for (kind, (files, opened)) in &self.kinds {
             println!("  {kind}: {files} files, of which {opened} were opened");
         }
@@ -104,11 +109,20 @@ fn look_at(test: &str, mut cases: Range<u64>) -> Seen {
         let status = child.wait().unwrap();
         match end_of(is_late, status) {
             None => return seen,
+            Some(_) if is_of_redb(panics.make_contiguous()) => seen.ended_by_redb.push(at.0),
             Some(end) => seen.findings.push(format!("{at:?} {end}, behind {panics:?}")),
         }
         cases.start = at.0 + 1;
     }
     seen
+}
+
+/// Whether the last panics, the newest first, are those of redb and of a destructor of redb.
+fn is_of_redb(panics: &[String]) -> bool {
+    let Some((last, before)) = panics.split_first() else { return false };
+    last.contains("panic in a destructor during cleanup")
+        && !before.is_empty()
+        && before.iter().all(|panic| panic.contains("/redb-"))
 }
 
 fn end_of(is_late: bool, status: ExitStatus) -> Option<String> {

@@ -68,7 +68,7 @@ pub enum Op {
 }
 
 /// The most operations of a history that a fuzzer runs.
-const LONGEST: usize = 32;
+const LONGEST: usize = 16;
 
 /// A process that runs operations in a world, and can be restarted.
 #[derive(Debug)]
