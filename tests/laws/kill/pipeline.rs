@@ -33,6 +33,9 @@ const CROWD_OF_A_SERVER: usize = 150;
 /// Number of kills of a process that works on the same file.
 const ROUNDS: u64 = 3;
 
+/// The same on a machine on which the processes come to nothing in their time.
+const MOST_ROUNDS: u64 = 30;
+
 #[test]
 fn each_recipient_is_told_once_whatever_is_killed() {
     tells_once(None, CROWD, |round| 300 + round * 137 % 400);
@@ -53,15 +56,17 @@ fn tells_once(server: Option<&Server>, crowd: usize, millis: impl Fn(u64) -> u64
         let path = place_in(folder.path(), server);
         load(&open(&path), &prepared);
         let (mut notes, mut largest) = (Vec::new(), 0);
-        for round in file * ROUNDS..(file + 1) * ROUNDS {
+        for round in 0.. {
             start_behind(&notes).write(&path);
-            let span = Duration::from_millis(millis(round));
+            let span = Duration::from_millis(millis(file * ROUNDS + round));
             let lines = work_until_killed("kill::child::child", &path, span);
             notes.extend(lines.iter().map(|line| serde_json::from_str::<Note>(line).unwrap()));
             largest = largest.max(check_left(&path, &notes, crowd));
+            if round + 1 >= ROUNDS && largest > 2 && Told::of(&notes).is_rich() {
+                break;
+            }
+            assert!(round < MOST_ROUNDS, "not everything has happened, or each event is a digest");
         }
-        Told::of(&notes).check_rich();
-        assert!(largest > 2, "each event is a digest");
     }
 }
 
