@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::message::{Message, MessageQuery, Stage as Shown};
 use domain::notification::NotificationQuery;
+use domain::suppression::SuppressedAddress;
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
 
@@ -137,7 +138,13 @@ fn others(world: &World, model: &Model) {
             .map(|one| (text(&one["address"]), one["expiresAt"].as_str().map(str::to_owned)))
             .collect();
     let in_force = model.suppressions.iter().filter(|(address, _)| model.is_suppressed(address));
-    let held = in_force.map(|(one, end)| (one.clone(), end.map(|end| at(end).to_string())));
+    let held = in_force.map(|(address, suppression)| {
+        let end = suppression.end.map(|end| at(end).to_string());
+        let shown = SuppressedAddress::new(Channel::Email, address).unwrap();
+        let hash = shown.erased(world.env.environment_id());
+        let shown = if suppression.is_erased { hash } else { shown };
+        (shown.address().to_owned(), end)
+    });
     assert_eq!(shown, held.collect(), "suppressions");
 
     for (request, prefix, held) in

@@ -34,8 +34,8 @@ pub struct Model {
     pub translations: BTreeMap<(Text, &'static str), String>,
     /// Resources that are translated.
     pub groups: BTreeSet<Text>,
-    /// End of each suppression.
-    pub suppressions: BTreeMap<String, Option<u64>>,
+    /// Suppressions by their addresses.
+    pub suppressions: BTreeMap<String, Suppression>,
     pub keys: BTreeSet<String>,
     pub environments: BTreeSet<String>,
     /// Notifications, oldest first.
@@ -76,6 +76,14 @@ pub struct Event {
     pub name: &'static str,
     pub person: usize,
     pub mail: Mail,
+}
+
+/// That nothing is sent to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suppression {
+    pub end: Option<u64>,
+    /// Whether the address is known by its hash only.
+    pub is_erased: bool,
 }
 
 /// State of an e-mail.
@@ -249,19 +257,25 @@ impl Model {
 
     /// Returns `true` if messages to the address are not sent.
     pub fn is_suppressed(&self, address: &str) -> bool {
-        self.suppressions.get(address).is_some_and(|end| end.is_none_or(|end| end > self.now))
+        self.suppression(address).is_some()
+    }
+
+    /// The suppression of an address, if it is in force.
+    fn suppression(&self, address: &str) -> Option<Suppression> {
+        let found = self.suppressions.get(address).copied();
+        found.filter(|found| found.end.is_none_or(|end| end > self.now))
     }
 
     // A suppression is renewed if it ends later than before.
     fn suppress(&mut self, address: String, end: Option<u64>) {
-        let before =
-            self.suppressions.get(&address).copied().filter(|_| self.is_suppressed(&address));
-        let end = match (before, end) {
+        let before = self.suppression(&address);
+        let end = match (before.map(|before| before.end), end) {
             (Some(None), _) | (_, None) => None,
             (Some(Some(before)), Some(end)) => Some(before.max(end)),
             (None, Some(end)) => Some(end),
         };
-        self.suppressions.insert(address, end);
+        let is_erased = before.is_some_and(|before| before.is_erased);
+        self.suppressions.insert(address, Suppression { end, is_erased });
     }
 
     fn welcome(&mut self, name: &'static str) -> &mut Person {
@@ -320,7 +334,9 @@ impl Model {
         };
         let told = person.letters.iter().filter(is_told).filter_map(|letter| letter.to.clone());
         for address in told.chain(person.email.clone()) {
-            self.suppressions.remove(&address);
+            if let Some(suppression) = self.suppressions.get_mut(&address) {
+                suppression.is_erased = true;
+            }
         }
         self.events.retain(|event| event.name != who.name());
         DONE
