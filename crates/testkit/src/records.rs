@@ -67,8 +67,9 @@ static READERS: LazyLock<BTreeMap<Table, Vec<Value>>> = LazyLock::new(|| {
     readers
 });
 
-/// The seeded world over a store that can be damaged, and that no operation changes.
-#[derive(Debug)]
+/// The seeded world over a store that can be damaged, and that no operation changes. Clones are the
+/// same store.
+#[derive(Clone, Debug)]
 pub struct Ruins(MemoryStore);
 
 impl Default for Ruins {
@@ -91,6 +92,11 @@ impl Ruins {
     /// Returns the answer of a new engine to `request`.
     pub fn answer(&self, request: &Value) -> Answer {
         answer(&Interposed::new(self.0.clone()).discarding(), request)
+    }
+
+    /// Returns the answer of a new engine to `request`, over a copy that the request may change.
+    pub fn answer_in_a_copy(&self, request: &Value) -> Answer {
+        answer(&Interposed::new(self.0.fork()), request)
     }
 
     // The tables that a request reads.

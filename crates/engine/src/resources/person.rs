@@ -39,8 +39,8 @@ const OF_NOTIFICATION: usize = 8;
 struct Erasing {
     person: Arc<Person>,
     notifications: Vec<Ordinal>,
-    /// Notifications from here on were not looked at.
-    later: Ordinal,
+    /// The key of the last notification that was looked at. A key is progress in damaged tables, too.
+    later: Vec<u8>,
     part: Part,
     erased: Erasure,
 }
@@ -215,26 +215,18 @@ impl Eraser<'_, '_> {
         }
     }
 
-    // Removes the notifications that were triggered since the erasure has begun. Breaks at the end of
-    // all.
-    fn later(&mut self, from: &mut Ordinal, erased: &mut Erasure) -> Result<ControlFlow<()>> {
-        let environment = self.tx.environment_id();
-        let all = layout::notifications_from(environment, *from);
-        let (limit, own, codec) = (self.left, &self.person.own, self.tx.codec());
-        let (mut count, mut found) = (0, Vec::new());
-        self.tx.scan_bytes(&all, Order::Ascending, Some(limit), &mut |key, value| {
-            let record = codec.decode::<Notification>(key, value).ok();
-            let record = record.filter(|record| own.contains(&record.subscriber_id));
-            found.extend(record.map(|record| record.id.ordinal()));
-            *from = layout::ordinal_of(key).map_or(*from, |last| Ordinal::new(last.get() + 1));
-            count += 1;
-            ControlFlow::Continue(())
-        })?;
-        for ordinal in found {
-            self.notification(ordinal, erased)?;
+    // Removes notifications that were triggered since the erasure has begun. Breaks at the end of all.
+    fn later(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
+        let all = layout::notifications(self.tx.environment_id()).range();
+        let (found, last) = self.rows(all, after.clone())?;
+        for notification in found {
+            if self.person.own.contains(&notification.subscriber_id) {
+                self.notification(notification.id.ordinal(), erased)?;
+            }
         }
-        self.left = self.left.saturating_sub(count);
-        Ok(if count < limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let Some(last) = last else { return Ok(ControlFlow::Break(())) };
+        *after = last;
+        Ok(ControlFlow::Continue(()))
     }
 
     fn answers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {

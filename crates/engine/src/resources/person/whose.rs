@@ -33,9 +33,9 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let found = scope.view(|view| subscribers::find(view, id))?;
     let own = found.into_iter().map(|subscriber| subscriber.id).collect();
     let mut person = Person { id: id.clone(), own, addresses: BTreeSet::new() };
-    let (mut notifications, mut later) = (Vec::new(), Ordinal::new(0));
-    while let Some(next) = scope.view(|view| person.look(view, later, &mut notifications))? {
-        later = next;
+    let (mut notifications, mut later) = (Vec::new(), Vec::new());
+    while let Some(last) = scope.view(|view| person.look(view, &later, &mut notifications))? {
+        later = last;
     }
     let (part, erased) = (Part::Notifications, Erasure::default());
     Ok(Erasing { person: Arc::new(person), notifications, later, part, erased })
@@ -51,18 +51,18 @@ pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Resu
 }
 
 impl Person {
-    // Adds the person's notifications from an ordinal on. Returns the ordinal behind those that were
-    // looked at. Returns `None` at the end.
+    // Adds the person's notifications behind a key. Returns the last key that was looked at. Returns
+    // `None` at the end.
     fn look(
         &mut self,
         view: &Reading<'_>,
-        from: Ordinal,
+        after: &[u8],
         found: &mut Vec<Ordinal>,
-    ) -> Result<Option<Ordinal>> {
-        let rest = layout::notifications_from(view.environment_id(), from);
-        let (codec, mut next) = (view.codec(), None);
+    ) -> Result<Option<Vec<u8>>> {
+        let rest = layout::notifications(view.environment_id()).range().resumed(after);
+        let (codec, mut last) = (view.codec(), None);
         view.scan_bytes(&rest, Order::Ascending, Some(AT_A_TIME), &mut |key, value| {
-            next = layout::ordinal_of(key).map(|last| Ordinal::new(last.get() + 1)).or(next);
+            last = Some(key.to_vec());
             let record = codec.decode::<Notification>(key, value).ok();
             if let Some(record) = record.filter(|record| self.has(record)) {
                 self.own.insert(record.subscriber_id);
@@ -71,8 +71,7 @@ impl Person {
             }
             ControlFlow::Continue(())
         })?;
-        // A damaged table may show a place that was passed.
-        Ok(next.filter(|next| *next > from))
+        Ok(last)
     }
 
     fn has(&self, notification: &Notification) -> bool {
