@@ -210,7 +210,9 @@ fn a_backup_is_restored_if_it_is_sound() {
     let error = restore(&damaged, &shop).unwrap_err();
     assert!(matches!(error, store::Error::Damaged { .. }), "{error:?}");
     assert!(!shop.exists());
+    let bytes = fs::read(&backup).unwrap();
     assert!(restore(&backup, &shop).unwrap().is_finished);
+    assert!(fs::read(&backup).unwrap() == bytes, "the backup has changed");
     assert!(dump(&RedbStore::open(&shop).unwrap()) == dump(&world.store));
     let error = restore(&backup, &shop).unwrap_err();
     assert!(matches!(error, store::Error::TargetExists { .. }), "{error:?}");

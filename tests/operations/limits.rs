@@ -89,6 +89,31 @@ fn a_host_sets_the_limits() {
     );
 }
 
+/// Each notification has the payload of 200 bytes, and a message of 100.
+#[test]
+fn the_content_of_a_call_is_limited() {
+    on_both_with(
+        |builder| builder.limits(Limits::default().content(3_000)),
+        |world| {
+            let step = json!({ "type": "in_app", "template": { "body": "x".repeat(100) } });
+            world.workflow(
+                json!({ "workflowId": "w", "name": "W", "active": true, "steps": [step] }),
+            );
+            let names = |count: usize| (0..count).map(|at| format!("s{at}")).collect::<Vec<_>>();
+            let event = |count| json!({ "name": "w", "to": names(count), "payload": sized(200) });
+            let events = world.env.events();
+            events.trigger(&parsed(event(10))).unwrap();
+            let refusal = "422 `to` leads to more than 3000 bytes of payloads, overrides and messages \
+                           in one call";
+            world.refuses(refusal, || events.trigger(&parsed(event(11))));
+            // An event that is refused leaves the room to the others.
+            let bulk = [event(4), event(7), event(6)].map(parsed);
+            let told = events.trigger_bulk(&bulk).unwrap();
+            assert_eq!(told.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+        },
+    );
+}
+
 /// One row per name: what refuses a line break in it.
 #[test]
 fn no_name_has_control_characters() {

@@ -152,7 +152,7 @@ fn a_file_on_a_read_only_disk_says_so() {
     let missing = RedbStore::open(folder.path().join("other.redb")).map(drop);
     drop(Command::new("umount").arg("-l").arg(folder.path()).status());
     assert!(matches!(opened, Err(Error::ReadOnly { .. })), "{opened:?}");
-    assert!(matches!(missing, Err(Error::Unopenable { .. })), "{missing:?}");
+    assert!(matches!(missing, Err(Error::ReadOnly { .. })), "{missing:?}");
 }
 
 /// Two processes do not open one file, and the first one goes on.

@@ -87,6 +87,12 @@ pub enum Reason {
         /// Maximum number of items.
         max: usize,
     },
+    /// The notifications of the call have too much content.
+    #[error("leads to more than {max} bytes of payloads, overrides and messages in one call")]
+    TooMuch {
+        /// Maximum size of the content.
+        max: usize,
+    },
     /// The number is out of bounds.
     #[error("must be between {min} and {max}")]
     OutOfRange {

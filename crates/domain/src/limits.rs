@@ -88,6 +88,10 @@ pub struct Limits {
     pub payload: usize,
     /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB at first.
     pub overrides: usize,
+    /// Largest content of the notifications that one call creates, in bytes: 64 MiB at first. Each
+    /// notification has the payload, the overrides, and the messages that the call renders. Tasks tell
+    /// larger topics a part at a time, to which this limit does not apply.
+    pub content: usize,
 }
 
 impl Default for Limits {
@@ -98,6 +102,7 @@ impl Default for Limits {
             data: 64 * 1024,
             payload: 256 * 1024,
             overrides: 64 * 1024,
+            content: 64 * 1024 * 1024,
         }
     }
 }
@@ -114,6 +119,8 @@ setters! { Limits:
     payload: exact(usize);
     /// Sets the largest overrides of a trigger, in bytes of JSON text.
     overrides: exact(usize);
+    /// Sets the largest content of the notifications that one call creates, in bytes.
+    content: exact(usize);
 }
 
 impl Limits {
@@ -157,6 +164,15 @@ impl Limits {
             }
             Recipient::Subscriber(SubscriberRecipient::Id(_)) | Recipient::Topic(_) => Ok(()),
         })
+    }
+
+    /// Refuses notifications of one call whose content takes so many bytes.
+    #[doc(hidden)]
+    pub fn check_content(&self, size: usize) -> Result<(), Invalid> {
+        if size > self.content {
+            return Err(Invalid::new("to", Reason::TooMuch { max: self.content }));
+        }
+        Ok(())
     }
 
     /// Refuses the result of a custom step that is too large.

@@ -176,6 +176,13 @@ pub enum Action {
     Call(usize),
 }
 
+impl Action {
+    /// Returns the size of the message that the action has, in bytes.
+    pub fn size(&self) -> usize {
+        if let Action::Keep(_, rendered) = self { rendered.size() } else { 0 }
+    }
+}
+
 /// Digest of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gather {

@@ -359,6 +359,18 @@ pub struct Rendered {
     pub warnings: Vec<ContentWarning>,
 }
 
+impl Rendered {
+    /// Returns the size of the texts, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let lines = [&self.subject, &self.title].into_iter().flatten().map(String::len);
+        let content = match &self.content {
+            MessageContent::Text(text) => text.len(),
+            MessageContent::Blocks(blocks) => blocks.iter().map(|block| block.content.len()).sum(),
+        };
+        lines.sum::<usize>() + content
+    }
+}
+
 /// Warning about the content of a message, which the log of its job has as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

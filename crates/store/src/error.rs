@@ -254,7 +254,7 @@ impl Error {
             Some(folder) if source.kind() == io::ErrorKind::NotFound && !folder.exists() => {
                 Error::NoFolder { path: path.to_owned(), folder: folder.to_owned() }
             }
-            _ if is_read_only(&source) && path.is_file() => {
+            _ if is_read_only(&source) && !path.is_dir() => {
                 let (backend, action) = ("redb", "open the file");
                 let source = Error::Backend { backend, action, source: Box::new(source) };
                 Error::ReadOnly { path: path.to_owned(), source: Box::new(source) }

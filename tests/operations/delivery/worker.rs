@@ -12,7 +12,7 @@ use testkit::interposed::Point;
 use testkit::tables::dump;
 use tidings::time::Timestamp;
 use tidings::{
-    Builder, Clock, Delivery, Engine, Provider, ProviderReceipt, SystemClock, WorkerError,
+    Builder, Clock, Delivery, Engine, Provider, ProviderReceipt, SystemClock, Worker, WorkerError,
 };
 
 use super::{Told, crowd, queued_email};
@@ -160,6 +160,26 @@ fn what_was_claimed_and_not_begun_is_given_back() {
 
         assert_eq!(depth().waiting, 79);
         assert_eq!(engine.delivery().run_due(1_000).unwrap().sent, 79);
+    });
+}
+
+/// A provider that stops its own worker does not wait for itself.
+#[test]
+fn a_worker_is_stopped_by_its_own_provider() {
+    on_both(|world| {
+        queued_email(&world);
+        let worker = Arc::new(parking(None::<Worker>));
+        let (sender, stopped) = channel();
+        let own = Arc::clone(&worker);
+        let provider = Told(move |_: &Delivery| {
+            wait_until(|| own.lock().unwrap().is_some());
+            let worker = own.lock().unwrap().take().unwrap();
+            sender.send(worker.stop(Duration::MAX).running).unwrap();
+            Ok(ProviderReceipt::default())
+        });
+        let engine = running(&world, |builder| builder.default_provider(provider));
+        *worker.lock().unwrap() = Some(engine.worker().threads(3).start().unwrap());
+        assert_eq!(stopped.recv_timeout(PATIENCE), Ok(1));
     });
 }
 

@@ -60,6 +60,7 @@ impl Reason {
             | Self::TooLong { .. }
             | Self::TooLarge { .. }
             | Self::TooMany { .. }
+            | Self::TooMuch { .. }
             | Self::OutOfRange { .. }
             | Self::TooDeep { .. }
             | Self::Repeated

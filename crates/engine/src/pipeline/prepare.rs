@@ -7,6 +7,7 @@ use std::sync::Arc;
 use domain::context::{Context, ContextKey, ContextSet, NamedContext};
 use domain::event::Event;
 use domain::ids::{SubscriberId, TopicKey, TransactionId};
+use domain::json::Object;
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Action, Facts, Run};
 use domain::subscriber::{Profile, Subscriber};
@@ -90,6 +91,10 @@ pub(crate) struct Preparation<'r> {
     now: Timestamp,
     subscribers: HashMap<SubscriberId, Reached>,
     contexts: HashMap<ContextKey, Context>,
+    /// Bytes that the notifications of the call have so far.
+    content: usize,
+    /// Bytes of payload and overrides of the present trigger.
+    event: usize,
 }
 
 // A subscriber as it was read, if there was one, and as the trigger leaves it.
@@ -112,7 +117,7 @@ impl Scope {
         self.view(|view| {
             let made = &seed.start();
             let (subscribers, contexts) = (HashMap::new(), HashMap::new());
-            body(&mut Preparation { view, made, now, subscribers, contexts })
+            body(&mut Preparation { view, made, now, subscribers, contexts, content: 0, event: 0 })
         })
     }
 }
@@ -125,12 +130,17 @@ impl Preparation<'_> {
     /// A refusal is a result of the preparation. Other errors, such as those of the store, fail the
     /// call.
     pub(crate) fn prepare(&mut self, trigger: &Trigger) -> Result<Prepared> {
+        let before = self.content;
         let planned = self.plan(trigger, |trigger| {
             let audience = trigger.audience()?;
             let keys = audience.topic_keys().cloned().collect();
             Ok((audience, Crowd::Topics { keys }))
         });
-        refusal_of(planned)
+        let prepared = refusal_of(planned)?;
+        if let Prepared::Refused(_) = &prepared {
+            self.content = before;
+        }
+        Ok(prepared)
     }
 
     /// Prepares a broadcast.
@@ -192,11 +202,13 @@ impl Preparation<'_> {
             now: self.now,
         };
         let run = Run::new(&event);
+        self.event = trigger.payload.size() + trigger.overrides.as_ref().map_or(0, Object::size);
         let mut counted = Counted::default();
         let direct = audience.subscribers.iter().map(|recipient| {
             let subscriber = self.subscriber(recipient)?;
             let known = ((*recipient).clone(), &*subscriber.after);
             let planned = plan_recipient(self.view, known, Vec::new(), (&event, &run))?;
+            self.count(&planned)?;
             Ok(PlannedRecipient { read: subscriber.read, ..planned })
         });
         let direct = direct.collect::<Result<Vec<_>>>()?;
@@ -211,7 +223,7 @@ impl Preparation<'_> {
 
     // Plans the notifications of a small crowd.
     fn others(
-        &self,
+        &mut self,
         audience: &Audience<'_>,
         crowd: Crowd,
         (event, run): (&Event<'_>, &Run<'_>),
@@ -236,10 +248,22 @@ impl Preparation<'_> {
             };
             let recipient = member.subscriber.subscriber_id.clone().into();
             let recipient = (recipient, &member.subscriber);
-            told.push(plan_recipient(self.view, recipient, topics, (event, run))?);
+            let planned = plan_recipient(self.view, recipient, topics, (event, run))?;
+            self.count(&planned)?;
+            told.push(planned);
         }
         counted.counts.created = told.len();
         Ok(Others::Told(told))
+    }
+
+    // Adds the content of a notification to that of the call.
+    fn count(&mut self, planned: &PlannedRecipient) -> Result<()> {
+        let messages = match &planned.first {
+            FirstTurn::Planned(actions) => actions.iter().map(Action::size).sum::<usize>(),
+            FirstTurn::Later => 0,
+        };
+        self.content += self.event + messages;
+        Ok(self.view.engine.parts.limits.check_content(self.content)?)
     }
 
     // Returns the subscriber of a recipient.

@@ -50,7 +50,8 @@ impl Suppressions<'_> {
         })
     }
 
-    /// The suppression of an address, in any spelling.
+    /// The suppression of an address. Capitals of an e-mail address and separators of a phone number
+    /// make no difference; another form of the same domain name does.
     ///
     /// # Errors
     ///
@@ -60,7 +61,7 @@ impl Suppressions<'_> {
         self.find(channel, address)?.ok_or_else(|| missing(address))
     }
 
-    /// The suppression of an address, in any spelling. Returns `None` if messages are sent to it.
+    /// The suppression of an address, as [`get`](Self::get) compares it. Returns `None` if messages are sent to it.
     ///
     /// # Errors
     ///
@@ -93,7 +94,7 @@ impl Suppressions<'_> {
         })
     }
 
-    /// Removes an address, in any spelling, so that messages are sent to it again.
+    /// Removes an address, as [`get`](Self::get) compares it, so that messages are sent to it again.
     ///
     /// # Errors
     ///

@@ -129,7 +129,8 @@ impl Worker {
     /// claimed and not begun are given back. A call of a provider that takes longer goes on: its
     /// thread stores the result and ends after it. If the process ends before, the message is sent
     /// again after its lease. Threads that have ended have dropped their engine, so that its file can
-    /// be opened again when all other clones are dropped.
+    /// be opened again when all other clones are dropped. On a thread of the worker itself, as in a
+    /// provider, the others are waited for.
     #[must_use = "the report says whether threads are left"]
     pub fn stop(self, deadline: Duration) -> WorkerReport {
         self.end(deadline);

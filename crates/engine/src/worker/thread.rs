@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -27,6 +28,7 @@ pub(super) struct Shared {
     stopping: AtomicBool,
     report: Mutex<WorkerReport>,
     ended: Condvar,
+    members: Mutex<Vec<ThreadId>>,
 }
 
 /// A thread of a worker.
@@ -52,10 +54,11 @@ impl Shared {
         engine.parts.bell.ring();
     }
 
-    /// Waits until no thread runs, or until `end`. `None` is never.
+    /// Waits until no other thread runs, or until `end`. `None` is never.
     pub(super) fn wait_for_end(&self, end: Option<Instant>) {
+        let is_member = self.members.lock().contains(&thread::current().id());
         let mut report = self.report.lock();
-        let runs = |report: &mut WorkerReport| report.running > 0;
+        let runs = |report: &mut WorkerReport| report.running > usize::from(is_member);
         match end {
             Some(end) => drop(self.ended.wait_while_until(&mut report, runs, end)),
             None => self.ended.wait_while(&mut report, runs),
@@ -83,6 +86,7 @@ impl Member {
     /// Works until the worker is stopped.
     pub(super) fn run(self) {
         let (shared, bell) = (&self.running.0, &self.engine.parts.bell);
+        shared.members.lock().push(thread::current().id());
         let mut rounds = Rounds::default();
         let mut pause = SHORTEST_PAUSE;
         while !shared.is_stopping() {

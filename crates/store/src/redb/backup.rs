@@ -5,6 +5,11 @@ use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use redb::backends::FileBackend;
+use redb::{DatabaseError, StorageBackend, StorageError};
+
+use super::failure::attempt;
+use super::gate::Gate;
 use super::log::{self, sync_folder};
 use super::{RedbOptions, RedbStore};
 use crate::transfer::{Copied, OnCopy, copy_over};
@@ -48,7 +53,8 @@ pub fn backup(
     }
 }
 
-/// Checks every page of the backup at `from`, and copies it to `to`, which is a new file.
+/// Checks every page of the backup at `from`, and copies it to `to`, which is a new file. The backup
+/// stays as it is, and may be read-only. If it is a copy with a log beside it, the log is used up.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -74,8 +80,22 @@ pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
         return Err(Error::of_opening(from, ErrorKind::NotFound.into()));
     }
     let options = RedbOptions { verify: true, ..RedbOptions::default() };
-    let store = RedbStore::open_with(from, &options)?;
+    let store = if log::name(from).exists() {
+        RedbStore::open_with(from, &options)?
+    } else {
+        RedbStore::open_storage(unchanged(from)?, from, &options)?
+    };
     backup(&store, to, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The file at `path`, which may be read-only. What redb changes is kept in memory.
+fn unchanged(path: &Path) -> Result<Gate> {
+    let file = File::open(path).map_err(|source| Error::of_opening(path, source))?;
+    let held = attempt("open the file", || {
+        let file: Box<dyn StorageBackend> = Box::new(FileBackend::new(file)?);
+        Ok::<_, DatabaseError>(Gate::before(file).map_err(StorageError::Io)?)
+    });
+    held.map_err(|failure| failure.at(path))
 }
 
 fn write(store: &dyn Store, partial: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> {
