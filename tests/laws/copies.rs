@@ -211,8 +211,15 @@ fn a_backup_is_restored_if_it_is_sound() {
     assert!(matches!(error, store::Error::Damaged { .. }), "{error:?}");
     assert!(!shop.exists());
     let bytes = fs::read(&backup).unwrap();
+    let mut permissions = fs::metadata(&backup).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&backup, permissions).unwrap();
     assert!(restore(&backup, &shop).unwrap().is_finished);
     assert!(fs::read(&backup).unwrap() == bytes, "the backup has changed");
+    // A copy that was cut off is not an empty store.
+    fs::write(&damaged, b"").unwrap();
+    let error = restore(&damaged, folder.path().join("empty.redb")).unwrap_err();
+    assert!(matches!(error, store::Error::NotOurs { .. }), "{error:?}");
     assert!(dump(&RedbStore::open(&shop).unwrap()) == dump(&world.store));
     let error = restore(&backup, &shop).unwrap_err();
     assert!(matches!(error, store::Error::TargetExists { .. }), "{error:?}");

@@ -145,11 +145,17 @@ fn lists_and_deletions_go_on() {
 fn unknown_keys_hold_up_no_call() {
     let ruins = Ruins::default();
     for table in tables() {
-        let Some((key, value)) = entries_of(table).next_back() else { continue };
-        for number in 0..1_100_u16 {
-            let unknown =
-                [&key[..key.len().min(16)], b"\xF0unknown", &number.to_be_bytes()].concat();
-            ruins.put(table, &unknown, Some(value));
+        // The first key goes on, and what all keys of an environment begin with.
+        let (Some((first, _)), Some((last, value))) =
+            (entries_of(table).next(), entries_of(table).next_back())
+        else {
+            continue;
+        };
+        for start in [first, &last[..last.len().min(16)]] {
+            for number in 0..1_100_u16 {
+                let unknown = [start, b"\xF0unknown", &number.to_be_bytes()].concat();
+                ruins.put(table, &unknown, Some(value));
+            }
         }
     }
     for request in requests::sound() {

@@ -1,7 +1,5 @@
 //! Head of an environment: the extent of its activity list, and of the index.
 
-use std::ops::ControlFlow;
-
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use store::{
@@ -214,12 +212,7 @@ pub(crate) fn end(
     range: &Range<Notification>,
     order: Order,
 ) -> Result<Option<u64>> {
-    let mut end = None;
-    snapshot.scan_bytes(range, order, Some(1), &mut |key, _| {
-        end = layout::ordinal_of(key).map(Ordinal::get);
-        ControlFlow::Break(())
-    })?;
-    Ok(end)
+    snapshot.first_known(range, order, |key| layout::ordinal_of(key).map(Ordinal::get))
 }
 
 // FNV-1a. Every creation depends on the head, so that a damaged head would do harm.

@@ -99,6 +99,15 @@ pub struct Cta {
     pub action: Option<CtaAction>,
 }
 
+impl Cta {
+    /// Returns the size of the texts, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let url = self.data.as_ref().and_then(|data| data.url.as_ref()).map_or(0, String::len);
+        let buttons = self.action.iter().flat_map(|action| &action.buttons);
+        url + buttons.map(|button| button.content.len()).sum::<usize>()
+    }
+}
+
 wire_enum! {
     /// Effect of a click on a message.
     CtaType, "type":

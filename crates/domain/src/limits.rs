@@ -88,9 +88,10 @@ pub struct Limits {
     pub payload: usize,
     /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB at first.
     pub overrides: usize,
-    /// Largest content of the notifications that one call creates, in bytes: 64 MiB at first. Each
-    /// notification has the payload, the overrides, and the messages that the call renders. Tasks tell
-    /// larger topics a part at a time, to which this limit does not apply.
+    /// Largest content of the notifications that one call creates, in bytes: 64 MiB at first. Payload
+    /// and overrides count once for each notification and each message in an inbox, and the text of
+    /// such a message counts as well. A call with more is refused, also a bulk. Tasks tell larger
+    /// topics a part at a time, to which this limit does not apply.
     pub content: usize,
 }
 
@@ -170,7 +171,7 @@ impl Limits {
     #[doc(hidden)]
     pub fn check_content(&self, size: usize) -> Result<(), Invalid> {
         if size > self.content {
-            return Err(Invalid::new("to", Reason::TooMuch { max: self.content }));
+            return Err(Invalid::new("payload", Reason::TooMuch { max: self.content }));
         }
         Ok(())
     }

@@ -177,9 +177,9 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns the size of the message that the action has, in bytes.
-    pub fn size(&self) -> usize {
-        if let Action::Keep(_, rendered) = self { rendered.size() } else { 0 }
+    /// Returns the message that the action puts into the inbox.
+    pub fn message(&self) -> Option<&Rendered> {
+        if let Action::Keep(_, rendered) = self { Some(rendered) } else { None }
     }
 }
 

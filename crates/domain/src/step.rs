@@ -361,13 +361,14 @@ pub struct Rendered {
 
 impl Rendered {
     /// Returns the size of the texts, in bytes.
-    pub(crate) fn size(&self) -> usize {
+    #[doc(hidden)]
+    pub fn size(&self) -> usize {
         let lines = [&self.subject, &self.title].into_iter().flatten().map(String::len);
         let content = match &self.content {
             MessageContent::Text(text) => text.len(),
             MessageContent::Blocks(blocks) => blocks.iter().map(|block| block.content.len()).sum(),
         };
-        lines.sum::<usize>() + content
+        lines.sum::<usize>() + content + self.cta.size()
     }
 }
 

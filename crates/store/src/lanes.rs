@@ -4,7 +4,6 @@
 //! looks for due tasks comes across them.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
 use domain::task::Lane;
 use domain::time::Timestamp;
@@ -76,13 +75,7 @@ pub(crate) fn first_due(
     snapshot: &(impl Snapshot + ?Sized),
     lane: &Lane,
 ) -> Result<Option<Timestamp>> {
-    let mut first = None;
-    let tasks = layout::lane(lane).range();
-    snapshot.scan_bytes(&tasks, Order::Ascending, Some(1), &mut |entry, _| {
-        first = layout::due_at(entry);
-        ControlFlow::Break(())
-    })?;
-    Ok(first)
+    snapshot.first_known(&layout::lane(lane).range(), Order::Ascending, layout::due_at)
 }
 
 // The row of a lane.

@@ -176,6 +176,30 @@ pub trait ReadRecords: Snapshot {
         self.scan(range.table(), range.bytes(), order, limit, visit)
     }
 
+    /// What `read` finds in the first key within `range`, in `order`, in which it finds something. Other
+    /// keys are those of a damaged table.
+    fn first_known<R, T>(
+        &self,
+        range: &Range<R>,
+        order: Order,
+        read: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let mut found = None;
+        // The first key is enough nearly always.
+        for limit in [Some(1), None] {
+            let mut is_empty = true;
+            self.scan_bytes(range, order, limit, &mut |key, _| {
+                is_empty = false;
+                found = read(key);
+                if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            if is_empty || found.is_some() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// The number of entries with `prefix`, at most `limit`.
     fn count<R, K>(&self, prefix: &Prefix<R, K>, limit: Option<usize>) -> Result<usize> {
         let mut count = 0;

@@ -33,7 +33,7 @@ const CROWD_OF_A_SERVER: usize = 150;
 /// Number of kills of a process that works on the same file.
 const ROUNDS: u64 = 3;
 
-/// The same on a machine on which the processes come to nothing in their time.
+/// The same on a machine so slow that the processes do not get to everything.
 const MOST_ROUNDS: u64 = 30;
 
 #[test]

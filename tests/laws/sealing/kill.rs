@@ -19,7 +19,7 @@ use crate::{parsed, scale};
 /// Number of kills.
 const ROUNDS: u32 = 4;
 
-/// The same on a machine on which no process comes to a rotation in its time.
+/// The same on a machine so slow that no process finishes a rotation.
 const MOST_ROUNDS: u32 = 100;
 
 #[test]

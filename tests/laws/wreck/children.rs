@@ -98,7 +98,10 @@ fn look_at(test: &str, mut cases: Range<u64>) -> Seen {
                     panics.push_front(line);
                     panics.truncate(3);
                 }
-                Ok(line) => at = seen.take(&line),
+                Ok(line) => {
+                    at = seen.take(&line);
+                    panics.clear();
+                }
                 Err(RecvTimeoutError::Timeout) => break true,
                 Err(RecvTimeoutError::Disconnected) => break false,
             }
@@ -109,7 +112,9 @@ fn look_at(test: &str, mut cases: Range<u64>) -> Seen {
         let status = child.wait().unwrap();
         match end_of(is_late, status) {
             None => return seen,
-            Some(_) if is_of_redb(panics.make_contiguous()) => seen.ended_by_redb.push(at.0),
+            Some(_) if !is_late && is_of_redb(panics.make_contiguous()) => {
+                seen.ended_by_redb.push(at.0);
+            }
             Some(end) => seen.findings.push(format!("{at:?} {end}, behind {panics:?}")),
         }
         cases.start = at.0 + 1;

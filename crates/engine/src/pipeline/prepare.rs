@@ -93,8 +93,6 @@ pub(crate) struct Preparation<'r> {
     contexts: HashMap<ContextKey, Context>,
     /// Bytes that the notifications of the call have so far.
     content: usize,
-    /// Bytes of payload and overrides of the present trigger.
-    event: usize,
 }
 
 // A subscriber as it was read, if there was one, and as the trigger leaves it.
@@ -117,7 +115,7 @@ impl Scope {
         self.view(|view| {
             let made = &seed.start();
             let (subscribers, contexts) = (HashMap::new(), HashMap::new());
-            body(&mut Preparation { view, made, now, subscribers, contexts, content: 0, event: 0 })
+            body(&mut Preparation { view, made, now, subscribers, contexts, content: 0 })
         })
     }
 }
@@ -130,17 +128,12 @@ impl Preparation<'_> {
     /// A refusal is a result of the preparation. Other errors, such as those of the store, fail the
     /// call.
     pub(crate) fn prepare(&mut self, trigger: &Trigger) -> Result<Prepared> {
-        let before = self.content;
         let planned = self.plan(trigger, |trigger| {
             let audience = trigger.audience()?;
             let keys = audience.topic_keys().cloned().collect();
             Ok((audience, Crowd::Topics { keys }))
         });
-        let prepared = refusal_of(planned)?;
-        if let Prepared::Refused(_) = &prepared {
-            self.content = before;
-        }
-        Ok(prepared)
+        self.refusal_of(planned)
     }
 
     /// Prepares a broadcast.
@@ -150,7 +143,7 @@ impl Preparation<'_> {
     /// As [`prepare`](Self::prepare).
     pub(crate) fn prepare_broadcast(&mut self, broadcast: &Trigger) -> Result<Prepared> {
         let planned = self.plan(broadcast, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
-        refusal_of(planned)
+        self.refusal_of(planned)
     }
 
     fn plan(
@@ -202,17 +195,17 @@ impl Preparation<'_> {
             now: self.now,
         };
         let run = Run::new(&event);
-        self.event = trigger.payload.size() + trigger.overrides.as_ref().map_or(0, Object::size);
+        let size = trigger.payload.size() + trigger.overrides.as_ref().map_or(0, Object::size);
         let mut counted = Counted::default();
         let direct = audience.subscribers.iter().map(|recipient| {
             let subscriber = self.subscriber(recipient)?;
             let known = ((*recipient).clone(), &*subscriber.after);
             let planned = plan_recipient(self.view, known, Vec::new(), (&event, &run))?;
-            self.count(&planned)?;
+            self.count(size, &planned)?;
             Ok(PlannedRecipient { read: subscriber.read, ..planned })
         });
         let direct = direct.collect::<Result<Vec<_>>>()?;
-        let others = self.others(&audience, crowd, (&event, &run), &mut counted)?;
+        let others = self.others(&audience, crowd, (&event, &run, size), &mut counted)?;
         receipt.continues = matches!(others, Others::Crowd(_));
         (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
         let actor = trigger.actor.clone();
@@ -226,7 +219,7 @@ impl Preparation<'_> {
         &mut self,
         audience: &Audience<'_>,
         crowd: Crowd,
-        (event, run): (&Event<'_>, &Run<'_>),
+        (event, run, size): (&Event<'_>, &Run<'_>, usize),
         counted: &mut Counted,
     ) -> Result<Others> {
         let source = match &crowd {
@@ -249,20 +242,38 @@ impl Preparation<'_> {
             let recipient = member.subscriber.subscriber_id.clone().into();
             let recipient = (recipient, &member.subscriber);
             let planned = plan_recipient(self.view, recipient, topics, (event, run))?;
-            self.count(&planned)?;
+            self.count(size, &planned)?;
             told.push(planned);
         }
         counted.counts.created = told.len();
         Ok(Others::Told(told))
     }
 
-    // Adds the content of a notification to that of the call.
-    fn count(&mut self, planned: &PlannedRecipient) -> Result<()> {
-        let messages = match &planned.first {
-            FirstTurn::Planned(actions) => actions.iter().map(Action::size).sum::<usize>(),
+    // Too much content fails the call, since it is that of all its triggers.
+    fn refusal_of(&self, planned: Result<Prepared>) -> Result<Prepared> {
+        self.check_content()?;
+        match planned {
+            Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
+            planned => planned,
+        }
+    }
+
+    // Adds the content of a notification to that of the call: the notification and each of its
+    // messages has the payload and the overrides, which take `event` bytes.
+    fn count(&mut self, event: usize, planned: &PlannedRecipient) -> Result<()> {
+        let messages: usize = match &planned.first {
+            FirstTurn::Planned(actions) => actions
+                .iter()
+                .filter_map(Action::message)
+                .map(|message| event + message.size())
+                .sum(),
             FirstTurn::Later => 0,
         };
-        self.content += self.event + messages;
+        self.content += event + messages;
+        self.check_content()
+    }
+
+    fn check_content(&self) -> Result<()> {
         Ok(self.view.engine.parts.limits.check_content(self.content)?)
     }
 
@@ -363,11 +374,4 @@ pub(crate) fn plan_recipient(
     let facts = Facts { actor: event.actor, texts: texts.as_ref(), ..facts };
     let first = FirstTurn::Planned(plan::turn(run, facts));
     Ok(PlannedRecipient { recipient, read: None, topics, first })
-}
-
-fn refusal_of(planned: Result<Prepared>) -> Result<Prepared> {
-    match planned {
-        Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
-        planned => planned,
-    }
 }

@@ -58,7 +58,8 @@ impl Events<'_> {
     ///
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
     /// recipient, or there are more than 100, if a context is not well formed, or if the schema of
-    /// the workflow does not allow the payload.
+    /// the workflow does not allow the payload, or if there is more content than
+    /// [`Limits::content`](crate::limits::Limits::content).
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let receipt = self.scope.operation("events.trigger", || self.accept(trigger))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
@@ -103,8 +104,9 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if there is no event, or there are more than 100; [`Error::Store`], and
-    /// then none of them has happened.
+    /// [`Error::Invalid`], if there is no event, if there are more than 100, or if they have more content
+    /// than [`Limits::content`](crate::limits::Limits::content); [`Error::Store`]. Then none of them has
+    /// happened.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
         let receipts =
             self.scope.operation("events.trigger_bulk", || self.accept_bulk(triggers))?;

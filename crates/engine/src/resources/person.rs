@@ -39,7 +39,7 @@ const OF_NOTIFICATION: usize = 8;
 struct Erasing {
     person: Arc<Person>,
     notifications: Vec<Ordinal>,
-    /// The key of the last notification that was looked at. A key is progress in damaged tables, too.
+    /// The key of the last notification that was looked at, also if its ordinal cannot be read.
     later: Vec<u8>,
     part: Part,
     erased: Erasure,

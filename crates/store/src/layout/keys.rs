@@ -535,17 +535,9 @@ pub fn answer_of(entry: &[u8]) -> Option<Key<StoredAnswer>> {
     Some(stored_answer(environment, &key))
 }
 
-/// The messages of `list` behind the first and up to the second of these places, oldest first.
-pub fn messages_between(
-    list: &MessageList,
-    behind: Option<ListPlace>,
-    through: ListPlace,
-) -> Range<Message> {
-    let range = list.range().through(list.clone().then(through).range());
-    match behind {
-        Some(place) => range.behind(list.clone().then(place).end()),
-        None => range,
-    }
+/// The messages of `list` up to a place, oldest first.
+pub fn messages_through(list: &MessageList, through: ListPlace) -> Range<Message> {
+    list.range().through(list.clone().then(through).range())
 }
 
 /// The changes of `list` behind all with a number, or behind that of a message with the number.

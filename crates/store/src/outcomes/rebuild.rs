@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use domain::notification::{Notification, NotificationOutcome, Ordinal};
+use domain::notification::{NotificationOutcome, Ordinal};
 
 use super::mark::put;
 use super::{IN_ROW, made_anew, row_of};
@@ -60,19 +60,14 @@ pub(crate) fn first(
     if !is_possible(from) {
         return Ok(None);
     }
-    let mut found = Vec::new();
     let start = Ordinal::new(u64::from(from) * IN_ROW);
     let later = layout::notifications_from(environment, start);
-    snapshot.scan_bytes::<Notification>(&later, Order::Ascending, Some(1), &mut |key, _| {
-        found.extend(layout::ordinal_of(key).map(|ordinal| row_of(ordinal.get())));
-        ControlFlow::Break(())
-    })?;
+    let row = |key: &[u8]| layout::ordinal_of(key).map(|ordinal| row_of(ordinal.get()));
+    let mut found = Vec::from_iter(snapshot.first_known(&later, Order::Ascending, row)?);
     for outcome in NotificationOutcome::ALL {
         let later = layout::outcome_rows(environment, *outcome, from..u32::MAX);
-        snapshot.scan_bytes(&later, Order::Ascending, Some(1), &mut |key, _| {
-            found.extend(layout::outcome_of_row(key).map(|(_, row)| row));
-            ControlFlow::Break(())
-        })?;
+        let row = |key: &[u8]| layout::outcome_of_row(key).map(|(_, row)| row);
+        found.extend(snapshot.first_known(&later, Order::Ascending, row)?);
     }
     Ok(found.into_iter().filter(|row| *row >= from).min())
 }

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
-use redb::{DatabaseError, StorageBackend, StorageError};
+use redb::{DatabaseError, StorageError};
 
 use super::failure::attempt;
 use super::gate::Gate;
 use super::log::{self, sync_folder};
+use super::unchanged::Unchanged;
 use super::{RedbOptions, RedbStore};
 use crate::transfer::{Copied, OnCopy, copy_over};
 use crate::{Error, Result, Store};
@@ -73,11 +74,14 @@ pub fn backup(
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if a page of the backup is damaged; otherwise as [`backup`].
+/// [`Error::Damaged`] if a page of the backup is damaged, and [`Error::NotOurs`] if it is no store;
+/// otherwise as [`backup`].
 pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
-    let from = from.as_ref();
-    if !from.exists() {
-        return Err(Error::of_opening(from, ErrorKind::NotFound.into()));
+    // A log is beside the file that a link leads to.
+    let found = from.as_ref().canonicalize();
+    let from = &found.map_err(|source| Error::of_opening(from.as_ref(), source))?;
+    if fs::metadata(from).is_ok_and(|found| found.len() == 0) {
+        return Err(Error::NotOurs { path: from.clone() });
     }
     let options = RedbOptions { verify: true, ..RedbOptions::default() };
     let store = if log::name(from).exists() {
@@ -92,8 +96,8 @@ pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
 fn unchanged(path: &Path) -> Result<Gate> {
     let file = File::open(path).map_err(|source| Error::of_opening(path, source))?;
     let held = attempt("open the file", || {
-        let file: Box<dyn StorageBackend> = Box::new(FileBackend::new(file)?);
-        Ok::<_, DatabaseError>(Gate::before(file).map_err(StorageError::Io)?)
+        let file = Unchanged(FileBackend::new(file)?);
+        Ok::<_, DatabaseError>(Gate::before(Box::new(file)).map_err(StorageError::Io)?)
     });
     held.map_err(|failure| failure.at(path))
 }

@@ -15,7 +15,7 @@ pub(super) struct Bytes;
 ///
 /// redb goes down to a row by recursion, and the pages of a damaged file may lead to themselves. So
 /// many levels fit on the stack of a thread.
-const MAX_COMPARISONS: u32 = 256;
+const MAX_COMPARISONS: u32 = 128;
 
 thread_local! {
     /// Number of comparisons that the present change may make, or `None` outside of a change.

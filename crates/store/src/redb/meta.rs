@@ -8,7 +8,7 @@ use redb::{
 
 use super::disk::Definition;
 use super::handle::Handle;
-use super::key::Bytes;
+use super::key::{Bytes, bounded};
 use super::log::LogId;
 use crate::layout::FORMAT;
 
@@ -101,7 +101,8 @@ pub(super) fn note(database: &Handle) -> Result<Note, redb::Error> {
 
 /// Writes the note of a file.
 pub(super) fn write(transaction: &WriteTransaction, note: &Note) -> Result<(), redb::Error> {
-    transaction.open_table(META)?.insert(LOG, note.encode().as_slice())?;
+    let mut meta = transaction.open_table(META)?;
+    bounded(|| meta.insert(LOG, note.encode().as_slice()))?;
     Ok(())
 }
 

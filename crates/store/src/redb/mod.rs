@@ -33,6 +33,7 @@ mod medium;
 mod meta;
 mod open;
 mod recovery;
+mod unchanged;
 
 /// A store in one file. No other process can open the file meanwhile.
 ///

@@ -114,8 +114,9 @@ pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
     engine.read(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {
-            let found = lanes_of(snapshot, class, Timestamp::MAX, 1)?;
-            let due_at = found.lanes.first().map(|(_, due_at)| *due_at);
+            let lanes = layout::lanes_until(class, Timestamp::MAX);
+            let first = snapshot.first_known(&lanes, Order::Ascending, layout::lane_of)?;
+            let due_at = first.map(|(_, due_at)| due_at);
             next = next.into_iter().chain(due_at).min();
         }
         Ok(next)

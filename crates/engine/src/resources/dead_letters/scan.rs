@@ -93,13 +93,9 @@ impl<'q> Selection<'q> {
 
 /// The newest dead letter. Returns `None` if there is none.
 pub(super) fn newest(view: &dyn View) -> Result<Option<DeadLetterId>> {
-    let mut newest = None;
     let range = layout::dead_letters_behind(view.environment_id(), None);
-    view.scan_bytes(&range, Order::Descending, Some(1), &mut |entry, _| {
-        newest = layout::letter_of(entry).map(|facts| facts.id);
-        ControlFlow::Break(())
-    })?;
-    Ok(newest)
+    let id = |entry: &[u8]| layout::letter_of(entry).map(|facts| facts.id);
+    Ok(view.first_known(&range, Order::Descending, id)?)
 }
 
 /// The dead letters with these ids, and the number of those that cannot be read.

@@ -1,7 +1,5 @@
 //! Changing every message in an inbox, or those that match a query, in steps.
 
-use std::ops::ControlFlow;
-
 use domain::message::{Edit, ListPlace, MarkAs, Message, MessageQuery, Shelf};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
@@ -34,8 +32,8 @@ struct Run {
     filter: MessageQuery,
     change: Change,
     changed: usize,
-    // The last message that was looked at on the first of the shelves.
-    behind: Option<ListPlace>,
+    // The key of the last message that was looked at on the first of the shelves.
+    behind: Vec<u8>,
     // The newest message at the start. Messages that arrive later stay as they are.
     through: Option<ListPlace>,
 }
@@ -173,7 +171,7 @@ impl Run {
             let moves = matches!(edit, Edit::Snooze(_));
             shelves.retain(|shelf| moves || shelf.is_changed_by(edit));
         }
-        Self { shelves, filter, change, changed: 0, behind: None, through: None }
+        Self { shelves, filter, change, changed: 0, behind: Vec::new(), through: None }
     }
 
     // Changes as many messages as one transaction looks at.
@@ -185,21 +183,18 @@ impl Run {
         self.through = Some(through);
         let mut left = AT_A_TIME;
         while let Some(shelf) = self.shelves.first() {
-            let range = layout::messages_between(&list(*shelf), self.behind, through);
+            let range = layout::messages_through(&list(*shelf), through).resumed(&self.behind);
             let entries = store::dependents(&*tx, &range, left)?;
             left -= entries.len();
-            let mut places = entries.iter().filter_map(|entry| layout::place_in_list(&entry.key));
-            self.behind = places.next_back().or(self.behind);
-            let is_stuck = entries.len() == AT_A_TIME && self.behind.is_none();
-            self.change(tx, subscriber, entries.into_iter().filter_map(Entry::record).collect())?;
-            if is_stuck {
-                break;
+            if let Some(last) = entries.last() {
+                self.behind.clone_from(&last.key);
             }
+            self.change(tx, subscriber, entries.into_iter().filter_map(Entry::record).collect())?;
             if left == 0 {
                 return Ok(Step::More(self));
             }
             self.shelves.remove(0);
-            self.behind = None;
+            self.behind.clear();
         }
         Ok(Step::Done(self.changed))
     }
@@ -240,10 +235,8 @@ fn newest(
     let mut newest = None;
     for shelf in shelves {
         let range = list(*shelf).range();
-        view.scan_bytes(&range, Order::Descending, Some(1), &mut |key, _| {
-            newest = newest.max(layout::place_in_list(key));
-            ControlFlow::Break(())
-        })?;
+        let last = view.first_known(&range, Order::Descending, layout::place_in_list)?;
+        newest = newest.max(last);
     }
     Ok(newest)
 }
