@@ -61,7 +61,8 @@ impl Suppressions<'_> {
         self.find(channel, address)?.ok_or_else(|| missing(address))
     }
 
-    /// The suppression of an address, as [`get`](Self::get) compares it. Returns `None` if messages are sent to it.
+    /// The suppression of an address, as [`get`](Self::get) compares it. Returns `None` if messages are
+    /// sent to it.
     ///
     /// # Errors
     ///
