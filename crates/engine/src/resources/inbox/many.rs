@@ -235,8 +235,8 @@ fn newest(
     let mut newest = None;
     for shelf in shelves {
         let range = list(*shelf).range();
-        let last = view.first_known(&range, Order::Descending, layout::place_in_list)?;
-        newest = newest.max(last);
+        let found = view.first_known(&range, Order::Descending, layout::place_in_list)?;
+        newest = newest.max(found);
     }
     Ok(newest)
 }
