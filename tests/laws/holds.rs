@@ -102,6 +102,33 @@ fn a_rebuild_of_addresses_touches_as_many_rows_in_a_larger_environment() {
     assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer addresses");
 }
 
+/// A rebuild of the activity index takes transactions that are no larger where its segments are.
+#[test]
+fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
+    let most = |segment: u32| {
+        let noted = Noted::over(Arc::new(MemoryStore::default()));
+        let configure = |builder: Builder| builder.activity_segments(segment);
+        let world = World::with(Interposed::new(noted.clone()), configure);
+        world.workflow(workflow_of("news", &[in_app()]));
+        world.subscriber(json!({ "subscriberId": "ada" }));
+        let bulk: Vec<_> =
+            (0..100).map(|_| parsed(json!({ "name": "news", "to": "ada" }))).collect();
+        for _ in 0..50 {
+            let told = world.env.events().trigger_bulk(&bulk).unwrap();
+            assert!(told.iter().all(Result::is_ok));
+        }
+        noted.take();
+        world.env.notifications().rebuild_index().unwrap();
+        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+    };
+    let (small, large) = (most(1_024), most(4_096));
+    assert!(small > 1_024, "{small} rows");
+    assert!(
+        large <= small + small / 4,
+        "{large} rows in one transaction, and {small} with small segments"
+    );
+}
+
 fn home() -> Home {
     Home { organization_id: "acme".parse().unwrap(), environment_id: Uuid::from_u128(1).into() }
 }

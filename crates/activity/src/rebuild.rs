@@ -25,6 +25,9 @@ use crate::{ActivityIndex, corrupt, deleted};
 /// Number of notifications that one transaction reads.
 const STEP: u64 = 1_024;
 
+/// Number of triggers that one transaction looks for.
+const RUNS: usize = 1_024;
+
 /// Number of times that a rebuild starts anew after the upkeep of another process has removed it.
 const RESTARTS: u32 = 8;
 
@@ -161,10 +164,16 @@ impl Building {
                 return Ok(Part::Removed);
             }
         }
-        let is_there = self.write(store, |txn| {
-            self.put_missing_runs(txn, range.start, &all)?;
-            self.put_all_gone(txn, &all)
-        })?;
+        let runs: Vec<_> = all.runs.iter().collect();
+        for part in runs.chunks(RUNS) {
+            let put = |txn: &mut dyn Transaction| {
+                self.put_missing_runs(txn, (range.start, &all), part.iter().copied())
+            };
+            if !self.write(store, put)? {
+                return Ok(Part::Removed);
+            }
+        }
+        let is_there = self.write(store, |txn| self.put_all_gone(txn, &all))?;
         self.head.sealed = range.end;
         self.tail = range.end;
         Ok(if is_there { Part::Done } else { Part::Removed })
@@ -196,19 +205,19 @@ impl Building {
         let all = gather(&*txn, self.environment, range.clone())?;
         let Head { generation, .. } = self.head;
         put_facets(txn, self.environment, generation, range.start, &all.facets)?;
-        self.put_missing_runs(txn, range.start, &all)?;
+        self.put_missing_runs(txn, (range.start, &all), &all.runs)?;
         self.put_all_gone(txn, &all)
     }
 
     // Puts bare records in place of those triggers that are lost, so that their transaction ids stay
-    // taken. `start` is the first ordinal of `all`.
-    fn put_missing_runs(
+    // taken. `start` is the first ordinal of `all`, and `runs` are some of its runs.
+    fn put_missing_runs<'r>(
         &self,
         txn: &mut dyn Transaction,
-        start: u64,
-        all: &Gathered,
+        (start, all): (u64, &Gathered),
+        runs: impl IntoIterator<Item = (&'r TransactionId, &'r Runs)>,
     ) -> Result<()> {
-        for (id, runs) in &all.runs {
+        for (id, runs) in runs {
             let found = Runs::find(&*txn, self.environment, id);
             // Entries that are out of order are left to a repair.
             let Some(known) = store::if_readable(found)? else { continue };

@@ -28,7 +28,8 @@ fn a_kill_while_keys_are_rotated_loses_nothing() {
     let path = folder.path().join("tidings.redb");
     let mut acknowledged = Vec::new();
     for round in 0.. {
-        let span = Duration::from_millis(u64::from(round) * 61 % 200);
+        let longer = u64::from(round.saturating_sub(ROUNDS * scale()));
+        let span = Duration::from_millis(u64::from(round) * 61 % 200 + longer * 200);
         acknowledged.extend(work_until_killed("sealing::kill::child", &path, span));
         check_left(&path, &acknowledged);
         let is_rotated = acknowledged.iter().any(|what| what.starts_with("key"));

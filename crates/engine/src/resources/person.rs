@@ -224,7 +224,10 @@ impl Eraser<'_, '_> {
                 self.notification(notification.id.ordinal(), erased)?;
             }
         }
-        let Some(last) = last else { return Ok(ControlFlow::Break(())) };
+        // A damaged table may show a place that was passed.
+        let Some(last) = last.filter(|last| last > after) else {
+            return Ok(ControlFlow::Break(()));
+        };
         *after = last;
         Ok(ControlFlow::Continue(()))
     }

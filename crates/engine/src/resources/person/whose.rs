@@ -60,9 +60,10 @@ impl Person {
         found: &mut Vec<Ordinal>,
     ) -> Result<Option<Vec<u8>>> {
         let rest = layout::notifications(view.environment_id()).range().resumed(after);
-        let (codec, mut last) = (view.codec(), None);
+        let (codec, mut last, mut count) = (view.codec(), None, 0);
         view.scan_bytes(&rest, Order::Ascending, Some(AT_A_TIME), &mut |key, value| {
             last = Some(key.to_vec());
+            count += 1;
             let record = codec.decode::<Notification>(key, value).ok();
             if let Some(record) = record.filter(|record| self.has(record)) {
                 self.own.insert(record.subscriber_id);
@@ -71,7 +72,8 @@ impl Person {
             }
             ControlFlow::Continue(())
         })?;
-        Ok(last)
+        // A damaged table may show a place that was passed.
+        Ok(last.filter(|last| count == AT_A_TIME && last.as_slice() > after))
     }
 
     fn has(&self, notification: &Notification) -> bool {
