@@ -56,7 +56,7 @@ fn tells_once(server: Option<&Server>, crowd: usize, millis: impl Fn(u64) -> u64
         let path = place_in(folder.path(), server);
         load(&open(&path), &prepared);
         let (mut notes, mut largest) = (Vec::new(), 0);
-        for round in 0.. {
+        for round in 0_u64.. {
             start_behind(&notes).write(&path);
             let longer = round.saturating_sub(ROUNDS) * 200;
             let span = Duration::from_millis(millis(file * ROUNDS + round) + longer);

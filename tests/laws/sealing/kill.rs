@@ -27,7 +27,7 @@ fn a_kill_while_keys_are_rotated_loses_nothing() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("tidings.redb");
     let mut acknowledged = Vec::new();
-    for round in 0.. {
+    for round in 0_u32.. {
         let longer = u64::from(round.saturating_sub(ROUNDS * scale()));
         let span = Duration::from_millis(u64::from(round) * 61 % 200 + longer * 200);
         acknowledged.extend(work_until_killed("sealing::kill::child", &path, span));
