@@ -129,6 +129,65 @@ fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
     );
 }
 
+/// An erasure removes a digest window in transactions that are no larger where it has more events.
+#[test]
+fn an_erasure_touches_as_many_rows_with_a_larger_window() {
+    let most = |bulks: usize| {
+        let noted = Noted::over(Arc::new(MemoryStore::default()));
+        let world = World::with(Interposed::new(noted.clone()), |builder| builder);
+        let window = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        let digest = json!({ "type": "digest", "metadata": window });
+        world.workflow(workflow_of("news", &[digest, in_app()]));
+        world.subscriber(json!({ "subscriberId": "ada" }));
+        let bulk = vec![parsed(json!({ "name": "news", "to": "ada" })); 100];
+        for _ in 0..bulks {
+            let told = world.env.events().trigger_bulk(&bulk).unwrap();
+            assert!(told.iter().all(Result::is_ok));
+        }
+        noted.take();
+        world.env.subscribers().erase("ada").unwrap();
+        let left = dump(&world.store);
+        assert!(left.iter().all(|(table, ..)| table.name() != "digest_events"));
+        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+    };
+    let (small, large) = (most(12), most(36));
+    assert!(small > 512, "{small} rows");
+    assert!(
+        large <= small + small / 4,
+        "{large} rows in one transaction, and {small} of fewer events"
+    );
+}
+
+/// A chunk of a crowd ends where its notifications have much content.
+#[test]
+fn a_chunk_is_smaller_where_its_content_is_large() {
+    let most = |payload: usize| {
+        let noted = Noted::over(Arc::new(MemoryStore::default()));
+        let world = World::with(Interposed::new(noted.clone()), |builder| builder);
+        world.workflow(workflow_of("news", &[in_app()]));
+        let members: Vec<_> = (0..101).map(|number| format!("s{number}")).collect();
+        for member in &members {
+            world.subscriber(json!({ "subscriberId": member }));
+        }
+        for some in members.chunks(100) {
+            let request = json!(["topics.subscribe", "all", { "subscriptions": some }]);
+            requests::call(&world.engine, &world.env, &request).unwrap();
+        }
+        let topic = json!({ "type": "Topic", "topicKey": "all" });
+        let payload = json!({ "text": "x".repeat(payload) });
+        world.trigger(
+            json!({ "name": "news", "to": topic, "payload": payload, "transactionId": "t" }),
+        );
+        noted.take();
+        while world.run_due() != Counts::default() {}
+        assert_eq!(world.env.events().progress("t").unwrap().created, 101);
+        assert!(members.iter().all(|member| world.inbox(member).len() == 1));
+        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+    };
+    let (light, heavy) = (most(100), most(LARGEST_PAYLOAD - 20));
+    assert!(heavy * 4 < light, "{heavy} rows in one transaction, and {light} of small content");
+}
+
 fn home() -> Home {
     Home { organization_id: "acme".parse().unwrap(), environment_id: Uuid::from_u128(1).into() }
 }

@@ -76,9 +76,15 @@ fn a_host_sets_the_limits() {
                 let trigger = json!({ "name": "news", "to": "ada", "payload": sized(size) });
                 world.env.events().trigger(&parsed(trigger))
             };
+            let preview = |size| {
+                let preview = json!({ "step": "0", "subscriberId": "ada", "payload": sized(size) });
+                world.env.workflows().preview("news", &parsed(preview))
+            };
             trigger(16).unwrap();
+            preview(16).unwrap();
             let refusal = "422 `payload` must be at most 16 bytes long, not 17";
             world.refuses(refusal, || trigger(17));
+            world.refuses(refusal, || preview(17));
             let refusal = "422 `lastName` must be at most 3 characters long, not 4";
             let update = parsed(json!({ "lastName": "King" }));
             world.refuses(refusal, || world.env.subscribers().update("ada", &update));
@@ -110,6 +116,36 @@ fn the_content_of_a_call_is_limited() {
                 |counts: [usize; 2]| events.trigger_bulk(&counts.map(|it| parsed(event(it))));
             assert!(bulk([3, 3]).unwrap().iter().all(Result::is_ok));
             world.refuses(refusal, || bulk([3, 4]));
+        },
+    );
+}
+
+/// A rehearsal sends all mails of an event, each with a text of 100 bytes.
+#[test]
+fn the_content_of_a_rehearsal_is_limited() {
+    on_both_with(
+        |builder| builder.limits(Limits::default().content(3_000)),
+        |world| {
+            world.active_integration("email", "ses");
+            let step =
+                json!({ "type": "email", "template": { "subject": "S", "body": "x".repeat(100) } });
+            let steps = vec![step; 10];
+            world.workflow(
+                json!({ "workflowId": "w", "name": "W", "active": true, "steps": steps }),
+            );
+            let to = |count: usize| {
+                let one =
+                    |at| json!({ "subscriberId": format!("s{at}"), "email": "s@example.com" });
+                parsed(json!({ "name": "w", "to": (0..count).map(one).collect::<Vec<_>>() }))
+            };
+            let events = world.env.events();
+            let explained = events.explain(&to(2), world.now()).unwrap();
+            let sent = explained.recipients.iter().flat_map(|recipient| &recipient.steps);
+            assert_eq!(sent.filter(|step| step.message.is_some()).count(), 20);
+            let refusal = "422 `payload` leads to more than 3000 bytes of payloads, overrides and messages \
+                           in one call";
+            world.refuses(refusal, || events.explain(&to(3), world.now()));
+            events.trigger(&to(3)).unwrap();
         },
     );
 }

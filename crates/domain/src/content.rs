@@ -19,6 +19,22 @@ pub enum MessageContent {
     Blocks(Vec<EmailBlock<String>>),
 }
 
+impl MessageContent {
+    /// Returns the size of the texts, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            MessageContent::Text(text) => text.len(),
+            MessageContent::Blocks(blocks) => blocks.iter().map(EmailBlock::size).sum(),
+        }
+    }
+}
+
+impl EmailBlock<String> {
+    fn size(&self) -> usize {
+        self.content.len() + self.url.as_ref().map_or(0, String::len)
+    }
+}
+
 /// Paragraph or button of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

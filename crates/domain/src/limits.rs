@@ -61,6 +61,7 @@ use crate::{
 use crate::error::{Invalid, Reason, Unit};
 use crate::json::Object;
 use crate::message::CompleteAction;
+use crate::preview::Preview;
 use crate::setters::setters;
 use crate::subscriber::{Profile, SubscriberTexts, SubscriberUpdate};
 use crate::trigger::{Recipient, SubscriberRecipient, Trigger};
@@ -90,8 +91,8 @@ pub struct Limits {
     pub overrides: usize,
     /// Largest content of the notifications that one call creates, in bytes: 64 MiB at first. Payload
     /// and overrides count once for each notification and each message in an inbox, and the text of
-    /// such a message counts as well. A call with more is refused, also a bulk. Tasks tell larger
-    /// topics a part at a time, to which this limit does not apply.
+    /// such a message counts as well. A call with more is refused, also a bulk. An explanation has all
+    /// messages of its event. Tasks tell larger topics in parts, to which this limit does not apply.
     pub content: usize,
 }
 
@@ -165,6 +166,12 @@ impl Limits {
             }
             Recipient::Subscriber(SubscriberRecipient::Id(_)) | Recipient::Topic(_) => Ok(()),
         })
+    }
+
+    /// Refuses a preview with a payload that a trigger cannot have.
+    #[doc(hidden)]
+    pub fn check_preview(&self, preview: &Preview) -> Result<(), Invalid> {
+        object("payload", Some(&preview.payload), self.payload)
     }
 
     /// Refuses notifications of one call whose content takes so many bytes.

@@ -211,6 +211,15 @@ impl Message {
     /// Maximum number of messages in a request to mark.
     pub const MAX_MARKED: usize = 1_000;
 
+    /// Returns the size of the texts, the payload and the overrides, in bytes.
+    #[doc(hidden)]
+    pub fn size(&self) -> usize {
+        let lines = [&self.subject, &self.title].into_iter().flatten().map(String::len);
+        let objects = [&self.payload, &self.overrides].into_iter().flatten().map(Object::size);
+        let content = self.content.as_ref().map_or(0, MessageContent::size);
+        lines.chain(objects).sum::<usize>() + content + self.cta.size()
+    }
+
     /// Refuses to mark no message, or more than 1,000.
     #[doc(hidden)]
     pub fn check_marked(ids: &[MessageId]) -> Result<(), Invalid> {

@@ -186,6 +186,12 @@ impl NotificationTopic {
 }
 
 impl Notification {
+    /// Returns the size of the payload and the overrides, in bytes.
+    #[doc(hidden)]
+    pub fn size(&self) -> usize {
+        [&self.payload, &self.overrides].into_iter().flatten().map(Object::size).sum()
+    }
+
     /// Returns the notification of `event` for `subscriber`, with a job for each active step.
     /// `topics` is empty for a recipient that the trigger names. The first argument is the id and
     /// the time of creation.

@@ -364,11 +364,7 @@ impl Rendered {
     #[doc(hidden)]
     pub fn size(&self) -> usize {
         let lines = [&self.subject, &self.title].into_iter().flatten().map(String::len);
-        let content = match &self.content {
-            MessageContent::Text(text) => text.len(),
-            MessageContent::Blocks(blocks) => blocks.iter().map(|block| block.content.len()).sum(),
-        };
-        lines.sum::<usize>() + content + self.cta.size()
+        lines.sum::<usize>() + self.content.size() + self.cta.size()
     }
 }
 

@@ -259,6 +259,12 @@ impl Trigger {
     /// Maximum number of triggers in a bulk.
     pub const MAX_BULK: usize = 100;
 
+    /// Returns the size of the payload and the overrides, in bytes.
+    #[doc(hidden)]
+    pub fn size(&self) -> usize {
+        self.payload.size() + self.overrides.as_ref().map_or(0, Object::size)
+    }
+
     /// Refuses a bulk without triggers, or with more than 100.
     #[doc(hidden)]
     pub fn check_bulk(triggers: &[Trigger]) -> Result<(), Invalid> {

@@ -45,6 +45,12 @@ pub(crate) struct Known {
     pub(crate) until: Option<Vec<u8>>,
 }
 
+/// Counters during a transaction.
+struct Counting {
+    tally: Tally,
+    until: Option<Vec<u8>>,
+}
+
 /// Change of what counters count: a message before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recount {
@@ -171,19 +177,19 @@ impl Known {
         Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    // Returns `true` if the message is among those that are counted.
-    fn has(&self, key: &[u8], message: &CountedMessage) -> bool {
-        let Some(until) = &self.until else { return true };
-        let Ok((environment, subscriber)) = parts(key) else { return false };
-        let list = layout::message_list(environment, subscriber, message.shelf);
-        list.then(message.sorted).end().as_bytes() <= until.as_slice()
-    }
-
     fn written(&self, key: &[u8]) -> Result<Vec<u8>> {
         let Self { counters, until } = self;
         let row = Row { subscriber: owner(key)?, counters, until: until.clone() };
         encoding::encode(&row, 0).map_err(unreadable)
     }
+}
+
+// Returns `true` if the message is among those that are counted.
+fn is_counted(key: &[u8], until: Option<&[u8]>, message: &CountedMessage) -> bool {
+    let Some(until) = until else { return true };
+    let Ok((environment, subscriber)) = parts(key) else { return false };
+    let list = layout::message_list(environment, subscriber, message.shelf);
+    list.then(message.sorted).end().as_bytes() <= until
 }
 
 // The last place in the list of a shelf.
@@ -230,23 +236,25 @@ pub(crate) fn mended(counted: MessageCounters) -> MessageCounters {
 /// Counts the changes of a transaction, and writes each row once.
 pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
     // A row that cannot be read has no tally.
-    let mut rows: BTreeMap<&[u8], Option<(Known, Tally)>> = BTreeMap::new();
+    let mut rows: BTreeMap<&[u8], Option<Counting>> = BTreeMap::new();
     for Recount { key, before, after } in
         changes.iter().filter_map(|change| change.recount.as_ref())
     {
         if !rows.contains_key(key.as_bytes()) {
             let known = Known::readable(&*transaction, key.as_bytes())?;
-            let tally = |known: Known| (known.clone(), Tally::new(known.counters));
-            rows.insert(key.as_bytes(), known.map(tally));
+            let counting = known
+                .map(|Known { counters, until }| Counting { tally: Tally::new(counters), until });
+            rows.insert(key.as_bytes(), counting);
         }
-        if let Some(Some((known, tally))) = rows.get_mut(key.as_bytes()) {
-            let has = |message: &CountedMessage| known.has(key.as_bytes(), message);
-            tally.change_among(&has, (before.as_ref(), after.as_ref()));
+        if let Some(Some(Counting { tally, until })) = rows.get_mut(key.as_bytes()) {
+            let counts =
+                |message: &CountedMessage| is_counted(key.as_bytes(), until.as_deref(), message);
+            tally.change_among(&counts, (before.as_ref(), after.as_ref()));
         }
     }
     for (key, row) in rows {
         let known = match row {
-            Some((known, tally)) => Known { counters: tally.finish(), ..known },
+            Some(Counting { tally, until }) => Known { counters: tally.finish(), until },
             None => Known::begun(&*transaction, key)?,
         };
         _ = known.step(transaction, key)?;

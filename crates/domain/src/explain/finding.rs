@@ -1,6 +1,7 @@
 //! Findings: what the decisions about the steps of a notification are made from.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
@@ -244,13 +245,17 @@ pub enum Rejected {
 /// Findings of the plans of one event, by subscriber and step, in the order of the decisions.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Findings(Mutex<HashMap<(SubscriberId, StepId), Vec<Finding>>>);
+pub struct Findings {
+    of_steps: Mutex<HashMap<(SubscriberId, StepId), Vec<Finding>>>,
+    /// Size of the content so far, in bytes.
+    content: AtomicUsize,
+}
 
 impl Findings {
     /// Adds a finding about a step, for a subscriber. Leaves out what was found before. A subscriber
     /// that the event creates has no id of the engine yet.
     pub fn note(&self, of: (SubscriberId, StepId), at: Timestamp, kind: FindingKind) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.of_steps.lock().unwrap_or_else(PoisonError::into_inner);
         let of_step = all.entry(of).or_default();
         // A turn and the attempts behind it make some decisions again.
         if of_step.iter().all(|found| found.kind != kind) {
@@ -260,8 +265,13 @@ impl Findings {
 
     /// Returns the findings about a step, for a subscriber, and forgets them.
     pub fn take(&self, of: (SubscriberId, StepId)) -> Vec<Finding> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.of_steps.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&of).unwrap_or_default()
+    }
+
+    /// Adds content of so many bytes, and returns the size of all content.
+    pub fn count(&self, size: usize) -> usize {
+        self.content.fetch_add(size, Ordering::Relaxed).saturating_add(size)
     }
 }
 

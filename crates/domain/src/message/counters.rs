@@ -269,7 +269,10 @@ impl MessageCounters {
         };
         change(self.severities.entry(item.severity).or_default());
         for tag in &item.tags {
-            change(self.tags.entry(tag.clone()).or_default());
+            match self.tags.get_mut(tag) {
+                Some(waiting) => change(waiting),
+                None => change(self.tags.entry(tag.clone()).or_default()),
+            }
         }
         self.severities.retain(|_, waiting| *waiting != Waiting::default());
         self.tags.retain(|_, waiting| *waiting != Waiting::default());

@@ -98,11 +98,12 @@ impl TaskState {
                 has_it.then_some(Settlement::Retry { due_at: now, attempts: attempt })
             }
             Outcome::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
-                Some(wait) => {
+                // There is no time after the last one.
+                Some(wait) if now < Timestamp::MAX => {
                     let due_at = now.after(wait.max(asked.min(LONGEST_WAIT)));
                     Settlement::Retry { due_at, attempts: attempt }
                 }
-                None => Settlement::Failed,
+                Some(_) | None => Settlement::Failed,
             }),
         }
     }
@@ -236,6 +237,18 @@ mod tests {
         let later = Outcome::Later(Duration::ZERO);
         let after = leased(9, 2).settle(2, later, (&POLICY, || 0), at(5));
         assert_eq!(after, Some(Settlement::Failed));
+    }
+
+    #[test]
+    fn at_the_end_of_time_there_is_no_later_attempt() {
+        let later = Outcome::Later(Duration::ZERO);
+        let after = |now| leased(9, 1).settle(1, later, (&POLICY, || 0), now);
+        assert_eq!(after(Timestamp::MAX), Some(Settlement::Failed));
+        let due_at = Timestamp::MAX;
+        assert_eq!(
+            after(at(due_at.as_millis() - 1)),
+            Some(Settlement::Retry { due_at, attempts: 1 })
+        );
     }
 
     /// One row per time that a provider asks for: when the task is due again, from 0 on.

@@ -11,17 +11,20 @@ use domain::plan::{self, Hold, Run};
 use domain::subscriber::Subscriber;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
-use domain::trigger::{AcceptedTrigger, Crowd, FanOut, FanOutState, Visited};
+use domain::trigger::{AcceptedTrigger, Audience, Crowd, FanOut, FanOutState, Visited};
 use domain::workflow::Workflow;
 use store::{ReadRecords, WriteRecords, layout};
 
 use crate::pipeline::facts::is_canceled;
-use crate::pipeline::fan_out::{Part, Source};
+use crate::pipeline::fan_out::{Members, Part, Source};
 use crate::pipeline::prepare::{PlannedRecipient, plan_recipient};
 use crate::pipeline::trigger::notify;
 use crate::resources::{contexts, workflows};
 use crate::tx::{Reading, Tx, View};
 use crate::{Engine, Result};
+
+/// Content with which a chunk ends, in bytes.
+const CONTENT: usize = 4 * 1024 * 1024;
 
 // Decision about the next recipients of an event.
 enum Planned {
@@ -97,23 +100,44 @@ fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Plann
         Crowd::Topics { .. } => fan_out.trigger.audience()?,
         Crowd::Everybody => fan_out.trigger.nobody()?,
     };
-    let mut visited = Visited { behind: members.behind, created: 0, filtered: 0, all: members.all };
-    let mut recipients = Vec::with_capacity(members.found.len());
     let facts = (&*workflow, &*contexts, actor.as_ref());
     let event = event(&fan_out, (view.home, view.engine.now()), facts);
-    let run = Run::new(&event);
-    for member in members.found.into_iter().filter(|member| !member.is_excluded(&audience)) {
-        let Some(topics) = member.admitted(&event) else {
+    let (recipients, visited) = plan_members(view, members, &audience, &event)?;
+    let next = Some(Next { workflow, contexts, actor, recipients, visited });
+    Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next })))
+}
+
+// Plans the notifications of members, up to the largest content of a chunk.
+fn plan_members(
+    view: &Reading<'_>,
+    members: Members,
+    audience: &Audience<'_>,
+    event: &Event<'_>,
+) -> Result<(Vec<(Subscriber, PlannedRecipient)>, Visited)> {
+    let (run, size) = (Run::new(event), event.trigger.size());
+    let mut visited = Visited { behind: members.behind, created: 0, filtered: 0, all: members.all };
+    let mut recipients = Vec::with_capacity(members.found.len());
+    let (mut content, mut last) = (0, None);
+    for member in members.found {
+        if content > CONTENT {
+            (visited.behind, visited.all) = (last, false);
+            break;
+        }
+        last = Some(member.subscriber.id);
+        if member.is_excluded(audience) {
+            continue;
+        }
+        let Some(topics) = member.admitted(event) else {
             visited.filtered += 1;
             continue;
         };
         let subscriber = member.subscriber;
         let recipient = subscriber.subscriber_id.clone().into();
-        let planned = plan_recipient(view, (recipient, &subscriber), topics, (&event, &run))?;
+        let planned = plan_recipient(view, (recipient, &subscriber), topics, (event, &run))?;
+        content += planned.size(size);
         recipients.push((subscriber, planned));
     }
-    let next = Some(Next { workflow, contexts, actor, recipients, visited });
-    Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next })))
+    Ok((recipients, visited))
 }
 
 impl Chunk {

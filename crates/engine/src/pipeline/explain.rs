@@ -64,7 +64,7 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// As [`trigger`](Self::trigger).
+    /// As [`trigger`](Self::trigger). The messages of all steps count as content.
     pub fn explain(&self, trigger: &Trigger, at: Timestamp) -> Result<Explanation> {
         self.scope.operation("events.explain", || self.explained(trigger, at))
     }

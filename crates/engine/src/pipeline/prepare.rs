@@ -7,7 +7,6 @@ use std::sync::Arc;
 use domain::context::{Context, ContextKey, ContextSet, NamedContext};
 use domain::event::Event;
 use domain::ids::{SubscriberId, TopicKey, TransactionId};
-use domain::json::Object;
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Action, Facts, Run};
 use domain::subscriber::{Profile, Subscriber};
@@ -195,7 +194,7 @@ impl Preparation<'_> {
             now: self.now,
         };
         let run = Run::new(&event);
-        let size = trigger.payload.size() + trigger.overrides.as_ref().map_or(0, Object::size);
+        let size = trigger.size();
         let mut counted = Counted::default();
         let direct = audience.subscribers.iter().map(|recipient| {
             let subscriber = self.subscriber(recipient)?;
@@ -258,18 +257,9 @@ impl Preparation<'_> {
         }
     }
 
-    // Adds the content of a notification to that of the call: the notification and each of its
-    // messages has the payload and the overrides, which take `event` bytes.
+    // Adds the content of a notification to that of the call.
     fn count(&mut self, event: usize, planned: &PlannedRecipient) -> Result<()> {
-        let messages: usize = match &planned.first {
-            FirstTurn::Planned(actions) => actions
-                .iter()
-                .filter_map(Action::message)
-                .map(|message| event + message.size())
-                .sum(),
-            FirstTurn::Later => 0,
-        };
-        self.content += event + messages;
+        self.content += planned.size(event);
         self.check_content()
     }
 
@@ -325,6 +315,21 @@ impl Preparation<'_> {
         };
         self.contexts.insert(named.key.clone(), after.clone());
         Ok(after)
+    }
+}
+
+impl PlannedRecipient {
+    /// Returns the size of the content of the notification, in bytes: the notification and each of its
+    /// messages has the payload and the overrides, which take `event` bytes.
+    pub(crate) fn size(&self, event: usize) -> usize {
+        let messages: usize = match &self.first {
+            FirstTurn::Planned(actions) => {
+                let messages = actions.iter().filter_map(Action::message);
+                messages.map(|message| event + message.size()).sum()
+            }
+            FirstTurn::Later => 0,
+        };
+        event + messages
     }
 }
 

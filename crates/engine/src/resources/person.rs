@@ -5,9 +5,9 @@ mod whose;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use domain::digest::{DigestBucket, ThrottleSlot};
+use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::idempotency::{CallOutcome, StoredAnswer};
-use domain::ids::{SubscriberId, TaskId};
+use domain::ids::{DigestWindowId, SubscriberId, TaskId};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
 use domain::person::{Erasure, PersonalData, Traces, addresses_of};
@@ -26,7 +26,7 @@ use crate::resources::{integrations, messages, subscribers, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
-use self::whose::{Person, begun, of_subscriber};
+use self::whose::{Person, begun, each_behind, of_subscriber};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;
@@ -38,7 +38,6 @@ const OF_NOTIFICATION: usize = 8;
 #[derive(Clone, Debug)]
 struct Erasing {
     person: Arc<Person>,
-    notifications: Vec<Ordinal>,
     /// The key of the last notification that was looked at, also if its ordinal cannot be read.
     later: Vec<u8>,
     part: Part,
@@ -48,10 +47,15 @@ struct Erasing {
 // Part of an erasure, in their order. Bytes are the key of the last row that was looked at.
 #[derive(Clone, Debug)]
 enum Part {
-    Notifications,
+    /// How many of the person's notifications are left.
+    Notifications(usize),
     Answers(Vec<u8>),
     FanOuts(Vec<u8>),
-    Buckets(Vec<u8>),
+    /// `event` is the key of the last event that was removed from the window of the next bucket.
+    Buckets {
+        after: Vec<u8>,
+        event: Vec<u8>,
+    },
     Slots(Vec<u8>),
     Quarantine(Vec<u8>),
     Suppressions,
@@ -159,23 +163,21 @@ impl Eraser<'_, '_> {
     fn step(&mut self, mut at: Erasing) -> Result<Step<Erasing, Erasure>> {
         let erased = &mut at.erased;
         at.part = match at.part {
-            Part::Notifications => {
-                while self.left > 0
-                    && let Some(ordinal) = at.notifications.pop()
-                {
-                    self.notification(ordinal, erased)?;
-                }
-                let is_done = at.notifications.is_empty();
-                if is_done { Part::Answers(Vec::new()) } else { Part::Notifications }
+            Part::Notifications(0) => Part::Answers(Vec::new()),
+            Part::Notifications(left) => {
+                let last = at.person.notifications.get(left - 1);
+                last.map_or(Ok(()), |ordinal| self.notification(*ordinal, erased))?;
+                Part::Notifications(left - 1)
             }
             Part::Answers(after) => {
                 self.answers(after, erased)?.map_or(Part::FanOuts(Vec::new()), Part::Answers)
             }
             Part::FanOuts(after) => {
-                self.fan_outs(after, erased)?.map_or(Part::Buckets(Vec::new()), Part::FanOuts)
+                let first = Part::Buckets { after: Vec::new(), event: Vec::new() };
+                self.fan_outs(after, erased)?.map_or(first, Part::FanOuts)
             }
-            Part::Buckets(after) => {
-                self.buckets(after, erased)?.map_or(Part::Slots(Vec::new()), Part::Buckets)
+            Part::Buckets { after, event } => {
+                self.buckets(after, event, erased)?.unwrap_or(Part::Slots(Vec::new()))
             }
             Part::Slots(after) => {
                 self.slots(after, erased)?.map_or(Part::Quarantine(Vec::new()), Part::Slots)
@@ -217,17 +219,19 @@ impl Eraser<'_, '_> {
 
     // Removes notifications that were triggered since the erasure has begun. Breaks at the end of all.
     fn later(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
-        let all = layout::notifications(self.tx.environment_id()).range();
-        let (found, last) = self.rows(all, after.clone())?;
-        for notification in found {
-            if self.person.own.contains(&notification.subscriber_id) {
-                self.notification(notification.id.ordinal(), erased)?;
+        let own = &self.person.own;
+        let mut found = Vec::new();
+        let limit = AT_A_TIME / OF_NOTIFICATION;
+        let last = each_behind(self.tx, after, limit, &mut |notification| {
+            if own.contains(&notification.subscriber_id) {
+                found.push(notification.id.ordinal());
             }
+        })?;
+        for ordinal in found {
+            self.notification(ordinal, erased)?;
         }
-        // A damaged table may show a place that was passed.
-        let Some(last) = last.filter(|last| last > after) else {
-            return Ok(ControlFlow::Break(()));
-        };
+        let Some(last) = last else { return Ok(ControlFlow::Break(())) };
+        self.left = self.left.saturating_sub(limit);
         *after = last;
         Ok(ControlFlow::Continue(()))
     }
@@ -260,21 +264,43 @@ impl Eraser<'_, '_> {
         Ok(after)
     }
 
-    fn buckets(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let environment = self.tx.environment_id();
-        let all = layout::digest_buckets(environment).range();
-        let (rows, after) = self.rows::<DigestBucket>(all, after)?;
-        let own = &self.person.own;
-        for bucket in rows.iter().filter(|row| own.contains(&row.id.subscriber_id)) {
-            if let Some(window) = bucket.window {
-                for event in self.tx.all(&layout::digest_events(environment, window.id))? {
-                    self.tx.remove(&event)?;
+    fn buckets(
+        &mut self,
+        after: Vec<u8>,
+        mut event: Vec<u8>,
+        erased: &mut Erasure,
+    ) -> Result<Option<Part>> {
+        let all = layout::digest_buckets(self.tx.environment_id()).range();
+        let (rows, last) = self.rows::<DigestBucket>(all, after.clone())?;
+        let (mut passed, mut events) = (after, 0);
+        for bucket in &rows {
+            if self.person.own.contains(&bucket.id.subscriber_id) {
+                if let Some(window) = &bucket.window {
+                    events += self.window(window.id, &mut event, AT_A_TIME - events)?;
                 }
+                // The window may have more.
+                if events == AT_A_TIME {
+                    self.left = 0;
+                    return Ok(Some(Part::Buckets { after: passed, event }));
+                }
+                self.tx.remove(bucket)?;
+                erased.windows += 1;
             }
-            self.tx.remove(bucket)?;
-            erased.windows += 1;
+            event.clear();
+            passed = bucket.key().as_bytes().to_vec();
         }
-        Ok(after)
+        Ok(last.map(|after| Part::Buckets { after, event: Vec::new() }))
+    }
+
+    // Removes the next events of a window, behind a key. Returns their number.
+    fn window(&mut self, id: DigestWindowId, after: &mut Vec<u8>, limit: usize) -> Result<usize> {
+        let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
+        let found = self.tx.first::<WindowEvent>(&events, Order::Ascending, limit)?;
+        for event in &found {
+            self.tx.remove(event)?;
+            *after = event.key().as_bytes().to_vec();
+        }
+        Ok(found.len())
     }
 
     fn slots(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {

@@ -158,11 +158,12 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if there is no such workflow or subscriber; [`Error::Invalid`] if the
-    /// workflow has no such step, if its schema does not allow the payload, or if a template
-    /// cannot be rendered, with its line.
+    /// workflow has no such step, if the payload is too large or its schema does not allow it, or if a
+    /// template cannot be rendered, with its line.
     pub fn preview(&self, name: impl Into<AnyWorkflowName>, preview: &Preview) -> Result<Rendered> {
         let name = name.into();
         self.scope.read("workflows.preview", |view| {
+            self.scope.engine.parts.limits.check_preview(preview)?;
             let workflow = get(view, name.as_str())?;
             let subscriber = subscribers::get(view, &preview.subscriber_id)?;
             let named = contexts::named(preview.context.as_ref())?;

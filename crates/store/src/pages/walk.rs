@@ -1,6 +1,7 @@
 //! Pages of lists whose condition is checked record by record, within a number of records.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Page, PageRequest, Place, Total};
 
@@ -70,8 +71,12 @@ pub(crate) fn total<R: Record>(
     }
     let reader = Reader { snapshot, list, request };
     let order = Order::from(request.direction);
-    let Walked { found, rest } = reader.walk(None, order, usize::MAX, bounds)?;
-    Ok(if rest.is_some() { Total::AtLeast(found.len()) } else { Total::of(found.len()) })
+    let mut count = 0;
+    let rest = reader.each(None, order, bounds, &mut |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    Ok(if rest.is_some() { Total::AtLeast(count) } else { Total::of(count) })
 }
 
 // Entries that a walk has found, and the place behind which there may be more.
@@ -89,17 +94,36 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         limit: usize,
         bounds: Bounds,
     ) -> Result<Walked<R>> {
+        let (mut found, mut behind) = (Vec::new(), None);
+        let rest = self.each(bound, order, bounds, &mut |entry| {
+            if found.len() == limit {
+                behind = Some(self.cursor(found.last().unwrap_or(&entry)));
+                return ControlFlow::Break(());
+            }
+            found.push(entry);
+            ControlFlow::Continue(())
+        })?;
+        Ok(Walked { found, rest: behind.or(rest) })
+    }
+
+    // Calls `visit` with the entries on the far side of `bound`, as seen in `order`, until it breaks.
+    // Returns the last place that was looked at if there may be more behind it.
+    fn each(
+        &self,
+        bound: Option<&Bound>,
+        order: Order,
+        bounds: Bounds,
+        visit: &mut dyn FnMut(Entry<R>) -> ControlFlow<()>,
+    ) -> Result<Option<Cursor>> {
         // Number of entries of which the records are read at a time.
         const AT_A_TIME: usize = 32;
-        let mut walked = Walked { found: Vec::new(), rest: None };
         let mut merged = Merged::new(self, bound, order);
-        let mut left = bounds.scanned;
+        let (mut left, mut visited) = (bounds.scanned, 0);
         // No other record is shown.
-        let is_all = |found: usize| bound.is_none() && found == bounds.at_most;
-        while !is_all(walked.found.len()) {
+        let is_all = |visited: usize| bound.is_none() && visited == bounds.at_most;
+        while !is_all(visited) {
             if left == 0 {
-                walked.rest = merged.last;
-                break;
+                return Ok(merged.last);
             }
             let entries = merged.next(left.min(AT_A_TIME))?;
             if entries.is_empty() {
@@ -107,15 +131,13 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
             }
             left -= entries.len();
             for entry in self.shown(entries)? {
-                if walked.found.len() == limit {
-                    let behind = walked.found.last().map(|last| self.cursor(last));
-                    walked.rest = behind.or_else(|| Some(self.cursor(&entry)));
-                    return Ok(walked);
+                if visit(entry).is_break() {
+                    return Ok(None);
                 }
-                walked.found.push(entry);
+                visited += 1;
             }
         }
-        Ok(walked)
+        Ok(None)
     }
 
     // The entries whose records the list shows, with their records.

@@ -21,6 +21,9 @@ use crate::trace;
 // process crashes before the settlement, the messages are sent again.
 const UNSETTLED: Duration = Duration::from_millis(100);
 
+// Size of the content of results with which they are settled, in bytes.
+const UNSETTLED_SIZE: usize = 1024 * 1024;
+
 impl DeliveryQueue<'_> {
     /// Does a batch of tasks, and settles it in few transactions. Tasks that do not fit into the
     /// lease are given back. Returns their number. If the store fails, what has not begun is given
@@ -38,7 +41,7 @@ impl DeliveryQueue<'_> {
         waiting: &mut IntoIter<Leased>,
         report: &mut DeliveryReport,
     ) -> Result<usize> {
-        let mut unsettled = Vec::new();
+        let (mut unsettled, mut size) = (Vec::new(), 0);
         let mut since = self.engine.now();
         let mut slowest = Duration::ZERO;
         while let Some(next) = waiting.as_slice().first() {
@@ -48,7 +51,7 @@ impl DeliveryQueue<'_> {
                 return settle::give_back(self.engine, waiting.as_slice(), report);
             }
             let Some(leased) = waiting.next() else { break };
-            let done = match self.work_on(&leased) {
+            let done = match self.work_on(&leased).and_then(|done| self.counted(done)) {
                 Ok(done) => done,
                 Err(error) => {
                     self.settle(unsettled, report)?;
@@ -57,14 +60,24 @@ impl DeliveryQueue<'_> {
             };
             let end = self.engine.now();
             slowest = slowest.max(end.since(start));
+            size += done.size();
             unsettled.push((leased, done));
-            if end.since(since) > UNSETTLED {
+            if end.since(since) > UNSETTLED || size > UNSETTLED_SIZE {
                 self.settle(std::mem::take(&mut unsettled), report)?;
-                since = end;
+                (since, size) = (end, 0);
             }
         }
         self.settle(unsettled, report)?;
         Ok(0)
+    }
+
+    // A rehearsal keeps its content in memory.
+    fn counted(&self, done: Done) -> Result<Done> {
+        let parts = &self.engine.parts;
+        if let Some(findings) = &parts.findings {
+            parts.limits.check_content(findings.count(done.size()))?;
+        }
+        Ok(done)
     }
 
     // Stores results, or keeps them until the store goes on.

@@ -43,6 +43,16 @@ pub(super) struct Closed {
     pub(super) digest: JobDigest,
 }
 
+impl Turn {
+    /// Returns the size of the notification and of the messages that the turn puts into the inbox, in
+    /// bytes.
+    pub(super) fn size(&self) -> usize {
+        let event = self.read.as_ref().map_or(0, |read| read.record().size());
+        let messages = self.actions.iter().filter_map(Action::message);
+        event + messages.map(|message| event + message.size()).sum::<usize>()
+    }
+}
+
 /// Plans the turn of a notification.
 pub(super) fn plan(
     engine: &Engine,

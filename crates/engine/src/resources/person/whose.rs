@@ -10,7 +10,7 @@ use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, Traces, addresses_of};
 use domain::subscriber::Subscriber;
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, Snapshot, layout};
+use store::{Order, ReadRecords, layout};
 
 use super::{AT_A_TIME, Erasing, Part};
 use crate::resources::subscribers;
@@ -23,6 +23,8 @@ pub(super) struct Person {
     pub(super) id: SubscriberId,
     /// The ids given by the engine.
     pub(super) own: BTreeSet<InternalSubscriberId>,
+    /// The notifications that were there when the erasure began.
+    pub(super) notifications: Vec<Ordinal>,
     /// The addresses in events, which are those of subscribers who were deleted as well.
     addresses: BTreeSet<(Channel, String)>,
 }
@@ -32,13 +34,36 @@ pub(super) struct Person {
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let found = scope.view(|view| subscribers::find(view, id))?;
     let own = found.into_iter().map(|subscriber| subscriber.id).collect();
-    let mut person = Person { id: id.clone(), own, addresses: BTreeSet::new() };
-    let (mut notifications, mut later) = (Vec::new(), Vec::new());
-    while let Some(last) = scope.view(|view| person.look(view, &later, &mut notifications))? {
+    let (notifications, addresses) = (Vec::new(), BTreeSet::new());
+    let mut person = Person { id: id.clone(), own, notifications, addresses };
+    let mut later = Vec::new();
+    while let Some(last) = scope.view(|view| {
+        each_behind(view, &later, AT_A_TIME, &mut |notification| person.add(&notification))
+    })? {
         later = last;
     }
-    let (part, erased) = (Part::Notifications, Erasure::default());
-    Ok(Erasing { person: Arc::new(person), notifications, later, part, erased })
+    let part = Part::Notifications(person.notifications.len());
+    Ok(Erasing { person: Arc::new(person), later, part, erased: Erasure::default() })
+}
+
+/// Calls `visit` with the next `limit` notifications behind a key that can be read. Returns the key of
+/// the last one. Returns `None` at the end.
+pub(super) fn each_behind(
+    view: &dyn View,
+    after: &[u8],
+    limit: usize,
+    visit: &mut dyn FnMut(Notification),
+) -> Result<Option<Vec<u8>>> {
+    let rest = layout::notifications(view.environment_id()).range().resumed(after);
+    let (codec, mut last, mut count) = (view.codec(), None, 0);
+    view.scan_bytes(&rest, Order::Ascending, Some(limit), &mut |key, value| {
+        last = Some(key.to_vec());
+        count += 1;
+        codec.decode(key, value).into_iter().for_each(&mut *visit);
+        ControlFlow::Continue(())
+    })?;
+    // A damaged table may show a place that was passed.
+    Ok(last.filter(|last| count == limit && last.as_slice() > after))
 }
 
 /// The notifications of a subscriber, oldest first.
@@ -51,29 +76,12 @@ pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Resu
 }
 
 impl Person {
-    // Adds the person's notifications behind a key. Returns the last key that was looked at. Returns
-    // `None` at the end.
-    fn look(
-        &mut self,
-        view: &Reading<'_>,
-        after: &[u8],
-        found: &mut Vec<Ordinal>,
-    ) -> Result<Option<Vec<u8>>> {
-        let rest = layout::notifications(view.environment_id()).range().resumed(after);
-        let (codec, mut last, mut count) = (view.codec(), None, 0);
-        view.scan_bytes(&rest, Order::Ascending, Some(AT_A_TIME), &mut |key, value| {
-            last = Some(key.to_vec());
-            count += 1;
-            let record = codec.decode::<Notification>(key, value).ok();
-            if let Some(record) = record.filter(|record| self.has(record)) {
-                self.own.insert(record.subscriber_id);
-                self.addresses.extend(addresses_of(&record));
-                found.push(record.id.ordinal());
-            }
-            ControlFlow::Continue(())
-        })?;
-        // A damaged table may show a place that was passed.
-        Ok(last.filter(|last| count == AT_A_TIME && last.as_slice() > after))
+    fn add(&mut self, notification: &Notification) {
+        if self.has(notification) {
+            self.own.insert(notification.subscriber_id);
+            self.addresses.extend(addresses_of(notification));
+            self.notifications.push(notification.id.ordinal());
+        }
     }
 
     fn has(&self, notification: &Notification) -> bool {

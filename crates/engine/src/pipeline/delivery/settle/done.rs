@@ -69,4 +69,26 @@ impl Done {
             Done::Unused => "unused",
         }
     }
+
+    /// Returns the size of the content that the result holds, in bytes.
+    pub(in super::super) fn size(&self) -> usize {
+        match self {
+            Done::Asked(delivery, _) => delivery.notification.size() + delivery.message.size(),
+            Done::Turned(turn) => turn.size(),
+            Done::FannedOut(..)
+            | Done::Refused(..)
+            | Done::Deferred(..)
+            | Done::Called(..)
+            | Done::Superseded
+            | Done::Held(_)
+            | Done::Paused(_)
+            | Done::GaveUp
+            | Done::Dropped
+            | Done::Unreadable(_)
+            | Done::Swept(_)
+            | Done::Woken
+            | Done::Created(_)
+            | Done::Unused => 0,
+        }
+    }
 }
