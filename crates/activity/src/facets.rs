@@ -96,8 +96,7 @@ impl Term {
     /// Term of the notifications about exactly these contexts.
     pub fn contexts(contexts: &ContextSet) -> Self {
         // Most notifications are about none.
-        let empty = contexts == &ContextSet::default();
-        Dimension::Contexts.term(if empty { 0 } else { digest(&contexts.canonical()) })
+        Dimension::Contexts.term(if contexts.is_empty() { 0 } else { digest(contexts.canonical()) })
     }
 
     /// Number of the dimension, and the value.

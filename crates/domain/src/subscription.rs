@@ -139,7 +139,7 @@ impl Subscription {
         let mut name = format!("tk_{topic}:si_{subscriber}");
         if !contexts.is_empty() {
             name.push_str(":ctx_");
-            name.push_str(&contexts.canonical());
+            name.push_str(contexts.canonical());
         }
         SubscriptionIdentifier::new(name)
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -39,8 +40,16 @@ struct ContextKeyFields {
 pub struct ContextPart(String);
 
 /// Set of contexts. The order does not matter.
+// `None` if the set is empty. All notifications of an event and their messages share one set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContextSet(BTreeSet<ContextKey>);
+pub struct ContextSet(Option<Arc<ContextKeys>>);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ContextKeys {
+    sorted: BTreeSet<ContextKey>,
+    /// The keys as one text, with commas between them. No key has one.
+    text: String,
+}
 
 /// Filter of a list by context set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -170,29 +179,35 @@ impl From<&ContextKey> for ContextKey {
 impl ContextSet {
     /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// Returns the keys in order.
     pub fn keys(&self) -> impl Iterator<Item = &ContextKey> {
-        self.0.iter()
+        self.0.iter().flat_map(|keys| &keys.sorted)
     }
 
     /// Returns the set as one text. Two sets have the same text if and only if they are equal.
     #[doc(hidden)]
-    pub fn canonical(&self) -> String {
-        let mut text = String::new();
-        for key in &self.0 {
-            let comma = if text.is_empty() { "" } else { "," };
-            text.extend([comma, key.kind(), ":", key.id()]);
-        }
-        text
+    pub fn canonical(&self) -> &str {
+        self.0.as_ref().map_or("", |keys| &keys.text)
+    }
+
+    // Returns the text of each key, in order.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|keys| keys.text.split(','))
     }
 }
 
 impl FromIterator<ContextKey> for ContextSet {
     fn from_iter<I: IntoIterator<Item = ContextKey>>(keys: I) -> Self {
-        Self(keys.into_iter().collect())
+        let sorted: BTreeSet<ContextKey> = keys.into_iter().collect();
+        let mut text = String::new();
+        for key in &sorted {
+            let comma = if text.is_empty() { "" } else { "," };
+            text.extend([comma, key.kind(), ":", key.id()]);
+        }
+        Self((!sorted.is_empty()).then(|| Arc::new(ContextKeys { sorted, text })))
     }
 }
 
@@ -207,7 +222,7 @@ impl TryFrom<Vec<String>> for ContextSet {
 
 impl Serialize for ContextSet {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(ToString::to_string))
+        to.collect_seq(self.texts())
     }
 }
 
@@ -226,7 +241,7 @@ impl<'de> Deserialize<'de> for ContextFilter {
 
 impl From<ContextSet> for Vec<String> {
     fn from(set: ContextSet) -> Self {
-        set.0.iter().map(ToString::to_string).collect()
+        set.texts().map(str::to_owned).collect()
     }
 }
 

@@ -226,7 +226,7 @@ impl Part for ContextSet {
     type Read<'k> = Self;
 
     fn write(contexts: &Self, key: &mut Vec<u8>) {
-        Text::write(&contexts.canonical(), key);
+        Text::write(contexts.canonical(), key);
     }
 
     fn read(key: &mut &[u8]) -> Option<Self> {
