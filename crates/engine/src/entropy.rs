@@ -97,9 +97,11 @@ impl Seeds {
     /// Draws a seed. Its ids sort behind those of every seed before it, also if the clock goes
     /// back.
     pub(crate) fn draw(&self, now: Timestamp) -> Seed {
+        let mut random = [0; 48];
+        self.entropy.fill(&mut random);
         let (mut secret, mut tail) = ([0; 32], [0; 16]);
-        self.entropy.fill(&mut secret);
-        self.entropy.fill(&mut tail);
+        let drawn = secret.iter_mut().chain(&mut tail);
+        drawn.zip(random).for_each(|(byte, random)| *byte = random);
         let millis = u64::try_from(now.as_millis()).unwrap_or_default();
         let mut last = self.last.lock();
         *last = last.next(millis, u128::from_be_bytes(tail));

@@ -106,7 +106,7 @@ impl Numbers {
             created_at: one.created_at.as_millis(),
             subscriber: self.subscribers.of(one.subscriber_id),
             workflow: self.workflows.of(one.workflow_id.unwrap()),
-            contexts: self.contexts.of(one.context_keys.canonical()),
+            contexts: self.contexts.of(one.context_keys.canonical().to_owned()),
             severity: severity(one.severity.unwrap_or_default()),
             channels: one.channels.iter().fold(0, |bits, kind| bits | 1 << channel(*kind)),
             topics,
@@ -144,7 +144,7 @@ impl Numbers {
                 (Column::Subscription, self.subscriptions.of(hash))
             }
             Wanted::Contexts(contexts) => {
-                (Column::Contexts, self.contexts.of(contexts.canonical()))
+                (Column::Contexts, self.contexts.of(contexts.canonical().to_owned()))
             }
             Wanted::Severity(one) => (Column::Severity, severity(*one)),
             Wanted::Channel(kind) => (Column::Channel, channel(*kind)),

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use redb::{Builder, Table as RedbTable, WriteTransaction};
 
-use super::disk::rows;
 use super::failure::{Failure, attempt};
 use super::handle::Handle;
 use super::key::{Bytes, bounded};
 use super::medium::Medium;
 use super::meta::{self, Note};
+use super::view::{Viewed, rows};
 use crate::Table;
 use crate::memtable::{Memtable, Position};
 
 /// The database and its name.
 pub(super) struct DatabaseFile {
     /// The present database. Another one takes its place after a failure of the disk.
-    database: RwLock<Arc<Handle>>,
+    present: RwLock<Arc<Viewed>>,
     medium: Arc<Medium>,
     cache_bytes: usize,
     pub(super) path: PathBuf,
@@ -41,12 +41,13 @@ type Rows<'t> = RedbTable<'t, Bytes, &'static [u8]>;
 
 impl DatabaseFile {
     pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
-        Self { database: RwLock::new(Arc::new(database)), medium, cache_bytes: cache, path }
+        let present = RwLock::new(Arc::new(Viewed::new(database)));
+        Self { present, medium, cache_bytes: cache, path }
     }
 
     /// The present database.
-    pub(super) fn database(&self) -> Arc<Handle> {
-        Arc::clone(&self.database.read())
+    pub(super) fn viewed(&self) -> Arc<Viewed> {
+        Arc::clone(&self.present.read())
     }
 
     /// Returns `true` if the present database has seen an error of the disk. It then fails until the
@@ -59,17 +60,17 @@ impl DatabaseFile {
     /// of the file, to check that the commit is whole. Snapshots that are being read are interrupted,
     /// and new ones wait.
     pub(super) fn reopen(&self) -> Result<(), Failure> {
-        let mut database = self.database.write();
+        let mut present = self.present.write();
         let Some(trouble) = self.medium.trouble() else { return Ok(()) };
         let failure = Failure::of_disk(REOPEN, Arc::clone(&trouble));
         if !matches!(failure, Failure::Full { .. }) {
             return Err(failure);
         }
-        *database = self.open_again().inspect_err(|_| self.medium.keep(Some(trouble)))?;
+        *present = self.open_again().inspect_err(|_| self.medium.keep(Some(trouble)))?;
         Ok(())
     }
 
-    fn open_again(&self) -> Result<Arc<Handle>, Failure> {
+    fn open_again(&self) -> Result<Arc<Viewed>, Failure> {
         let view = self.medium.renew();
         let view = view.map_err(|error| Failure::of_disk(REOPEN, Arc::new(error)))?;
         let mut builder = Builder::new();
@@ -83,7 +84,7 @@ impl DatabaseFile {
         });
         let opened = attempt(REOPEN, || builder.create_with_backend(view));
         let opened = opened.map_err(|failure| self.explained(failure))?;
-        Ok(Arc::new(Handle::new(opened)))
+        Ok(Arc::new(Viewed::new(Handle::new(opened))))
     }
 
     /// The failure with its cause, if redb only says that there was one.
@@ -100,15 +101,16 @@ impl DatabaseFile {
         rows: impl IntoIterator<Item = Row<'r>>,
         note: Option<&Note>,
     ) -> Result<(), Failure> {
-        let (database, version) = (self.database(), self.medium.version());
+        let (present, version) = (self.viewed(), self.medium.version());
         let committed = attempt("commit a transaction", || {
-            let transaction = database.get()?.begin_write()?;
+            let transaction = present.database().get()?.begin_write()?;
             make(&transaction, rows)?;
             if let Some(note) = note {
                 meta::write(&transaction, note)?;
             }
             Ok::<_, redb::Error>(transaction.commit()?)
         });
+        present.committed();
         committed.or_else(|failure| match self.explained(failure) {
             // What redb does behind a commit has failed, and the commit is durable.
             _ if self.has_failed() && self.medium.version() != version => Ok(()),

@@ -1,64 +1,27 @@
 //! A snapshot of a redb file.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::rc::Rc;
 use std::result;
 use std::sync::Arc;
 
-use redb::{
-    AccessGuard, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
-    TableError,
-};
+use redb::{AccessGuard, ReadableTable};
 
 use super::database::DatabaseFile;
 use super::failure::{Failure, attempt, caught};
-use super::handle::Handle;
 use super::key::Bytes;
+use super::view::View;
 use crate::{Error, KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue, range};
-
-/// A redb table of ours.
-pub(super) type Definition = TableDefinition<'static, Bytes, &'static [u8]>;
-
-type Rows = ReadOnlyTable<Bytes, &'static [u8]>;
-
-/// The definition of `table`.
-pub(super) const fn rows(table: Table) -> Definition {
-    TableDefinition::new(table.name())
-}
 
 /// A snapshot of the file.
 pub(super) struct Disk<'s> {
-    transaction: ReadTransaction,
-    // Opening a table costs as much as finding an entry in it.
-    opened: RefCell<BTreeMap<Table, Option<Rc<Rows>>>>,
+    view: Arc<View>,
     file: &'s DatabaseFile,
-    // A database is closed behind its last snapshot.
-    _database: Arc<Handle>,
 }
 
 impl<'s> Disk<'s> {
     pub(super) fn now(file: &'s DatabaseFile) -> Result<Self> {
-        let database = file.database();
-        let transaction =
-            attempt("take a snapshot", || Ok::<_, redb::Error>(database.get()?.begin_read()?));
-        let transaction = transaction.map_err(|failure| error(file, failure))?;
-        Ok(Self { transaction, opened: RefCell::default(), file, _database: database })
-    }
-
-    // A table is created by the first commit that changes it. Until then it is empty.
-    fn open(&self, table: Table) -> result::Result<Option<Rc<Rows>>, Failure> {
-        if let Some(opened) = self.opened.borrow().get(&table) {
-            return Ok(opened.clone());
-        }
-        let opened = attempt("open a table", || match self.transaction.open_table(rows(table)) {
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
-            opened => opened.map(Some),
-        })?;
-        let opened = opened.map(Rc::new);
-        self.opened.borrow_mut().insert(table, opened.clone());
-        Ok(opened)
+        let view = file.viewed().view().map_err(|failure| error(file, failure))?;
+        Ok(Self { view, file })
     }
 
     fn try_get(
@@ -67,8 +30,8 @@ impl<'s> Disk<'s> {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]),
     ) -> result::Result<bool, Failure> {
-        let Some(rows) = self.open(table)? else { return Ok(false) };
-        let found = attempt("read an entry", || ReadableTable::get(&*rows, key))?;
+        let Some(rows) = self.view.open(table)? else { return Ok(false) };
+        let found = attempt("read an entry", || ReadableTable::get(rows, key))?;
         let Some(value) = &found else { return Ok(false) };
         visit(caught(|| value.value())?);
         Ok(true)
@@ -80,13 +43,13 @@ impl<'s> Disk<'s> {
         keys: &[&[u8]],
         visit: &mut VisitValue<'_>,
     ) -> result::Result<(), Failure> {
-        let rows = self.open(table)?;
+        let rows = self.view.open(table)?;
         for key in keys {
             let Some(rows) = &rows else {
                 visit(None);
                 continue;
             };
-            let found = attempt("read an entry", || ReadableTable::get(&**rows, *key))?;
+            let found = attempt("read an entry", || ReadableTable::get(*rows, *key))?;
             visit(found.as_ref().map(|value| caught(|| value.value())).transpose()?);
         }
         Ok(())
@@ -100,10 +63,10 @@ impl<'s> Disk<'s> {
         limit: Option<usize>,
         visit: &mut Visit<'_>,
     ) -> result::Result<(), Failure> {
-        let (Some(rows), Some(span)) = (self.open(table)?, range::borrow(range)) else {
+        let (Some(rows), Some(span)) = (self.view.open(table)?, range::borrow(range)) else {
             return Ok(());
         };
-        let mut entries = attempt("read a range", || ReadableTable::range::<&[u8]>(&*rows, span))?;
+        let mut entries = attempt("read a range", || ReadableTable::range::<&[u8]>(rows, span))?;
         let mut before: Option<(AccessGuard<'_, Bytes>, _)> = None;
         for _ in 0..limit.unwrap_or(usize::MAX) {
             let next = attempt("read a range", || order.step(&mut entries).transpose())?;

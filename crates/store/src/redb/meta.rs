@@ -6,10 +6,10 @@ use redb::{
     ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError, WriteTransaction,
 };
 
-use super::disk::Definition;
 use super::handle::Handle;
 use super::key::{Bytes, bounded};
 use super::log::LogId;
+use super::view::Definition;
 use crate::layout::FORMAT;
 
 const META: Definition = TableDefinition::new("meta");

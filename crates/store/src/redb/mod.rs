@@ -34,6 +34,7 @@ mod meta;
 mod open;
 mod recovery;
 mod unchanged;
+mod view;
 
 /// A store in one file. No other process can open the file meanwhile.
 ///

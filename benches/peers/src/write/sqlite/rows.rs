@@ -103,8 +103,8 @@ impl Numbers {
             ContextKey::new(kind.as_str(), id.as_str()).unwrap()
         };
         let next = i64::try_from(self.contexts.len()).unwrap();
-        let name = contexts.map(key).collect::<ContextSet>().canonical();
-        *self.contexts.entry(name).or_insert(next)
+        let contexts: ContextSet = contexts.map(key).collect();
+        *self.contexts.entry(contexts.canonical().to_owned()).or_insert(next)
     }
 }
 

@@ -1,0 +1,93 @@
+//! Views of a database: what it shows as of a commit. Snapshots share a view until the next commit.
+
+use std::result;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition, TableError};
+
+use super::failure::{Failure, attempt};
+use super::handle::Handle;
+use super::key::Bytes;
+use crate::Table;
+
+/// A redb table of ours.
+pub(super) type Definition = TableDefinition<'static, Bytes, &'static [u8]>;
+
+/// A redb table of ours, for reading.
+pub(super) type Rows = ReadOnlyTable<Bytes, &'static [u8]>;
+
+/// The definition of `table`.
+pub(super) const fn rows(table: Table) -> Definition {
+    TableDefinition::new(table.name())
+}
+
+/// What the database shows as of a commit.
+pub(super) struct View {
+    // Opening a table costs as much as finding an entry in it.
+    opened: [OnceLock<Option<Rows>>; Table::ALL.len()],
+    transaction: ReadTransaction,
+    // A database is closed behind its last view.
+    _database: Arc<Handle>,
+}
+
+/// An open database, and the view that its next snapshot shows.
+pub(super) struct Viewed {
+    database: Arc<Handle>,
+    commits: AtomicU64,
+    /// A view, and the number of commits before it was taken.
+    latest: Mutex<Option<(u64, Arc<View>)>>,
+}
+
+impl View {
+    fn now(database: &Arc<Handle>) -> result::Result<Self, Failure> {
+        let transaction =
+            attempt("take a snapshot", || Ok::<_, redb::Error>(database.get()?.begin_read()?))?;
+        let opened = [const { OnceLock::new() }; Table::ALL.len()];
+        Ok(Self { opened, transaction, _database: Arc::clone(database) })
+    }
+
+    /// Returns the rows of `table`. A table is created by the first commit that changes it. Until then
+    /// there are none.
+    pub(super) fn open(&self, table: Table) -> result::Result<Option<&Rows>, Failure> {
+        let Some(opened) = self.opened.get(table as usize) else { return Ok(None) };
+        if let Some(rows) = opened.get() {
+            return Ok(rows.as_ref());
+        }
+        let rows = attempt("open a table", || match self.transaction.open_table(rows(table)) {
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            opened => opened.map(Some),
+        })?;
+        Ok(opened.get_or_init(|| rows).as_ref())
+    }
+}
+
+impl Viewed {
+    pub(super) fn new(database: Handle) -> Self {
+        let (commits, latest) = (AtomicU64::default(), Mutex::default());
+        Self { database: Arc::new(database), commits, latest }
+    }
+
+    pub(super) const fn database(&self) -> &Arc<Handle> {
+        &self.database
+    }
+
+    /// Returns a view with every commit that has ended.
+    pub(super) fn view(&self) -> result::Result<Arc<View>, Failure> {
+        let mut latest = self.latest.lock();
+        let commits = self.commits.load(Ordering::Acquire);
+        if let Some((_, view)) = latest.as_ref().filter(|(before, _)| *before == commits) {
+            return Ok(Arc::clone(view));
+        }
+        let view = Arc::new(View::now(&self.database)?);
+        *latest = Some((commits, Arc::clone(&view)));
+        Ok(view)
+    }
+
+    /// Notes the end of a commit. The next one may use the pages that only earlier views show.
+    pub(super) fn committed(&self) {
+        self.commits.fetch_add(1, Ordering::Release);
+        drop(self.latest.lock().take());
+    }
+}
