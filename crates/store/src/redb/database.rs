@@ -102,15 +102,16 @@ impl DatabaseFile {
         note: Option<&Note>,
     ) -> Result<(), Failure> {
         let (present, version) = (self.viewed(), self.medium.version());
-        let committed = attempt("commit a transaction", || {
-            let transaction = present.database().get()?.begin_write()?;
-            make(&transaction, rows)?;
-            if let Some(note) = note {
-                meta::write(&transaction, note)?;
-            }
-            Ok::<_, redb::Error>(transaction.commit()?)
+        let committed = present.commit(|database| {
+            attempt("commit a transaction", || {
+                let transaction = database.get()?.begin_write()?;
+                make(&transaction, rows)?;
+                if let Some(note) = note {
+                    meta::write(&transaction, note)?;
+                }
+                Ok::<_, redb::Error>(transaction.commit()?)
+            })
         });
-        present.committed();
         committed.or_else(|failure| match self.explained(failure) {
             // What redb does behind a commit has failed, and the commit is durable.
             _ if self.has_failed() && self.medium.version() != version => Ok(()),

@@ -85,9 +85,13 @@ impl Viewed {
         Ok(view)
     }
 
-    /// Notes the end of a commit. The next one may use the pages that only earlier views show.
-    pub(super) fn committed(&self) {
+    /// Runs a commit. Views of the time before it are not shared after it, and keep no pages from being
+    /// used again.
+    pub(super) fn commit<T>(&self, commit: impl FnOnce(&Handle) -> T) -> T {
+        drop(self.latest.lock().take());
+        let committed = commit(&self.database);
         self.commits.fetch_add(1, Ordering::Release);
         drop(self.latest.lock().take());
+        committed
     }
 }
