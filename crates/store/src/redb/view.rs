@@ -1,7 +1,6 @@
 //! Views of a database: what it shows as of a commit. Snapshots share a view until the next commit.
 
 use std::result;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -35,9 +34,7 @@ pub(super) struct View {
 /// An open database, and the view that its next snapshot shows.
 pub(super) struct Viewed {
     database: Arc<Handle>,
-    commits: AtomicU64,
-    /// A view, and the number of commits before it was taken.
-    latest: Mutex<Option<(u64, Arc<View>)>>,
+    latest: Mutex<Option<Arc<View>>>,
 }
 
 impl View {
@@ -65,8 +62,7 @@ impl View {
 
 impl Viewed {
     pub(super) fn new(database: Handle) -> Self {
-        let (commits, latest) = (AtomicU64::default(), Mutex::default());
-        Self { database: Arc::new(database), commits, latest }
+        Self { database: Arc::new(database), latest: Mutex::default() }
     }
 
     pub(super) const fn database(&self) -> &Arc<Handle> {
@@ -75,23 +71,27 @@ impl Viewed {
 
     /// Returns a view with every commit that has ended.
     pub(super) fn view(&self) -> result::Result<Arc<View>, Failure> {
+        // The view is taken under the lock, so that the end of a commit finds it here.
         let mut latest = self.latest.lock();
-        let commits = self.commits.load(Ordering::Acquire);
-        if let Some((_, view)) = latest.as_ref().filter(|(before, _)| *before == commits) {
+        if let Some(view) = &*latest {
             return Ok(Arc::clone(view));
         }
         let view = Arc::new(View::now(&self.database)?);
-        *latest = Some((commits, Arc::clone(&view)));
+        *latest = Some(Arc::clone(&view));
         Ok(view)
     }
 
-    /// Runs a commit. Views of the time before it are not shared after it, and keep no pages from being
-    /// used again.
+    /// Runs a commit. Snapshots after it share no view of the time before it. The commit uses the pages
+    /// again that only such views show.
     pub(super) fn commit<T>(&self, commit: impl FnOnce(&Handle) -> T) -> T {
-        drop(self.latest.lock().take());
+        self.forget();
         let committed = commit(&self.database);
-        self.commits.fetch_add(1, Ordering::Release);
-        drop(self.latest.lock().take());
+        self.forget();
         committed
+    }
+
+    fn forget(&self) {
+        let view = self.latest.lock().take();
+        drop(view);
     }
 }
