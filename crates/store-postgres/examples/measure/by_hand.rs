@@ -1,4 +1,4 @@
-//! The same rows by hand: the tables of a host that knows SQL, with an index for each list. It has no
+//! By hand: the tables of a host that knows SQL, with an index for each list. It has no
 //! preferences, no counters, no log of decisions and no conditions.
 
 use tokio::runtime::{Builder, Runtime};

@@ -10,6 +10,7 @@ use tidings::trigger::Trigger;
 use tidings::{Engine, Scope};
 
 use crate::by_hand::ByHand;
+use crate::same_rows::SameRows;
 use crate::{prepare, subscriber};
 
 const CALLS: u64 = 500;
@@ -17,12 +18,14 @@ const CALLS: u64 = 500;
 pub(crate) fn measure(server: &Server) {
     let folder = tempfile::tempdir().unwrap();
     let file = Engine::open(folder.path().join("tidings.redb")).unwrap();
-    let store = server.place().open();
-    let remote = Engine::builder().build(store.clone());
+    let place = server.place();
+    let remote = Engine::builder().build(place.open());
     let mut hand = ByHand::open(&server.url());
     println!();
-    println!("| call | redb p50 | redb p99 | PostgreSQL p50 | p99 | by hand p50 | p99 |");
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| call | redb p50 | redb p99 | PostgreSQL p50 | p99 | same rows p50 | p99 | by hand p50 | p99 |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     let scopes = [prepare(&file, "shop"), prepare(&remote, "shop")];
     for (name, call) in calls() {
         let [file, remote] = scopes.each_ref().map(|env| times(|number| call(env, number)));
@@ -33,7 +36,13 @@ pub(crate) fn measure(server: &Server) {
             "mark as read" => times(|number| hand.mark(number)),
             _ => "– | –".to_owned(),
         };
-        println!("| {name} | {file} | {remote} | {by_hand} |");
+        let same_rows = if name.starts_with("trigger") {
+            let mut same = SameRows::of(place.url(), place.schema(), || call(&scopes[1], 0));
+            times(|_| same.write())
+        } else {
+            "– | –".to_owned()
+        };
+        println!("| {name} | {file} | {remote} | {same_rows} | {by_hand} |");
     }
 }
 

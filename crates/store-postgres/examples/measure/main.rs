@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Triggers in a second of one and of four processes, on one environment and on one for each, with the
-//! share of the server. Then the time of single calls over its socket, beside a file of redb, and
-//! beside the same rows written by hand.
+//! share of the server. Then the time of single calls over its socket, beside a file of redb, beside the
+//! rows of the call written by hand, and beside the tables of a host that writes its own.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,6 +18,7 @@
 
 mod by_hand;
 mod latency;
+mod same_rows;
 mod throughput;
 
 use std::env;
