@@ -200,17 +200,15 @@ impl Events<'_> {
 }
 
 // Refuses before it writes anything. Another call may have been accepted under the same transaction
-// id since the preparation.
+// id since the preparation, unless the preparation has made the id.
 fn accept(tx: &mut Tx<'_>, trigger: &Trigger, prepared: &Prepared) -> Result<TriggerReceipt> {
     let planned = match prepared {
         Prepared::Refused(refusal) => return Err(refusal.clone().into()),
         Prepared::Settled(receipt) => return Ok(receipt.clone()),
         Prepared::Planned(planned) => planned,
     };
-    match find_receipt(tx, &planned.receipt.transaction_id)? {
-        Some(receipt) => Ok(receipt),
-        None => notify_all(tx, trigger, planned),
-    }
+    let before = trigger.transaction_id.as_ref().map(|id| find_receipt(tx, id)).transpose()?;
+    before.flatten().map_or_else(|| notify_all(tx, trigger, planned), Ok)
 }
 
 /// The receipt of an accepted trigger. Returns `None` if there is none.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
 use testkit::world::World;
@@ -24,7 +25,12 @@ fn operations_take_few_round_trips() {
     }
     world.bare_subscriber("ada");
     let notify = || _ = world.notify("order", "ada");
+    let notify_once = |id: &str| {
+        let trigger = json!({ "name": "order", "to": "ada", "transactionId": id });
+        world.trigger(trigger);
+    };
     (0..12).for_each(|_| notify());
+    notify_once("first");
     let page = || drop(world.env.notifications().list(&NotificationQuery::default()).unwrap());
     page();
     let trips = |call: &dyn Fn()| {
@@ -42,8 +48,9 @@ fn operations_take_few_round_trips() {
     let mark = || drop(inbox.mark_as(ids.clone(), MarkAs::Read).unwrap());
     let claim = || drop(world.engine.delivery().run_due(100).unwrap());
     let list = || drop(inbox.list(&MessageQuery::default()).unwrap());
-    let expected: [(&str, u64, &dyn Fn()); 6] = [
-        ("a trigger for the inbox", 4, &notify),
+    let expected: [(&str, u64, &dyn Fn()); 7] = [
+        ("a trigger for the inbox", 3, &notify),
+        ("a trigger with a transaction id", 4, &|| notify_once("second")),
         ("a page of notifications", 6, &page),
         ("ten messages that are marked", 5, &mark),
         ("a claim of nothing", 4, &claim),
