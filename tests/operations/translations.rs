@@ -122,6 +122,36 @@ fn one_language_is_deleted_and_the_others_stay() {
 }
 
 #[test]
+fn what_has_lost_its_translations_can_be_changed() {
+    on_both(|world| {
+        let text = "{{ t.hello }}";
+        let step = json!({ "type": "in_app", "template": { "body": text } });
+        world.workflow(json!({
+            "workflowId": "hi", "name": "Hi", "active": true, "isTranslationEnabled": true,
+            "steps": [step],
+        }));
+        let frame = |rest: Value| with(json!({ "layoutId": "frame", "name": "Frame" }), rest);
+        let framed =
+            json!({ "body": format!("{text}{{{{ content }}}}"), "isTranslationEnabled": true });
+        layouts::upsert(&world, frame(framed));
+        for (kind, name) in [("workflow", "hi"), ("layout", "frame")] {
+            upsert(&world, kind, name, "de", json!({ "hello": "Hallo" }));
+            world.env.translations().delete_group(&resource(kind, name)).unwrap();
+        }
+
+        let update = |update: Value| world.env.workflows().update("hi", &parsed(update));
+        assert!(!update(json!({ "active": false })).unwrap().active);
+        update(json!({ "isTranslationEnabled": false, "name": "Hello" })).unwrap();
+        let renamed = layouts::upsert(&world, frame(json!({ "name": "Other", "isDefault": true })));
+        assert_eq!(renamed.name, "Other");
+        let refusal = "422 `steps[0].template.body` is not a valid template: `t` needs \
+                       `isTranslationEnabled` in line 1";
+        let other = json!({ "type": "in_app", "template": { "body": format!("{text}!") } });
+        world.refuses(refusal, || update(json!({ "steps": [other] })));
+    });
+}
+
+#[test]
 fn a_group_is_deleted_with_every_language() {
     on_both(|world| {
         // Names of which one begins with the other.

@@ -157,6 +157,17 @@ impl Layout {
         }
     }
 
+    /// The same for the layout after a change. The texts that its body names may have been deleted with
+    /// all of its translations.
+    #[doc(hidden)]
+    pub fn check_changed_from(&self, before: &Self) -> Result<(), Invalid> {
+        let is_translated = |layout: &Self| layout.is_translation_enabled;
+        if self.body == before.body && is_translated(self) == is_translated(before) {
+            return Ok(());
+        }
+        self.check()
+    }
+
     /// Returns the layout without translations.
     #[doc(hidden)]
     #[must_use]

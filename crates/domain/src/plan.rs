@@ -20,7 +20,7 @@ use crate::contact::TimeZone;
 use crate::context::Context;
 use crate::event::Event;
 use crate::explain::Findings;
-use crate::ids::{IntegrationId, MessageId, StepId};
+use crate::ids::{IntegrationId, MessageId, StepId, TransactionId};
 use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus, SendTarget};
 use crate::json::Object;
@@ -87,6 +87,10 @@ pub struct Facts<'a> {
 /// Part of a notification that a plan depends on. It exists before the notification does.
 #[derive(Clone, Debug)]
 pub struct Run<'a> {
+    /// Transaction id of the trigger.
+    pub transaction_id: &'a TransactionId,
+    /// Time of the trigger.
+    pub created_at: Timestamp,
     /// Payload of the trigger.
     pub payload: Cow<'a, Object>,
     /// Overrides of the trigger.
@@ -99,7 +103,8 @@ pub struct Run<'a> {
     pub jobs: Vec<RunJob>,
     /// Results of the jobs, if a step refers to some.
     pub results: StepResults,
-    /// Events of the latest digest that has closed.
+    /// Events of the latest digest that has closed. The event of the trigger, if it has passed every
+    /// digest so far.
     pub digested: Option<DigestedEvents>,
     /// Values that templates share. The contexts, the workflow and the actor are those of the event
     /// in all facts of a run.
@@ -256,7 +261,8 @@ impl Run<'_> {
         for job in &notification.jobs {
             let Some(step) = workflow.step(job.step.id) else { continue };
             let stage = job.message_id.and_then(&stage);
-            let events = DigestedEvents::of(job);
+            let passed = || RunJob::of(job).has_passed().then(|| self.digested.clone()).flatten();
+            let events = DigestedEvents::of(job).or_else(passed);
             let value = job.result.clone().map(Value::from);
             let output = match (&stage, &events, &value) {
                 (Some(stage), ..) => {
@@ -283,6 +289,11 @@ impl DigestedEvents {
         Some(Self { events, last, count })
     }
 
+    /// Returns the digest of an event that has passed it.
+    fn alone(event: DigestEvent) -> Self {
+        Self { events: vec![event], last: None, count: 1 }
+    }
+
     fn as_known(&self) -> Digested<'_> {
         Digested::new(&self.events, self.last.as_ref(), self.count.into())
     }
@@ -296,6 +307,11 @@ impl RunJob {
             status: job.status,
             extensions: job.schedule_extensions_count.unwrap_or_default(),
         }
+    }
+
+    // Returns `true` for a digest that the event has passed.
+    fn has_passed(self) -> bool {
+        self.kind == JobType::Digest && self.status == JobStatus::Skipped
     }
 }
 
@@ -344,6 +360,8 @@ impl<'a> Run<'a> {
             extensions: 0,
         };
         Self {
+            transaction_id: event.transaction_id,
+            created_at: event.now,
             payload: Cow::Borrowed(&event.trigger.payload),
             overrides: event.trigger.overrides.as_ref(),
             critical: event.workflow.critical,
@@ -361,7 +379,9 @@ impl<'a> Run<'a> {
     /// Returns the run of a notification.
     pub fn of(notification: &'a Notification) -> Self {
         let jobs = notification.jobs.iter();
-        Self {
+        let run = Self {
+            transaction_id: &notification.transaction_id,
+            created_at: notification.created_at,
             payload: notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default(),
             overrides: notification.overrides.as_ref(),
             critical: notification.critical.unwrap_or_default(),
@@ -373,7 +393,20 @@ impl<'a> Run<'a> {
             tries: Tries::default(),
             open: Vec::new(),
             target: None,
-        }
+        };
+        if run.jobs.iter().any(|job| job.has_passed()) { run.passing() } else { run }
+    }
+
+    // The run of an event that passes a digest, and is not that of an earlier one.
+    fn passing(self) -> Self {
+        let event = || DigestEvent {
+            id: self.transaction_id.clone(),
+            time: self.created_at,
+            payload: self.payload.clone().into_owned(),
+        };
+        let digested = self.digested.clone();
+        let digested = digested.or_else(|| Some(DigestedEvents::alone(event())));
+        Self { digested, ..self }
     }
 }
 

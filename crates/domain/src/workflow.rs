@@ -220,6 +220,7 @@ impl Workflow {
         let steps = steps::saved(&[], mem::take(&mut create.steps), new_step)?;
         let workflow = Self::of(id, home, create, steps, now);
         workflow.check()?;
+        workflow.check_texts()?;
         Ok(workflow)
     }
 
@@ -298,6 +299,11 @@ impl Workflow {
         update.payload_schema.map(PayloadSchema::new).apply(&mut workflow.payload_schema);
         workflow.validate_payload = update.validate_payload.or(workflow.validate_payload);
         workflow.check()?;
+        // The texts that a template names may have been deleted with all of the workflow's translations.
+        let is_translated = |workflow: &Self| workflow.is_translation_enabled;
+        if workflow.steps != self.steps || is_translated(&workflow) != is_translated(self) {
+            workflow.check_texts()?;
+        }
         Ok(workflow.changed_from(self, now))
     }
 
@@ -328,7 +334,6 @@ impl Workflow {
             }
             plain(&field, tag)
         })?;
-        self.check_texts()?;
         self.check_schema()
     }
 

@@ -192,6 +192,10 @@ fn an_override_with_an_effect_has_a_valid_value() {
         for (overrides, field) in [
             (json!({ "severity": "hgh" }), "overrides.severity"),
             (json!({ "severity": 5 }), "overrides.severity"),
+            (json!({ "delay": {} }), "overrides.delay.amount"),
+            (json!({ "delay": { "amount": 2 } }), "overrides.delay.unit"),
+            (json!({ "delay": { "amount": 0, "unit": "days" } }), "overrides.delay.amount"),
+            (json!({ "digest": 5 }), "overrides.digest.amount"),
             (
                 json!({ "email": { "integrationIdentifier": 5 } }),
                 "overrides.email.integrationIdentifier",
@@ -207,6 +211,8 @@ fn an_override_with_an_effect_has_a_valid_value() {
             assert_eq!(invalid.field, field);
         }
         assert!(world.env.subscribers().find("ada").unwrap().is_none());
+        let nothing = json!({ "delay": null, "digest": null });
+        world.trigger(json!({ "name": "hi", "to": "ada", "overrides": nothing }));
     });
 }
 

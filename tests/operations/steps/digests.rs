@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tidings::{Call, ManualClock, Scope, SendError};
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
-use crate::world::{START, email, names, on_both, on_both_with, only, parsed, time};
+use crate::world::{START, email, names, on_both, on_both_with, only, parsed, time, with};
 
 fn minute() -> Value {
     digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))
@@ -151,12 +151,40 @@ fn d5_an_open_window_wins_over_the_look_back() {
         let first = event_at(&world, 0, "news", json!({ "n": 0 }));
         assert_eq!(statuses(&world, first), ["skipped", "completed"]);
         assert_eq!(log(&world.notification(first), 0), ["digest_passed"]);
+        assert_eq!(texts(&world), ["1: 0 "]);
         let second = event_at(&world, 60, "news", json!({ "n": 1 }));
         let third = event_at(&world, 30 * 60, "news", json!({ "n": 30 }));
         assert_eq!(statuses(&world, second), ["delayed", "pending"]);
         assert_eq!(statuses(&world, third), ["merged", "merged"]);
         run_at(&world, 61 * 60);
         assert_eq!(texts(&world).last().unwrap(), "2: 1 30 ");
+    });
+}
+
+/// An event that passes a digest is that of the templates behind it, also of those that are rendered
+/// when the message is sent.
+#[test]
+fn an_event_that_passes_is_alone_in_its_digest() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        let template = json!({ "subject": "{{ total_count }} of {{ last.payload.n }}", "body":
+            "{{ steps.digest.eventCount }} {{ steps.digest.status }} {{ first.payload.n }}" });
+        let mail = json!({ "type": "email", "template": template });
+        let quiet = with(minute(), json!({ "runIf": { "var": "payload.waits" } }));
+        let backoff = json!({
+            "type": "backoff", "amount": 60, "unit": "minutes",
+            "backoffAmount": 5, "backoffUnit": "minutes",
+        });
+        for (name, first) in [("condition", quiet), ("backoff", digest(backoff))] {
+            world.workflow_of(name, &[first, mail.clone()]);
+            event_at(&world, 0, name, json!({ "n": 7 }));
+            world.run_due();
+            let sent = world.outbox.sent();
+            let message = &sent.last().unwrap().message;
+            assert_eq!(message.subject.as_deref(), Some("1 of 7"), "{name}");
+            assert_eq!(message.text(), Some("1 skipped 7"), "{name}");
+        }
     });
 }
 
@@ -194,7 +222,7 @@ fn d7_a_condition_decides_about_the_digest() {
         let loud = event_at(&world, 3, "news", json!({ "n": 3, "quiet": false }));
         assert_eq!(statuses(&world, loud), ["skipped", "completed"]);
         run_at(&world, 61);
-        assert_eq!(texts(&world), ["3 ", "1 2"]);
+        assert_eq!(texts(&world), ["3 1", "1 2"]);
     });
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidings::message::MarkAs;
 
-use super::{delay, event_at, run_at, say, statuses};
+use super::{delay, digest, event_at, run_at, say, statuses, texts};
 use crate::world::{World, email, id, on_both, only, with};
 
 fn unread() -> Value {
@@ -57,4 +57,31 @@ fn a_step_waits_for_the_message_that_it_refers_to() {
         }
         assert_eq!(only(world.inbox("ada")).text(), Some("could not write to you"));
     });
+}
+
+/// One row per number of events: what becomes of the step behind their digest, and the texts.
+#[test]
+fn a_step_sees_the_events_of_the_digest_before_it() {
+    let window = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    let several = json!({ ">": [{ "var": "steps.digest.eventCount" }, 1] });
+    let text = "{{ steps.digest.events | length }} of {{ steps.digest.eventCount }}, \
+                {{ steps.digest.status }}";
+    let told = with(say(text), json!({ "runIf": several }));
+    let later = say("{{ steps.digest.eventCount }}");
+    let steps = [digest(window.clone()), told, delay(window), later];
+    for (events, status, expected) in
+        [(1, "skipped", vec!["1"]), (2, "completed", vec!["2 of 2, completed", "2"])]
+    {
+        on_both(|world| {
+            world.workflow_of("news", &steps);
+            let first = event_at(&world, 0, "news", json!({}));
+            for at in 1..events {
+                event_at(&world, at, "news", json!({}));
+            }
+            run_at(&world, 60);
+            assert_eq!(statuses(&world, first)[1], status);
+            run_at(&world, 120);
+            assert_eq!(texts(&world), expected);
+        });
+    }
 }

@@ -1,5 +1,7 @@
 //! Turns: the jobs of a notification that do not wait for another one.
 
+use std::borrow::Cow;
+
 use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
 use crate::explain::FindingKind;
@@ -18,8 +20,9 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     // A step sees the results of those that were decided before it in the same turn.
     let mut results = run.results.clone();
+    let mut run = Cow::Borrowed(run);
     let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
-    for (number, job) in run.jobs.iter().enumerate() {
+    for (number, job) in run.jobs.clone().into_iter().enumerate() {
         let action = match job.status {
             JobStatus::Completed
             | JobStatus::Failed
@@ -27,20 +30,26 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
             | JobStatus::Skipped
             | JobStatus::Merged => continue,
             JobStatus::Queued { .. } | JobStatus::Running { .. } => {
-                if holds_up(facts.workflow, *job) {
+                if holds_up(facts.workflow, job) {
                     break;
                 }
                 continue;
             }
             JobStatus::Delayed { until } if facts.now < until => break,
-            JobStatus::Delayed { .. } => resume(run, number, *job, facts, &results),
-            JobStatus::Pending => decide(run, number, *job, facts, &results),
+            JobStatus::Delayed { .. } => resume(&run, number, job, facts, &results),
+            JobStatus::Pending => decide(&run, number, job, facts, &results),
         };
-        let effect = Effect::of(&action, facts.workflow, *job);
+        let effect = Effect::of(&action, facts.workflow, job);
+        let passes = job.kind == JobType::Digest && action.passes();
+        if passes {
+            run = Cow::Owned(run.into_owned().passing());
+        }
         if let Some(step) = facts.workflow.and_then(|workflow| workflow.step(job.step))
             && refers
         {
             let (status, output) = action.result();
+            let passed = run.digested.as_ref().filter(|_| passes);
+            let output = passed.map_or(output, |event| StepOutput::Digest(event.as_known()));
             results.insert(step, status, output);
         }
         actions.push(action);
@@ -48,7 +57,7 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
             Effect::GoOn => {}
             Effect::Wait => break,
             Effect::Stop(behind) => {
-                actions.extend(stop(run, number + 1, &behind));
+                actions.extend(stop(&run, number + 1, &behind));
                 break;
             }
         }
@@ -87,6 +96,12 @@ impl Effect {
 }
 
 impl Action {
+    // Returns `true` if the event of a digest goes on at once. The actions behind a `Gather` count only
+    // if it does.
+    fn passes(&self) -> bool {
+        self.is_skip() || matches!(self, Action::Gather(..))
+    }
+
     // Returns the result for the steps behind, as it will be if the turn goes on.
     fn result(&self) -> (&'static str, StepOutput<'static>) {
         let unread = StepOutput::Message { seen: false, read: false };

@@ -8,7 +8,7 @@ use super::span::check_amount;
 use super::{DelayMetadata, DigestMetadata, StepKind};
 use crate::error::{Invalid, Reason};
 use crate::json::Object;
-use crate::vocabulary::TimeUnit;
+use crate::vocabulary::{JobType, TimeUnit};
 
 impl StepKind {
     /// Returns the action with the lengths in the `overrides` of a trigger: the `amount` and `unit`
@@ -17,12 +17,11 @@ impl StepKind {
     #[doc(hidden)]
     pub fn overridden(&self, overrides: &Object) -> Result<Cow<'_, Self>, Invalid> {
         let mut kind = Cow::Borrowed(self);
-        let name = self.job_type().as_str();
-        let Some(length) = overrides.get(name).filter(|_| self.has_fixed_length()) else {
+        if !self.has_fixed_length() {
             return Ok(kind);
-        };
-        let (new_amount, new_unit) =
-            length_of(length).map_err(|invalid| invalid.within(format!("overrides.{name}")))?;
+        }
+        let name = self.job_type().as_str();
+        let Some((new_amount, new_unit)) = length_in(overrides, name)? else { return Ok(kind) };
         match kind.to_mut() {
             StepKind::Digest {
                 metadata: DigestMetadata::Regular(window) | DigestMetadata::Backoff(window),
@@ -42,6 +41,19 @@ impl StepKind {
                 | StepKind::Delay { metadata: DelayMetadata::Regular(_) }
         )
     }
+}
+
+/// Refuses lengths of delays and digests that are not valid.
+pub(crate) fn check_lengths(overrides: &Object) -> Result<(), Invalid> {
+    [JobType::Delay, JobType::Digest]
+        .iter()
+        .try_for_each(|kind| length_in(overrides, kind.as_str()).map(drop))
+}
+
+// `null` is as good as no length.
+fn length_in(overrides: &Object, name: &str) -> Result<Option<(u32, TimeUnit)>, Invalid> {
+    let length = overrides.get(name).filter(|length| !length.is_null()).map(length_of);
+    length.transpose().map_err(|invalid| invalid.within(format!("overrides.{name}")))
 }
 
 fn length_of(length: &Value) -> Result<(u32, TimeUnit), Invalid> {

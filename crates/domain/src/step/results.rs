@@ -16,7 +16,7 @@ pub struct StepResults(Object);
 /// Result of a step.
 #[derive(Clone, Copy, Debug)]
 pub enum StepOutput<'a> {
-    /// Nothing yet, or the step has no result.
+    /// Nothing besides the result so far, if there is one.
     Nothing,
     /// State of a message.
     Message {
@@ -63,12 +63,15 @@ impl<'a> Digested<'a> {
 }
 
 impl StepResults {
-    /// Adds the result of `step`. `status` is the word of its job's status.
+    /// Adds the result of `step`, or changes its status if `output` adds nothing. `status` is the word
+    /// of its job's status.
     pub fn insert(&mut self, step: &WorkflowStep, status: &str, output: StepOutput<'_>) {
         let mut result = Map::new();
-        result.insert("status".into(), status.into());
         match output {
-            StepOutput::Nothing => {}
+            StepOutput::Nothing => {
+                let before = self.0.get(&step.id.to_string()).and_then(Value::as_object);
+                result = before.cloned().unwrap_or_default();
+            }
             StepOutput::Message { seen, read } => {
                 result.insert("seen".into(), seen.into());
                 result.insert("read".into(), read.into());
@@ -82,6 +85,7 @@ impl StepResults {
                 result.insert("eventCount".into(), total_count.into());
             }
         }
+        result.insert("status".into(), status.into());
         for name in step.names() {
             self.0.insert(name, result.clone().into());
         }

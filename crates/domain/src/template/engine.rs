@@ -35,6 +35,10 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
         _ => AutoEscape::None,
     });
     engine.set_formatter(|out, state, value| {
+        // As that of a variable that is missing.
+        if value.is_none() {
+            return Ok(());
+        }
         check_weight(state, value)?;
         minijinja::escape_formatter(out, state, value)
     });

@@ -12,7 +12,7 @@ use crate::filter::FilterFacts;
 use crate::ids::{IntegrationIdentifier, LayoutIdentifier};
 use crate::json::Object;
 use crate::layout::LayoutChoice;
-use crate::step::{Rendered, WorkflowStep};
+use crate::step::{Rendered, WorkflowStep, check_lengths};
 use crate::vocabulary::{Channel, Severity};
 
 /// Settings that put a text in place of rendered content.
@@ -103,6 +103,7 @@ impl Trigger {
             word::<LayoutIdentifier>(layout)
                 .map_err(|bad| bad.named("overrides.layoutIdentifier"))?;
         }
+        check_lengths(overrides)?;
         for channel in Channel::ALL {
             if let Some(settings) = overrides.get(channel.as_str()) {
                 check(settings, || format!("overrides.{channel}"))?;

@@ -138,7 +138,7 @@ fn put(tx: &mut Tx<'_>, upsert: &LayoutUpsert) -> Result<Layout> {
         return Ok(layout);
     };
     let after = before.updated(upsert.clone(), tx.now());
-    after.check()?;
+    after.check_changed_from(&before)?;
     make_room(tx, &after)?;
     tx.replace(&before, &after)?;
     Ok(after)

@@ -194,7 +194,7 @@ fn missing_variables_are_empty_marked_or_an_error() {
         ("[{{ payload.x }}]", "[]", "[[missing: payload.x]]", missing("payload.x")),
         ("{{ payload.x | upper }}", "", "[MISSING: PAYLOAD.X]", missing("payload.x")),
         ("{{ payload.x.y }}", "", "[missing: payload.x.y]", missing("payload.x.y")),
-        ("{{ payload.none }}", "None", "[missing: payload.none]", missing("payload.none")),
+        ("{{ payload.none }}", "", "[missing: payload.none]", missing("payload.none")),
         ("{{ payload.x | date }}", "", "", missing("payload.x")),
         ("{{ payload.x | default('d') }}", "d", "d", Ok("d".into())),
         ("{{ payload.x | d('d') | upper }}", "D", "D", Ok("D".into())),
