@@ -217,7 +217,13 @@ impl Error {
 
     /// Returns the error of several that do not exist.
     pub(crate) fn none_of(entity: Entity, ids: impl IntoIterator<Item = String>) -> Self {
-        Error::NotFound { entity, ids: ids.into_iter().map(excerpt).collect() }
+        let mut named: Vec<String> = Vec::new();
+        for id in ids.into_iter().map(excerpt) {
+            if !named.contains(&id) {
+                named.push(id);
+            }
+        }
+        Error::NotFound { entity, ids: named }
     }
 
     /// Returns the error of an `entity` that exists already.

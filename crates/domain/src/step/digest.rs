@@ -56,7 +56,8 @@ pub struct Window {
     /// Unit of a quiet time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_unit: Option<TimeUnit>,
-    /// `true` if later events update the sent message.
+    /// `true` if the author of the workflow wants later events to update the sent message. It is stored
+    /// and shown, and has no effect: each window has a message of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_mode: Option<bool>,
     /// `true` if an end outside the subscriber's schedule moves to its next opening.
@@ -300,7 +301,7 @@ setters! { Window:
     backoff_amount: exact(u32);
     /// Sets the unit of a quiet time.
     backoff_unit: exact(TimeUnit);
-    /// Sets whether later events update the sent message.
+    /// Sets whether later events should update the sent message, which is stored and has no effect.
     update_mode: exact(bool);
     /// Moves an end outside the subscriber's schedule to its next opening.
     extend_to_schedule: flag(true);

@@ -163,10 +163,13 @@ impl TimedConfig {
                 }
                 TimeUnit::Months => &["timed.atTime", "timed.monthDays", "timed.monthlyType"],
             };
-            (used, if has_ordinal { "timed.ordinal" } else { "unit" })
+            (used, if self.is_on() { "timed.ordinal" } else { "unit" })
         };
         let mut given = given.iter().filter(|(_, is_given)| *is_given);
         match given.find(|(field, _)| !used.contains(field)) {
+            Some((field @ "timed.ordinal", _)) if self.monthly_type.is_some() => {
+                Err(Invalid::new(*field, Reason::Excludes { other: "timed.monthlyType".into() }))
+            }
             Some((field, _)) => Err(Invalid::new(*field, Reason::Excludes { other: by.into() })),
             None => Ok(()),
         }

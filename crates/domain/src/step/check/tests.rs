@@ -111,6 +111,10 @@ fn calendar_times_are_complete_and_say_nothing_in_vain() {
             unit("months", json!({ "ordinal": "1", "ordinalValue": "day", "monthDays": ["1"] })),
             "`metadata.timed.monthDays` must not be given together with `timed.ordinal`",
         ),
+        (
+            timed(json!({ "monthlyType": "each", "ordinal": "1", "ordinalValue": "day" })),
+            "`metadata.timed.ordinal` must not be given together with `timed.monthlyType`",
+        ),
     ] {
         check("digest", metadata.clone(), problem);
         if metadata["amount"].is_null() {
