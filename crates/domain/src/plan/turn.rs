@@ -22,7 +22,8 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     let mut results = run.results.clone();
     let mut run = Cow::Borrowed(run);
     let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
-    for (number, job) in run.jobs.clone().into_iter().enumerate() {
+    for number in 0..run.jobs.len() {
+        let Some(job) = run.jobs.get(number).copied() else { break };
         let action = match job.status {
             JobStatus::Completed
             | JobStatus::Failed
@@ -48,8 +49,8 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
             && refers
         {
             let (status, output) = action.result();
-            let passed = run.digested.as_ref().filter(|_| passes);
-            let output = passed.map_or(output, |event| StepOutput::Digest(event.as_known()));
+            let alone = run.digested.as_ref().filter(|_| passes);
+            let output = alone.map_or(output, |event| StepOutput::Digest(event.as_known()));
             results.insert(step, status, output);
         }
         actions.push(action);
