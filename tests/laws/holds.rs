@@ -96,7 +96,7 @@ fn a_rebuild_of_addresses_touches_as_many_rows_in_a_larger_environment() {
         }
         noted.take();
         store::addresses::rebuild(&noted, home.environment_id).unwrap();
-        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+        most_of(&noted)
     };
     let (few, many) = (most(1_500), most(4_500));
     assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer addresses");
@@ -106,20 +106,11 @@ fn a_rebuild_of_addresses_touches_as_many_rows_in_a_larger_environment() {
 #[test]
 fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
     let most = |segment: u32| {
-        let noted = Noted::over(Arc::new(MemoryStore::default()));
-        let configure = |builder: Builder| builder.activity_segments(segment);
-        let world = World::with(Interposed::new(noted.clone()), configure);
-        world.workflow(workflow_of("news", &[in_app()]));
-        world.subscriber(json!({ "subscriberId": "ada" }));
-        let bulk: Vec<_> =
-            (0..100).map(|_| parsed(json!({ "name": "news", "to": "ada" }))).collect();
-        for _ in 0..50 {
-            let told = world.env.events().trigger_bulk(&bulk).unwrap();
-            assert!(told.iter().all(Result::is_ok));
-        }
+        let (world, noted) = noted_world(|builder| builder.activity_segments(segment));
+        trigger_bulks(&world, &[in_app()], 50);
         noted.take();
         world.env.notifications().rebuild_index().unwrap();
-        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+        most_of(&noted)
     };
     let (small, large) = (most(1_024), most(4_096));
     assert!(small > 1_024, "{small} rows");
@@ -133,22 +124,15 @@ fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
 #[test]
 fn an_erasure_touches_as_many_rows_with_a_larger_window() {
     let most = |bulks: usize| {
-        let noted = Noted::over(Arc::new(MemoryStore::default()));
-        let world = World::with(Interposed::new(noted.clone()), |builder| builder);
+        let (world, noted) = noted_world(|builder| builder);
         let window = json!({ "type": "regular", "amount": 1, "unit": "hours" });
         let digest = json!({ "type": "digest", "metadata": window });
-        world.workflow(workflow_of("news", &[digest, in_app()]));
-        world.subscriber(json!({ "subscriberId": "ada" }));
-        let bulk = vec![parsed(json!({ "name": "news", "to": "ada" })); 100];
-        for _ in 0..bulks {
-            let told = world.env.events().trigger_bulk(&bulk).unwrap();
-            assert!(told.iter().all(Result::is_ok));
-        }
+        trigger_bulks(&world, &[digest, in_app()], bulks);
         noted.take();
         world.env.subscribers().erase("ada").unwrap();
         let left = dump(&world.store);
         assert!(left.iter().all(|(table, ..)| table.name() != "digest_events"));
-        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+        most_of(&noted)
     };
     let (small, large) = (most(12), most(36));
     assert!(small > 512, "{small} rows");
@@ -162,8 +146,7 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
 #[test]
 fn a_chunk_is_smaller_where_its_content_is_large() {
     let most = |payload: usize| {
-        let noted = Noted::over(Arc::new(MemoryStore::default()));
-        let world = World::with(Interposed::new(noted.clone()), |builder| builder);
+        let (world, noted) = noted_world(|builder| builder);
         world.workflow(workflow_of("news", &[in_app()]));
         let members: Vec<_> = (0..101).map(|number| format!("s{number}")).collect();
         for member in &members {
@@ -182,10 +165,32 @@ fn a_chunk_is_smaller_where_its_content_is_large() {
         while world.run_due() != Counts::default() {}
         assert_eq!(world.env.events().progress("t").unwrap().created, 101);
         assert!(members.iter().all(|member| world.inbox(member).len() == 1));
-        noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+        most_of(&noted)
     };
     let (light, heavy) = (most(100), most(LARGEST_PAYLOAD - 20));
     assert!(heavy * 4 < light, "{heavy} rows in one transaction, and {light} of small content");
+}
+
+/// A world whose transactions are noted.
+fn noted_world(configure: impl Fn(Builder) -> Builder) -> (World, Noted) {
+    let noted = Noted::over(Arc::new(MemoryStore::default()));
+    (World::with(Interposed::new(noted.clone()), configure), noted)
+}
+
+/// The largest number of rows in a transaction since the last one was taken.
+fn most_of(noted: &Noted) -> usize {
+    noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+}
+
+/// So many times a hundred events for ada, of a workflow with these steps.
+fn trigger_bulks(world: &World, steps: &[Value], bulks: usize) {
+    world.workflow(workflow_of("news", steps));
+    world.subscriber(json!({ "subscriberId": "ada" }));
+    let bulk = vec![parsed(json!({ "name": "news", "to": "ada" })); 100];
+    for _ in 0..bulks {
+        let told = world.env.events().trigger_bulk(&bulk).unwrap();
+        assert!(told.iter().all(Result::is_ok));
+    }
 }
 
 fn home() -> Home {

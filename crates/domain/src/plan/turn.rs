@@ -1,6 +1,7 @@
 //! Turns: the jobs of a notification that do not wait for another one.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
@@ -24,21 +25,10 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
     for number in 0..run.jobs.len() {
         let Some(job) = run.jobs.get(number).copied() else { break };
-        let action = match job.status {
-            JobStatus::Completed
-            | JobStatus::Failed
-            | JobStatus::Canceled
-            | JobStatus::Skipped
-            | JobStatus::Merged => continue,
-            JobStatus::Queued { .. } | JobStatus::Running { .. } => {
-                if holds_up(facts.workflow, job) {
-                    break;
-                }
-                continue;
-            }
-            JobStatus::Delayed { until } if facts.now < until => break,
-            JobStatus::Delayed { .. } => resume(&run, number, job, facts, &results),
-            JobStatus::Pending => decide(&run, number, job, facts, &results),
+        let action = match next(&run, number, job, facts, &results) {
+            ControlFlow::Continue(Some(action)) => action,
+            ControlFlow::Continue(None) => continue,
+            ControlFlow::Break(()) => break,
         };
         let effect = Effect::of(&action, facts.workflow, job);
         let passes = job.kind == JobType::Digest && action.passes();
@@ -64,6 +54,34 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
         }
     }
     actions
+}
+
+// Decides a job whose turn has come. Returns `None` if the job does not wait for its turn. Breaks if it
+// holds up those behind it.
+fn next(
+    run: &Run<'_>,
+    number: usize,
+    job: RunJob,
+    facts: Facts<'_>,
+    results: &StepResults,
+) -> ControlFlow<(), Option<Action>> {
+    let action = match job.status {
+        JobStatus::Completed
+        | JobStatus::Failed
+        | JobStatus::Canceled
+        | JobStatus::Skipped
+        | JobStatus::Merged => None,
+        JobStatus::Queued { .. } | JobStatus::Running { .. } => {
+            if holds_up(facts.workflow, job) {
+                return ControlFlow::Break(());
+            }
+            None
+        }
+        JobStatus::Delayed { until } if facts.now < until => return ControlFlow::Break(()),
+        JobStatus::Delayed { .. } => Some(resume(run, number, job, facts, results)),
+        JobStatus::Pending => Some(decide(run, number, job, facts, results)),
+    };
+    ControlFlow::Continue(action)
 }
 
 // Effect of an action on the jobs behind it.
