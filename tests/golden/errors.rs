@@ -93,7 +93,7 @@ fn of_names() {
     ] {
         let not_found = |ids: Value| json!({ "notFound": { "entity": entity, "ids": ids } });
         check(&not_found(json!(["a"])), &format!("{name} `a` is not there"), 404);
-        check(&not_found(json!(["a", "b"])), &format!("{name} `a`, `b` are not there"), 404);
+        check(&not_found(json!(["a", "b"])), &format!("{name}s `a`, `b` are not there"), 404);
         let conflict = json!({ "conflict": { "entity": entity, "id": "a" } });
         let taken = if entity == "idempotencyKey" {
             "was used for another call"

@@ -308,6 +308,17 @@ fn a_message_that_waits_for_an_integration_says_so() {
 }
 
 #[test]
+fn an_event_of_a_paused_workflow_says_so() {
+    on_both(|world| {
+        world.workflow_of("hi", &[in_app()]);
+        world.env.workflows().pause("hi").unwrap();
+        let explanation = explain(&world, json!({ "name": "hi", "to": "ada" }));
+        assert!(explanation.to_string().contains("workflow: paused"), "{explanation}");
+        assert_eq!(step(&explanation, 0).status, JobStatus::Pending);
+    });
+}
+
+#[test]
 fn an_integration_without_an_address_says_so() {
     on_both(|world| {
         world.bare_subscriber("ada");

@@ -120,7 +120,7 @@ impl Cta {
     pub(crate) fn size(&self) -> usize {
         let url = self.data.as_ref().and_then(|data| data.url.as_ref()).map_or(0, String::len);
         let buttons = self.action.iter().flat_map(|action| &action.buttons);
-        url + buttons.map(|button| button.content.len()).sum::<usize>()
+        url + buttons.map(CtaButton::size).sum::<usize>()
     }
 }
 
@@ -176,6 +176,12 @@ pub struct CtaButton {
     /// Label once the button was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_content: Option<String>,
+}
+
+impl CtaButton {
+    fn size(&self) -> usize {
+        self.content.len() + self.result_content.as_ref().map_or(0, String::len)
+    }
 }
 
 wire_enum! {

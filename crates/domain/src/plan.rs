@@ -345,6 +345,9 @@ const fn cancel(detail: Detail) -> Refusal {
     Refusal::new(RefusalKind::Cancel, detail)
 }
 
+/// Refusal of the jobs of an event that has expired.
+pub const EXPIRED: Refusal = skip(Detail::Expired);
+
 /// Returns the end of a job of a canceled event.
 pub const fn canceled() -> Refusal {
     cancel(Detail::Canceled)

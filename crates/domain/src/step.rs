@@ -263,6 +263,7 @@ shape! { InAppTemplate { "subject": subject, "body": body, "url": url, "buttons"
 
 /// Button below a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ButtonTemplate {
     /// Style.
@@ -270,9 +271,14 @@ pub struct ButtonTemplate {
     pub kind: ButtonType,
     /// Label.
     pub content: Template,
+    /// Label once the button was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_content: Option<Template>,
 }
 
-shape! { ButtonTemplate { "type": kind, "content": content } }
+shape! { ButtonTemplate {
+    "type": kind, "content": content, "resultContent": result_content,
+} }
 
 /// Content of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

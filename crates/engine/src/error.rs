@@ -34,7 +34,7 @@ pub enum Error {
     Invalid(#[from] Invalid),
 
     /// A named entity does not exist, or belongs to another environment.
-    #[error("{entity} {} not there", are(ids))]
+    #[error("{} not there", are(*entity, ids))]
     NotFound {
         /// Kind of the entity.
         entity: Entity,
@@ -301,9 +301,10 @@ fn reasons(errors: &[SubscriptionError]) -> String {
     listed(&messages, "; ")
 }
 
-fn are(ids: &[String]) -> String {
+fn are(entity: Entity, ids: &[String]) -> String {
     let quoted: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
-    format!("{} {}", listed(&quoted, ", "), if ids.len() == 1 { "is" } else { "are" })
+    let (plural, verb) = if ids.len() == 1 { ("", "is") } else { ("s", "are") };
+    format!("{entity}{plural} {} {verb}", listed(&quoted, ", "))
 }
 
 // The first texts, up to 2 KiB of them, and the number of the others.

@@ -14,7 +14,7 @@ use testkit::interposed::Interposed;
 use tidings::{Delivery, Engine, ProviderReceipt, Scope, SendError, SystemClock};
 
 use super::{Told, crowd, queued_email, statuses};
-use crate::world::{Counts, World, email, on_both, parsed};
+use crate::world::{Counts, World, on_both, parsed};
 
 const LEASE: Duration = Duration::from_secs(300);
 const PLENTY: usize = 10_000;
@@ -62,29 +62,34 @@ fn a_message_whose_result_was_not_stored_is_sent_once() {
     }
 }
 
-/// Results are settled when 100 ms have passed. The fourth one finds a store that fails.
+/// Results are settled when 100 ms have passed, or when they have more than 1 MiB of content. The fourth
+/// one finds a store that fails.
 #[test]
 fn messages_that_were_not_begun_are_sent_when_the_store_goes_on() {
-    on_both(|world| {
-        let (store, clock) = (world.store.clone(), world.clock.clone());
-        let (engine, calls) = counting(&world, move |call| {
-            clock.advance(Duration::from_millis(60));
-            if call == 4 {
-                store.kill();
-            }
-            Ok(())
+    for (span, size) in [(60, 1), (0, 600 * 1024)] {
+        on_both(|world| {
+            let (store, clock) = (world.store.clone(), world.clock.clone());
+            let (engine, calls) = counting(&world, move |call| {
+                clock.advance(Duration::from_millis(span));
+                if call == 4 {
+                    store.kill();
+                }
+                Ok(())
+            });
+            world.active_integration("email", "sendgrid");
+            let body = format!("{{{{ 'x' * {size} }}}}");
+            let template = json!({ "subject": "Hi", "body": body });
+            world.workflow_of("mail", &[json!({ "type": "email", "template": template })]);
+            world.trigger(json!({ "name": "mail", "to": crowd(10) }));
+            engine.delivery().run_due(10).unwrap_err();
+            assert_eq!(calls.load(SeqCst), 4);
+            world.store.recover();
+            // Two were settled before the failure.
+            assert_eq!(engine.delivery().run_due(10).unwrap().sent, 8);
+            assert_eq!(calls.load(SeqCst), 10);
+            assert_eq!(engine.delivery().stats().unwrap().total().waiting, 0);
         });
-        world.active_integration("email", "sendgrid");
-        world.workflow_of("mail", &[email()]);
-        world.trigger(json!({ "name": "mail", "to": crowd(10) }));
-        engine.delivery().run_due(10).unwrap_err();
-        assert_eq!(calls.load(SeqCst), 4);
-        world.store.recover();
-        // Two were settled before the failure.
-        assert_eq!(engine.delivery().run_due(10).unwrap().sent, 8);
-        assert_eq!(calls.load(SeqCst), 10);
-        assert_eq!(engine.delivery().stats().unwrap().total().waiting, 0);
-    });
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ const REFUSED: &[Refused] = &[
             let update = json!({ "preferences": [word("one"), word("two")] });
             scope.preferences(id("ada")).unwrap().update_bulk(&parsed(update)).map(drop)
         },
-        "404 workflow `one`, `two` are not there",
+        "404 workflows `one`, `two` are not there",
         |world| ["one", "two"].into_iter().for_each(|name| drop(world.in_app_workflow(name))),
     ),
     (

@@ -217,7 +217,7 @@ fn an_update_holds_as_a_whole_or_not_at_all() {
         check(
             "ada",
             &["unknown", "good", "there", &there.slug(), "alarm"],
-            &format!("404 workflow `unknown`, `there`, `{}` are not there", there.slug()),
+            &format!("404 workflows `unknown`, `there`, `{}` are not there", there.slug()),
         );
         // 6.6
         check(

@@ -313,16 +313,23 @@ fn a_digest_is_canceled_with_its_last_event() {
     }
 }
 
-/// An event that has expired when its window ends is left out, and the others are told.
+/// An event that has expired when its window ends is left out, and the first one of the others has the
+/// message: also its payload, its conditions and its overrides are meant.
 #[test]
 fn an_expired_event_is_left_out_of_its_digest() {
-    for (expiries, expected, opener) in [
-        ([30, 90, 59], &["1: 2 "][..], "completed"),
-        ([90, 30, 59], &["1: 1 "], "completed"),
-        ([30, 60, 59], &[], "skipped"),
+    let (sent, skipped, merged) = (["completed"; 3], ["skipped"; 3], ["merged"; 3]);
+    for (expiries, expected, ended) in [
+        ([30, 90, 59], &["2 of 1"][..], [skipped, sent, merged]),
+        ([90, 30, 59], &["1 of 1"], [sent, merged, merged]),
+        ([30, 90, 90], &["2 of 2"], [skipped, sent, merged]),
+        ([30, 60, 59], &[], [skipped, merged, merged]),
     ] {
         on_both(|world| {
-            world.workflow_of("news", &[minute(), said()]);
+            let delay = json!({
+                "type": "delay", "metadata": { "type": "regular", "amount": 5, "unit": "seconds" },
+            });
+            let said = say("{{ payload.n }} of {{ total_count }}");
+            world.workflow_of("news", &[minute(), delay, said]);
             run_at(&world, 0);
             let ids = [1, 2, 3].map(|n| {
                 let expires_at = time(START).after(Duration::from_secs(expiries[n - 1]));
@@ -331,18 +338,35 @@ fn an_expired_event_is_left_out_of_its_digest() {
                 }));
                 only(receipt.notifications).notification_id
             });
-            run_at(&world, 60);
-            assert_eq!(texts(&world), expected);
-            assert_eq!(statuses(&world, ids[0]), [opener; 2]);
-            for id in ids {
-                assert!(world.notification(id).jobs.iter().all(|job| job.status.has_ended()));
+            for at in [60, 65] {
+                run_at(&world, at);
             }
+            assert_eq!(texts(&world), expected);
+            assert_eq!(ids.map(|id| statuses(&world, id)), ended);
             let last = log(&world.notification(ids[0]), 0).pop().unwrap();
-            assert_eq!(last == "expired", opener == "skipped", "{last}");
+            assert_eq!(last == "expired", ended[0] == skipped, "{last}");
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
     }
+}
+
+/// A window that a clock has opened that was years ahead waits for its time, and holds no event of
+/// today.
+#[test]
+fn a_clock_that_was_ahead_holds_no_later_events() {
+    on_both(|world| {
+        let years = 5 * 365 * 24 * 60 * 60;
+        world.workflow_of("news", &[minute(), said()]);
+        for (at, n) in [(years, 1), (0, 2), (30, 3)] {
+            event_at(&world, at, "news", json!({ "n": n }));
+        }
+        run_at(&world, 60);
+        assert_eq!(texts(&world), ["2: 2 3 "]);
+        run_at(&world, years + 60);
+        assert_eq!(texts(&world), ["2: 2 3 ", "1: 1 "]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn workflows_that_are_not_there_are_all_listed() {
             { "workflowId": there.id, "enabled": false },
             { "filter": { "workflowIds": ["hi", "gone"], "tags": ["none"] } },
         ]);
-        let refusal = format!("404 workflow `unknown`, `{}`, `gone` are not there", there.id);
+        let refusal = format!("404 workflows `unknown`, `{}`, `gone` are not there", there.id);
 
         let request = json!({
             "subscriptions": ["ada"], "preferences": words, "context": { "tenant": "acme" },

@@ -308,7 +308,7 @@ mod tests {
             let html = part.repeat((1 << 20) / part.len());
             let start = Instant::now();
             text_of(&html);
-            assert!(start.elapsed() < Duration::from_secs(5), "{part} {:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(60), "{part} {:?}", start.elapsed());
         }
     }
 

@@ -140,9 +140,9 @@ impl FromStr for ContextKey {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let Some((kind, id)) = text.split_once(':') else {
-            return Err(Invalid::new("contextKeys", Reason::malformed("`type:id`")));
+            return Err(Invalid::new("context", Reason::malformed("`type:id`")));
         };
-        Self::new(kind, id).map_err(|invalid| invalid.named("contextKeys"))
+        Self::new(kind, id).map_err(|invalid| invalid.named("context"))
     }
 }
 
@@ -216,7 +216,8 @@ impl TryFrom<Vec<String>> for ContextSet {
     type Error = Invalid;
 
     fn try_from(keys: Vec<String>) -> Result<Self, Invalid> {
-        keys.iter().filter(|key| !key.is_empty()).map(|key| key.parse()).collect()
+        let keys = keys.iter().filter(|key| !key.is_empty()).map(|key| key.parse());
+        keys.map(|key| key.map_err(|invalid: Invalid| invalid.named("contextKeys"))).collect()
     }
 }
 

@@ -278,6 +278,7 @@ fn candidate(candidate: &Candidate) -> Branch {
 fn logged(detail: Detail, raw: Option<&str>) -> Option<Branch> {
     let said = raw.map(excerpt).unwrap_or_default();
     match detail {
+        Detail::WorkflowPaused => Some(Branch::leaf("workflow: paused")),
         Detail::VariantChosen => Some(Branch::leaf(format!("variant: {said}"))),
         Detail::TranslationMissing | Detail::TranslationInvalid | Detail::LayoutMissing => {
             Some(Branch::leaf(format!("{}: {said}", spaced(detail.as_str()))))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use super::{Facts, Refusal, Run, RunJob, again, cancel, fail, skip};
+use super::{EXPIRED, Facts, Refusal, Run, RunJob, again, cancel, fail, skip};
 use crate::contact::TimeZone;
 use crate::explain::{FindingKind, LayerSetting};
 use crate::filter::{self, FilterFacts};
@@ -41,7 +41,7 @@ impl<'a> RunStep<'a> {
     ) -> Result<Self, Refusal> {
         again(facts.canceled)?;
         if run.expires_at.is_some_and(|expires_at| expires_at <= facts.now) {
-            return Err(skip(Detail::Expired));
+            return Err(EXPIRED);
         }
         let subscriber = facts.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
         let workflow = facts.workflow.ok_or(cancel(Detail::WorkflowDeleted))?;

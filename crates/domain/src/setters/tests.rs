@@ -156,6 +156,7 @@ fn steps() {
             .url("https://example.org")?
             .button(ButtonType::Primary, "Yes")?
             .button(ButtonType::Secondary, "No")?
+            .result_content("Refused")?
             .uuid("editor-1")
             .inactive()
             .stop_on_fail()
@@ -178,7 +179,7 @@ fn steps() {
                 "subject": "Subject", "body": "Body", "url": "https://example.org",
                 "buttons": [
                     { "type": "primary", "content": "Yes" },
-                    { "type": "secondary", "content": "No" },
+                    { "type": "secondary", "content": "No", "resultContent": "Refused" },
                 ],
             },
             "uuid": "editor-1", "active": false, "shouldStopOnFail": true,
@@ -686,10 +687,14 @@ fn what_is_refused_is_named() {
     check(Step::push("{{", ""), "template.title");
     check(Step::in_app("x").and_then(|step| step.url("{{")), "template.url");
     let one = Step::in_app("x").and_then(|step| step.button(ButtonType::Primary, "x")).unwrap();
-    check(one.button(ButtonType::Primary, "{{"), "template.buttons[1].content");
+    check(one.clone().button(ButtonType::Primary, "{{"), "template.buttons[1].content");
+    check(one.result_content("{{"), "template.buttons[0].resultContent");
+    let none = Step::in_app("x").unwrap();
+    check(none.result_content("x"), "template.buttons");
     check(step().subject("x"), "template.subject");
     check(step().url("x"), "template.url");
     check(step().button(ButtonType::Primary, "x"), "template.buttons");
+    check(step().result_content("x"), "template.buttons");
     check(EmailBlock::text("{{"), "content");
     check(EmailBlock::button("x", "{{"), "url");
     let trigger = || Trigger::new("w", "ada").unwrap();

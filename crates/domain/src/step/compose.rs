@@ -126,6 +126,12 @@ impl Step {
         Ok(self)
     }
 
+    /// Sets the label that the last button has once it was chosen.
+    pub fn result_content(mut self, content: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        self.definition.kind = self.definition.kind.result_content(content)?;
+        Ok(self)
+    }
+
     /// Adds a condition. The step runs only if `filter` and all earlier conditions hold.
     #[must_use]
     pub fn only_if(mut self, filter: Filter) -> Self {
@@ -256,7 +262,19 @@ impl StepKind {
     ) -> Result<Self, Invalid> {
         let buttons = &mut self.inbox("buttons")?.buttons;
         let place = format!("buttons[{}].content", buttons.len());
-        buttons.push(ButtonTemplate { kind, content: template(&place, content)? });
+        let content = template(&place, content)?;
+        buttons.push(ButtonTemplate { kind, content, result_content: None });
+        Ok(self)
+    }
+
+    /// Sets the label that the last button has once it was chosen.
+    #[doc(hidden)]
+    pub fn result_content(mut self, content: impl IntoChecked<Template>) -> Result<Self, Invalid> {
+        let buttons = &mut self.inbox("buttons")?.buttons;
+        let place = format!("buttons[{}].resultContent", buttons.len().saturating_sub(1));
+        let content = template(&place, content)?;
+        let missing = || Invalid::new("template.buttons", Reason::Missing);
+        buttons.last_mut().ok_or_else(missing)?.result_content = Some(content);
         Ok(self)
     }
 

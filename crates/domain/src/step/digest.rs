@@ -173,7 +173,8 @@ impl DigestMetadata {
     }
 
     /// Returns what the digest does with an event at `now`. An open window takes it, also after a
-    /// quiet time. At its end, a window is no longer open.
+    /// quiet time. At its end, a window is no longer open, and one that a clock has opened that was
+    /// ahead takes no events of today.
     #[doc(hidden)]
     pub fn arrival(
         &self,
@@ -181,13 +182,21 @@ impl DigestMetadata {
         now: Timestamp,
         zone: TimeZone,
     ) -> Result<Arrival, NoEnd> {
-        if state.window_end.is_some_and(|end| now < end) {
+        if state.window_end.is_some_and(|end| now < end && self.may_end(end, now, zone)) {
             return Ok(Arrival::Joins);
         }
         if self.is_first_after_quiet(state.last_event, now, zone)? {
             return Ok(Arrival::Passes);
         }
         self.window_end(now, zone).map(Arrival::Opens)
+    }
+
+    // Returns `true` if a window that was opened by `now` may end at `end`.
+    fn may_end(&self, end: Timestamp, now: Timestamp, zone: TimeZone) -> bool {
+        // An extension to the schedule ends within a week, and the time zone may have changed since.
+        let extension = Duration::from_secs(8 * 24 * 60 * 60);
+        end <= now.after(extension)
+            || self.window_end(now, zone).is_ok_and(|latest| end <= latest.after(extension))
     }
 
     // The look-back excludes its start: an event that is exactly that old leaves the time quiet.

@@ -108,7 +108,7 @@ impl InAppTemplate {
             Ok(CtaButton {
                 kind: button.kind,
                 content: plain(&button.content)?,
-                result_content: None,
+                result_content: button.result_content.as_ref().map(plain).transpose()?,
             })
         };
         let buttons = self.buttons.iter().map(button).collect::<Result<Vec<_>, RenderError>>()?;

@@ -82,9 +82,11 @@ impl InAppTemplate {
         let InAppTemplate { subject, body, url, buttons } = self;
         let subject = subject.iter().map(|subject| ("subject".into(), subject));
         let url = url.iter().map(|url| ("url".into(), url));
-        let buttons = buttons.iter().enumerate();
-        let buttons =
-            buttons.map(|(at, button)| (format!("buttons[{at}].content"), &button.content));
+        let buttons = buttons.iter().enumerate().flat_map(|(at, button)| {
+            let chosen = button.result_content.iter();
+            let chosen = chosen.map(move |chosen| (format!("buttons[{at}].resultContent"), chosen));
+            [(format!("buttons[{at}].content"), &button.content)].into_iter().chain(chosen)
+        });
         subject.chain([("body".into(), body)]).chain(url).chain(buttons).collect()
     }
 }

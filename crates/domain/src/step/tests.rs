@@ -38,7 +38,10 @@ fn a_message_in_the_inbox_may_lead_somewhere_and_be_answered() {
         json!({ "content": "3 <b>&</b>" }),
     );
     let buttons = json!([
-        { "type": "primary", "content": "Yes ({{ payload.n }})" },
+        {
+            "type": "primary", "content": "Yes ({{ payload.n }})",
+            "resultContent": "You said yes to {{ payload.n }}",
+        },
         { "type": "secondary", "content": "No" },
     ]);
     check(
@@ -50,7 +53,9 @@ fn a_message_in_the_inbox_may_lead_somewhere_and_be_answered() {
             "type": "redirect",
             "data": { "url": "/3" },
             "action": { "status": "pending", "buttons": [
-                { "type": "primary", "content": "Yes (3)" },
+                {
+                    "type": "primary", "content": "Yes (3)", "resultContent": "You said yes to 3",
+                },
                 { "type": "secondary", "content": "No" },
             ] },
         } }),
@@ -140,6 +145,9 @@ fn one_failing_template_fails_the_whole() {
         json!({ "type": "in_app", "template": { "body": "", "url": bad } }),
         json!({ "type": "in_app", "template": {
             "body": "", "buttons": [{ "type": "primary", "content": bad }],
+        } }),
+        json!({ "type": "in_app", "template": {
+            "body": "", "buttons": [{ "type": "primary", "content": "", "resultContent": bad }],
         } }),
         json!({ "type": "email", "template": { "subject": bad, "body": "" } }),
         json!({ "type": "email", "template": { "subject": "", "body": bad } }),

@@ -111,6 +111,13 @@ fn a_template_that_does_not_compile_is_refused_with_its_place() {
             ] }),
             "buttons[1].content",
         ),
+        (
+            "in_app",
+            json!({ "body": "", "buttons": [
+                { "type": "primary", "content": "", "resultContent": bad },
+            ] }),
+            "buttons[0].resultContent",
+        ),
         ("email", json!({ "subject": bad, "body": "" }), "subject"),
         ("email", json!({ "subject": "", "body": bad }), "body"),
         ("email", json!({ "subject": "", "body": [text(""), text(bad)] }), "body[1].content"),

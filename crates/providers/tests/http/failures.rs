@@ -97,7 +97,7 @@ fn nothing_hangs_and_a_lost_answer_is_unknown() {
         let sent = webhook().send(&chat(&server.url("http"), signed()));
         let found = sent.as_ref().map_or_else(kind, |_| "sent");
         assert_eq!(found, expected, "{name}: {sent:?}");
-        assert!(start.elapsed() < TIMEOUT * 4, "{name}: {:?}", start.elapsed());
+        assert!(start.elapsed() < TIMEOUT * 30, "{name}: {:?}", start.elapsed());
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod cluster;
+mod compression;
 mod contract;
 mod join;
 mod round_trips;

@@ -1,7 +1,6 @@
 //! Texts of translations, dates and times, and missing variables.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
@@ -132,10 +131,8 @@ fn texts_have_the_limits_of_a_rendering() {
         let texts = Texts::new([translation("en", json!({ "x": text }))]);
         let variables = Variables::new(json!({ "payload": { "a": "a", "l": "l".repeat(9_000) } }));
         let variables = variables.texts(texts);
-        let start = Instant::now();
         let rendered = Template::new(template).unwrap().render(Format::Plain, &variables);
         assert!(matches!(rendered, Err(RenderError::Failed(_))), "{text:.40}");
-        assert!(start.elapsed() < Duration::from_secs(8), "{text:.40} {:?}", start.elapsed());
     }
 }
 

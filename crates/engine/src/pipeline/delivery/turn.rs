@@ -14,7 +14,7 @@ use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use super::settle::Done;
-use crate::pipeline::facts::RunFacts;
+use crate::pipeline::facts::{self, RunFacts};
 use crate::pipeline::left;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
@@ -142,17 +142,19 @@ fn digest_of(
     Ok(of_job.or_else(of_step).unwrap_or(JobDigest::new(DigestType::Regular)))
 }
 
-// Returns the notification whose jobs go on: the one that has opened the window, also if its event
-// has expired, or the first one that is left, if the event was canceled.
+// Returns the notification whose jobs go on behind a digest: that of the first event that is left. If
+// none is left, that of the opener, whose jobs end as expired. A canceled one has ended before.
 fn carrier(
     view: &dyn View,
     opener: NotificationId,
     first: Option<Notification>,
 ) -> Result<Option<Notification>> {
-    let Some(opener) = notifications::find(view, opener)? else { return Ok(first) };
-    let now = view.engine().now();
-    let is_canceled = left::is_job_canceled(view, &opener, opener.next_job(), now)?;
-    Ok(if is_canceled { first } else { Some(opener) })
+    if first.is_some() {
+        return Ok(first);
+    }
+    let Some(opener) = notifications::find(view, opener)? else { return Ok(None) };
+    let is_canceled = facts::is_canceled(view, &opener.transaction_id)?;
+    Ok(Some(opener).filter(|_| !is_canceled))
 }
 
 // Returns the events of a window that are left, and the notification of the first one.

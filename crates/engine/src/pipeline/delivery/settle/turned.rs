@@ -1,7 +1,8 @@
 //! Settlement of turns, and delays that are extended to the schedule of a subscriber.
 
+use domain::ids::{NotificationId, StepId};
 use domain::job::{Detail, JobStatus};
-use domain::plan::Action;
+use domain::plan::{self, Action};
 use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use store::WriteRecords;
@@ -11,6 +12,8 @@ use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::turn::{Closed, Turn};
+use crate::pipeline::facts::is_canceled;
+use crate::resources::notifications;
 
 impl Course<'_, '_> {
     // Applies a turn, unless the jobs have changed since it was planned.
@@ -28,10 +31,33 @@ impl Course<'_, '_> {
         self.tx.remove(task)?;
         if let Some(Closed { step_id, digest }) = &turn.closed {
             self.notification.take_over(*step_id, digest.clone(), self.tx.now());
+            if let Some(opener) = task.work.notification_id() {
+                self.end_opener(opener, *step_id)?;
+            }
         }
         self.perform(&turn.actions)?;
         let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
         Ok(Settled::Turned { skipped })
+    }
+
+    // Ends the jobs of the notification that has opened a window, from the digest on, if those of
+    // another one go on instead: the event has expired, or was canceled.
+    fn end_opener(&mut self, id: NotificationId, digest: StepId) -> Result<()> {
+        if id == self.notification.id {
+            return Ok(());
+        }
+        let Some(before) = notifications::find(self.tx, id)? else { return Ok(()) };
+        let is_canceled = is_canceled(self.tx, &before.transaction_id)?;
+        let refusal = if is_canceled { plan::canceled() } else { plan::EXPIRED };
+        let mut opener = Course::of(self.tx, before.clone(), None);
+        let jobs = before.jobs.iter().enumerate();
+        for (job, waiting) in jobs.skip_while(|(_, job)| job.step.id != digest) {
+            if !waiting.status.has_ended() {
+                opener.refuse(job, refusal.clone());
+            }
+        }
+        let after = opener.notification;
+        Ok(self.tx.replace(&before, &after)?)
     }
 
     // The end of a delay or of a window moves to the next opening of the schedule. Events join the
