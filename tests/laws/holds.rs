@@ -177,7 +177,7 @@ fn noted_world(configure: impl Fn(Builder) -> Builder) -> (World, Noted) {
     (World::with(Interposed::new(noted.clone()), configure), noted)
 }
 
-/// The largest number of rows in a transaction since the last one was taken.
+/// The largest number of rows in a transaction since `take` was last called.
 fn most_of(noted: &Noted) -> usize {
     noted.take().iter().map(Hold::touched).max().unwrap_or_default()
 }

@@ -146,6 +146,15 @@ fn the_content_of_a_rehearsal_is_limited() {
                            in one call";
             world.refuses(refusal, || events.explain(&to(3), world.now()));
             events.trigger(&to(3)).unwrap();
+
+            // The payload counts once for the notification, and not in each of its turns.
+            let second = json!({ "type": "delay", "metadata": { "type": "regular", "amount": 1, "unit": "seconds" } });
+            let mut steps = vec![second; 4];
+            steps.push(in_app());
+            world.workflow_of("long", &steps);
+            let event = json!({ "name": "long", "to": "ada", "payload": sized(1_000) });
+            let explained = events.explain(&parsed(event), world.now()).unwrap();
+            assert!(explained.recipients[0].steps[4].message.is_some());
         },
     );
 }

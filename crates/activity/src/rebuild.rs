@@ -37,7 +37,8 @@ impl ActivityIndex {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`](store::Error::Corrupt), if a notification cannot be read, or two steps do not come further.
+    /// [`Corrupt`](store::Error::Corrupt), if a notification cannot be read, or two steps do not
+    /// come further.
     pub fn rebuild(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.

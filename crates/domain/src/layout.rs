@@ -157,12 +157,12 @@ impl Layout {
         }
     }
 
-    /// The same for the layout after a change. The texts that its body names may have been deleted with
-    /// all of its translations.
+    /// Refuses a change that brings in texts of translations if the layout has none. A body that is
+    /// unchanged may still name texts that were deleted.
     #[doc(hidden)]
     pub fn check_changed_from(&self, before: &Self) -> Result<(), Invalid> {
-        let is_translated = |layout: &Self| layout.is_translation_enabled;
-        if self.body == before.body && is_translated(self) == is_translated(before) {
+        let is_enabled = before.is_translation_enabled;
+        if self.body == before.body && self.is_translation_enabled == is_enabled {
             return Ok(());
         }
         self.check()

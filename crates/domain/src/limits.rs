@@ -78,21 +78,22 @@ use crate::trigger::{Recipient, SubscriberRecipient, Trigger};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Longest first name, last name and phone number of a subscriber, in characters: 255 at first.
+    /// Longest first name, last name and phone number of a subscriber, in characters: 255 by default.
     pub subscriber_text: usize,
-    /// Longest avatar of a subscriber, in characters: 2,048 at first.
+    /// Longest avatar of a subscriber, in characters: 2,048 by default.
     pub avatar: usize,
-    /// Largest custom data of a subscriber or a workflow, in bytes of JSON text: 64 KiB at first.
+    /// Largest custom data of a subscriber or a workflow, in bytes of JSON text: 64 KiB by default.
     pub data: usize,
     /// Largest payload of a trigger, and largest result of a custom step, in bytes of JSON text: 256
-    /// KiB at first.
+    /// KiB by default.
     pub payload: usize,
-    /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB at first.
+    /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB by default.
     pub overrides: usize,
-    /// Largest content of the notifications that one call creates, in bytes: 64 MiB at first. Payload
-    /// and overrides count once for each notification and each message in an inbox, and the text of
-    /// such a message counts as well. A call with more is refused, also a bulk. An explanation has all
-    /// messages of its event. Tasks tell larger topics in parts, to which this limit does not apply.
+    /// Largest content of the notifications that one call creates, in bytes: 64 MiB by default.
+    /// Payload and overrides count once for each notification and each message in an inbox, and the
+    /// text of such a message counts as well. A call with more is refused, also a bulk. In an
+    /// explanation, the messages of every channel count. Tasks tell larger topics in parts, to
+    /// which this limit does not apply.
     pub content: usize,
 }
 
@@ -168,7 +169,7 @@ impl Limits {
         })
     }
 
-    /// Refuses a preview with a payload that a trigger cannot have.
+    /// Refuses a preview with a payload that is larger than that of a trigger may be.
     #[doc(hidden)]
     pub fn check_preview(&self, preview: &Preview) -> Result<(), Invalid> {
         object("payload", Some(&preview.payload), self.payload)

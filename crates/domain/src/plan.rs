@@ -181,11 +181,14 @@ pub enum Action {
     Call(usize),
 }
 
-impl Action {
-    /// Returns the message that the action puts into the inbox.
-    pub fn message(&self) -> Option<&Rendered> {
-        if let Action::Keep(_, rendered) = self { Some(rendered) } else { None }
-    }
+/// Returns the size of the messages that `actions` put into the inbox, in bytes. Each of them has the
+/// payload and the overrides of its event, which take `event` bytes.
+pub fn messages_size(event: usize, actions: &[Action]) -> usize {
+    let size = |action: &Action| match action {
+        Action::Keep(_, rendered) => event + rendered.size(),
+        _ => 0,
+    };
+    actions.iter().map(size).sum()
 }
 
 /// Digest of an event.
@@ -261,8 +264,8 @@ impl Run<'_> {
         for job in &notification.jobs {
             let Some(step) = workflow.step(job.step.id) else { continue };
             let stage = job.message_id.and_then(&stage);
-            let passed = || RunJob::of(job).has_passed().then(|| self.digested.clone()).flatten();
-            let events = DigestedEvents::of(job).or_else(passed);
+            let alone = || RunJob::of(job).has_passed().then(|| self.alone());
+            let events = DigestedEvents::of(job).or_else(alone);
             let value = job.result.clone().map(Value::from);
             let output = match (&stage, &events, &value) {
                 (Some(stage), ..) => {
@@ -287,11 +290,6 @@ impl DigestedEvents {
         let events = digest.events.iter().filter_map(read).collect();
         let last = digest.last_event.as_ref().and_then(read);
         Some(Self { events, last, count })
-    }
-
-    /// Returns the digest of an event that has passed it.
-    fn alone(event: DigestEvent) -> Self {
-        Self { events: vec![event], last: None, count: 1 }
     }
 
     fn as_known(&self) -> Digested<'_> {
@@ -400,16 +398,19 @@ impl<'a> Run<'a> {
         if run.jobs.iter().any(|job| job.has_passed()) { run.passing() } else { run }
     }
 
-    // The run of an event that passes a digest, and is not that of an earlier one.
-    fn passing(self) -> Self {
-        let event = || DigestEvent {
-            id: self.transaction_id.clone(),
-            time: self.created_at,
-            payload: self.payload.clone().into_owned(),
-        };
-        let digested = self.digested.clone();
-        let digested = digested.or_else(|| Some(DigestedEvents::alone(event())));
-        Self { digested, ..self }
+    // The run of an event that passes a digest. The events of an earlier one that has closed stay.
+    fn passing(mut self) -> Self {
+        if self.digested.is_none() {
+            self.digested = Some(self.alone());
+        }
+        self
+    }
+
+    // The events of a digest that the event passes.
+    fn alone(&self) -> DigestedEvents {
+        let payload = self.payload.clone().into_owned();
+        let event = DigestEvent { id: self.transaction_id.clone(), time: self.created_at, payload };
+        DigestedEvents { events: vec![event], last: None, count: 1 }
     }
 }
 

@@ -299,9 +299,10 @@ impl Workflow {
         update.payload_schema.map(PayloadSchema::new).apply(&mut workflow.payload_schema);
         workflow.validate_payload = update.validate_payload.or(workflow.validate_payload);
         workflow.check()?;
-        // The texts that a template names may have been deleted with all of the workflow's translations.
-        let is_translated = |workflow: &Self| workflow.is_translation_enabled;
-        if workflow.steps != self.steps || is_translated(&workflow) != is_translated(self) {
+        // The texts that a template names may have been deleted with all of the workflow's
+        // translations.
+        let was_enabled = self.is_translation_enabled;
+        if workflow.steps != self.steps || workflow.is_translation_enabled != was_enabled {
             workflow.check_texts()?;
         }
         Ok(workflow.changed_from(self, now))

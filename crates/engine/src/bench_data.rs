@@ -45,7 +45,7 @@ const AT_A_TIME: usize = 1_000;
 ///
 /// # Errors
 ///
-/// [`Error::Conflict`] if there are subscribers, workflows or notifications already;
+/// [`Error::Conflict`], if there are subscribers, workflows or notifications already;
 /// [`Error::Store`].
 pub fn load(env: &Scope, profile: &Profile, seed: u64, notifications: u64) -> Result<Activity> {
     check_empty(env)?;

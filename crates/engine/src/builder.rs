@@ -153,8 +153,8 @@ pub(crate) struct Providers {
 }
 
 impl Default for Builder {
-    /// The clock of the store or of the system, the system's randomness, no providers, eight tries in half an hour, five minutes
-    /// for a try.
+    /// The clock of the store or of the system, the system's randomness, no providers, eight
+    /// attempts within half an hour, and a lease of five minutes.
     fn default() -> Self {
         Self {
             clock: None,

@@ -8,9 +8,10 @@ use store::transfer::{Copied, CopyProgress};
 use crate::{Engine, Result, trace};
 
 impl Engine {
-    /// Copies all records into a new file at `path`, while other operations and workers go on. The copy
-    /// is the state of one moment: it has each call that had returned before, and no call in parts.
-    /// [`Engine::open`] takes it, and [`restore`](crate::store::redb::restore) puts it in place.
+    /// Copies all records into a new file at `path`, while other operations and workers go on. The
+    /// copy is the state of one moment: it has each call that had returned before, and no call in
+    /// parts. [`Engine::open`] takes it, and [`restore`](crate::store::redb::restore) puts it in
+    /// place.
     ///
     /// ```
     /// use tidings::Engine;
@@ -40,8 +41,8 @@ impl Engine {
         self.backup_with(path, |_| ControlFlow::Continue(()))
     }
 
-    /// [`backup`](Self::backup) that tells `progress` about each megabyte, and ends if `progress` breaks.
-    /// The next backup to `path` goes on with what is there then.
+    /// [`backup`](Self::backup) that tells `progress` about each megabyte, and ends if `progress`
+    /// breaks. The next backup to `path` goes on with what is there then.
     ///
     /// # Errors
     ///

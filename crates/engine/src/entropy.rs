@@ -37,7 +37,7 @@ pub(crate) struct Seeds {
 /// The start of all that is random in one transaction. Each run of the transaction's body starts
 /// from it again, and makes the same ids.
 pub(crate) struct Seed {
-    secret: [u8; 32],
+    secret: [[u8; 16]; 2],
     span: Span,
 }
 
@@ -97,11 +97,9 @@ impl Seeds {
     /// Draws a seed. Its ids sort behind those of every seed before it, also if the clock goes
     /// back.
     pub(crate) fn draw(&self, now: Timestamp) -> Seed {
-        let mut random = [0; 48];
-        self.entropy.fill(&mut random);
-        let (mut secret, mut tail) = ([0; 32], [0; 16]);
-        let drawn = secret.iter_mut().chain(&mut tail);
-        drawn.zip(random).for_each(|(byte, random)| *byte = random);
+        let mut random = [[0; 16]; 3];
+        self.entropy.fill(random.as_flattened_mut());
+        let [secret @ .., tail] = random;
         let millis = u64::try_from(now.as_millis()).unwrap_or_default();
         let mut last = self.last.lock();
         *last = last.next(millis, u128::from_be_bytes(tail));
@@ -180,7 +178,7 @@ impl Made<'_> {
     fn block(&self) -> [u8; 32] {
         let count = self.blocks.get();
         self.blocks.set(count + 1);
-        let block = Sha256::new().chain_update(self.seed.secret);
+        let block = Sha256::new().chain_update(self.seed.secret.as_flattened());
         block.chain_update(count.to_be_bytes()).finalize().into()
     }
 }

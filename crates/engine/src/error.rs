@@ -257,8 +257,8 @@ impl Error {
         }
     }
 
-    /// Returns `true` if the same call may succeed later, although nothing of it is changed. A full
-    /// disk is such a case: the engine goes on by itself when there is room.
+    /// Returns `true` if the same call with the same arguments may succeed later. A full disk is
+    /// such a case: the engine goes on by itself when there is room.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Error::Store(error) => error.is_retryable(),

@@ -124,7 +124,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the id is empty, longer than 255 bytes, or has control characters.
+    /// [`Error::Invalid`], if the id is empty, longer than 255 bytes, or has control characters.
     pub fn organization(&self, id: impl IntoChecked<OrganizationId>) -> Result<Organization> {
         Ok(Organization::new(self.clone(), id.into_checked()?))
     }
@@ -133,7 +133,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such environment.
+    /// [`Error::NotFound`], if there is no such environment.
     pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
         self.scope_of(id.into_checked()?)
     }
@@ -154,8 +154,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Unauthorized`] if the header is malformed, or its key is unknown or revoked. The error holds no
-    /// part of the header.
+    /// [`Error::Unauthorized`], if the header is malformed, or its key is unknown or revoked. The
+    /// error holds no part of the header.
     pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
         let key = Unauthorized::key_in(authorization)?;
         // The time of a look-up by hash reveals nothing about the key.

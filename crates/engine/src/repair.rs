@@ -29,12 +29,15 @@ pub struct RepairReport {
 }
 
 impl Engine {
-    /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other derived
-    /// rows are made anew from the records. A record that cannot be read is moved into quarantine,
-    /// with its bytes and the reason: see [`quarantined`](crate::DeliveryQueue::quarantined) and
-    /// [`discard`](crate::DeliveryQueue::discard). In place of an environment, there is another record
-    /// with the name `Repaired` and the id. [`Engine::environment`](crate::Engine::environment) and its
-    /// keys open it, and [`development`](crate::Organization::development) makes a new one. `progress` is called after each 256 rows at most.
+    /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other
+    /// derived rows are made anew from the records. A record that cannot be read is moved into
+    /// quarantine, with its bytes and the reason: see
+    /// [`quarantined`](crate::DeliveryQueue::quarantined) and
+    /// [`discard`](crate::DeliveryQueue::discard). In place of an environment, there is another
+    /// record with the name `Repaired` and the id.
+    /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
+    /// [`development`](crate::Organization::development) makes a new one. `progress` is called
+    /// after each 256 rows at most.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written

@@ -87,7 +87,7 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if the key is empty, longer than 255 characters,
+    /// [`Error::Invalid`](crate::Error::Invalid), if the key is empty, longer than 255 characters,
     /// or has control characters.
     pub fn idempotent(&self, key: impl IntoChecked<IdempotencyKey>) -> Result<Self> {
         Ok(Self { idempotency_key: Some(key.into_checked()?), ..self.clone() })
@@ -132,7 +132,7 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if the id is malformed. The first operation checks
+    /// [`Error::Invalid`](crate::Error::Invalid), if the id is malformed. The first operation checks
     /// that the subscriber exists.
     pub fn inbox(&self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Inbox<'_>> {
         Ok(Inbox { scope: self, subscriber: subscriber.into_checked()? })
@@ -167,7 +167,7 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if the id is malformed. The first operation checks
+    /// [`Error::Invalid`](crate::Error::Invalid), if the id is malformed. The first operation checks
     /// that the subscriber exists.
     pub fn preferences(
         &self,

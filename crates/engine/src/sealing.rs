@@ -12,8 +12,9 @@ impl Engine {
     /// records, and ends the run if it breaks. A run that was interrupted is started again, and
     /// passes by what it has sealed.
     ///
-    /// At the end the old keys are needed no longer, and plain values do not open any more. If several
-    /// engines write to one store, all of them have the new key as the one that seals before this call.
+    /// At the end the old keys are needed no longer, and plain values do not open any more. If
+    /// several engines write to one store, all of them have the new key as the one that seals
+    /// before this call.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -34,7 +35,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Rejection::NoSealingKeys`] if the engine has no keys.
+    /// [`Rejection::NoSealingKeys`], if the engine has no keys.
     pub fn reseal(
         &self,
         mut progress: impl FnMut(&ResealProgress) -> ControlFlow<()>,

@@ -74,8 +74,8 @@ impl Watches {
     }
 }
 
-/// A waker is code of the host: it may come back, and may panic. The commit is done then, and the others
-/// have to know of it.
+/// A waker is code of the host: it may come back, and may panic. The commit is done then, and the
+/// others have to know of it.
 fn wake_each(wakers: Vec<Waker>) {
     for waker in wakers {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {

@@ -38,9 +38,10 @@ use self::pool::Relays;
 ///
 /// Overrides of a trigger that it takes: `to`, `cc`, `bcc` (an address or a list of them), `from`,
 /// `senderName`, `replyTo`, `text` (the text part), `unsubscribeUrl` (`List-Unsubscribe`, with one
-/// click if it is an `https` URL; otherwise that of the engine), `headers` (an object of texts) and `attachments`: a list of
-/// `{ "file": <base64>, "name", "mime", "contentId" }`. One with a `contentId` is an inline image,
-/// `<img src="cid:..">`. Without this override, `attachments` in the payload are taken.
+/// click if it is an `https` URL; otherwise that of the engine), `headers` (an object of texts) and
+/// `attachments`: a list of `{ "file": <base64>, "name", "mime", "contentId" }`. One with a
+/// `contentId` is an inline image, `<img src="cid:..">`. Without this override, `attachments` in
+/// the payload are taken.
 ///
 /// ```
 /// use tidings::credentials::Credentials;

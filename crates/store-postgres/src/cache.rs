@@ -152,8 +152,8 @@ impl Cache {
         }
     }
 
-    /// The keys that a transaction with this lock is likely to read, and whose values others are likely to
-    /// have changed.
+    /// The keys that a transaction with this lock is likely to read, and whose values others are
+    /// likely to have changed.
     pub(crate) fn wanted(&self, lock: Lock) -> Vec<(Table, Vec<u8>)> {
         let mut state = self.state.lock();
         let mut keys = Vec::new();

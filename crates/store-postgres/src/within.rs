@@ -28,8 +28,8 @@ impl PostgresStore {
     /// # }
     /// ```
     ///
-    /// The connection is one of the database of the store; its search path may be any. If the future is
-    /// dropped, the transaction fails, and the host can only roll it back.
+    /// The connection is one of the database of the store; its search path may be any. If the
+    /// future is dropped, the transaction fails, and the host can only roll it back.
     ///
     /// # Panics
     ///

@@ -178,8 +178,9 @@ pub enum Error {
         source: Box<dyn error::Error + Send + Sync>,
     },
 
-    /// A failure of the disk has ended all commits. The same call fails until the file is opened again,
-    /// which needs all clones of its handle to be dropped. Reads go on as far as the disk lets them.
+    /// A failure of the disk has ended all commits. The same call fails until the file is opened
+    /// again, which needs all clones of its handle to be dropped. Reads go on as far as the disk
+    /// lets them.
     #[error("`{path}` takes no changes until it is opened again: {source}")]
     NeedsReopen {
         /// The file.

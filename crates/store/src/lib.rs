@@ -117,9 +117,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         self.write(body)
     }
 
-    /// Returns `true` if [`write_within`](Self::write_within) runs bodies of different environments side
-    /// by side. An engine then claims tasks environment by environment, so that a claim holds up no
-    /// other environment. The default is `false`: one transaction is less work than several.
+    /// Returns `true` if [`write_within`](Self::write_within) runs bodies of different environments
+    /// side by side. An engine then claims tasks environment by environment, so that a claim holds
+    /// up no other environment. The default is `false`: one transaction is less work than several.
     fn runs_side_by_side(&self) -> bool {
         false
     }
@@ -163,8 +163,8 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// A transaction of a host that takes the changes of a store, such as that of a database which has rows
-/// of the host as well. The host commits it, or rolls it back.
+/// A transaction of a host that takes the changes of a store, such as that of a database which has
+/// rows of the host as well. The host commits it, or rolls it back.
 pub trait HostTransaction {
     /// Runs `body`, and makes its changes a part of the transaction if it decides to commit.
     fn write_within(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()>;

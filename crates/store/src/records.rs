@@ -176,8 +176,8 @@ pub trait ReadRecords: Snapshot {
         self.scan(range.table(), range.bytes(), order, limit, visit)
     }
 
-    /// What `read` finds in the first key within `range`, in `order`, in which it finds something. Other
-    /// keys are those of a damaged table.
+    /// What `read` finds in the first key within `range`, in `order`, in which it finds something.
+    /// Other keys are those of a damaged table.
     fn first_known<R, T>(
         &self,
         range: &Range<R>,

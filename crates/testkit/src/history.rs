@@ -109,8 +109,8 @@ impl Kind {
     }
 }
 
-/// Runs `steps` on every store, and compares what each of them shows, and what the stores hold. A fuzzer
-/// takes the memory store and one of the others, and compares what they hold at the end.
+/// Runs `steps` on every store, and compares what each of them shows, and what the stores hold. A
+/// fuzzer takes the memory store and one of the others, and compares what they hold at the end.
 ///
 /// # Panics
 ///

@@ -206,6 +206,9 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let mark = if args == Args::These { MarkAs::Read } else { MarkAs::Seen };
         shown(scope.inbox(&known.ada).unwrap().mark_all(mark))
     }),
+    ("inbox.mark_matching", |scope, known, args| {
+        shown(scope.inbox(&known.ada).unwrap().mark_matching(&args.query(), MarkAs::Read))
+    }),
     ("inbox.archive", |scope, known, args| {
         let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
         shown(scope.inbox(&known.ada).unwrap().archive(ids))

@@ -59,6 +59,33 @@ fn a_step_waits_for_the_message_that_it_refers_to() {
     });
 }
 
+/// One row per order of a digest that closes and one that the event passes: each has its own events.
+#[test]
+fn a_digest_that_is_passed_has_no_events_of_another_one() {
+    let minute = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    let never = json!({ "==": [{ "var": "payload.none" }, 1] });
+    let closes = with(digest(minute.clone()), json!({ "name": "closes" }));
+    let passes = with(digest(minute.clone()), json!({ "name": "passes", "runIf": never }));
+    let text = "{{ steps.closes.events | length }} {{ steps.passes.events | length }}";
+    let once = with(say(text), json!({ "name": "once" }));
+    for digests in [[closes.clone(), passes.clone()], [passes, closes]] {
+        on_both(|world| {
+            let [first, second] = digests.clone();
+            world.workflow_of(
+                "news",
+                &[first, second, once.clone(), delay(minute.clone()), say(text)],
+            );
+            for at in [0, 1, 2] {
+                event_at(&world, at, "news", json!({}));
+            }
+            for at in [60, 120] {
+                run_at(&world, at);
+            }
+            assert_eq!(texts(&world), ["3 1", "3 1"]);
+        });
+    }
+}
+
 /// One row per number of events: what becomes of the step behind their digest, and the texts.
 #[test]
 fn a_step_sees_the_events_of_the_digest_before_it() {

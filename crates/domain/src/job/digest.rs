@@ -46,6 +46,12 @@ pub struct JobDigest {
 }
 
 impl JobDigest {
+    /// Returns the size of the events, in bytes.
+    #[doc(hidden)]
+    pub fn size(&self) -> usize {
+        self.events.iter().chain(&self.last_event).map(Object::size).sum()
+    }
+
     /// Returns the settings of a digest, without events.
     #[doc(hidden)]
     pub fn of(metadata: &DigestMetadata) -> Self {

@@ -226,7 +226,8 @@ impl<'a> RunStep<'a> {
         Ok((integration, ids().filter(|id| *id != integration.id).collect()))
     }
 
-    // The address of the subscriber on a channel with one address. A telephone number at the integration comes before that of the profile.
+    // The address of the subscriber on a channel with one address. A telephone number at the
+    // integration comes before that of the profile.
     fn address(&self, channel: Channel, at: &Integration) -> Result<Address, Refusal> {
         let profile = &self.subscriber.profile;
         let (address, missing) = match channel {

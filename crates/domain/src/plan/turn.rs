@@ -21,11 +21,10 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     // A step sees the results of those that were decided before it in the same turn.
     let mut results = run.results.clone();
-    let mut run = Cow::Borrowed(run);
+    let mut so_far = Cow::Borrowed(run);
     let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
-    for number in 0..run.jobs.len() {
-        let Some(job) = run.jobs.get(number).copied() else { break };
-        let action = match next(&run, number, job, facts, &results) {
+    for (number, &job) in run.jobs.iter().enumerate() {
+        let action = match next(&so_far, number, job, facts, &results) {
             ControlFlow::Continue(Some(action)) => action,
             ControlFlow::Continue(None) => continue,
             ControlFlow::Break(()) => break,
@@ -33,14 +32,14 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
         let effect = Effect::of(&action, facts.workflow, job);
         let passes = job.kind == JobType::Digest && action.passes();
         if passes {
-            run = Cow::Owned(run.into_owned().passing());
+            so_far = Cow::Owned(so_far.into_owned().passing());
         }
         if let Some(step) = facts.workflow.and_then(|workflow| workflow.step(job.step))
             && refers
         {
             let (status, output) = action.result();
-            let alone = run.digested.as_ref().filter(|_| passes);
-            let output = alone.map_or(output, |event| StepOutput::Digest(event.as_known()));
+            let alone = passes.then(|| run.alone());
+            let output = alone.as_ref().map_or(output, |one| StepOutput::Digest(one.as_known()));
             results.insert(step, status, output);
         }
         actions.push(action);
@@ -48,7 +47,7 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
             Effect::GoOn => {}
             Effect::Wait => break,
             Effect::Stop(behind) => {
-                actions.extend(stop(&run, number + 1, &behind));
+                actions.extend(stop(run, number + 1, &behind));
                 break;
             }
         }
@@ -56,8 +55,8 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     actions
 }
 
-// Decides a job whose turn has come. Returns `None` if the job does not wait for its turn. Breaks if it
-// holds up those behind it.
+// Decides a job whose turn has come. Returns `None` if the job does not wait for its turn. Breaks
+// if it holds up those behind it.
 fn next(
     run: &Run<'_>,
     number: usize,
@@ -115,10 +114,13 @@ impl Effect {
 }
 
 impl Action {
-    // Returns `true` if the event of a digest goes on at once. The actions behind a `Gather` count only
-    // if it does.
+    // Returns `true` if the event of a digest may go on at once. The actions behind a `Gather` count
+    // only if it does.
     fn passes(&self) -> bool {
-        self.is_skip() || matches!(self, Action::Gather(..))
+        match self {
+            Action::Gather(_, gather) => gather.metadata.has_backoff(),
+            action => action.is_skip(),
+        }
     }
 
     // Returns the result for the steps behind, as it will be if the turn goes on.

@@ -56,8 +56,8 @@ pub struct Window {
     /// Unit of a quiet time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_unit: Option<TimeUnit>,
-    /// `true` if the author of the workflow wants later events to update the sent message. It is stored
-    /// and shown, and has no effect: each window has a message of its own.
+    /// `true` if the author of the workflow wants later events to update the sent message. It is
+    /// stored and shown, and has no effect: each window has a message of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_mode: Option<bool>,
     /// `true` if an end outside the subscriber's schedule moves to its next opening.

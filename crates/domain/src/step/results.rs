@@ -16,7 +16,7 @@ pub struct StepResults(Object);
 /// Result of a step.
 #[derive(Clone, Copy, Debug)]
 pub enum StepOutput<'a> {
-    /// Nothing besides the result so far, if there is one.
+    /// Only the status changes. What the step has so far stays.
     Nothing,
     /// State of a message.
     Message {

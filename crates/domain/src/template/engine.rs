@@ -35,7 +35,7 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
         _ => AutoEscape::None,
     });
     engine.set_formatter(|out, state, value| {
-        // As that of a variable that is missing.
+        // `null` prints nothing, as a missing variable does.
         if value.is_none() {
             return Ok(());
         }

@@ -46,7 +46,7 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if no event has this transaction id.
+    /// [`Error::NotFound`], if no event has this transaction id.
     pub fn cancel(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Cancellation> {
         self.cancel_event(&transaction_id.into_checked()?)
     }

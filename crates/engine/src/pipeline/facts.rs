@@ -106,8 +106,8 @@ impl RunFacts {
 const ENDPOINTS: usize = 100;
 
 impl RunFacts {
-    /// Adds the endpoints of the subscriber at the integrations of a text, chat or push message, for the
-    /// contexts of the notification.
+    /// Adds the endpoints of the subscriber at the integrations of a text, chat or push message,
+    /// for the contexts of the notification.
     pub(crate) fn with_endpoints(
         mut self,
         view: &dyn View,

@@ -319,14 +319,11 @@ impl Preparation<'_> {
 }
 
 impl PlannedRecipient {
-    /// Returns the size of the content of the notification, in bytes: the notification and each of its
-    /// messages has the payload and the overrides, which take `event` bytes.
+    /// Returns the size of the notification and of its first messages, in bytes. Each has the payload
+    /// and the overrides, which take `event` bytes.
     pub(crate) fn size(&self, event: usize) -> usize {
-        let messages: usize = match &self.first {
-            FirstTurn::Planned(actions) => {
-                let messages = actions.iter().filter_map(Action::message);
-                messages.map(|message| event + message.size()).sum()
-            }
+        let messages = match &self.first {
+            FirstTurn::Planned(actions) => plan::messages_size(event, actions),
             FirstTurn::Later => 0,
         };
         event + messages

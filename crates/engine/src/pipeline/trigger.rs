@@ -57,8 +57,9 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
-    /// recipient, or there are more than 100, if a context is not well formed, or if the schema of
-    /// the workflow does not allow the payload, or if there is more content than
+    /// recipient or there are more than 100, if a context is not well formed, if the schema of the
+    /// workflow does not allow the payload, if the payload, the overrides or a subscriber are too
+    /// large, if an override has no valid value, or if there is more content than
     /// [`Limits::content`](crate::limits::Limits::content).
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let receipt = self.scope.operation("events.trigger", || self.accept(trigger))?;
@@ -76,7 +77,8 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// As [`trigger`](Self::trigger). After [`Error::Store`] the host rolls back.
+    /// As [`trigger`](Self::trigger). After [`Error::Store`], the host must roll its transaction back.
+    /// Under an idempotency key, a refusal is not stored.
     pub fn trigger_in(
         &self,
         transaction: &mut dyn HostTransaction,
@@ -104,9 +106,9 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if there is no event, if there are more than 100, or if they have more content
-    /// than [`Limits::content`](crate::limits::Limits::content); [`Error::Store`]. Then none of them has
-    /// happened.
+    /// [`Error::Invalid`], if there is no event, if there are more than 100, or if they have more
+    /// content than [`Limits::content`](crate::limits::Limits::content); [`Error::Store`]. Then
+    /// none of them has happened.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
         let receipts =
             self.scope.operation("events.trigger_bulk", || self.accept_bulk(triggers))?;
@@ -178,7 +180,7 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if no event has this transaction id.
+    /// [`Error::NotFound`], if no event has this transaction id.
     pub fn progress(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Progress> {
         self.progress_of(&transaction_id.into_checked()?)
     }
@@ -207,8 +209,12 @@ fn accept(tx: &mut Tx<'_>, trigger: &Trigger, prepared: &Prepared) -> Result<Tri
         Prepared::Settled(receipt) => return Ok(receipt.clone()),
         Prepared::Planned(planned) => planned,
     };
-    let before = trigger.transaction_id.as_ref().map(|id| find_receipt(tx, id)).transpose()?;
-    before.flatten().map_or_else(|| notify_all(tx, trigger, planned), Ok)
+    if let Some(id) = &trigger.transaction_id
+        && let Some(receipt) = find_receipt(tx, id)?
+    {
+        return Ok(receipt);
+    }
+    notify_all(tx, trigger, planned)
 }
 
 /// The receipt of an accepted trigger. Returns `None` if there is none.

@@ -54,14 +54,16 @@ impl Course<'_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    // The latest window, if events may join it. The time of a call that has waited for its transaction,
-    // and that of a clock that has gone back, may be before the end of a window that is being closed.
+    // The latest window, if events may join it. The time of a call that has waited for its
+    // transaction, and that of a clock that has gone back, may be before the end of a window that
+    // is being closed.
     fn open_window(&self, bucket: Option<&DigestBucket>) -> Result<Option<DigestWindow>> {
         let Some(window) = bucket.and_then(|bucket| bucket.window) else { return Ok(None) };
         let task = layout::task(self.tx.environment_id(), Uuid::from(window.id).into());
         let is_open = match self.tx.find::<Task>(&task)? {
             Some(task) => !task.state.is_leased(),
-            // A rehearsal does not have the tasks of other events, and no other call closes its windows.
+            // A rehearsal does not have the tasks of other events, and no other call closes its
+            // windows.
             None => self.tx.engine().parts.findings.is_some(),
         };
         Ok(is_open.then_some(window))

@@ -75,7 +75,7 @@ impl ChannelConnections<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(
         &self,
         identifier: impl IntoChecked<ConnectionIdentifier>,
@@ -99,7 +99,7 @@ impl ChannelConnections<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
         let request = query
             .page
@@ -144,7 +144,7 @@ impl ChannelConnections<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such connection.
+    /// [`Error::NotFound`], if there is no such connection.
     pub fn delete(&self, identifier: impl IntoChecked<ConnectionIdentifier>) -> Result<()> {
         self.remove(&identifier.into_checked()?)
     }

@@ -56,7 +56,7 @@ impl Contexts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(&self, key: impl IntoChecked<ContextKey>) -> Result<Context> {
         let key = key.into_checked()?;
         self.scope.operation("contexts.get", || self.look_up(&key)?.ok_or_else(|| missing(&key)))
@@ -76,7 +76,7 @@ impl Contexts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ContextQuery) -> Result<Page<Context>> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Contexts), ContextQuery::ORDERS)?;
@@ -91,7 +91,7 @@ impl Contexts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such context; [`Error::Invalid`] if the data takes
+    /// [`Error::NotFound`], if there is no such context; [`Error::Invalid`], if the data takes
     /// more than 64 KiB.
     pub fn update(
         &self,
@@ -113,7 +113,7 @@ impl Contexts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such context.
+    /// [`Error::NotFound`], if there is no such context.
     pub fn delete(&self, key: impl IntoChecked<ContextKey>) -> Result<()> {
         self.remove(&key.into_checked()?)
     }

@@ -76,7 +76,7 @@ impl ChannelEndpoints<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<ChannelEndpoint> {
         let identifier = identifier.into_checked()?;
         self.scope
@@ -97,7 +97,7 @@ impl ChannelEndpoints<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
         let request = query
             .page
@@ -146,7 +146,7 @@ impl ChannelEndpoints<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such endpoint.
+    /// [`Error::NotFound`], if there is no such endpoint.
     pub fn delete(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<()> {
         self.remove(&identifier.into_checked()?)
     }

@@ -78,8 +78,8 @@ impl<'e> Environments<'e> {
     ///
     /// # Errors
     ///
-    /// [`Rejection::ReservedName`] for `Development` and `Production`; [`Error::Conflict`] if the name
-    /// is taken; [`Error::NotFound`] if the parent is not there.
+    /// [`Rejection::ReservedName`] for `Development` and `Production`; [`Error::Conflict`], if the
+    /// name is taken; [`Error::NotFound`], if the parent is not there.
     pub fn create(&self, create: &EnvironmentCreate) -> Result<Environment> {
         match self.viewer {
             Viewer::Host => self.operation("environments.create", || {
@@ -120,7 +120,7 @@ impl<'e> Environments<'e> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the organization has no such environment, or the caller is inside
+    /// [`Error::NotFound`], if the organization has no such environment, or the caller is inside
     /// another one.
     pub fn update(
         &self,
@@ -173,7 +173,7 @@ impl<'e> Environments<'e> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the organization has none.
+    /// [`Error::NotFound`], if the organization has none.
     pub fn get(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Environment> {
         let id = id.into_checked()?;
         let missing = || Error::not_found(Entity::Environment, id);

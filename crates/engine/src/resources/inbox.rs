@@ -52,8 +52,8 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid) if a list in the query is too long, or if its page
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long, or if its page
     /// cannot be used.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
         let query = query.in_inbox();
@@ -69,7 +69,7 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn counts(&self) -> Result<InboxCounts> {
         self.counted(MessageCounters::counts)
     }

@@ -79,7 +79,7 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create), but for the conflict; [`Error::Invalid`] if the request has no
+    /// As [`create`](Self::create), but for the conflict; [`Error::Invalid`], if the request has no
     /// identifier, or if the integration has another channel or another provider.
     pub fn upsert(&self, create: &IntegrationCreate) -> Result<Integration> {
         let accepted = self.accept(create);
@@ -100,7 +100,7 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
         let id = id.into_checked()?;
         self.scope.operation("integrations.get", || self.look_up(id)?.ok_or_else(|| missing(id)))
@@ -221,7 +221,7 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such integration; [`Rejection::NoPrimary`] if it is for
+    /// [`Error::NotFound`], if there is no such integration; [`Rejection::NoPrimary`], if it is for
     /// neither e-mail nor text messages.
     pub fn set_primary(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
         self.lead(id.into_checked()?)
@@ -247,7 +247,7 @@ impl Integrations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such integration.
+    /// [`Error::NotFound`], if there is no such integration.
     pub fn delete(
         &self,
         id: impl IntoChecked<IntegrationId>,

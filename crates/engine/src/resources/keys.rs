@@ -47,7 +47,7 @@ impl ApiKeys<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if the name is taken; [`Error::Invalid`] if the environment has
+    /// [`Error::Conflict`], if the name is taken; [`Error::Invalid`], if the environment has
     /// [`EnvironmentKey::MAX`] keys.
     pub fn create(&self, create: &ApiKeyCreate) -> Result<CreatedApiKey> {
         self.scope.write("keys.create", create, |tx| {
@@ -78,7 +78,7 @@ impl ApiKeys<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the environment has no such key.
+    /// [`Error::NotFound`], if the environment has no such key.
     pub fn revoke(&self, id: impl IntoChecked<ApiKeyId>) -> Result<EnvironmentKey> {
         let id = id.into_checked()?;
         self.scope.write("keys.revoke", id, |tx| {

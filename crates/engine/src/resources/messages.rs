@@ -51,7 +51,8 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a list in the
+    /// query is too long, or if its page cannot be used.
     pub fn list(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,
@@ -77,7 +78,7 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber, or if it has no such message.
+    /// [`Error::NotFound`], if there is no such subscriber, or if it has no such message.
     pub fn get(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,
@@ -95,7 +96,7 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber.
     pub fn find(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,
@@ -120,7 +121,7 @@ impl Messages<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber; [`Error::Invalid`] if there are no ids,
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if there are no ids,
     /// or more than 1,000.
     pub fn mark(
         &self,

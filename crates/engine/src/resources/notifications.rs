@@ -100,7 +100,8 @@ impl Notifications<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the limit is not between 1 and 50, or `after` comes after `before`.
+    /// [`Error::Invalid`], if the limit is not between 1 and 50, if `after` comes after `before`,
+    /// or if a list of the query has more than 1,000 values.
     pub fn list(&self, query: &NotificationQuery) -> Result<NotificationPage> {
         let limit = query.check()?;
         let skip = u64::from(query.page) * limit as u64;
@@ -252,8 +253,8 @@ impl Notifications<'_> {
     }
 
     /// Deletes every notification that was created before `time`, by the clock at its creation.
-    /// Returns the number of deleted notifications. A host calls it regularly, to limit the age of the activity list. The last
-    /// notification of a trigger frees its transaction id.
+    /// Returns the number of deleted notifications. A host calls it regularly, to limit the age of
+    /// the activity list. The last notification of a trigger frees its transaction id.
     ///
     /// The deletion takes several transactions. After an interruption, another call continues.
     pub fn delete_before(&self, time: Timestamp) -> Result<u64> {

@@ -165,8 +165,9 @@ impl Eraser<'_, '_> {
         at.part = match at.part {
             Part::Notifications(0) => Part::Answers(Vec::new()),
             Part::Notifications(left) => {
-                let last = at.person.notifications.get(left - 1);
-                last.map_or(Ok(()), |ordinal| self.notification(*ordinal, erased))?;
+                if let Some(ordinal) = at.person.notifications.get(left - 1) {
+                    self.notification(*ordinal, erased)?;
+                }
                 Part::Notifications(left - 1)
             }
             Part::Answers(after) => {
@@ -186,11 +187,7 @@ impl Eraser<'_, '_> {
                 self.quarantine(after, erased)?.map_or(Part::Suppressions, Part::Quarantine)
             }
             Part::Suppressions => {
-                let found = self.subscriber.as_ref();
-                let found = found.map_or(Ok(Vec::new()), |found| suppressed(self.tx, found))?;
-                for found in found {
-                    erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
-                }
+                self.own_suppressions(erased)?;
                 Part::Subscriber(Removed::default())
             }
             // The subscriber goes in a transaction that has seen all notifications.
@@ -203,6 +200,15 @@ impl Eraser<'_, '_> {
             },
         };
         Ok(Step::More(at))
+    }
+
+    // Removes the present addresses of the subscriber from their suppressions.
+    fn own_suppressions(&mut self, erased: &mut Erasure) -> Result<()> {
+        let Some(subscriber) = &self.subscriber else { return Ok(()) };
+        for found in suppressed(self.tx, subscriber)? {
+            erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
+        }
+        Ok(())
     }
 
     // Removes the subscriber. A person of whom nothing was there is refused.

@@ -46,8 +46,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if the id is in use; [`Error::Invalid`] if an integration has more than
-    /// 100 device tokens.
+    /// [`Error::Conflict`], if the id is in use; [`Error::Invalid`], if a text or the custom data
+    /// is too large, or if an integration has more than 100 device tokens.
     pub fn create(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.create", create, |tx| {
             create.profile.check()?;
@@ -64,7 +64,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if an integration has more than 100 device tokens.
+    /// [`Error::Invalid`], if a text or the custom data is too large, or if an integration has more
+    /// than 100 device tokens.
     pub fn upsert(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.upsert", create, |tx| {
             create.profile.check()?;
@@ -77,7 +78,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(&self, id: impl IntoChecked<SubscriberId>) -> Result<Subscriber> {
         let id = id.into_checked()?;
         self.scope.operation("subscribers.get", || self.look_up(&id)?.ok_or_else(|| missing(&id)))
@@ -97,7 +98,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Subscribers), SubscriberQuery::ORDERS)?;
@@ -116,7 +117,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a text or the
+    /// custom data is too large.
     pub fn update(
         &self,
         id: impl IntoChecked<SubscriberId>,
@@ -142,7 +144,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber.
     pub fn delete(&self, id: impl IntoChecked<SubscriberId>) -> Result<()> {
         self.remove(&id.into_checked()?)
     }
@@ -159,7 +161,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber.
     pub fn export(&self, id: impl IntoChecked<SubscriberId>) -> Result<PersonalData> {
         person::export(self.scope, &id.into_checked()?)
     }
@@ -183,7 +185,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber, and nothing is left of one.
+    /// [`Error::NotFound`], if there is no such subscriber, and nothing is left of one.
     pub fn erase(&self, id: impl IntoChecked<SubscriberId>) -> Result<Erasure> {
         person::erase(self.scope, &id.into_checked()?, &mut |_| {})
     }

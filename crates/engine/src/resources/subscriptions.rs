@@ -93,7 +93,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscription or no such topic.
+    /// [`Error::NotFound`], if there is no such subscription or no such topic.
     pub fn get_subscription(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -126,7 +126,8 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic.
+    /// [`Error::NotFound`], if there is no such topic; [`Error::Invalid`], if the limit, the
+    /// cursors or the order of the query cannot be used.
     pub fn subscriptions(
         &self,
         topic: impl IntoChecked<TopicKey>,

@@ -61,8 +61,8 @@ impl Suppressions<'_> {
         self.find(channel, address)?.ok_or_else(|| missing(address))
     }
 
-    /// The suppression of an address, as [`get`](Self::get) compares it. Returns `None` if messages are
-    /// sent to it.
+    /// The suppression of an address, as [`get`](Self::get) compares it. Returns `None` if messages
+    /// are sent to it.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Suppressions<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &SuppressionQuery) -> Result<Page<Suppression>> {
         let list_id = self.scope.list_id(ListKind::Suppressions);
         let request = query.page.check(list_id, SuppressionQuery::ORDERS)?;

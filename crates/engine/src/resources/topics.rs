@@ -48,7 +48,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if the key is in use; [`Error::Invalid`] if the name is empty, longer
+    /// [`Error::Conflict`], if the key is in use; [`Error::Invalid`], if the name is empty, longer
     /// than 100 characters or not readable.
     pub fn create(&self, create: &TopicCreate) -> Result<Topic> {
         self.scope.write("topics.create", create, |tx| {
@@ -64,7 +64,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the name is empty, longer than 100 characters or not readable.
+    /// [`Error::Invalid`], if the name is empty, longer than 100 characters or not readable.
     pub fn upsert(&self, create: &TopicCreate) -> Result<Topic> {
         self.scope.write("topics.upsert", create, |tx| {
             create.check()?;
@@ -79,7 +79,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(&self, key: impl IntoChecked<TopicKey>) -> Result<Topic> {
         let key = key.into_checked()?;
         self.scope.operation("topics.get", || self.look_up(&key)?.ok_or_else(|| missing(&key)))
@@ -99,7 +99,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &TopicQuery) -> Result<Page<Topic>> {
         let request = query.page.check(self.scope.list_id(ListKind::Topics), TopicQuery::ORDERS)?;
         let prefix = layout::topic_list(self.scope.environment_id(), request.order_by);
@@ -116,7 +116,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such topic; [`Error::Invalid`] if the name is empty,
+    /// [`Error::NotFound`], if there is no such topic; [`Error::Invalid`], if the name is empty,
     /// longer than 100 characters or not readable.
     pub fn update(&self, key: impl IntoChecked<TopicKey>, update: &TopicUpdate) -> Result<Topic> {
         self.rename(&key.into_checked()?, update)
@@ -134,7 +134,7 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such topic.
+    /// [`Error::NotFound`], if there is no such topic.
     pub fn delete(&self, key: impl IntoChecked<TopicKey>) -> Result<()> {
         self.remove(&key.into_checked()?)
     }

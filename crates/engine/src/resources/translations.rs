@@ -54,7 +54,7 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such resource; [`Error::Invalid`] with the way to it if
+    /// [`Error::NotFound`], if there is no such resource; [`Error::Invalid`] with the way to it if
     /// the content holds anything but texts by their names, or is larger than 1 MiB.
     pub fn upsert(&self, upsert: &TranslationUpsert) -> Result<Translation> {
         self.scope.write("translations.upsert", upsert, |tx| put(tx, upsert.clone()))
@@ -65,7 +65,7 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if there are more than 1,000 resources.
+    /// [`Error::Invalid`], if there are more than 1,000 resources.
     pub fn import(&self, import: &TranslationImport) -> Result<ImportResult> {
         let start = Import::default();
         self.scope.write_in_steps("translations.import", import, start, |tx, done| {
@@ -89,7 +89,7 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such resource, or no such translation of it.
+    /// [`Error::NotFound`], if there is no such resource, or no such translation of it.
     pub fn get(
         &self,
         resource: &Resource,
@@ -117,7 +117,7 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &TranslationQuery) -> Result<Page<Translation>> {
         let request = query
             .page
@@ -148,7 +148,7 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such resource, or if it is not translated.
+    /// [`Error::NotFound`], if there is no such resource, or if it is not translated.
     pub fn delete_group(&self, resource: &Resource) -> Result<()> {
         let start = Removed::default();
         self.scope.write_in_steps("translations.delete_group", resource, start, |tx, before| {

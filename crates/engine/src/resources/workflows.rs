@@ -77,7 +77,7 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`], if there is none.
     pub fn get(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
         let name = name.into();
         self.scope.read("workflows.get", |view| get(view, name.as_str()).map(Arc::unwrap_or_clone))
@@ -94,7 +94,7 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
     pub fn list(&self, query: &WorkflowQuery) -> Result<Page<Workflow>> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Workflows), WorkflowQuery::ORDERS)?;
@@ -157,7 +157,7 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such workflow or subscriber; [`Error::Invalid`] if the
+    /// [`Error::NotFound`], if there is no such workflow or subscriber; [`Error::Invalid`], if the
     /// workflow has no such step, if the payload is too large or its schema does not allow it, or if a
     /// template cannot be rendered, with its line.
     pub fn preview(&self, name: impl Into<AnyWorkflowName>, preview: &Preview) -> Result<Rendered> {

@@ -14,8 +14,8 @@ struct Words {
     list: Vec<&'static str>,
     /// Length of the longest word, in bytes.
     longest: usize,
-    /// The number of a word in the place of its hash, or in the next one that was free.
-    table: [Option<u16>; PLACES],
+    /// A word and its number in the place of its hash, or in the next one that was free.
+    table: Vec<Option<(&'static str, u16)>>,
 }
 
 /// The number of `text`, if it is a word.
@@ -32,12 +32,14 @@ impl Words {
     fn of(lines: &'static str) -> Self {
         let list: Vec<_> = lines.lines().collect();
         let longest = list.iter().map(|word| word.len()).max().unwrap_or_default();
-        let mut table = [None; PLACES];
+        let mut table = vec![None; PLACES];
         for (number, word) in (0..).zip(&list) {
-            let mut places = places(word.as_bytes());
-            let free = places.find(|place| table.get(*place) == Some(&None));
-            if let Some(place) = free.and_then(|place| table.get_mut(place)) {
-                *place = Some(number);
+            let mut place = hash(word.as_bytes());
+            while let Some(Some(_)) = table.get(place % PLACES) {
+                place += 1;
+            }
+            if let Some(free) = table.get_mut(place % PLACES) {
+                *free = Some((*word, number));
             }
         }
         Self { list, longest, table }
@@ -47,26 +49,25 @@ impl Words {
         if text.len() > self.longest {
             return None;
         }
-        for place in places(text.as_bytes()) {
-            let number = (*self.table.get(place)?)?;
-            if self.list.get(usize::from(number)) == Some(&text) {
+        let mut place = hash(text.as_bytes());
+        // Most places are free, so that the next free one is near.
+        while let Some((word, number)) = *self.table.get(place % PLACES)? {
+            if word == text {
                 return Some(number);
             }
+            place += 1;
         }
         None
     }
 }
 
-/// Places in which a text may be, the first one first. The hash looks at three bytes and the length.
-fn places(text: &[u8]) -> impl Iterator<Item = usize> {
-    let byte = |at: usize| text.get(at).copied().map_or(0, usize::from);
-    let (len, last) = (text.len(), text.len().saturating_sub(1));
-    let hash = byte(0)
-        .wrapping_mul(0x3d)
-        .wrapping_add(byte(len / 2).wrapping_mul(0x1f7))
-        .wrapping_add(byte(last).wrapping_mul(0x95))
-        .wrapping_add(len.wrapping_mul(0x2b3));
-    (0..PLACES).map(move |step| hash.wrapping_add(step) % PLACES)
+/// The place in which a text is, unless another one is there. The hash looks at three bytes and the
+/// length.
+fn hash(text: &[u8]) -> usize {
+    let (Some(first), Some(last)) = (text.first(), text.last()) else { return 0 };
+    let middle = text.get(text.len() / 2).unwrap_or(first);
+    let [first, middle, last] = [first, middle, last].map(|byte| usize::from(*byte));
+    first * 0x3d + middle * 0x1f7 + last * 0x95 + text.len() * 0x2b3
 }
 
 #[cfg(test)]

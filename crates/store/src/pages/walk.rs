@@ -107,7 +107,8 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     }
 
     // Calls `visit` with the entries on the far side of `bound`, as seen in `order`, until it breaks.
-    // Returns the last place that was looked at if there may be more behind it.
+    // Returns the last place that was looked at if the walk ends at its bound. Returns `None` if
+    // `visit` breaks, or at the end.
     fn each(
         &self,
         bound: Option<&Bound>,
@@ -120,8 +121,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         let mut merged = Merged::new(self, bound, order);
         let (mut left, mut visited) = (bounds.scanned, 0);
         // No other record is shown.
-        let is_all = |visited: usize| bound.is_none() && visited == bounds.at_most;
-        while !is_all(visited) {
+        while bound.is_some() || visited != bounds.at_most {
             if left == 0 {
                 return Ok(merged.last);
             }

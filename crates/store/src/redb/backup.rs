@@ -94,7 +94,8 @@ pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
 
 /// The file at `path`, which may be read-only. What redb changes is kept in memory.
 fn unchanged(path: &Path) -> Result<Gate> {
-    let file = File::open(path).map_err(|source| Error::of_opening(path, source))?;
+    let unopenable = |source| Error::Unopenable { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unopenable)?;
     let held = attempt("open the file", || {
         let file = Unchanged(FileBackend::new(file)?);
         Ok::<_, DatabaseError>(Gate::before(Box::new(file)).map_err(StorageError::Io)?)

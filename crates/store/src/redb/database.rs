@@ -11,14 +11,14 @@ use super::handle::Handle;
 use super::key::{Bytes, bounded};
 use super::medium::Medium;
 use super::meta::{self, Note};
-use super::view::{Viewed, rows};
+use super::view::{OpenDatabase, rows};
 use crate::Table;
 use crate::memtable::{Memtable, Position};
 
 /// The database and its name.
 pub(super) struct DatabaseFile {
     /// The present database. Another one takes its place after a failure of the disk.
-    present: RwLock<Arc<Viewed>>,
+    present: RwLock<Arc<OpenDatabase>>,
     medium: Arc<Medium>,
     cache_bytes: usize,
     pub(super) path: PathBuf,
@@ -41,12 +41,12 @@ type Rows<'t> = RedbTable<'t, Bytes, &'static [u8]>;
 
 impl DatabaseFile {
     pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
-        let present = RwLock::new(Arc::new(Viewed::new(database)));
+        let present = RwLock::new(Arc::new(OpenDatabase::new(database)));
         Self { present, medium, cache_bytes: cache, path }
     }
 
     /// The present database.
-    pub(super) fn viewed(&self) -> Arc<Viewed> {
+    pub(super) fn present(&self) -> Arc<OpenDatabase> {
         Arc::clone(&self.present.read())
     }
 
@@ -56,9 +56,9 @@ impl DatabaseFile {
         self.medium.trouble().is_some()
     }
 
-    /// Opens the file again after the disk was full, on the last commit that is durable. redb reads all
-    /// of the file, to check that the commit is whole. Snapshots that are being read are interrupted,
-    /// and new ones wait.
+    /// Opens the file again after the disk was full, on the last commit that is durable. redb reads
+    /// all of the file, to check that the commit is whole. Snapshots that are being read are
+    /// interrupted, and new ones wait.
     pub(super) fn reopen(&self) -> Result<(), Failure> {
         let mut present = self.present.write();
         let Some(trouble) = self.medium.trouble() else { return Ok(()) };
@@ -70,7 +70,7 @@ impl DatabaseFile {
         Ok(())
     }
 
-    fn open_again(&self) -> Result<Arc<Viewed>, Failure> {
+    fn open_again(&self) -> Result<Arc<OpenDatabase>, Failure> {
         let view = self.medium.renew();
         let view = view.map_err(|error| Failure::of_disk(REOPEN, Arc::new(error)))?;
         let mut builder = Builder::new();
@@ -84,7 +84,7 @@ impl DatabaseFile {
         });
         let opened = attempt(REOPEN, || builder.create_with_backend(view));
         let opened = opened.map_err(|failure| self.explained(failure))?;
-        Ok(Arc::new(Viewed::new(Handle::new(opened))))
+        Ok(Arc::new(OpenDatabase::new(Handle::new(opened))))
     }
 
     /// The failure with its cause, if redb only says that there was one.
@@ -101,7 +101,7 @@ impl DatabaseFile {
         rows: impl IntoIterator<Item = Row<'r>>,
         note: Option<&Note>,
     ) -> Result<(), Failure> {
-        let (present, version) = (self.viewed(), self.medium.version());
+        let (present, version) = (self.present(), self.medium.version());
         let committed = present.commit(|database| {
             attempt("commit a transaction", || {
                 let transaction = database.get()?.begin_write()?;

@@ -20,7 +20,7 @@ pub(super) struct Disk<'s> {
 
 impl<'s> Disk<'s> {
     pub(super) fn now(file: &'s DatabaseFile) -> Result<Self> {
-        let view = file.viewed().view().map_err(|failure| error(file, failure))?;
+        let view = file.present().view().map_err(|failure| error(file, failure))?;
         Ok(Self { view, file })
     }
 

@@ -200,8 +200,8 @@ impl RedbStore {
     ///
     /// # Errors
     ///
-    /// [`Error::StorageFull`] if the disk is full; [`Error::NeedsReopen`] if it fails otherwise, or has
-    /// failed before; [`Error::ReadOnly`] and [`Error::Replaced`] as for calls that write.
+    /// [`Error::StorageFull`] if the disk is full; [`Error::NeedsReopen`] if it fails otherwise, or
+    /// has failed before; [`Error::ReadOnly`] and [`Error::Replaced`] as for calls that write.
     pub fn checkpoint(&self) -> Result<()> {
         let base = self.0.base();
         base.checkpoint().map_err(|failure| failure.at(&base.file().path))

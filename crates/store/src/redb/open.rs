@@ -38,7 +38,7 @@ pub(super) fn open(
     let file = DatabaseFile::new(database, medium, path.to_owned(), options.cache_bytes);
     let opened = attempt("prepare the file", || gate.open()).and_then(|()| {
         if is_blank {
-            attempt("create the store", || meta::claim(file.viewed().database()))?;
+            attempt("create the store", || meta::claim(file.present().database()))?;
         }
         recovery.run(&file, place, options)
     });

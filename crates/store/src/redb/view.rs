@@ -32,7 +32,7 @@ pub(super) struct View {
 }
 
 /// An open database, and the view that its next snapshot shows.
-pub(super) struct Viewed {
+pub(super) struct OpenDatabase {
     database: Arc<Handle>,
     latest: Mutex<Option<Arc<View>>>,
 }
@@ -48,6 +48,7 @@ impl View {
     /// Returns the rows of `table`. A table is created by the first commit that changes it. Until then
     /// there are none.
     pub(super) fn open(&self, table: Table) -> result::Result<Option<&Rows>, Failure> {
+        // `Table::ALL` has a place for each table, in the order of their numbers.
         let Some(opened) = self.opened.get(table as usize) else { return Ok(None) };
         if let Some(rows) = opened.get() {
             return Ok(rows.as_ref());
@@ -60,7 +61,7 @@ impl View {
     }
 }
 
-impl Viewed {
+impl OpenDatabase {
     pub(super) fn new(database: Handle) -> Self {
         Self { database: Arc::new(database), latest: Mutex::default() }
     }
@@ -81,8 +82,8 @@ impl Viewed {
         Ok(view)
     }
 
-    /// Runs a commit. Snapshots after it share no view of the time before it. The commit uses the pages
-    /// again that only such views show.
+    /// Runs a commit. The shared view is dropped before it, so that redb can use its pages again, and
+    /// after it, so that later snapshots see the commit.
     pub(super) fn commit<T>(&self, commit: impl FnOnce(&Handle) -> T) -> T {
         self.forget();
         let committed = commit(&self.database);
@@ -92,6 +93,7 @@ impl Viewed {
 
     fn forget(&self) {
         let view = self.latest.lock().take();
+        // Dropped behind the lock: the end of a view closes a transaction of redb.
         drop(view);
     }
 }

@@ -71,8 +71,8 @@ fn a_refusal_says_when_an_event_can_pass() {
     assert_eq!(slots, [Slot { until: at(10 * MINUTE) }; 2]);
 }
 
-/// A slot that ends later than a window of today can, by more than a day, was taken by a clock that was
-/// ahead. It holds no event.
+/// A slot that ends later than a window of today can, by more than a day, was taken by a clock that
+/// was ahead. It holds no event.
 #[test]
 fn slots_of_a_clock_that_was_ahead_do_not_count() {
     const DAY: i64 = 24 * 60 * MINUTE;

@@ -75,7 +75,7 @@ impl DeliveryQueue<'_> {
     fn counted(&self, done: Done) -> Result<Done> {
         let parts = &self.engine.parts;
         if let Some(findings) = &parts.findings {
-            parts.limits.check_content(findings.count(done.size()))?;
+            parts.limits.check_content(findings.count(done.messages_size()))?;
         }
         Ok(done)
     }

@@ -49,7 +49,7 @@ impl Delivery {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if an argument breaks a rule; if the step, the address of the subscriber
+    /// [`Error::Invalid`], if an argument breaks a rule; if the step, the address of the subscriber
     /// and the integration are not of one channel; or if the step is not run.
     pub fn sample(
         step: &Step,

@@ -22,11 +22,11 @@ impl DeliveryQueue<'_> {
     /// sum of what was done. Triggers come from the caller, between two calls.
     ///
     /// Tasks that are due at the same time are done in the order of their class, critical ones
-    /// first, and then of their ids. With [`SeededEntropy`](crate::SeededEntropy) and providers that
-    /// give the same answers, each run writes the same records, byte by byte. The clock does not go
-    /// back: if it is past `end`, tasks that were due by `end` are done at its time. The latest
-    /// end is a year before [`Timestamp::MAX`]. Sweeps come again and again, so that of those in a span
-    /// without other tasks only the last ones take place.
+    /// first, and then of their ids. With [`SeededEntropy`](crate::SeededEntropy) and providers
+    /// that give the same answers, each run writes the same records, byte by byte. The clock does
+    /// not go back: if it is past `end`, tasks that were due by `end` are done at its time. The
+    /// latest end is a year before [`Timestamp::MAX`]. Sweeps come again and again, so that of
+    /// those in a span without other tasks only the last ones take place.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -33,6 +33,16 @@ pub(super) struct Turn {
     /// `true` if the event was canceled.
     pub(super) canceled: bool,
     pub(super) actions: Vec<Action>,
+    pub(super) size: TurnSize,
+}
+
+/// Size of the content of a turn, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TurnSize {
+    /// Size of the messages that the turn puts into the inbox.
+    pub(super) messages: usize,
+    /// Size of all that the turn holds: also of its notification and of the events of its digest.
+    pub(super) all: usize,
 }
 
 /// A window that has closed.
@@ -41,16 +51,6 @@ pub(super) struct Closed {
     pub(super) step_id: StepId,
     /// Settings of the digest, and its events.
     pub(super) digest: JobDigest,
-}
-
-impl Turn {
-    /// Returns the size of the notification and of the messages that the turn puts into the inbox, in
-    /// bytes.
-    pub(super) fn size(&self) -> usize {
-        let event = self.read.as_ref().map_or(0, |read| read.record().size());
-        let messages = self.actions.iter().filter_map(Action::message);
-        event + messages.map(|message| event + message.size()).sum::<usize>()
-    }
 }
 
 /// Plans the turn of a notification.
@@ -120,8 +120,17 @@ fn of(
     } else {
         plan::turn(&run, facts.facts(now))
     };
-    let canceled = facts.canceled;
-    Ok(Turn { notification_id: notification.id, read: None, statuses, canceled, closed, actions })
+    let (id, canceled) = (notification.id, facts.canceled);
+    let size = TurnSize::of(&notification, closed.as_ref(), &actions);
+    Ok(Turn { notification_id: id, read: None, statuses, canceled, closed, actions, size })
+}
+
+impl TurnSize {
+    fn of(notification: &Notification, closed: Option<&Closed>, actions: &[Action]) -> Self {
+        let messages = plan::messages_size(notification.size(), actions);
+        let events = closed.map_or(0, |closed| closed.digest.size());
+        Self { messages, all: notification.size() + events + messages }
+    }
 }
 
 // Returns the settings of a digest: those of the job that opened the window, or those of the step as

@@ -41,9 +41,10 @@ pub(super) fn due(snapshot: &dyn Snapshot, now: Timestamp) -> Result<Option<Due>
 }
 
 impl Turns {
-    /// Returns environments with the lanes that a claim takes tasks of, by class, in the order of their
-    /// turns. The first one has its turn. Those with due tasks of a class come before the others. An
-    /// environment has its lanes of later classes as well, as far as no other one has such lanes.
+    /// Returns environments with the lanes that a claim takes tasks of, by class, in the order of
+    /// their turns. The first one has its turn. Those with due tasks of a class come before the
+    /// others. An environment has its lanes of later classes as well, as far as no other one has
+    /// such lanes.
     pub(super) fn take(&self, due: &Due) -> Vec<(EnvironmentId, Vec<Vec<DueLane>>)> {
         let mut last = self.0.lock();
         let mut order = Vec::new();

@@ -74,19 +74,19 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn cursor(&self) -> Result<FeedCursor> {
         self.feed("inbox.cursor", |feed| Ok(feed.newest()))
     }
 
     /// Returns what has changed since a cursor: up to 100 deliveries and, behind the last delivery,
-    /// up to 100 other changes. A page may be empty and yet have more behind it. A cursor that has read
-    /// a change never misses one before it.
+    /// up to 100 other changes. A page may be empty and yet have more behind it. A cursor that has
+    /// read a change never misses one before it.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid) if the cursor is of another environment.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid), if the cursor is of another environment.
     pub fn changes_since(&self, cursor: &FeedCursor) -> Result<Changes> {
         self.feed("inbox.changes_since", |feed| match feed.standing(cursor)? {
             Standing::Lost => Ok(Changes::Reset { cursor: feed.newest() }),

@@ -39,7 +39,7 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber; [`Error::Invalid`] if there are no ids,
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if there are no ids,
     /// or more than 1,000.
     pub fn archive(
         &self,
@@ -103,8 +103,8 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such subscriber, or no such message in the inbox;
-    /// [`Rejection::NoAction`] if the message has no such button; [`Error::Invalid`] if the payload
+    /// [`Error::NotFound`], if there is no such subscriber, or no such message in the inbox;
+    /// [`Rejection::NoAction`], if the message has no such button; [`Error::Invalid`], if the payload
     /// is larger than the custom data of a subscriber may be.
     pub fn complete_action(
         &self,

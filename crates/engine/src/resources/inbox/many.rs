@@ -61,19 +61,19 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn mark_all(&self, mark_as: MarkAs) -> Result<usize> {
-        self.mark_matching(&MessageQuery::default(), mark_as)
+        self.change("inbox.mark_all", &MessageQuery::default(), Change::Edit(Edit::Mark(mark_as)))
     }
 
     /// The same for the messages that match `query`, whose page and channel are not used.
     ///
     /// # Errors
     ///
-    /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid) if a list in the
+    /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid), if a list in the
     /// query is too long.
     pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<usize> {
-        self.change("inbox.mark_all", query, Change::Edit(Edit::Mark(mark_as)))
+        self.change("inbox.mark_matching", query, Change::Edit(Edit::Mark(mark_as)))
     }
 
     /// Puts the messages that match `query` into the archive, where they count as read. Returns how
@@ -117,7 +117,7 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// As [`mark_matching`](Self::mark_matching); [`Error::Invalid`](crate::Error::Invalid) if the
+    /// As [`mark_matching`](Self::mark_matching); [`Error::Invalid`](crate::Error::Invalid), if the
     /// time is not in the future.
     pub fn snooze_matching(&self, query: &MessageQuery, until: Timestamp) -> Result<usize> {
         self.change("inbox.snooze_matching", query, Change::Edit(Edit::Snooze(until)))

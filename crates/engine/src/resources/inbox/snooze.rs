@@ -43,8 +43,8 @@ impl Inbox<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid) if the time is not in the future, if there are no
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid), if the time is not in the future, if there are no
     /// ids, or more than 1,000.
     pub fn snooze(
         &self,

@@ -59,7 +59,9 @@ pub(super) fn each_behind(
     view.scan_bytes(&rest, Order::Ascending, Some(limit), &mut |key, value| {
         last = Some(key.to_vec());
         count += 1;
-        codec.decode(key, value).into_iter().for_each(&mut *visit);
+        if let Ok(notification) = codec.decode(key, value) {
+            visit(notification);
+        }
         ControlFlow::Continue(())
     })?;
     // A damaged table may show a place that was passed.

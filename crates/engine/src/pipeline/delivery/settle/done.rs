@@ -70,25 +70,21 @@ impl Done {
         }
     }
 
+    /// Returns the size of the messages that the result creates, in bytes.
+    pub(in super::super) fn messages_size(&self) -> usize {
+        match self {
+            Done::Asked(delivery, _) => delivery.message.size(),
+            Done::Turned(turn) => turn.size.messages,
+            _ => 0,
+        }
+    }
+
     /// Returns the size of the content that the result holds, in bytes.
     pub(in super::super) fn size(&self) -> usize {
         match self {
             Done::Asked(delivery, _) => delivery.notification.size() + delivery.message.size(),
-            Done::Turned(turn) => turn.size(),
-            Done::FannedOut(..)
-            | Done::Refused(..)
-            | Done::Deferred(..)
-            | Done::Called(..)
-            | Done::Superseded
-            | Done::Held(_)
-            | Done::Paused(_)
-            | Done::GaveUp
-            | Done::Dropped
-            | Done::Unreadable(_)
-            | Done::Swept(_)
-            | Done::Woken
-            | Done::Created(_)
-            | Done::Unused => 0,
+            Done::Turned(turn) => turn.size.all,
+            _ => 0,
         }
     }
 }
