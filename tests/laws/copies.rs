@@ -158,7 +158,7 @@ fn check_ended_and_copied(
 ) {
     for steps in [1, 5, 20] {
         let mut left = steps;
-        let copied = engine.copy_to(to, |progress| {
+        let copied = engine.copy_to_with(to, |progress| {
             left -= 1;
             if left > 0 && !progress.is_comparing {
                 ControlFlow::Continue(())
@@ -169,11 +169,11 @@ fn check_ended_and_copied(
         assert!(!copied.unwrap().is_finished);
         assert!(!dump(to).iter().any(|(table, ..)| *table == Table::Environments));
     }
-    let copied = engine.copy_to(to, |_| ControlFlow::Continue(())).unwrap();
+    let copied = engine.copy_to(to).unwrap();
     assert!(copied.is_finished && dump(to) == expected);
     assert_eq!(copied.entries, expected.len() as u64);
     assert_eq!(copied.entries, copied.tables.iter().map(|table| table.entries).sum::<u64>());
-    let error = engine.copy_to(to, |_| ControlFlow::Continue(())).unwrap_err();
+    let error = engine.copy_to(to).unwrap_err();
     assert!(matches!(error, Error::Store(store::Error::TargetInUse)), "{error:?}");
 }
 
@@ -181,7 +181,7 @@ fn check_ended_and_copied(
 fn a_copy_that_differs_is_refused() {
     let world = copy();
     let memory = MemoryStore::default();
-    let error = world.engine.copy_to(&memory, |progress| {
+    let error = world.engine.copy_to_with(&memory, |progress| {
         if progress.is_comparing && progress.table == Table::Environments.name() {
             let add = &mut |transaction: &mut dyn store::Transaction| {
                 transaction.put(Table::Workflows, b"\xff", b"")?;

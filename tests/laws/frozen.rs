@@ -179,7 +179,7 @@ fn made(kind: Kind, entries: &[Entry]) -> Disk {
     if kind == Kind::Sealed {
         let engine = Engine::builder().sealing(keyring(kind.keys())).build(Arc::clone(&store));
         let mut runs = 0;
-        let report = engine.reseal(|_| {
+        let report = engine.reseal_with(|_| {
             runs += 1;
             if runs == 4 {
                 store.checkpoint().unwrap();

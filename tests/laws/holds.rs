@@ -268,7 +268,7 @@ impl Deed {
             }
             Self::Repair => {
                 damage_counters(world);
-                world.engine.repair(&mut |_| {}).unwrap();
+                world.engine.repair().unwrap();
             }
             Self::Uncounted => {
                 damage_counters(world);

@@ -32,12 +32,12 @@ fn check_mended(world: &World, what: &str) {
 
 #[track_caller]
 fn check_repair(world: &World, what: &str) {
-    let report = world.engine.repair(&mut |_| {}).unwrap();
+    let report = world.engine.repair().unwrap();
     let findings = world.engine.check().unwrap().findings;
     let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
     assert!(findings.is_empty(), "{what} is not mended by {report:?}: {texts:#?}");
     let mended = dump(&world.store);
-    let again = world.engine.repair(&mut |_| {}).unwrap();
+    let again = world.engine.repair().unwrap();
     assert_eq!((again.put_aside, again.mended, again.rebuilt.len()), (0, 0, 0), "{what}");
     assert!(dump(&world.store) == mended, "{what} is mended again");
 }
@@ -61,7 +61,7 @@ fn a_sound_store_is_left_as_it_is() {
     let (mut tables, mut rows) = (Vec::new(), 0);
     let report = world
         .engine
-        .repair(&mut |at| {
+        .repair_with(|at| {
             assert!(at.rows >= rows, "rows are counted up");
             rows = at.rows;
             tables.push(at.table);
@@ -73,7 +73,7 @@ fn a_sound_store_is_left_as_it_is() {
     assert!(dump(&world.store) == entries());
 
     let mut seen = 0;
-    world.engine.check_with(&mut |_| seen += 1).unwrap();
+    world.engine.check_with(|_| seen += 1).unwrap();
     assert!(seen > Table::ALL.len() / 2);
 }
 
@@ -119,7 +119,7 @@ fn an_environment_keeps_its_records_and_keys() {
         .unwrap();
     put(&world.store, Table::Environments, key, Some(b"damaged"));
 
-    let report = world.engine.repair(&mut |_| {}).unwrap();
+    let report = world.engine.repair().unwrap();
 
     assert_eq!((report.put_aside, &report.replaced[..]), (1, &[id][..]));
     assert_eq!(world.engine.check().unwrap().findings, []);
@@ -256,7 +256,7 @@ fn a_repair_goes_on_after_a_failure() {
         loop {
             let world = ruined();
             world.store.fail(point, after);
-            let repaired = world.engine.repair(&mut |_| {});
+            let repaired = world.engine.repair();
             let has_failed = world.store.recover();
             assert_eq!(repaired.is_err(), has_failed, "{point:?} {after}");
             check_repair(&world, &format!("{point:?} {after}"));
@@ -288,7 +288,7 @@ fn writers_go_on() {
             });
             while !is_over.load(Ordering::Acquire) {
                 assert_eq!(world.engine.check().unwrap().findings, []);
-                let report = world.engine.repair(&mut |_| {}).unwrap();
+                let report = world.engine.repair().unwrap();
                 assert_eq!((report.put_aside, report.mended), (0, 0), "{report:?}");
             }
         });
@@ -309,7 +309,7 @@ fn a_repair_among_writers_mends() {
                 world.env.topics().create(&topic).unwrap();
             }
         });
-        engine.repair(&mut |_| {}).unwrap();
+        engine.repair().unwrap();
     });
     check_repair(&world, "it");
 }

@@ -5,8 +5,6 @@ mod formats;
 mod kill;
 mod rotating;
 
-use std::ops::ControlFlow;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -17,18 +15,13 @@ use testkit::interposed::Interposed;
 use testkit::sealed::{keyring, marks};
 use testkit::tables::{Entry, check_indexes, dump, load};
 use testkit::world::{Backend, World};
-use tidings::sealing::{KeyId, ResealProgress};
+use tidings::sealing::KeyId;
 use tidings::{Engine, Error};
 
 use crate::{beginning, cases, op, parsed, seeded};
 
 /// The first byte of a sealed value.
 const SEALED: u8 = 5;
-
-/// Goes on with a resealing.
-fn all(_: &ResealProgress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
 
 /// The entries of `store` that are sealed.
 fn sealed(store: &dyn Store) -> Vec<Entry> {
@@ -70,7 +63,7 @@ proptest! {
             for sealed in &mut others {
                 prop_assert_eq!(&sealed.run(op), &expected, "{:?}", op);
                 if at % 8 == 7 {
-                    prop_assert!(sealed.world.engine.reseal(all).unwrap().is_finished);
+                    prop_assert!(sealed.world.engine.reseal().unwrap().is_finished);
                 }
             }
         }
@@ -91,7 +84,7 @@ fn sealed_world() -> World {
     load(&store, seeded::entries());
     let world = World::with(store, |builder| builder.sealing(keyring(&[1])));
     world.clock.set(seeded::world().now());
-    assert!(world.engine.reseal(all).unwrap().is_finished);
+    assert!(world.engine.reseal().unwrap().is_finished);
     world
 }
 
@@ -104,7 +97,7 @@ fn every_record_of_a_world_is_sealed() {
     // Another key, on the way.
     let both = world.engine_with(|builder| builder.sealing(keyring(&[2, 1])));
     assert_eq!(marks(&world.store), [KeyId::new(1)], "nothing is written before the first call");
-    let report = both.reseal(all).unwrap();
+    let report = both.reseal().unwrap();
     assert_eq!((report.seen, report.unreadable), (report.resealed, 0));
     check_sealed(&world.store, 2);
     assert_eq!(marks(&world.store), [KeyId::new(2)]);

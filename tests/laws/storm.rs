@@ -191,7 +191,7 @@ impl Sky<'_> {
         match dice.below(200) {
             // What a snapshot shows agrees at any time.
             0 => assert_eq!(engine.check().unwrap().findings, []),
-            1 => _ = engine.repair(&mut |_| {}).unwrap(),
+            1 => _ = engine.repair().unwrap(),
             2 => _ = engine.delivery().stats().unwrap(),
             3..8 => {
                 _ = scope

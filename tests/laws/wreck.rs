@@ -193,7 +193,7 @@ type Act = fn(&Engine, &RedbStore);
 const WHOLE: [(&str, Act); 5] = [
     ("run_due", |engine, _| drop(engine.delivery().run_due(1_000))),
     ("check", |engine, _| drop(engine.check())),
-    ("repair", |engine, _| drop(engine.repair(&mut |_| {}))),
+    ("repair", |engine, _| drop(engine.repair())),
     ("dump", |_, store| drop(try_dump(store))),
     ("checkpoint", |_, store| drop(store.checkpoint())),
 ];

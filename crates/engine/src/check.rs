@@ -77,17 +77,17 @@ impl Engine {
     ///
     /// [`Error::Store`](crate::Error::Store), if the backend fails. Damage is a finding.
     pub fn check(&self) -> Result<StoreCheck> {
-        self.check_with(&mut |_| {})
+        self.check_with(|_| {})
     }
 
-    /// The same with a function that is called after each 256 rows at most.
+    /// [`check`](Self::check) that calls `progress` after each 256 rows at most.
     ///
     /// # Errors
     ///
     /// As [`check`](Self::check).
-    pub fn check_with(&self, progress: &mut dyn FnMut(Progress)) -> Result<StoreCheck> {
+    pub fn check_with(&self, mut progress: impl FnMut(Progress)) -> Result<StoreCheck> {
         trace::operation("engine.check", None, || {
-            self.read(|snapshot| self.checked(snapshot, progress))
+            self.read(|snapshot| self.checked(snapshot, &mut progress))
         })
     }
 

@@ -60,13 +60,11 @@ impl Engine {
 
     /// Copies all records into `store`, which has none, while other operations and workers go on. The
     /// copy is the state of one moment, and is compared with it, by a count and a hash for each table.
-    /// `progress` is told about each megabyte, and ends the copy if it breaks.
     ///
     /// A copy that was interrupted is started again. It is the state of that moment, and what is there
     /// already is not written again. An engine on an unfinished copy has no environments.
     ///
     /// ```
-    /// use std::ops::ControlFlow;
     /// use std::sync::Arc;
     /// use tidings::Engine;
     /// use tidings::store::memory::MemoryStore;
@@ -75,11 +73,7 @@ impl Engine {
     /// # let engine = Engine::in_memory();
     /// engine.organization("shop")?.production()?;
     /// let memory = Arc::new(MemoryStore::default());
-    /// let copied = engine.copy_to(&memory, |progress| {
-    ///     println!("{}: {} bytes", progress.table, progress.bytes);
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert!(copied.is_finished);
+    /// assert!(engine.copy_to(&memory)?.is_finished);
     ///
     /// let copy = Engine::builder().build(memory);
     /// assert_eq!(copy.check()?.findings, []);
@@ -91,7 +85,17 @@ impl Engine {
     ///
     /// [`TargetInUse`](store::Error::TargetInUse) if `store` has environments;
     /// [`CopyDiffers`](store::Error::CopyDiffers) if the copy is not as its origin.
-    pub fn copy_to(
+    pub fn copy_to(&self, store: &impl Store) -> Result<Copied> {
+        self.copy_to_with(store, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`copy_to`](Self::copy_to) that tells `progress` about each megabyte, and ends if `progress`
+    /// breaks.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_to`](Self::copy_to).
+    pub fn copy_to_with(
         &self,
         store: &impl Store,
         mut progress: impl FnMut(&CopyProgress) -> ControlFlow<()>,

@@ -36,8 +36,7 @@ impl Engine {
     /// [`discard`](crate::DeliveryQueue::discard). In place of an environment, there is another
     /// record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
-    /// [`development`](crate::Organization::development) makes a new one. `progress` is called
-    /// after each 256 rows at most.
+    /// [`development`](crate::Organization::development) makes a new one.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written
@@ -47,7 +46,7 @@ impl Engine {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let engine = tidings::Engine::in_memory();
     /// if !engine.check()?.findings.is_empty() {
-    ///     let report = engine.repair(&mut |at| eprintln!("{}: {} rows", at.table, at.rows))?;
+    ///     let report = engine.repair()?;
     ///     eprintln!("{} records were put aside", report.put_aside);
     ///     for entry in engine.delivery().quarantined(100)? {
     ///         eprintln!("{} {}: {}", entry.table, entry.key, entry.reason);
@@ -61,7 +60,20 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::Store`](crate::Error::Store), if the backend fails.
-    pub fn repair(&self, progress: &mut dyn FnMut(Progress)) -> Result<RepairReport> {
+    pub fn repair(&self) -> Result<RepairReport> {
+        self.repair_with(|_| {})
+    }
+
+    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most.
+    ///
+    /// # Errors
+    ///
+    /// As [`repair`](Self::repair).
+    pub fn repair_with(&self, mut progress: impl FnMut(Progress)) -> Result<RepairReport> {
+        self.repaired(&mut progress)
+    }
+
+    fn repaired(&self, progress: &mut dyn FnMut(Progress)) -> Result<RepairReport> {
         trace::operation("engine.repair", None, || {
             let mut report = RepairReport::default();
             for pass in Pass::all() {

@@ -17,18 +17,13 @@ impl Engine {
     /// before this call.
     ///
     /// ```
-    /// use std::ops::ControlFlow;
     /// use tidings::sealing::{Keyring, SealingKey};
     /// # use tidings::{Engine, store::memory::MemoryStore};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let keys = Keyring::new(1, SealingKey::from_bytes([1; 32]));
     /// # let engine = Engine::builder().sealing(keys).build(MemoryStore::default());
-    /// let report = engine.reseal(|progress| {
-    ///     println!("{}: {} sealed anew", progress.table, progress.resealed);
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert!(report.is_finished);
+    /// assert!(engine.reseal()?.is_finished);
     /// # Ok(())
     /// # }
     /// ```
@@ -36,7 +31,17 @@ impl Engine {
     /// # Errors
     ///
     /// [`Rejection::NoSealingKeys`], if the engine has no keys.
-    pub fn reseal(
+    pub fn reseal(&self) -> Result<Resealed> {
+        self.reseal_with(|_| ControlFlow::Continue(()))
+    }
+
+    /// [`reseal`](Self::reseal) that tells `progress` about each 64 records at most, and ends if
+    /// `progress` breaks. The next call goes on with what is left.
+    ///
+    /// # Errors
+    ///
+    /// As [`reseal`](Self::reseal).
+    pub fn reseal_with(
         &self,
         mut progress: impl FnMut(&ResealProgress) -> ControlFlow<()>,
     ) -> Result<Resealed> {

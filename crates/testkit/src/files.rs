@@ -75,7 +75,7 @@ pub fn run(damage: &Damage, effort: Effort) {
     drop(engine.delivery().run_due(32));
     if effort.is_one_of(64) {
         drop(engine.check());
-        drop(engine.repair(&mut |_| {}));
+        drop(engine.repair());
     }
     drop(store.checkpoint());
 }

@@ -98,7 +98,7 @@ fn on_a_server_a_repair_that_is_killed_goes_on() {
 fn a_repair_goes_on(server: Option<&Server>) {
     let mended = copy_of(&damaged());
     assert!(!mended.engine.check().unwrap().findings.is_empty());
-    let report = mended.engine.repair(&mut |_| {}).unwrap();
+    let report = mended.engine.repair().unwrap();
     assert!(report.put_aside > 10 && report.mended > 10, "{report:?}");
     let expected = of_one_form(dump(&mended.store));
     let quarantined = keys_of(&mended.engine.delivery().quarantined(1_000).unwrap());
@@ -109,7 +109,7 @@ fn a_repair_goes_on(server: Option<&Server>) {
         |path| {
             let store = open(path);
             let engine = Engine::builder().build(Arc::clone(&store));
-            engine.repair(&mut |_| {}).unwrap();
+            engine.repair().unwrap();
             assert_eq!(engine.check().unwrap().findings, []);
             let put_aside = engine.delivery().quarantined(1_000).unwrap();
             assert!(of_one_form(dump(&store)) == expected);
@@ -130,7 +130,7 @@ fn repair_child() {
     let Some(file) = file_of_child() else { return };
     let engine = Engine::builder().build(open(Path::new(&file)));
     loop {
-        engine.repair(&mut |at| slowly(at.rows)).unwrap();
+        engine.repair_with(|at| slowly(at.rows)).unwrap();
     }
 }
 
@@ -151,7 +151,7 @@ fn check_child() {
     let Some(file) = file_of_child() else { return };
     let engine = Engine::open(file).unwrap();
     loop {
-        engine.check_with(&mut |at| slowly(at.rows)).unwrap();
+        engine.check_with(|at| slowly(at.rows)).unwrap();
     }
 }
 
@@ -224,7 +224,7 @@ fn a_copy_goes_on(server: Option<&Server>) {
         |path| {
             let world = copy();
             let store = open(path);
-            let copied = world.engine.copy_to(&store, |_| ControlFlow::Continue(()));
+            let copied = world.engine.copy_to(&store);
             assert!(copied.unwrap().is_finished);
             assert!(dump(&store) == entries());
         },
@@ -236,7 +236,7 @@ fn copy_child() {
     let Some(file) = file_of_child() else { return };
     let world = copy();
     let store = open(Path::new(&file));
-    let copied = world.engine.copy_to(&store, |progress| {
+    let copied = world.engine.copy_to_with(&store, |progress| {
         slowly(progress.bytes);
         thread::sleep(Duration::from_millis(10));
         ControlFlow::Continue(())

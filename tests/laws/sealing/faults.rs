@@ -10,7 +10,7 @@ use testkit::sealed::keyring;
 use testkit::tables::{Entry, check_indexes, dump, load};
 use testkit::world::World;
 
-use super::{all, check_sealed, sealed_world};
+use super::{check_sealed, sealed_world};
 use crate::seeded;
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| dump(&sealed_world().store));
@@ -66,7 +66,7 @@ fn a_failed_resealing_is_gone_on_with() {
         for after in (0..).step_by(step) {
             let world = copy(&[2, 1]);
             world.store.fail(point, after);
-            let result = world.engine.reseal(all);
+            let result = world.engine.reseal();
             if !world.store.recover() {
                 assert!(result.unwrap().is_finished);
                 break;
@@ -75,7 +75,7 @@ fn a_failed_resealing_is_gone_on_with() {
             if failed % 10 == 0 {
                 check_indexes(&world.store);
             }
-            let report = world.engine.reseal(all).unwrap();
+            let report = world.engine.reseal().unwrap();
             assert!(report.is_finished && report.unreadable == 0, "{report:?}");
             check_sealed(&world.store, 2);
         }

@@ -22,7 +22,7 @@ use tidings::Engine;
 use tidings::secret::Secret;
 use tidings::subscriber::SubscriberCreate;
 
-use super::{all, check_sealed};
+use super::check_sealed;
 use crate::formats::{entry, line};
 use crate::parsed;
 
@@ -44,7 +44,7 @@ fn the_sealed_format_is_as_it_was() {
     check_sealed(&memory, 1);
     let engine = Engine::builder().sealing(keyring(&[2, 1])).build(memory.clone());
     check_reads(&engine);
-    assert!(engine.reseal(all).unwrap().is_finished);
+    assert!(engine.reseal().unwrap().is_finished);
     check_sealed(&memory, 2);
     check_reads(&Engine::builder().sealing(keyring(&[2])).build(memory));
 }

@@ -12,7 +12,6 @@ use testkit::sealed::{keyring, marks};
 use tidings::trigger::Trigger;
 use tidings::{Engine, Outbox, Scope};
 
-use super::all;
 use crate::seeded::{email, inbox};
 use crate::{parsed, scale};
 
@@ -59,7 +58,7 @@ fn child() {
                     engine.delivery().run_due(4).unwrap();
                 }
             });
-            let report = engine.reseal(all).unwrap();
+            let report = engine.reseal().unwrap();
             assert!(report.is_finished && report.unreadable == 0, "{report:?}");
         });
         acknowledge("key");

@@ -11,7 +11,7 @@ use testkit::tables::check_indexes;
 use tidings::trigger::Trigger;
 use tidings::{Delivery, Engine, Outbox};
 
-use super::{all, check_sealed};
+use super::check_sealed;
 use crate::parsed;
 use crate::seeded::email;
 
@@ -46,7 +46,7 @@ fn workers_send_while_a_key_is_rotated() {
                 env.events().trigger(&event(number)).unwrap();
             }
         });
-        let report = engine.reseal(all).unwrap();
+        let report = engine.reseal().unwrap();
         assert!(report.is_finished && report.unreadable == 0, "{report:?}");
         assert!(report.resealed > BEFORE as u64, "{report:?}");
     });

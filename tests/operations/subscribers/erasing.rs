@@ -328,7 +328,7 @@ fn an_erasure_tells_how_far_it_is_and_misses_nothing() {
         }
         let mut seen: Vec<u64> = Vec::new();
 
-        let erased = world.env.subscribers().erase_with("canary-id", &mut |so_far| {
+        let erased = world.env.subscribers().erase_with("canary-id", |so_far| {
             seen.push(so_far.notifications);
             world.notify("news", "canary-id");
             world.notify("news", "bob");

@@ -190,7 +190,8 @@ impl Subscribers<'_> {
         person::erase(self.scope, &id.into_checked()?, &mut |_| {})
     }
 
-    /// The same with a function that is called between two transactions, with what was erased so far.
+    /// [`erase`](Self::erase) that calls `progress` between two transactions, with what was erased so
+    /// far.
     ///
     /// # Errors
     ///
@@ -198,9 +199,9 @@ impl Subscribers<'_> {
     pub fn erase_with(
         &self,
         id: impl IntoChecked<SubscriberId>,
-        progress: &mut dyn FnMut(Erasure),
+        mut progress: impl FnMut(Erasure),
     ) -> Result<Erasure> {
-        person::erase(self.scope, &id.into_checked()?, progress)
+        person::erase(self.scope, &id.into_checked()?, &mut progress)
     }
 }
 
