@@ -3,6 +3,7 @@
 use std::time::Duration;
 use std::vec::IntoIter;
 
+use domain::ids::TransactionId;
 use domain::task::Work;
 use domain::time::Timestamp;
 
@@ -104,12 +105,7 @@ impl DeliveryQueue<'_> {
         match &leased.task.work {
             // A rehearsal tells the recipients of its trigger only.
             Work::FanOut { .. } if self.engine.parts.findings.is_some() => Ok(Done::Dropped),
-            Work::FanOut { transaction_id } => {
-                let created = healed(self.engine, leased.task.environment_id, || {
-                    chunk::step(self.engine, &leased.task, transaction_id)
-                })?;
-                Ok(created.map_or_else(Done::Paused, Done::Created))
-            }
+            Work::FanOut { transaction_id } => self.tell_some(leased, transaction_id),
             Work::Cancel { .. } => {
                 cancel::step(self.engine, &leased.task).map(|()| Done::Created(0))
             }
@@ -121,9 +117,9 @@ impl DeliveryQueue<'_> {
                 let job = (*notification_id, *job_id);
                 Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
                     Attempt::Send(delivery) => self.ask(leased, delivery)?,
-                    Attempt::FanOut(targets) => Done::FannedOut(*job_id, targets),
-                    Attempt::Refuse(refusal) => Done::Refused(*job_id, refusal),
-                    Attempt::Defer(due_at) => Done::Deferred(*job_id, due_at),
+                    Attempt::FanOut(targets) => Done::FannedOut(targets),
+                    Attempt::Refuse(refusal) => Done::Refused(refusal),
+                    Attempt::Defer(due_at) => Done::Deferred(due_at),
                     Attempt::Hold(hold) => Done::Paused(hold),
                     Attempt::Drop => Done::Dropped,
                 })
@@ -134,10 +130,8 @@ impl DeliveryQueue<'_> {
             Work::Call { notification_id, job_id } => {
                 let job = (*notification_id, *job_id);
                 Ok(match call::prepare(self.engine, leased, job)? {
-                    call::Prepared::Call(call) => {
-                        Done::Called(*job_id, call::call(self.engine, &call))
-                    }
-                    call::Prepared::Refuse(refusal) => Done::Refused(*job_id, refusal),
+                    call::Prepared::Call(call) => Done::Called(call::call(self.engine, &call)),
+                    call::Prepared::Refuse(refusal) => Done::Refused(refusal),
                     call::Prepared::Hold(hold) => Done::Paused(hold),
                     call::Prepared::Drop => Done::Dropped,
                 })
@@ -147,6 +141,13 @@ impl DeliveryQueue<'_> {
 }
 
 impl DeliveryQueue<'_> {
+    // Tells the next recipients of a crowd.
+    fn tell_some(&self, leased: &Leased, id: &TransactionId) -> Result<Done> {
+        let step = || chunk::step(self.engine, &leased.task, id);
+        let created = healed(self.engine, leased.task.environment_id, step)?;
+        Ok(created.map_or_else(Done::Paused, Done::Created))
+    }
+
     // Hands a message to its provider, unless the provider or the integration takes none now.
     fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);

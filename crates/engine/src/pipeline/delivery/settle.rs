@@ -187,7 +187,7 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Arc<Task>>> {
 // What is done is not done again, also if another worker has the task now.
 fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
     let accepted =
-        matches!(done, Done::Asked(_, SendResult::Sent(_)) | Done::Called(_, CallResult::Done(_)));
+        matches!(done, Done::Asked(_, SendResult::Sent(_)) | Done::Called(CallResult::Done(_)));
     accepted || task.state.is_attempt(leased.attempt)
 }
 
@@ -257,52 +257,31 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
 
 impl Course<'_, '_> {
     fn settle(&mut self, leased: &Leased, task: &Task, done: &Done) -> Result<Settled> {
+        if let Done::Turned(turn) = done {
+            return self.turn(leased, task, turn);
+        }
+        let Some(job) = self.job_of(task) else { return self.drop_task(task) };
+        if done.is_attempt() {
+            self.note_repeat(job, leased);
+        }
         match done {
-            Done::Turned(turn) => self.turn(leased, task, turn),
-            Done::Asked(delivery, result) => {
-                let Some(job) = self.waiting_job(delivery.job) else {
-                    return self.drop_task(task);
-                };
-                self.note_repeat(job, leased);
-                self.answer(job, task, delivery, result)
-            }
-            Done::FannedOut(job, targets) => {
-                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
-                self.note_repeat(job, leased);
-                self.fan_out(job, task, targets)
-            }
-            Done::Refused(job, refusal) => {
-                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
-                self.note_repeat(job, leased);
+            Done::Asked(delivery, result) => self.answer(job, task, delivery, result),
+            Done::FannedOut(targets) => self.fan_out(job, task, targets),
+            Done::Refused(refusal) => {
                 self.tx.remove(task)?;
-                if let Some(send) = task.send_id() {
-                    return self.send_refused(job, task, send, refusal);
+                match task.send_id() {
+                    Some(send) => self.send_refused(job, task, send, refusal),
+                    None => self.refused(job, task, refusal),
                 }
-                self.refused(job, task, refusal)
             }
-            Done::Deferred(job, due_at) => {
-                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
-                self.defer(job, leased, task, *due_at)
-            }
-            Done::Called(job, result) => {
-                let Some(job) = self.waiting_job(*job) else { return self.drop_task(task) };
-                self.note_repeat(job, leased);
-                self.returned(job, leased, task, result)
-            }
+            Done::Deferred(due_at) => self.defer(job, leased, task, *due_at),
+            Done::Called(result) => self.returned(job, leased, task, result),
             Done::Paused(Hold::Integration(integration_id)) => {
-                let Some(job) = self.job_of(task) else { return self.drop_task(task) };
                 self.wait_for_integration(job, leased, task, *integration_id)
             }
-            Done::GaveUp => {
-                let Some(job) = self.job_of(task) else { return self.drop_task(task) };
-                self.tx.remove(task)?;
-                let failure = self.failure(job, FailureReason::Unanswered);
-                self.log(job, Detail::LeaseExpired, None);
-                self.bury_unsent(job, task, Detail::LeaseExpired, None)?;
-                self.end_failed(job, task.send_id())?;
-                Ok(failure.map_or(Settled::Superseded, Settled::Failed))
-            }
-            Done::Dropped
+            Done::GaveUp => self.gave_up(job, task),
+            Done::Turned(_)
+            | Done::Dropped
             | Done::Superseded
             | Done::Held(_)
             | Done::Paused(Hold::Workflow)
@@ -312,6 +291,16 @@ impl Course<'_, '_> {
             | Done::Unused
             | Done::Created(_) => self.drop_task(task),
         }
+    }
+
+    // Ends a job whose last attempt had no end.
+    fn gave_up(&mut self, job: usize, task: &Task) -> Result<Settled> {
+        self.tx.remove(task)?;
+        let failure = self.failure(job, FailureReason::Unanswered);
+        self.log(job, Detail::LeaseExpired, None);
+        self.bury_unsent(job, task, Detail::LeaseExpired, None)?;
+        self.end_failed(job, task.send_id())?;
+        Ok(failure.map_or(Settled::Superseded, Settled::Failed))
     }
 
     fn note_repeat(&mut self, job: usize, leased: &Leased) {

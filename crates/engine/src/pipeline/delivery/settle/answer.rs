@@ -3,7 +3,7 @@
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::MessageStatus;
 use domain::plan;
-use domain::task::{Outcome, Settlement, Task, TaskState};
+use domain::task::{Outcome, Settlement, Task, TaskState, Tries};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::WriteRecords;
@@ -17,6 +17,15 @@ use crate::pipeline::delivery::provider::{Delivery, SendResult};
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
 use crate::pipeline::left;
 use crate::tx::View;
+
+// A message, and what its provider has said.
+#[derive(Clone, Copy)]
+struct Answer<'a> {
+    job: usize,
+    task: &'a Task,
+    delivery: &'a Delivery,
+    result: &'a SendResult,
+}
 
 impl Course<'_, '_> {
     // Stores the answer of a provider.
@@ -33,61 +42,80 @@ impl Course<'_, '_> {
         let settlement = task.state.settle(delivery.attempts, outcome, retry, now);
         let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
         self.note_choice(job, delivery);
-        let said = result.said(delivery);
+        let answer = Answer { job, task, delivery, result };
         match settlement {
-            Settlement::Done => {
-                self.note_id(job, delivery, result);
-                let mut message = delivery.message.clone();
-                message.delivered_at.push(now);
-                self.tx.remove(task)?;
-                if let Some(send) = delivery.send {
-                    self.store_send(job, send, message)?;
-                    self.log(job, Detail::MessageSent, said);
-                    self.end_send(job, send, SendStatus::Sent)?;
-                    return Ok(Settled::Sent);
-                }
-                self.store(job, message)?;
-                self.complete(job, Detail::MessageSent, said);
-                self.go_on()?;
-                Ok(Settled::Sent)
-            }
+            Settlement::Done => self.sent(answer),
             Settlement::Retry { due_at, attempts } => {
-                self.log(job, Detail::ProviderRetry, said);
-                if outcome == Outcome::Switch {
-                    let from = delivery.integration.identifier.to_string();
-                    self.log(job, Detail::IntegrationSwitched, Some(from));
-                }
-                self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Err(refusal) = plan::again(self.is_canceled(job)?) {
-                    self.tx.remove(task)?;
-                    return match delivery.send {
-                        Some(send) => self.send_refused(job, task, send, &refusal),
-                        None => self.refused(job, task, &refusal),
-                    };
-                }
-                let kept = Some(Box::new(delivery.message.clone()));
-                let after = task.with(TaskState::Waiting { due_at, attempts });
-                self.tx.replace(task, &after.keeping(kept).having(tries))?;
-                Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
+                self.send_again(answer, (outcome, tries), (due_at, attempts))
             }
-            Settlement::Failed => {
-                let error_id = result.failure().to_string();
-                let error_text = said.clone().unwrap_or_default();
-                let mut message = delivery.message.clone();
-                message.status = MessageStatus::Error { error_id, error_text };
-                self.log(job, result.failure(), said);
-                self.tx.remove(task)?;
-                if result.is_gone() {
-                    self.forget(job, delivery)?;
-                }
-                let stored = self.store_of(job, delivery.send, message)?;
-                if let Some(death) = Death::answered(delivery, result, stored) {
-                    self.bury(job, delivery.send, death);
-                }
-                self.end_failed(job, delivery.send)?;
-                Ok(self.asked_in_vain(job, delivery, result, None))
-            }
+            Settlement::Failed => self.not_sent(answer),
         }
+    }
+
+    fn sent(&mut self, answer: Answer<'_>) -> Result<Settled> {
+        let Answer { job, task, delivery, result } = answer;
+        let said = result.said(delivery);
+        self.note_id(job, delivery, result);
+        let mut message = delivery.message.clone();
+        message.delivered_at.push(self.tx.now());
+        self.tx.remove(task)?;
+        if let Some(send) = delivery.send {
+            self.store_send(job, send, message)?;
+            self.log(job, Detail::MessageSent, said);
+            self.end_send(job, send, SendStatus::Sent)?;
+            return Ok(Settled::Sent);
+        }
+        self.store(job, message)?;
+        self.complete(job, Detail::MessageSent, said);
+        self.go_on()?;
+        Ok(Settled::Sent)
+    }
+
+    // The message is sent again, unless its event was canceled meanwhile.
+    fn send_again(
+        &mut self,
+        answer: Answer<'_>,
+        (outcome, tries): (Outcome, Tries),
+        (due_at, attempts): (Timestamp, u32),
+    ) -> Result<Settled> {
+        let Answer { job, task, delivery, result } = answer;
+        self.log(job, Detail::ProviderRetry, result.said(delivery));
+        if outcome == Outcome::Switch {
+            let from = delivery.integration.identifier.to_string();
+            self.log(job, Detail::IntegrationSwitched, Some(from));
+        }
+        self.move_job(job, JobStatus::Queued { due_at, attempts });
+        if let Err(refusal) = plan::again(self.is_canceled(job)?) {
+            self.tx.remove(task)?;
+            return match delivery.send {
+                Some(send) => self.send_refused(job, task, send, &refusal),
+                None => self.refused(job, task, &refusal),
+            };
+        }
+        let kept = Some(Box::new(delivery.message.clone()));
+        let after = task.with(TaskState::Waiting { due_at, attempts });
+        self.tx.replace(task, &after.keeping(kept).having(tries))?;
+        Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
+    }
+
+    fn not_sent(&mut self, answer: Answer<'_>) -> Result<Settled> {
+        let Answer { job, task, delivery, result } = answer;
+        let said = result.said(delivery);
+        let error_id = result.failure().to_string();
+        let error_text = said.clone().unwrap_or_default();
+        let mut message = delivery.message.clone();
+        message.status = MessageStatus::Error { error_id, error_text };
+        self.log(job, result.failure(), said);
+        self.tx.remove(task)?;
+        if result.is_gone() {
+            self.forget(job, delivery)?;
+        }
+        let stored = self.store_of(job, delivery.send, message)?;
+        if let Some(death) = Death::answered(delivery, result, stored) {
+            self.bury(job, delivery.send, death);
+        }
+        self.end_failed(job, delivery.send)?;
+        Ok(self.asked_in_vain(job, delivery, result, None))
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {

@@ -1,6 +1,5 @@
 //! Results of leased tasks.
 
-use domain::ids::JobId;
 use domain::job::SendTarget;
 use domain::plan::{Hold, Refusal};
 use domain::quarantine::Unreadable;
@@ -16,13 +15,13 @@ pub(in super::super) enum Done {
     /// A provider was asked to send the message.
     Asked(Box<Delivery>, SendResult),
     /// The message of a job has several destinations.
-    FannedOut(JobId, Vec<SendTarget>),
+    FannedOut(Vec<SendTarget>),
     /// The message of a job is not sent.
-    Refused(JobId, Refusal),
+    Refused(Refusal),
     /// The message of a job is sent at a later time.
-    Deferred(JobId, Timestamp),
+    Deferred(Timestamp),
     /// A function of the host application was called.
-    Called(JobId, CallResult),
+    Called(CallResult),
     /// Another worker has the task.
     Superseded,
     /// The provider takes no more messages before this time.
@@ -52,10 +51,10 @@ impl Done {
     pub(in super::super) const fn word(&self) -> &'static str {
         match self {
             Done::Asked(..) => "asked",
-            Done::FannedOut(..) => "fanned_out",
-            Done::Refused(..) => "refused",
-            Done::Deferred(..) => "deferred",
-            Done::Called(..) => "called",
+            Done::FannedOut(_) => "fanned_out",
+            Done::Refused(_) => "refused",
+            Done::Deferred(_) => "deferred",
+            Done::Called(_) => "called",
             Done::Superseded => "superseded",
             Done::Held(_) => "held",
             Done::Paused(_) => "paused",
@@ -68,6 +67,11 @@ impl Done {
             Done::Woken => "woken",
             Done::Unused => "unused",
         }
+    }
+
+    /// Returns `true` if the result is that of an attempt of a job.
+    pub(in super::super) const fn is_attempt(&self) -> bool {
+        matches!(self, Done::Asked(..) | Done::FannedOut(_) | Done::Refused(_) | Done::Called(_))
     }
 
     /// Returns the size of the messages that the result creates, in bytes.
