@@ -34,10 +34,19 @@ fn a_message_is_sent_with_the_settings_of_its_trigger() {
             "integrationIdentifier": "relay", "subject": "Your receipt", "tag": "step", "template": 7,
         });
         assert_eq!(serde_json::to_value(&sent.overrides).unwrap(), expected);
-        let wrong =
-            with(trigger, json!({ "overrides": { "channels": { "email": { "body": 1 } } } }));
-        let refusal = "422 `overrides.channels.email.body` must be a text";
-        world.refuses(refusal, || world.env.events().trigger(&parsed(wrong.clone())));
+        for (overrides, refusal) in [
+            (
+                json!({ "channels": { "email": { "body": 1 } } }),
+                "channels.email.body` must be a text",
+            ),
+            (json!({ "channels": { "email": 5 } }), "channels.email` must be an object"),
+            (json!({ "email": 5 }), "email` must be an object"),
+            (json!({ "steps": { "mail": "no" } }), "steps.mail` must be an object"),
+        ] {
+            let wrong = with(trigger.clone(), json!({ "overrides": overrides }));
+            let refusal = format!("422 `overrides.{refusal}");
+            world.refuses(&refusal, || world.env.events().trigger(&parsed(wrong.clone())));
+        }
     });
 }
 

@@ -112,7 +112,6 @@ impl Trigger {
         for (channel, settings) in members(overrides, "channels")? {
             let field = || format!("overrides.channels.{channel}");
             channel.parse::<Channel>().map_err(|bad| bad.named(field()))?;
-            object(settings, field)?;
             check(settings, field)?;
         }
         for (provider, settings) in members(overrides, "providers")? {
@@ -120,7 +119,6 @@ impl Trigger {
         }
         for (step, settings) in members(overrides, "steps")? {
             let field = || format!("overrides.steps.{step}");
-            object(settings, field)?;
             check(settings, field)?;
             if let Some(providers) = settings.get("providers") {
                 object(providers, || format!("overrides.steps.{step}.providers"))?;
@@ -149,8 +147,9 @@ fn object(value: &Value, field: impl Fn() -> String) -> Result<(), Invalid> {
     }
 }
 
-// Refuses a setting that acts, and has no valid value.
+// Refuses settings that are no object, and a setting that acts and has no valid value.
 fn check(settings: &Value, field: impl Fn() -> String) -> Result<(), Invalid> {
+    object(settings, &field)?;
     if let Some(identifier) = settings.get("integrationIdentifier") {
         let named = |bad: Invalid| bad.named(format!("{}.integrationIdentifier", field()));
         word::<IntegrationIdentifier>(identifier).map_err(named)?;
