@@ -71,6 +71,73 @@ fn notifications_go_by_age() {
     );
 }
 
+/// An open window pins its events, also those of an earlier digest in them, whoever was canceled.
+#[test]
+fn open_windows_pin_their_events() {
+    let digest = |amount: u32, unit: &str| {
+        json!({
+            "type": "digest", "metadata": { "type": "regular", "amount": amount, "unit": unit },
+        })
+    };
+    let said = json!({ "type": "in_app", "template": {
+        "body": "{% for event in events %}{{ event.payload.n }}{% endfor %}",
+    } });
+    let long = digest(2, "months");
+    for (digests, canceled, expected) in [
+        (&[long.clone()][..], &["0"][..], "123"),
+        (&[long.clone()], &["0", "1"], "23"),
+        // The first one goes on for those of its digest.
+        (&[digest(10, "minutes"), long.clone()], &["0"], "0"),
+    ] {
+        on_both_with(
+            |builder| builder.retention(Retention::default().activity(30)),
+            |world| {
+                let mut steps = digests.to_vec();
+                steps.push(said.clone());
+                world.workflow_of("news", &steps);
+                for n in 0..4 {
+                    world.trigger(json!({
+                        "name": "news", "to": "ada", "payload": { "n": n },
+                        "transactionId": n.to_string(),
+                    }));
+                }
+                world.pass(Duration::from_secs(3_600));
+                world.engine.delivery().run_due(usize::MAX).unwrap();
+                for id in canceled {
+                    world.env.events().cancel(*id).unwrap();
+                }
+                days(&world, 64);
+                let texts: Vec<_> =
+                    world.inbox("ada").iter().map(|one| one.text().map(str::to_owned)).collect();
+                assert_eq!(texts, [Some(expected.to_owned())]);
+                days(&world, 40);
+                assert_eq!(count(&world), 0);
+                is_sound(&world);
+            },
+        );
+    }
+}
+
+/// A clock that was ahead has put the sweep off. The next start puts it back.
+#[test]
+fn a_clock_that_was_ahead_does_not_end_retention() {
+    let policy = Retention::default().activity(5);
+    on_both_with(
+        |builder| builder.retention(policy.clone()),
+        |mut world| {
+            let year = 365 * DAY;
+            world.pass(year);
+            world.engine.delivery().run_due(usize::MAX).unwrap();
+            world.clock.set(time(START));
+            world.restart_with(|builder| builder.retention(policy.clone()));
+            world.in_app_workflow("news");
+            world.notify("news", "ada");
+            assert_eq!(days(&world, 8), 1);
+            assert_eq!(count(&world), 0);
+        },
+    );
+}
+
 /// A job that waits pins its notification and the messages, however old they are.
 #[test]
 fn live_tasks_pin() {

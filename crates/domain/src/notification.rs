@@ -283,9 +283,8 @@ impl Notification {
         self.jobs.iter().all(|job| job.status.has_ended()).then_some(self.updated_at)
     }
 
-    /// Gives the events of a window that has closed to the job of its digest step. If another
-    /// notification had opened the window and is gone, the jobs from there on are taken over: they
-    /// are due at `now`.
+    /// Gives the window of a digest step to its job. If the jobs of another notification waited for the
+    /// window and have ended, those of this one are taken over from there on: they are due at `now`.
     #[doc(hidden)]
     pub fn take_over(&mut self, step: StepId, digest: JobDigest, now: Timestamp) {
         let Some(first) = self.jobs.iter().position(|job| job.step.id == step) else { return };

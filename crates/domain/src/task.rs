@@ -291,6 +291,15 @@ impl Task {
         self
     }
 
+    /// Returns the task that closes a window for the jobs of this notification.
+    #[must_use]
+    pub fn carried_by(mut self, carrier: NotificationId) -> Self {
+        if let Work::Close { notification_id, .. } = &mut self.work {
+            *notification_id = carrier;
+        }
+        self
+    }
+
     /// Returns the task with these earlier attempts.
     #[must_use]
     pub fn having(mut self, known: Tries) -> Self {

@@ -1,9 +1,11 @@
 //! Schedules of subscribers.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{delay, digest, event_at, log, run_at, say, statuses, texts};
-use crate::world::{World, email, id, on_both, parsed, with, workflow_of};
+use crate::world::{START, World, email, id, on_both, only, parsed, time, with, workflow_of};
 
 // Ada, who accepts messages on Saturdays from nine to five in Berlin. The start is a Friday at noon.
 fn ada(world: &World, outside: Value) {
@@ -122,6 +124,50 @@ fn d13_a_window_extends_to_the_schedule() {
         run_at(&world, OPENING);
         assert_eq!(texts(&world), ["2"]);
     });
+}
+
+/// Whoever carries a window that is extended may expire or be canceled before it ends: the jobs end, and
+/// those of the next event go on.
+#[test]
+fn an_extended_window_leaves_no_job_behind() {
+    for (expiries, canceled, expected, ended) in [
+        ([30, 3_600, 0], None, &["3"][..], ["skipped", "skipped", "completed"]),
+        ([0, 3_600, 0], Some(0), &["3"], ["canceled", "skipped", "completed"]),
+        ([30, 3_600, 3_600], None, &[], ["skipped", "skipped", "merged"]),
+        ([30, 0, 0], Some(1), &["3"], ["skipped", "canceled", "completed"]),
+    ] {
+        on_both(|world| {
+            ada(&world, Value::Null);
+            let metadata = json!({
+                "type": "regular", "amount": 1, "unit": "minutes", "extendToSchedule": true,
+            });
+            world.workflow_of("news", &[digest(metadata), say("{{ payload.n }}")]);
+            run_at(&world, 0);
+            let ids = [0, 1, 2].map(|at| {
+                let mut event = json!({
+                    "name": "news", "to": "ada", "payload": { "n": at + 1 },
+                    "transactionId": format!("t{at}"),
+                });
+                if expiries[at] > 0 {
+                    let expiry = time(START).after(Duration::from_secs(expiries[at]));
+                    event["expiresAt"] = json!(expiry);
+                }
+                only(world.trigger(event).notifications).notification_id
+            });
+            // The opener is canceled before the extension, and a later one behind it.
+            for (at, seconds) in [(0, 30), (1, 120)] {
+                run_at(&world, seconds);
+                if canceled == Some(at) {
+                    world.env.events().cancel(format!("t{at}").as_str()).unwrap();
+                }
+            }
+            run_at(&world, OPENING);
+            assert_eq!(texts(&world), expected);
+            assert_eq!(ids.map(|id| statuses(&world, id)), ended.map(|status| [status; 2]));
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
 }
 
 #[test]

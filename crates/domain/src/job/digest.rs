@@ -81,6 +81,13 @@ impl JobDigest {
         }
     }
 
+    /// Returns the digest as long as its window is open: without events.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn open(&self) -> Self {
+        Self { events: Vec::new(), last_event: None, event_count: None, ..self.clone() }
+    }
+
     /// Largest number of events in a job.
     pub const MAX_EVENTS: usize = 100;
 

@@ -223,7 +223,7 @@ fn resume(
     let step = match RunStep::new(run, job, facts, results) {
         Ok(step) => step,
         // A window that has closed is over, whatever became of its step.
-        Err(Refusal { kind: RefusalKind::Skip, detail: Detail::StepDeleted, .. }) => {
+        Err(Refusal { detail: Detail::StepDeleted | Detail::StepInactive, .. }) => {
             return Action::Pass(number, detail);
         }
         Err(refusal) => return Action::Refuse(number, refusal),

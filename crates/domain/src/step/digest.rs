@@ -120,6 +120,15 @@ pub enum Arrival {
     Passes,
 }
 
+impl DigestState {
+    // Nothing is known if the latest event is one of a clock that was ahead.
+    fn as_of(self, now: Timestamp) -> Self {
+        let day = Duration::from_secs(24 * 60 * 60);
+        let is_ahead = self.last_event.is_some_and(|last| last > now.after(day));
+        if is_ahead { Self::default() } else { self }
+    }
+}
+
 impl DigestMetadata {
     /// Refuses amounts, units, paths and calendar times that are absent or invalid.
     pub(super) fn check(&self) -> Result<(), Invalid> {
@@ -173,8 +182,8 @@ impl DigestMetadata {
     }
 
     /// Returns what the digest does with an event at `now`. An open window takes it, also after a
-    /// quiet time. At its end, a window is no longer open, and one that a clock has opened that was
-    /// ahead takes no events of today.
+    /// quiet time. At its end, a window is no longer open. A clock that was ahead by more than a day
+    /// leaves nothing that counts.
     #[doc(hidden)]
     pub fn arrival(
         &self,
@@ -182,21 +191,14 @@ impl DigestMetadata {
         now: Timestamp,
         zone: TimeZone,
     ) -> Result<Arrival, NoEnd> {
-        if state.window_end.is_some_and(|end| now < end && self.may_end(end, now, zone)) {
+        let state = state.as_of(now);
+        if state.window_end.is_some_and(|end| now < end) {
             return Ok(Arrival::Joins);
         }
         if self.is_first_after_quiet(state.last_event, now, zone)? {
             return Ok(Arrival::Passes);
         }
         self.window_end(now, zone).map(Arrival::Opens)
-    }
-
-    // Returns `true` if a window that was opened by `now` may end at `end`.
-    fn may_end(&self, end: Timestamp, now: Timestamp, zone: TimeZone) -> bool {
-        // An extension to the schedule ends within a week, and the time zone may have changed since.
-        let extension = Duration::from_secs(8 * 24 * 60 * 60);
-        end <= now.after(extension)
-            || self.window_end(now, zone).is_ok_and(|latest| end <= latest.after(extension))
     }
 
     // The look-back excludes its start: an event that is exactly that old leaves the time quiet.

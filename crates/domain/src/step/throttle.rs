@@ -1,10 +1,7 @@
 //! Throttles: steps that let a limited number of events pass.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use super::StepDefinition;
 use super::delay::{dynamic_end, within_reach};
 use super::digest::check_span;
 use super::lookup::{self, EventKey};
@@ -115,7 +112,7 @@ impl ThrottleMetadata {
     }
 
     /// Returns what the throttle does with an event at `now`. `slots` are those of the events with
-    /// the same key, in any order. Those that a clock has taken that was ahead do not count.
+    /// the same key, in any order.
     #[doc(hidden)]
     pub fn admit(
         &self,
@@ -124,9 +121,8 @@ impl ThrottleMetadata {
         payload: &Object,
         zone: TimeZone,
     ) -> Result<Admission, NoEnd> {
-        let latest = self.latest_end(now, zone);
-        let ends = slots.iter().map(|slot| slot.until);
-        let mut taken: Vec<_> = ends.filter(|end| now < *end && *end <= latest).collect();
+        let mut taken: Vec<_> =
+            slots.iter().map(|slot| slot.until).filter(|until| now < *until).collect();
         taken.sort_unstable();
         let threshold = self.limit() as usize;
         // A place is free when fewer than `threshold` slots are left.
@@ -159,16 +155,6 @@ impl ThrottleMetadata {
         }
         within_reach(end, now)?;
         Ok(end)
-    }
-
-    // Returns the latest end of a window that was opened by `now`.
-    fn latest_end(&self, now: Timestamp, zone: TimeZone) -> Timestamp {
-        let longest = Span { amount: StepDefinition::MAX_DAYS, unit: TimeUnit::Days };
-        let own = Span::of(self.amount, self.unit, "metadata");
-        let span = if self.dynamic_key.is_some() { longest } else { own.unwrap_or(longest) };
-        // The time zone may have changed since.
-        let day = Duration::from_secs(24 * 60 * 60);
-        span.after(now, zone).map_or(Timestamp::MAX, |end| end.after(day))
     }
 
     /// Returns the key of an event with this `payload`: events with equal keys are counted together.

@@ -1,12 +1,14 @@
 //! Events that are left: those that were neither canceled nor have expired. The jobs behind a digest
 //! belong to all of its events, so they go on as long as one of these is left.
 
+use std::ops::ControlFlow;
+
 use domain::digest::WindowEvent;
 use domain::ids::StepId;
 use domain::job::JobDigest;
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use store::{ReadRecords, layout};
+use store::{Order, ReadRecords, layout};
 
 use crate::Result;
 use crate::pipeline::facts::is_canceled;
@@ -36,11 +38,19 @@ pub(crate) fn has_others(
         let window = job.digest.as_ref().and_then(JobDigest::closed_window);
         let Some(window) = window else { continue };
         let events = layout::digest_events(view.environment_id(), window);
-        for event in view.all::<WindowEvent>(&events)? {
-            let is_other = event.notification_id != notification.id;
-            if is_other && is_left(view, &event, (job.step.id, number), now)? {
-                return Ok(true);
+        let mut is_one_left = Ok(false);
+        view.each::<WindowEvent>(&events.range(), Order::Ascending, |event| {
+            if event.notification_id != notification.id {
+                is_one_left = is_left(view, &event, (job.step.id, number), now);
             }
+            if matches!(is_one_left, Ok(false)) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        if is_one_left? {
+            return Ok(true);
         }
     }
     Ok(false)

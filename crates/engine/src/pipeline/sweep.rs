@@ -96,8 +96,13 @@ pub(crate) fn add(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
         return Ok(());
     }
     let task = Task::sweep(home, draft.now);
-    if !draft.writer.contains(&task.key())? {
-        draft.writer.insert(&task)?;
+    match draft.writer.find::<Task>(&task.key())? {
+        None => draft.writer.insert(&task)?,
+        // A clock that was ahead has put it off.
+        Some(there) if there.state.due_at() > Some(draft.now.after(Retention::INTERVAL)) => {
+            draft.writer.replace(&there, &task)?;
+        }
+        Some(_) => {}
     }
     Ok(())
 }

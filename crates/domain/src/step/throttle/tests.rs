@@ -71,25 +71,6 @@ fn a_refusal_says_when_an_event_can_pass() {
     assert_eq!(slots, [Slot { until: at(10 * MINUTE) }; 2]);
 }
 
-/// A slot that ends later than a window of today can, by more than a day, was taken by a clock that
-/// was ahead. It holds no event.
-#[test]
-fn slots_of_a_clock_that_was_ahead_do_not_count() {
-    const DAY: i64 = 24 * 60 * MINUTE;
-    let dynamic = ThrottleMetadata::dynamic("quiet").window_type(WindowType::Sliding);
-    let hours = ThrottleMetadata::new(48, TimeUnit::Hours).window_type(WindowType::Sliding);
-    let quiet = json!({ "quiet": { "amount": 1, "unit": "hours" } });
-    for (metadata, longest) in [(hours, 3 * DAY), (dynamic, 3_661 * DAY)] {
-        for (until, counts) in [(longest, true), (longest + 1, false)] {
-            let slot = Slot { until: Timestamp::from_millis(until) };
-            let now = Timestamp::from_millis(0);
-            let payload = quiet.clone().try_into().unwrap();
-            let admission = metadata.admit(&[slot], now, &payload, TimeZone::UTC).unwrap();
-            assert_eq!(matches!(admission, Admission::Refused { .. }), counts, "{until}");
-        }
-    }
-}
-
 /// T3: events with different values are counted separately.
 #[test]
 fn t3_values_have_keys_of_their_own() {

@@ -34,6 +34,8 @@ struct Calls {
     recent: VecDeque<Timestamp>,
     // Second to which messages are held back, and their number.
     booked: Option<(Timestamp, usize)>,
+    // Time of the latest question.
+    asked_at: Option<Timestamp>,
 }
 
 /// Whether a provider may be called.
@@ -101,7 +103,10 @@ impl Calls {
     // Counts a call at `now`, unless `limit` calls were made in the second before. Then the messages
     // that are held back are spread over the seconds to come.
     fn count(&mut self, limit: usize, now: Timestamp) -> Result<(), Timestamp> {
-        // The clock may have gone back.
+        // The clock may have gone back. Threads ask within the same second in any order.
+        if self.asked_at.replace(now).is_some_and(|before| before > now.after(SECOND)) {
+            self.booked = None;
+        }
         self.recent.retain(|at| *at <= now && at.after(SECOND) > now);
         let Some(oldest) = self.recent.front().filter(|_| self.recent.len() >= limit) else {
             self.recent.push_back(now);
@@ -157,6 +162,15 @@ mod tests {
         );
         // The clock goes back.
         assert_eq!(later(&quotas, 10), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_holds_no_call_back() {
+        const YEAR: i64 = 365 * 24 * 3_600_000;
+        let mut quotas = Quotas::default();
+        quotas.limit_rate("smtp".into(), 1);
+        let held: Vec<_> = [YEAR, YEAR, 0, 1, 2].map(|now| later(&quotas, now)).into();
+        assert_eq!(held, [None, Some(YEAR + 1_000), None, Some(1_000), Some(2_000)]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What keeps old records: live jobs, open windows, and what is left of a trigger.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use domain::digest::DigestBucket;
@@ -21,17 +22,21 @@ pub(super) fn is_over(
     notification: &Notification,
     before: Timestamp,
 ) -> Result<bool> {
-    if notification.ended_at().is_none_or(|ended| ended >= before) {
-        return Ok(false);
+    let mut part = Cow::Borrowed(notification);
+    // The digest of a notification may be a part of that of a later step.
+    for _ in 0..=notification.jobs.len() {
+        let is_old = part.ended_at().is_some_and(|ended| ended < before);
+        if !is_old || is_collected(view, &part)? {
+            return Ok(false);
+        }
+        let Some(digesting) = part.digested_notification_id else { return Ok(true) };
+        let Some(digesting) = notifications::find(view, digesting)? else { return Ok(true) };
+        part = Cow::Owned(digesting);
     }
-    let Some(digesting) = notification.digested_notification_id else { return Ok(true) };
-    match notifications::find(view, digesting)? {
-        Some(digesting) => Ok(digesting.ended_at().is_some_and(|ended| ended < before)),
-        None => Ok(!is_collected(view, notification)?),
-    }
+    Ok(true)
 }
 
-// Returns `true` if an open window has the event of a notification, whose digest is deleted.
+// Returns `true` if an open window has the event of a notification.
 fn is_collected(view: &Reading<'_>, notification: &Notification) -> Result<bool> {
     let merged = notification.jobs.iter().find(|job| job.status == JobStatus::Merged);
     let keys = merged.and_then(|job| layout::digest_keys(notification, job.step.id));

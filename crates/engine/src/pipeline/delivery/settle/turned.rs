@@ -24,39 +24,44 @@ impl Course<'_, '_> {
             make_due(self.tx, leased, task)?;
             return Ok(Settled::Again);
         }
-        if let [Action::Extend { job, until }] = turn.actions[..] {
+        let extension = match turn.actions[..] {
+            [Action::Extend { job, until }] => Some((job, until)),
+            _ => None,
+        };
+        if let Some(Closed { step_id, digest }) = &turn.closed {
+            let digest = if extension.is_some() { digest.open() } else { digest.clone() };
+            self.notification.take_over(*step_id, digest, self.tx.now());
+            if let Some(before) = task.work.notification_id() {
+                self.end_carrier(before, *step_id)?;
+            }
+        }
+        if let Some((job, until)) = extension {
             self.extend(job, task, until)?;
             return Ok(Settled::Again);
         }
         self.tx.remove(task)?;
-        if let Some(Closed { step_id, digest }) = &turn.closed {
-            self.notification.take_over(*step_id, digest.clone(), self.tx.now());
-            if let Some(opener) = task.work.notification_id() {
-                self.end_opener(opener, *step_id)?;
-            }
-        }
         self.perform(&turn.actions)?;
         let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
         Ok(Settled::Turned { skipped })
     }
 
-    // Ends the jobs of the notification that has opened a window, from the digest on, if those of
-    // another one go on instead: the event has expired, or was canceled.
-    fn end_opener(&mut self, id: NotificationId, digest: StepId) -> Result<()> {
+    // Ends the jobs that have waited for a window, from the digest on, if those of another notification
+    // go on instead: their event has expired, or was canceled.
+    fn end_carrier(&mut self, id: NotificationId, digest: StepId) -> Result<()> {
         if id == self.notification.id {
             return Ok(());
         }
         let Some(before) = notifications::find(self.tx, id)? else { return Ok(()) };
         let is_canceled = is_canceled(self.tx, &before.transaction_id)?;
         let refusal = if is_canceled { plan::canceled() } else { plan::EXPIRED };
-        let mut opener = Course::of(self.tx, before.clone(), None);
+        let mut ended = Course::of(self.tx, before.clone(), None);
         let jobs = before.jobs.iter().enumerate();
         for (job, waiting) in jobs.skip_while(|(_, job)| job.step.id != digest) {
             if !waiting.status.has_ended() {
-                opener.refuse(job, refusal.clone());
+                ended.refuse(job, refusal.clone());
             }
         }
-        let after = opener.notification;
+        let after = ended.notification;
         Ok(self.tx.replace(&before, &after)?)
     }
 
@@ -69,7 +74,8 @@ impl Course<'_, '_> {
             let extensions = job.schedule_extensions_count.unwrap_or_default();
             job.schedule_extensions_count = Some(extensions.saturating_add(1));
         }
-        self.tx.replace(task, &task.with(TaskState::Waiting { due_at: until, attempts: 0 }))?;
+        let after = task.with(TaskState::Waiting { due_at: until, attempts: 0 });
+        self.tx.replace(task, &after.carried_by(self.notification.id))?;
         match &task.work {
             Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
             Work::Turn { .. }
