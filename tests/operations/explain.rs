@@ -308,6 +308,27 @@ fn a_message_that_waits_for_an_integration_says_so() {
 }
 
 #[test]
+fn buttons_and_links_are_told() {
+    on_both(|world| {
+        let template = json!({
+            "body": "Join?", "url": "https://example.org/{{ payload.n }}",
+            "buttons": [{ "type": "primary", "content": "Yes", "resultContent": "Joined" }],
+        });
+        world.workflow_of("join", &[json!({ "type": "in_app", "template": template })]);
+        let event = json!({ "name": "join", "to": "ada", "payload": { "n": 7 } });
+        let explanation = explain(&world, event.clone());
+        let told = explanation.to_string();
+        assert!(
+            told.contains("url: https://example.org/7") && told.contains("button: Yes"),
+            "{told}"
+        );
+        world.trigger(event);
+        let cta = step(&explanation, 0).message.unwrap().cta;
+        assert_eq!(cta.as_ref(), Some(&only(world.inbox("ada")).cta));
+    });
+}
+
+#[test]
 fn an_event_of_a_paused_workflow_says_so() {
     on_both(|world| {
         world.workflow_of("hi", &[in_app()]);

@@ -1,7 +1,7 @@
 //! Retention: what a sweep removes, and what it keeps.
 
-use std::fs;
 use std::time::Duration;
+use std::{fs, slice};
 
 use serde_json::json;
 use store::Table;
@@ -85,7 +85,7 @@ fn open_windows_pin_their_events() {
     let long = digest(2, "months");
     for (digests, canceled, expected) in [
         (&[long.clone()][..], &["0"][..], "123"),
-        (&[long.clone()], &["0", "1"], "23"),
+        (slice::from_ref(&long), &["0", "1"], "23"),
         // The first one goes on for those of its digest.
         (&[digest(10, "minutes"), long.clone()], &["0"], "0"),
     ] {

@@ -5,7 +5,7 @@ mod tree;
 
 use serde::Serialize;
 
-use crate::content::MessageContent;
+use crate::content::{Cta, MessageContent};
 use crate::ids::{SubscriberId, TopicKey, TransactionId, WorkflowIdentifier};
 use crate::job::{Detail, ExecutionDetail, Job, JobStatus};
 use crate::message::Message;
@@ -174,6 +174,9 @@ pub struct ExplainedMessage {
     /// Content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<MessageContent>,
+    /// Target of a click, and buttons, of a message in the inbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cta: Option<Cta>,
 }
 
 wire_enum! {
@@ -309,6 +312,7 @@ impl From<&Message> for ExplainedMessage {
             subject: message.subject.clone(),
             title: message.title.clone(),
             content: message.content.clone(),
+            cta: Some(&message.cta).filter(|cta| **cta != Cta::default()).cloned(),
         }
     }
 }

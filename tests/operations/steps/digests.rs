@@ -266,14 +266,20 @@ fn d10_digests_of_one_workflow_are_independent() {
         let hour = digest(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
         let hour = json!({ "name": "hourly", "type": hour["type"], "metadata": hour["metadata"] });
         world.workflow_of("news", &[minute(), hour, said()]);
-        for start in [0, 100] {
-            for at in [start, start + 10] {
-                event_at(&world, at, "news", json!({ "n": at }));
-            }
+        let [first, _] = [0, 100].map(|start| {
+            let [first, _] =
+                [start, start + 10].map(|at| event_at(&world, at, "news", json!({ "n": at })));
             run_at(&world, start + 60);
-        }
+            first
+        });
         run_at(&world, 3_660);
         assert_eq!(texts(&world), ["2: 0 100 "]);
+        // The events of the latest digest.
+        let events = world.env.notifications().digest_events(first, None).unwrap().data;
+        assert_eq!(
+            names(&events, |event| event.payload.get("n").unwrap().to_string()),
+            ["0", "100"]
+        );
     });
 }
 

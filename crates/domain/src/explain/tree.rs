@@ -11,7 +11,7 @@ use super::finding::{
 use super::{
     Assumption, EventOutcome, ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation,
 };
-use crate::content::MessageContent;
+use crate::content::{Cta, MessageContent};
 use crate::filter::FilterCheck;
 use crate::job::{Detail, JobStatus};
 use crate::preference::Layer;
@@ -314,7 +314,15 @@ fn message(message: &ExplainedMessage) -> Branch {
         }
         None => {}
     }
+    under.extend(message.cta.iter().flat_map(call_to_action));
     Branch { line, under }
+}
+
+fn call_to_action(cta: &Cta) -> impl Iterator<Item = Branch> {
+    let url = cta.data.iter().flat_map(|data| &data.url).map(|url| ("url", url));
+    let buttons = cta.action.iter().flat_map(|action| &action.buttons);
+    let buttons = buttons.map(|button| ("button", &button.content));
+    url.chain(buttons).map(|(name, text)| Branch::leaf(format!("{name}: {}", excerpt(text))))
 }
 
 const fn assumption(assumption: Assumption) -> &'static str {

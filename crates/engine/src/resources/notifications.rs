@@ -127,9 +127,10 @@ impl Notifications<'_> {
         self.scope.read("notifications.count", |view| Search::of(view, query)?.count())
     }
 
-    /// A page of the events that the digest of a notification has collected, oldest first: those
-    /// from the number `cursor` on, or the first ones. Events are kept as long as their
-    /// notifications. A notification without a digest has none.
+    /// A page of the events in the window of a notification's digest, oldest first: those from the
+    /// number `cursor` on, or the first ones. Events that were canceled or have expired are among them.
+    /// Events are kept as long as their notifications. Of several digests, it is the latest one that
+    /// has closed, or else the one that is open. A notification without a digest has none.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -163,10 +164,10 @@ impl Notifications<'_> {
     fn events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
         self.scope.read("notifications.digest_events", |view| {
             let notification = find(view, id)?.ok_or_else(|| missing(id))?;
-            let mut digests = notification.jobs.iter().filter_map(|job| job.digest.as_ref());
-            let Some(window) = digests.find_map(|digest| digest.window_id) else {
-                return Ok(DigestEventPage::default());
-            };
+            let mut digests = notification.jobs.iter().rev().filter_map(|job| job.digest.as_ref());
+            let closed = digests.clone().find_map(JobDigest::closed_window);
+            let open = digests.find_map(|digest| digest.window_id);
+            let Some(window) = closed.or(open) else { return Ok(DigestEventPage::default()) };
             let range = layout::digest_events_from(view.environment_id(), window, from);
             let limit = JobDigest::MAX_EVENTS;
             let mut events = view.readable::<WindowEvent>(&range, Order::Ascending, limit + 1)?;
