@@ -107,7 +107,8 @@ impl ThrottleMetadata {
     }
 
     /// Returns the number of events that pass in a window.
-    pub(crate) fn limit(&self) -> u32 {
+    #[doc(hidden)]
+    pub fn limit(&self) -> u32 {
         self.threshold.unwrap_or(1).max(1)
     }
 

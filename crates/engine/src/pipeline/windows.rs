@@ -1,5 +1,5 @@
-//! Digests and throttles: what many events contend for is decided in the transaction, in time that
-//! does not grow with the number of events in a window.
+//! Digests and throttles: what many events contend for is decided in the transaction. A digest does
+//! not look at the events in its window, and a throttle looks at its places only.
 
 use std::ops::ControlFlow;
 
@@ -134,7 +134,7 @@ impl Course<'_, '_> {
         let step = self.notification.jobs.get(job).map(|job| job.step.id);
         let id = step.and_then(|step| BucketId::of(&self.notification, step, limit.key));
         let Some(id) = id.map(BucketId::of_any_context) else { return Ok(ControlFlow::Break(())) };
-        let taken = self.taken(&id)?;
+        let taken = self.taken(&id, limit.metadata.limit() as usize)?;
         let payload = self.notification.payload.clone().unwrap_or_default();
         let now = self.tx.now();
         let admission = limit.metadata.admit(&taken, now, &payload, limit.zone);
@@ -187,8 +187,9 @@ impl Course<'_, '_> {
         Ok(())
     }
 
-    // The places that are taken. Some of those that are free again are removed.
-    fn taken(&mut self, id: &BucketId) -> Result<Vec<Slot>> {
+    // The places that are taken: of all that there are, those that are free last. There are more if the
+    // throttle had more places before. Some of those that are free again are removed.
+    fn taken(&mut self, id: &BucketId, places: usize) -> Result<Vec<Slot>> {
         // Each event takes one place, so the number of free ones falls.
         const AT_A_TIME: usize = 4;
         let now = self.tx.now();
@@ -203,7 +204,7 @@ impl Course<'_, '_> {
                 return ControlFlow::Break(());
             }
             taken.push(Slot { until: slot.until });
-            ControlFlow::Continue(())
+            if taken.len() < places { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(taken)
     }

@@ -236,7 +236,8 @@ impl Notifications<'_> {
     }
 
     /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Waiting messages
-    /// are not sent. The last notification of a trigger frees its transaction id.
+    /// are not sent, also that of a digest that has closed. As long as the window is open, the next event
+    /// goes on. The last notification of a trigger frees its transaction id.
     ///
     /// # Errors
     ///
