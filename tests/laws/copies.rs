@@ -205,11 +205,14 @@ fn a_backup_is_restored_if_it_is_sound() {
     let mut bytes = fs::read(&backup).unwrap();
     // All pages but the header.
     bytes.chunks_mut(PAGE).skip(1).for_each(|page| page[PAGE / 8] ^= 1);
-    fs::write(&damaged, bytes).unwrap();
+    fs::write(&damaged, &bytes).unwrap();
 
     let error = restore(&damaged, &shop).unwrap_err();
     assert!(matches!(error, store::Error::Damaged { .. }), "{error:?}");
-    assert!(!shop.exists());
+    let error = world.engine.backup(&damaged).unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::TargetExists { .. })), "{error:?}");
+    assert!(fs::read(&damaged).unwrap() == bytes, "the damaged backup has changed");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     let bytes = fs::read(&backup).unwrap();
     let mut permissions = fs::metadata(&backup).unwrap().permissions();
     permissions.set_readonly(true);
@@ -223,6 +226,31 @@ fn a_backup_is_restored_if_it_is_sound() {
     assert!(dump(&RedbStore::open(&shop).unwrap()) == dump(&world.store));
     let error = restore(&backup, &shop).unwrap_err();
     assert!(matches!(error, store::Error::TargetExists { .. }), "{error:?}");
+}
+
+/// A backup that cannot be read is named, and stays as it is. Nothing is at the place of the copy.
+#[test]
+#[cfg(unix)]
+fn a_backup_that_cannot_be_read_is_named() {
+    let folder = tempdir().unwrap();
+    let [missing, nested, ring, locked, shop] =
+        ["missing", "folder", "ring", "locked", "shop"].map(|name| folder.path().join(name));
+    fs::create_dir(&nested).unwrap();
+    std::os::unix::fs::symlink(&ring, &ring).unwrap();
+    fs::write(&locked, "mine").unwrap();
+    fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    let mut rows = vec![(missing, "No such file"), (nested, "is a directory"), (ring, "Too many")];
+    // An administrator reads every file.
+    if fs::read(&locked).is_err() {
+        rows.push((locked, "Permission denied"));
+    }
+    for (from, cause) in rows {
+        let error = restore(&from, &shop).unwrap_err();
+        assert!(matches!(error, store::Error::Unopenable { .. }), "{error:?}");
+        let text = format!("`{}` cannot be opened: {cause}", from.display());
+        assert!(error.to_string().starts_with(&text) && !error.is_retryable(), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 
 /// An engine with some 10 MB.

@@ -24,6 +24,7 @@ use testkit::requests;
 use testkit::tables::{Entry, dump, load};
 use testkit::world::{Counts, World, email, in_app, sms, with, workflow_of};
 use tidings::time::Timestamp;
+use tidings::trigger::TriggerReceipt;
 use tidings::{Builder, Delivery, DeliveryReport, Provider, ProviderReceipt, SendError};
 use uuid::Uuid;
 
@@ -142,6 +143,48 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
     );
 }
 
+/// A cancellation looks at the events of a digest up to the first one that is left.
+#[test]
+fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {
+    let most = |bulks: usize| {
+        let (world, noted) = noted_world(|builder| builder);
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        let [digest, delay] =
+            ["digest", "delay"].map(|kind| json!({ "type": kind, "metadata": hour }));
+        let told = trigger_bulks(&world, &[digest, delay, in_app()], bulks);
+        world.pass(Duration::from_secs(3_600));
+        world.run_due();
+        noted.take();
+        let canceled = world.env.events().cancel(&told[0].transaction_id).unwrap();
+        assert_eq!(canceled.canceled, 0, "the jobs are those of the other events");
+        most_of(&noted)
+    };
+    let (small, large) = (most(3), most(9));
+    assert!(small > 128, "{small} rows");
+    assert!(large <= small + 8, "{large} rows in one transaction, and {small} of fewer events");
+}
+
+/// An event looks at as many places of a throttle as there are, if more events have passed before.
+#[test]
+fn a_throttle_reads_as_many_places_as_it_has() {
+    let touched = |places: u32| {
+        let (world, noted) = noted_world(|builder| builder);
+        let hour = json!({ "amount": 1, "unit": "hours" });
+        let steps = |threshold: u32| {
+            let metadata = with(hour.clone(), json!({ "threshold": threshold }));
+            [json!({ "type": "throttle", "metadata": metadata }), in_app()]
+        };
+        trigger_bulks(&world, &steps(1_000), 3);
+        let fewer = parsed(json!({ "steps": steps(places) }));
+        world.env.workflows().update("news", &fewer).unwrap();
+        noted.take();
+        world.notify("news", "ada");
+        most_of(&noted)
+    };
+    let [few, many] = [2, 102].map(touched);
+    assert_eq!(many - few, 100, "{many} and {few} rows");
+}
+
 /// A chunk of a crowd ends where its notifications have much content.
 #[test]
 fn a_chunk_is_smaller_where_its_content_is_large() {
@@ -183,14 +226,12 @@ fn most_of(noted: &Noted) -> usize {
 }
 
 /// So many times a hundred events for ada, of a workflow with these steps.
-fn trigger_bulks(world: &World, steps: &[Value], bulks: usize) {
+fn trigger_bulks(world: &World, steps: &[Value], bulks: usize) -> Vec<TriggerReceipt> {
     world.workflow(workflow_of("news", steps));
     world.subscriber(json!({ "subscriberId": "ada" }));
     let bulk = vec![parsed(json!({ "name": "news", "to": "ada" })); 100];
-    for _ in 0..bulks {
-        let told = world.env.events().trigger_bulk(&bulk).unwrap();
-        assert!(told.iter().all(Result::is_ok));
-    }
+    let told = (0..bulks).flat_map(|_| world.env.events().trigger_bulk(&bulk).unwrap());
+    told.map(Result::unwrap).collect()
 }
 
 fn home() -> Home {

@@ -266,20 +266,21 @@ fn d10_digests_of_one_workflow_are_independent() {
         let hour = digest(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
         let hour = json!({ "name": "hourly", "type": hour["type"], "metadata": hour["metadata"] });
         world.workflow_of("news", &[minute(), hour, said()]);
+        // The events of the latest digest of a notification that has closed.
+        let events = |id| {
+            let events = world.env.notifications().digest_events(id, None).unwrap().data;
+            names(&events, |event| event.payload.get("n").unwrap().to_string())
+        };
         let [first, _] = [0, 100].map(|start| {
             let [first, _] =
                 [start, start + 10].map(|at| event_at(&world, at, "news", json!({ "n": at })));
             run_at(&world, start + 60);
+            assert_eq!(events(first), [start.to_string(), (start + 10).to_string()]);
             first
         });
         run_at(&world, 3_660);
         assert_eq!(texts(&world), ["2: 0 100 "]);
-        // The events of the latest digest.
-        let events = world.env.notifications().digest_events(first, None).unwrap().data;
-        assert_eq!(
-            names(&events, |event| event.payload.get("n").unwrap().to_string()),
-            ["0", "100"]
-        );
+        assert_eq!(events(first), ["0", "100"]);
     });
 }
 
@@ -373,6 +374,44 @@ fn a_clock_that_was_ahead_holds_no_later_events() {
         assert_eq!(texts(&world), ["2: 2 3 ", "1: 1 "]);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
+}
+
+/// A window that is open when its step is deactivated or deleted closes as it would have: the message
+/// is that of its events. Later events have no digest.
+#[test]
+fn a_window_outlives_its_step() {
+    let say = |body: &str| with(say(body), json!({ "name": "said" }));
+    let said = say("{{ payload.n }}: {{ total_count | default('alone') }}");
+    let inactive = with(minute(), json!({ "active": false }));
+    for (steps, expected) in [
+        (json!([inactive, said]), ["3: alone", "1: 2"]),
+        // Without a digest, a template cannot name its events.
+        (json!([say("{{ payload.n }}")]), ["3", "1"]),
+    ] {
+        for restarts in [false, true] {
+            on_both(|mut world| {
+                world.workflow_of("news", &[minute(), said.clone()]);
+                let [first, second] =
+                    [1, 2].map(|n| event_at(&world, n, "news", json!({ "n": n })));
+                let update = parsed(json!({ "steps": steps }));
+                world.env.workflows().update("news", &update).unwrap();
+                event_at(&world, 3, "news", json!({ "n": 3 }));
+                assert_eq!(texts(&world), expected[..1]);
+                if restarts {
+                    world.restart_with(|builder| builder);
+                }
+                run_at(&world, 61);
+                assert_eq!(texts(&world), expected);
+                assert_eq!(statuses(&world, first), ["completed"; 2]);
+                assert_eq!(statuses(&world, second), ["merged"; 2]);
+                let closed = world.notification(first);
+                assert_eq!(log(&closed, 0), ["digest_opened", "digest_closed"]);
+                assert_eq!(closed.jobs[0].digest.as_ref().unwrap().event_count, Some(2));
+                assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+                assert_eq!(world.engine.check().unwrap().findings, []);
+            });
+        }
+    }
 }
 
 #[test]

@@ -193,19 +193,12 @@ impl Course<'_, '_> {
         // Each event takes one place, so the number of free ones falls.
         const AT_A_TIME: usize = 4;
         let now = self.tx.now();
-        let slots = layout::throttle_slots(id).range();
         let free = layout::free_throttle_slots(id, now);
         for slot in self.tx.first::<ThrottleSlot>(&free, Order::Ascending, AT_A_TIME)? {
             self.tx.remove(&slot)?;
         }
-        let mut taken = Vec::new();
-        self.tx.each::<ThrottleSlot>(&slots, Order::Descending, |slot| {
-            if slot.until <= now {
-                return ControlFlow::Break(());
-            }
-            taken.push(Slot { until: slot.until });
-            if taken.len() < places { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(taken)
+        let taken = layout::taken_throttle_slots(id, now);
+        let taken = self.tx.first::<ThrottleSlot>(&taken, Order::Descending, places)?;
+        Ok(taken.into_iter().map(|slot| Slot { until: slot.until }).collect())
     }
 }

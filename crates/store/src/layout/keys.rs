@@ -450,6 +450,12 @@ pub fn free_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot>
     slots.range().through(slots.then(now).range())
 }
 
+/// The places of a bucket that are taken at `now`.
+pub fn taken_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot> {
+    let slots = throttle_slots(id);
+    slots.range().beyond(slots.then(now).range())
+}
+
 /// The tasks of a lane, in the order of the times at which they are due.
 pub fn lane(lane: &Lane) -> Prefix<Task, parts![Timestamp, TaskId]> {
     DUE.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id)

@@ -74,8 +74,8 @@ pub fn backup(
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if a page of the backup is damaged, and [`Error::NotOurs`] if it is no store;
-/// otherwise as [`backup`].
+/// [`Error::Damaged`] if a page of the backup is damaged; [`Error::NotOurs`] if it is no store;
+/// [`Error::Unopenable`] if it cannot be read, or is a folder; otherwise as [`backup`].
 pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
     // A log is beside the file that a link leads to.
     let found = from.as_ref().canonicalize();
@@ -96,6 +96,9 @@ pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
 fn unchanged(path: &Path) -> Result<Gate> {
     let unopenable = |source| Error::Unopenable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unopenable)?;
+    if file.metadata().map_err(unopenable)?.is_dir() {
+        return Err(unopenable(ErrorKind::IsADirectory.into()));
+    }
     let held = attempt("open the file", || {
         let file = Unchanged(FileBackend::new(file)?);
         Ok::<_, DatabaseError>(Gate::before(Box::new(file)).map_err(StorageError::Io)?)
