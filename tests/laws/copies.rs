@@ -238,7 +238,7 @@ fn a_backup_that_cannot_be_read_is_named() {
     fs::create_dir(&nested).unwrap();
     std::os::unix::fs::symlink(&ring, &ring).unwrap();
     fs::write(&locked, "mine").unwrap();
-    fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let mut rows = vec![(missing, "No such file"), (nested, "is a directory"), (ring, "Too many")];
     // An administrator reads every file.
     if fs::read(&locked).is_err() {
