@@ -11,8 +11,9 @@ mod unique;
 mod walk;
 
 use std::ops::Deref;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
@@ -30,10 +31,10 @@ pub(crate) use walk::{Unknown, unknown};
 /// JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
 ///
 /// The bound protects the stack of later walks. It also keeps stored records readable: `serde_json`
-/// refuses more than 128 levels.
+/// refuses more than 128 levels. Clones share their members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
-pub struct Object(Map<String, Value>);
+pub struct Object(#[serde(serialize_with = "members")] Arc<Map<String, Value>>);
 
 impl Object {
     /// Deepest nesting.
@@ -43,7 +44,7 @@ impl Object {
     /// object.
     pub(crate) fn of(record: impl Serialize) -> Self {
         match serde_json::to_value(record) {
-            Ok(Value::Object(map)) => Self(map),
+            Ok(Value::Object(map)) => Self(Arc::new(map)),
             Ok(_) | Err(_) => Self::default(),
         }
     }
@@ -75,7 +76,7 @@ impl Object {
 
     /// Sets the member `name`. Records of the engine may exceed the depth of an object.
     pub(crate) fn insert(&mut self, name: String, value: Value) {
-        self.0.insert(name, value);
+        Arc::make_mut(&mut self.0).insert(name, value);
     }
 
     /// Returns the value at a path such as `order.items.0.price`. A member with exactly this name,
@@ -94,7 +95,7 @@ impl Object {
     /// Returns the size of the object as JSON text, in bytes.
     #[doc(hidden)]
     pub fn size(&self) -> usize {
-        size(&self.0)
+        size(&*self.0)
     }
 }
 
@@ -111,7 +112,7 @@ impl TryFrom<Map<String, Value>> for Object {
 
     fn try_from(map: Map<String, Value>) -> Result<Self, Invalid> {
         if map.values().all(|value| is_shallow(value, Self::MAX_DEPTH - 1)) {
-            return Ok(Self(map));
+            return Ok(Self(Arc::new(map)));
         }
         map.into_iter().for_each(|(_, value)| dismantle(value));
         Err(Invalid::new("object", Reason::TooDeep { max: Self::MAX_DEPTH }))
@@ -141,14 +142,18 @@ impl From<&Object> for Object {
 
 impl From<Object> for Map<String, Value> {
     fn from(object: Object) -> Self {
-        object.0
+        Arc::unwrap_or_clone(object.0)
     }
 }
 
 impl From<Object> for Value {
     fn from(object: Object) -> Self {
-        Value::Object(object.0)
+        Value::Object(object.into())
     }
+}
+
+fn members<S: Serializer>(members: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    members.serialize(serializer)
 }
 
 /// Returns the size of `value` as JSON text, in bytes.

@@ -104,7 +104,6 @@ pub enum Recipient {
 /// Subscriber as a recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "there are few, and they are written by hand")]
 pub enum SubscriberRecipient {
     /// Subscriber with this id, created if absent.
     Id(SubscriberId),

@@ -44,6 +44,7 @@ use ::domain::convert::IntoChecked;
 use ::domain::environment::{Environment, Home};
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
+use ::store::counters::ReadCounters;
 use ::store::memory::MemoryStore;
 use ::store::{
     Change, ChangeKind, HostTransaction, Snapshot, Store, Table, Transaction, WriteBody, WriteScope,
@@ -270,9 +271,11 @@ impl Engine {
     ) -> Result<(T, Vec<Change>)> {
         let mut recording = Recording { writer, changes: Vec::new() };
         let (made, writer) = (&seed.start(), &mut recording);
-        let outcome = body(&mut Draft { engine: self, now, made, writer })?;
+        let mut read = ReadCounters::default();
+        let counters = &mut read;
+        let outcome = body(&mut Draft { engine: self, now, made, counters, writer })?;
         let Recording { writer, changes } = recording;
-        ::store::counters::count(writer, &changes)?;
+        ::store::counters::count(writer, read, &changes)?;
         ::store::lanes::move_changed(writer, &changes)?;
         ::store::outcomes::mark(writer, &changes)?;
         Ok((outcome, changes))

@@ -1,11 +1,13 @@
 //! Views and transactions of operations: the records of one environment.
 
 use domain::environment::Home;
-use domain::ids::EnvironmentId;
+use domain::ids::{EnvironmentId, InternalSubscriberId};
 use domain::limits::Limits;
+use domain::message::MessageCounters;
 use domain::time::Timestamp;
+use store::counters::ReadCounters;
 use store::{
-    Change, Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue,
+    Change, Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, layout,
 };
 use uuid::Uuid;
 
@@ -46,6 +48,7 @@ pub(crate) struct Draft<'t> {
     pub(crate) engine: &'t Engine,
     pub(crate) now: Timestamp,
     pub(crate) made: &'t Made<'t>,
+    pub(crate) counters: &'t mut ReadCounters,
     pub(crate) writer: &'t mut dyn Transaction,
 }
 
@@ -58,8 +61,8 @@ pub(crate) struct Tx<'t> {
 impl Draft<'_> {
     /// The same run inside an environment.
     pub(crate) fn within<'s>(&'s mut self, home: &'s Home) -> Tx<'s> {
-        let Self { engine, now, made, writer } = self;
-        Tx { draft: Draft { engine, now: *now, made, writer: &mut **writer }, home }
+        let Self { engine, now, made, counters, writer } = self;
+        Tx { draft: Draft { engine, now: *now, made, counters, writer: &mut **writer }, home }
     }
 }
 
@@ -87,6 +90,16 @@ impl Tx<'_> {
     /// A random number of 16 bits.
     pub(crate) fn jitter(&self) -> u16 {
         self.draft.made.jitter()
+    }
+
+    /// The counters of the messages of a subscriber before this transaction. The numbers of messages
+    /// may be too small.
+    pub(crate) fn counters(
+        &mut self,
+        subscriber: InternalSubscriberId,
+    ) -> Result<&MessageCounters> {
+        let key = layout::message_counters(self.environment_id(), subscriber);
+        self.draft.counters.order(&*self.draft.writer, &key)
     }
 
     /// Limits of the callers' input.

@@ -9,6 +9,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
 
 use domain::ids::{EnvironmentId, InternalSubscriberId};
@@ -44,6 +45,10 @@ pub(crate) struct Known {
     /// Messages behind this key of their list are not counted yet. `None` if all are.
     pub(crate) until: Option<Vec<u8>>,
 }
+
+/// Counters that the body of a transaction has read. They count none of its changes.
+#[derive(Debug, Default)]
+pub struct ReadCounters(BTreeMap<Vec<u8>, Known>);
 
 /// Counters during a transaction.
 struct Counting {
@@ -87,15 +92,6 @@ pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<Mes
     Ok(known.counters)
 }
 
-/// The same, but that the numbers of messages may be too small. The newest places, the numbers of
-/// changes and the number of deletions are right, and cost no more in a large inbox.
-pub fn find_order(
-    snapshot: &(impl Snapshot + ?Sized),
-    key: &Key<Bytes>,
-) -> Result<MessageCounters> {
-    Ok(Known::find(snapshot, key.as_bytes())?.counters)
-}
-
 /// Begins to count the messages of a subscriber anew, as `key` has them. Breaks if that was all.
 pub fn begin(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
     if MESSAGE_COUNTERS.read(key).is_none() {
@@ -108,6 +104,23 @@ pub fn begin(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlo
 /// Goes on with that. Breaks if all messages are counted.
 pub fn go_on(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
     Known::find(&*transaction, key)?.step(transaction, key)
+}
+
+impl ReadCounters {
+    /// The counters under `key`, as [`find`] returns them, but that the numbers of messages may be
+    /// too small. The newest places, the numbers of changes and the number of deletions are right,
+    /// and cost no more in a large inbox.
+    pub fn order(
+        &mut self,
+        snapshot: &(impl Snapshot + ?Sized),
+        key: &Key<Bytes>,
+    ) -> Result<&MessageCounters> {
+        let known = match self.0.entry(key.as_bytes().to_vec()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(Known::find(snapshot, key.as_bytes())?),
+        };
+        Ok(&known.counters)
+    }
 }
 
 impl Known {
@@ -233,15 +246,22 @@ pub(crate) fn mended(counted: MessageCounters) -> MessageCounters {
     MessageCounters { changes, forgotten: changes, ..counted }
 }
 
-/// Counts the changes of a transaction, and writes each row once.
-pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
+/// Counts the changes of a transaction, whose body has read `read`, and writes each row once.
+pub fn count(
+    transaction: &mut dyn Transaction,
+    mut read: ReadCounters,
+    changes: &[Change],
+) -> Result<()> {
     // A row that cannot be read has no tally.
     let mut rows: BTreeMap<&[u8], Option<Counting>> = BTreeMap::new();
     for Recount { key, before, after } in
         changes.iter().filter_map(|change| change.recount.as_ref())
     {
         if !rows.contains_key(key.as_bytes()) {
-            let known = Known::readable(&*transaction, key.as_bytes())?;
+            let known = match read.0.remove(key.as_bytes()) {
+                Some(known) => Some(known),
+                None => Known::readable(&*transaction, key.as_bytes())?,
+            };
             let counting = known
                 .map(|Known { counters, until }| Counting { tally: Tally::new(counters), until });
             rows.insert(key.as_bytes(), counting);

@@ -13,7 +13,7 @@ use domain::task::{Task, Tries, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{ReadRecords, WriteRecords, counters, layout};
+use store::{ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
 use crate::Result;
@@ -183,8 +183,8 @@ impl Course<'_, '_> {
         if self.subscriber.is_none() && !self.tx.contains(&subscriber)? {
             return Ok(None);
         }
-        let key = layout::message_counters(message.environment_id, message.subscriber_id);
-        let mut message = message.listed(&counters::find_order(self.tx, &key)?);
+        let counters = self.tx.counters(message.subscriber_id)?;
+        let mut message = message.listed(counters);
         match before {
             Some(before) => {
                 message.id = before.id;

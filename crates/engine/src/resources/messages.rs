@@ -259,9 +259,8 @@ pub(crate) fn find_each(
 }
 
 /// The number of the changes of a subscriber's messages in this transaction.
-pub(crate) fn next_change(view: &dyn View, subscriber: &Subscriber) -> Result<u64> {
-    let key = layout::message_counters(view.environment_id(), subscriber.id);
-    Ok(counters::find_order(view, &key)?.next_change())
+pub(crate) fn next_change(tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<u64> {
+    Ok(tx.counters(subscriber.id)?.next_change())
 }
 
 /// Stores a message that its reader has changed, with the task that ends its snooze. Returns the
@@ -288,15 +287,16 @@ pub(crate) fn replace(
 pub(crate) fn delete(tx: &mut Tx<'_>, subscriber: &Subscriber, found: &[Message]) -> Result<()> {
     if found.len() <= DeletedMessage::KEPT {
         let (environment, owner) = (tx.environment_id(), subscriber.id);
-        let counters = counters::find_order(tx, &layout::message_counters(environment, owner))?;
-        let kept = usize::try_from(counters.deletions).unwrap_or(usize::MAX);
+        let counters = tx.counters(owner)?;
+        let (deletions, change) = (counters.deletions, counters.next_change());
+        let kept = usize::try_from(deletions).unwrap_or(usize::MAX);
         let overflow = kept.saturating_add(found.len()).saturating_sub(DeletedMessage::KEPT);
         let range = layout::deleted_messages(environment, owner).range();
         for oldest in tx.readable::<DeletedMessage>(&range, Order::Ascending, overflow)? {
             tx.remove(&oldest)?;
         }
         for message in found {
-            tx.insert(&DeletedMessage::of(message, counters.next_change()))?;
+            tx.insert(&DeletedMessage::of(message, change))?;
         }
     }
     found.iter().try_for_each(|message| remove(tx, message))

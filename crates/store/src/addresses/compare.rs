@@ -23,7 +23,6 @@ pub(crate) fn compare(
     let mut missing = expected.clone();
     let mut groups: BTreeMap<(EnvironmentId, u32), BTreeMap<u32, Row>> = BTreeMap::new();
     let all = layout::addresses(environment).range();
-    let unreadable = |error: crate::Error| Problem::Unreadable { reason: error.to_string() };
     snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
         let part = layout::read_address_part(key);
         if let Some((environment, AddressPart::Row { group, row: number })) = part
@@ -45,22 +44,37 @@ pub(crate) fn compare(
         ControlFlow::Continue(())
     })?;
     for ((environment, group), rows) in groups {
-        match Head::find(snapshot, environment) {
-            Ok(Some(head)) if group < head.group => {
-                compare_trigrams(snapshot, environment, group, &rows, visit)?;
-            }
-            Ok(Some(head)) if group == head.group && rows.len() == usize::from(head.rows) => {}
-            Ok(_) => {
-                let key = row_key(environment, (group, 0));
-                visit(key.as_bytes(), Problem::Extra);
-            }
-            Err(error) => {
-                let key = layout::address_part(environment, AddressPart::Head);
-                visit(key.as_bytes(), unreadable(error));
-            }
-        }
+        compare_group(snapshot, environment, (group, &rows), visit)?;
     }
     Ok(missing)
+}
+
+fn unreadable(error: crate::Error) -> Problem {
+    Problem::Unreadable { reason: error.to_string() }
+}
+
+// Compares a group of rows with the head of the index, and with the trigrams of the group.
+fn compare_group(
+    snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
+    (group, rows): (u32, &BTreeMap<u32, Row>),
+    visit: &mut dyn FnMut(&[u8], Problem),
+) -> Result<()> {
+    match Head::find(snapshot, environment) {
+        Ok(Some(head)) if group < head.group => {
+            compare_trigrams(snapshot, environment, group, rows, visit)?;
+        }
+        Ok(Some(head)) if group == head.group && rows.len() == usize::from(head.rows) => {}
+        Ok(_) => {
+            let key = row_key(environment, (group, 0));
+            visit(key.as_bytes(), Problem::Extra);
+        }
+        Err(error) => {
+            let key = layout::address_part(environment, AddressPart::Head);
+            visit(key.as_bytes(), unreadable(error));
+        }
+    }
+    Ok(())
 }
 
 // Calls `visit` with the pages of a group that miss a trigram of its rows.

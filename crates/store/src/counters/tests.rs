@@ -50,6 +50,7 @@ fn now() -> Timestamp {
 
 fn change(
     txn: &mut dyn Transaction,
+    read: ReadCounters,
     before: Option<&Message>,
     after: Option<&Message>,
 ) -> Result<()> {
@@ -60,7 +61,7 @@ fn change(
         (None, None) => return Ok(()),
     }
     let key = after.or(before).unwrap().key();
-    count(txn, &[Change::new(ChangeKind::Replaced, &key).of(before, after)])
+    count(txn, read, &[Change::new(ChangeKind::Replaced, &key).of(before, after)])
 }
 
 /// What happens to an inbox.
@@ -126,10 +127,11 @@ impl World {
             after = Some(message(self.added));
         }
         self.write(|txn| {
+            let mut read = ReadCounters::default();
             if let Some(after) = after.as_mut().filter(|_| before.is_some()) {
-                after.last_change = Some(find_order(&*txn, &key())?.next_change());
+                after.last_change = Some(read.order(&*txn, &key())?.next_change());
             }
-            change(txn, before.as_ref(), after.as_ref())
+            change(txn, read, before.as_ref(), after.as_ref())
         });
         self.messages.retain(|one| before.as_ref().is_none_or(|before| before.id != one.id));
         self.messages.extend(after);
@@ -153,9 +155,10 @@ impl World {
                 expected.add(&message.counted_part());
             }
             assert!(found.agree_with(&expected), "{found:?} in place of {expected:?}");
-            let order = find_order(snapshot, &key())?;
+            let mut read = ReadCounters::default();
+            let order = read.order(snapshot, &key())?;
             let parts = |of: &MessageCounters| (of.newest, of.sent, of.changes, of.forgotten);
-            assert_eq!(parts(&order), parts(&found));
+            assert_eq!(parts(order), parts(&found));
             Ok::<_, Error>(())
         })
         .unwrap();

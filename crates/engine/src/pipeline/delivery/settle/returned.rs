@@ -29,17 +29,7 @@ impl Course<'_, '_> {
         let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
         let said = result.said();
         match settlement {
-            Settlement::Done => {
-                if let (CallResult::Done(result), Some(job)) =
-                    (result, self.notification.jobs.get_mut(job))
-                {
-                    job.result.clone_from(result);
-                }
-                self.complete(job, Detail::HandlerCompleted, None);
-                self.tx.remove(task)?;
-                self.go_on()?;
-                Ok(Settled::Turned { skipped: 0 })
-            }
+            Settlement::Done => self.handled(job, task, result),
             Settlement::Retry { due_at, attempts } => {
                 self.log(job, Detail::HandlerRetry, said);
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
@@ -57,6 +47,17 @@ impl Course<'_, '_> {
                 Ok(self.failed(job, result.reason(), None))
             }
         }
+    }
+
+    fn handled(&mut self, number: usize, task: &Task, result: &CallResult) -> Result<Settled> {
+        let job = self.notification.jobs.get_mut(number);
+        if let (CallResult::Done(result), Some(job)) = (result, job) {
+            job.result.clone_from(result);
+        }
+        self.complete(number, Detail::HandlerCompleted, None);
+        self.tx.remove(task)?;
+        self.go_on()?;
+        Ok(Settled::Turned { skipped: 0 })
     }
 
     fn failed(&self, job: usize, reason: FailureReason, retry_at: Option<Timestamp>) -> Settled {

@@ -3,7 +3,7 @@
 use domain::ids::MessageId;
 use domain::message::Message;
 use domain::task::Task;
-use store::{ReadRecords, WriteRecords, counters, layout};
+use store::{ReadRecords, WriteRecords, layout};
 
 use super::Settled;
 use crate::Result;
@@ -16,9 +16,7 @@ pub(super) fn wake(tx: &mut Tx<'_>, task: &Task, id: MessageId) -> Result<Settle
     let found = tx.find::<Message>(&layout::message(environment, id.place()))?;
     let is_snoozed = |found: &Message| found.id == id && found.snoozed_until.is_some();
     let Some(before) = found.filter(is_snoozed) else { return Ok(Settled::Superseded) };
-    let counters =
-        counters::find_order(tx, &layout::message_counters(environment, before.subscriber_id))?;
-    let after = before.woken(tx.now()).listed(&counters);
+    let after = before.woken(tx.now()).listed(tx.counters(before.subscriber_id)?);
     tx.replace(&before, &after)?;
     Ok(Settled::Woken)
 }
