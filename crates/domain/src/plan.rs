@@ -249,18 +249,15 @@ impl Refusal {
 }
 
 impl Run<'_> {
-    /// Adds the results of the jobs of `notification`, if a step of the workflow refers to some.
-    /// `stage` returns how far the reader of a message is.
+    /// Adds the results of the jobs of `notification`, to which steps of `workflow` refer. `stage`
+    /// returns how far the reader of a message is.
     #[must_use]
     pub fn with_results(
         mut self,
         notification: &Notification,
-        workflow: Option<&Workflow>,
+        workflow: &Workflow,
         stage: impl Fn(MessageId) -> Option<Stage>,
     ) -> Self {
-        let Some(workflow) = workflow.filter(|workflow| workflow.refers_to_results()) else {
-            return self;
-        };
         for job in &notification.jobs {
             let Some(step) = workflow.step(job.step.id) else { continue };
             let stage = job.message_id.and_then(&stage);
@@ -360,7 +357,7 @@ impl<'a> Run<'a> {
             status: JobStatus::Pending,
             extensions: 0,
         };
-        Self {
+        let run = Self {
             transaction_id: event.transaction_id,
             created_at: event.now,
             payload: Cow::Borrowed(&event.trigger.payload),
@@ -374,7 +371,8 @@ impl<'a> Run<'a> {
             target: None,
             expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
-        }
+        };
+        run.past_inactive_digests(event.workflow)
     }
 
     /// Returns the run of a notification.
@@ -396,6 +394,23 @@ impl<'a> Run<'a> {
             target: None,
         };
         if run.jobs.iter().any(|job| job.has_passed()) { run.passing() } else { run }
+    }
+
+    /// Returns the run of an event that passes the inactive digests of its workflow. They have no jobs.
+    #[must_use]
+    pub fn past_inactive_digests(mut self, workflow: &Workflow) -> Self {
+        for step in workflow.steps.iter().filter(|step| step.is_inactive_digest()) {
+            if self.jobs.iter().any(|job| job.step == step.id) {
+                continue;
+            }
+            if workflow.refers_to_results() {
+                let alone = self.alone();
+                let output = StepOutput::Digest(alone.as_known());
+                self.results.insert(step, JobStatus::Skipped.as_str(), output);
+            }
+            self = self.passing();
+        }
+        self
     }
 
     // The run of an event that passes a digest. The events of an earlier one that has closed stay.

@@ -108,4 +108,8 @@ impl WorkflowStep {
     pub(super) const fn is_digest(&self) -> bool {
         matches!(self.definition.kind, StepKind::Digest { .. })
     }
+
+    pub(crate) const fn is_inactive_digest(&self) -> bool {
+        self.is_digest() && !self.definition.active
+    }
 }

@@ -179,7 +179,9 @@ impl RunFacts {
         let workflow = self.workflow.as_deref();
         let mut run = Run::of(notification);
         run.expires_at = run.expires_at.filter(|_| !self.goes_on);
-        if !workflow.is_some_and(Workflow::refers_to_results) {
+        let Some(workflow) = workflow else { return Ok(run) };
+        run = run.past_inactive_digests(workflow);
+        if !workflow.refers_to_results() {
             return Ok(run);
         }
         let ids: Vec<_> = notification.jobs.iter().filter_map(|job| job.message_id).collect();
