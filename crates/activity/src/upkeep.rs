@@ -65,14 +65,14 @@ impl ActivityIndex {
     /// the upkeep of a damaged store would have no end.
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
         let known = self.environment(environment);
+        // Before the head is read, so that it shows the last step of another thread.
+        let upkeep = known.upkeep.try_lock();
         let head = store::read(store, |snapshot| {
             let head = Head::find(snapshot, environment)?;
             head.iter().try_for_each(|head| known.catch_up(snapshot, environment, head))?;
             Ok::<_, store::Error>(head)
         })?;
-        let Some(head) = head else { return Ok(false) };
-        // Another thread does the upkeep.
-        let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(false) };
+        let (Some(head), Some(mut upkeep)) = (head, upkeep) else { return Ok(false) };
         let is_more = upkeep.seal(store, environment, &known, &head)?
             || upkeep.clear(store, environment, &head)?
             || upkeep.clear_interrupted(store, environment, &head)?

@@ -1,9 +1,10 @@
-//! Whatever others do while the index is made anew, and whenever they do it.
+//! Whatever others do while the index is made anew or the upkeep is done, and whenever they do it.
 
 use std::sync::Arc;
 
 use store::memory::MemoryStore;
 
+use crate::sample;
 use crate::world::{Deed, World, past, queries};
 use testkit::interposed::Point;
 use testkit::world::Backend;
@@ -38,4 +39,21 @@ fn others_go_on_while_the_index_is_made_anew() {
             world.is_in_order(&queries(2, 5));
         }
     }
+}
+
+/// Each time a thread has read the head, another one does the next step of the upkeep.
+#[test]
+fn two_threads_do_the_upkeep_of_one_index() {
+    let world = Arc::new(World::new(Backend::Memory(MemoryStore::default()), 16));
+    past(&world, 3);
+    let append = Deed::Append { count: 400, transaction: 1, traits: 7, later: 1 };
+    world.does(0, &append).unwrap();
+    for _ in 0..400 {
+        let shared = Arc::clone(&world);
+        world.store.pause(Point::Called, 0, move || shared.does(0, &Deed::Tend(1)).unwrap());
+        world.does(0, &Deed::Tend(1)).unwrap();
+    }
+    let index = world.index(0);
+    assert_eq!(index.tend(&world.store, sample::environment()).ok(), Some(false));
+    world.is_in_order(&queries(1, 5));
 }
