@@ -33,7 +33,8 @@ const RESTARTS: u32 = 8;
 
 impl ActivityIndex {
     /// Rebuilds the index of an environment from its notifications. The old one is in use until
-    /// then; other threads may go on reading and writing.
+    /// then; other threads may go on reading and writing. An environment that never had
+    /// notifications has no index.
     ///
     /// # Errors
     ///
@@ -46,6 +47,10 @@ impl ActivityIndex {
         // If this call is interrupted, the next upkeep removes what it leaves.
         upkeep.look_for_interrupted();
         let mut above = 0;
+        // A generation without a head would be extra to a check.
+        if matches!(store::read(store, |snapshot| Head::find(snapshot, environment)), Ok(None)) {
+            return Ok(());
+        }
         for _ in 0..=RESTARTS {
             let start = |txn: &mut dyn Transaction| {
                 Building::start(txn, environment, self.segment_size, above)
