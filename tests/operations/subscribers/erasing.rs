@@ -343,6 +343,35 @@ fn an_erasure_tells_how_far_it_is_and_misses_nothing() {
     });
 }
 
+/// What such a notification has left in other tables goes as well, whenever it was triggered.
+#[test]
+fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
+    on_both(|world| {
+        fill(&world);
+        world.workflow_of("news", &[in_app()]);
+        (0..60).for_each(|_| _ = world.notify("news", "canary-id"));
+        let others: Vec<_> = (0..100).map(|number| format!("s{number}")).collect();
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            // The erasure looks at them in two transactions.
+            let events = if calls == 1 { 6 } else { 0 };
+            (0..events).for_each(|_| _ = world.trigger(json!({ "name": "news", "to": others })));
+            let once = world.env.idempotent(format!("call {calls}")).unwrap();
+            let own = json!({
+                "name": "digest", "to": "canary-id", "payload": { "text": "payload-canary" },
+            });
+            once.events().trigger(&parsed(own)).unwrap();
+        });
+
+        assert_eq!(erased.unwrap().notifications, 68 + calls);
+        assert_eq!(calls, 2);
+        nothing_is_left(&world.store);
+        testkit::tables::check_indexes(&world.store);
+    });
+}
+
 /// An event with many recipients does not find who was erased.
 #[test]
 fn tasks_tell_the_others_and_not_who_was_erased() {

@@ -190,13 +190,9 @@ impl Eraser<'_, '_> {
                 self.own_suppressions(erased)?;
                 Part::Subscriber(Removed::default())
             }
-            // The subscriber goes in a transaction that has seen all notifications.
-            Part::Subscriber(before) => match self.later(&mut at.later, erased)? {
-                ControlFlow::Continue(()) => Part::Subscriber(before),
-                ControlFlow::Break(()) => match self.end(&before, at.erased)? {
-                    Step::Done(()) => return Ok(Step::Done(at.erased)),
-                    Step::More(removed) => Part::Subscriber(removed),
-                },
+            Part::Subscriber(before) => match self.last(before, &mut at.later, erased)? {
+                Step::Done(()) => return Ok(Step::Done(at.erased)),
+                Step::More(part) => part,
             },
         };
         Ok(Step::More(at))
@@ -209,6 +205,28 @@ impl Eraser<'_, '_> {
             erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
         }
         Ok(())
+    }
+
+    // Removes the subscriber in a transaction that has seen all notifications.
+    fn last(
+        &mut self,
+        before: Removed,
+        later: &mut Vec<u8>,
+        erased: &mut Erasure,
+    ) -> Result<Step<Part, ()>> {
+        let known = erased.notifications;
+        let seen = self.later(later, erased)?;
+        // Their events may have left rows in the tables that were looked at.
+        if erased.notifications > known {
+            return Ok(Step::More(Part::Answers(Vec::new())));
+        }
+        if seen.is_continue() {
+            return Ok(Step::More(Part::Subscriber(before)));
+        }
+        Ok(match self.end(&before, *erased)? {
+            Step::Done(()) => Step::Done(()),
+            Step::More(removed) => Step::More(Part::Subscriber(removed)),
+        })
     }
 
     // Removes the subscriber. A person of whom nothing was there is refused.
