@@ -372,6 +372,31 @@ fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
     });
 }
 
+/// A host that triggers events for the person all the time does not keep an erasure from its end.
+#[test]
+fn an_erasure_among_endless_events_ends() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        world.bare_subscriber("canary-id");
+        // More stored answers than a transaction looks at.
+        for call in 0..600 {
+            let once = world.env.idempotent(format!("call {call}")).unwrap();
+            once.subscribers().upsert(&parsed(json!({ "subscriberId": "bob" }))).unwrap();
+        }
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            assert!(calls < 100, "it has no end");
+            world.notify("news", "canary-id");
+        });
+
+        assert_eq!(erased.unwrap().notifications, calls);
+        assert!(world.env.subscribers().find("canary-id").unwrap().is_none());
+        testkit::tables::check_indexes(&world.store);
+    });
+}
+
 /// An event with many recipients does not find who was erased.
 #[test]
 fn tasks_tell_the_others_and_not_who_was_erased() {

@@ -43,7 +43,7 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
         later = last;
     }
     let part = Part::Notifications(person.notifications.len());
-    Ok(Erasing { person: Arc::new(person), later, part, erased: Erasure::default() })
+    Ok(Erasing { person: Arc::new(person), later, again: 0, part, erased: Erasure::default() })
 }
 
 /// Calls `visit` with the next `limit` notifications behind a key that can be read. Returns the key of
