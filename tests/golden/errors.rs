@@ -121,7 +121,7 @@ fn of_rules() {
         (json!({ "noPrimary": { "channel": "chat" } }), "chat integrations cannot be primary"),
         (
             json!({ "noSubscription": { "errors": [missing.clone(), missing] } }),
-            "none of the subscriptions: subscriber `eve` is not there; subscriber `eve` is not \
+            "each subscription was refused: subscriber `eve` is not there; subscriber `eve` is not \
              there",
         ),
         (

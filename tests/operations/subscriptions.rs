@@ -160,7 +160,7 @@ fn a_subscriber_is_in_a_topic_ten_times_at_most() {
 
         let eleventh = json!({ "subscriptions": [named("ada", "ada-10")] });
         world.refuses(
-            "400 none of the subscriptions: \
+            "400 each subscription was refused: \
              subscriber `ada` has 10 subscriptions, the most in a topic",
             || world.env.topics().subscribe(key("news"), &parsed(eleventh.clone())),
         );

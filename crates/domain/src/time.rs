@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Timelike, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
@@ -14,7 +14,8 @@ use crate::packed::{self, Digits, Packed};
 ///
 /// Its wire form is `2026-11-20T12:00:00.000Z`. It is read from ISO 8601: a date, or a date and a
 /// time with an offset. Seconds and separators are optional. A time without an offset is refused as
-/// ambiguous. A date alone means midnight in UTC.
+/// ambiguous. A date alone means midnight in UTC. `SystemTime::now().into()` is the time of the
+/// operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -26,6 +27,9 @@ impl Timestamp {
     pub const MIN: Timestamp = Timestamp(-62_167_219_200_000);
     /// Last instant of the year 9999.
     pub const MAX: Timestamp = Timestamp(253_402_300_799_999);
+
+    /// Form of a time, as refusals name it.
+    pub(crate) const EXPECTED: &str = "an ISO 8601 timestamp, such as `2026-11-20T12:00:00Z`";
 
     /// Returns the instant of `millis` milliseconds since the Unix epoch, or the nearest valid one.
     pub const fn from_millis(millis: i64) -> Self {
@@ -99,6 +103,16 @@ pub(crate) use dated;
 impl From<DateTime<Utc>> for Timestamp {
     fn from(time: DateTime<Utc>) -> Self {
         Self::from_millis(time.timestamp_millis())
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        let epoch = Timestamp::default();
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => epoch.after(since),
+            Err(before) => epoch.before(before.duration()),
+        }
     }
 }
 
@@ -238,10 +252,10 @@ impl FromStr for Timestamp {
             .or_else(|| TIMES.iter().find_map(|form| DateTime::parse_from_str(text, form).ok()));
         let day = || DAYS.iter().find_map(|form| NaiveDate::parse_from_str(text, form).ok());
         let start = || Some(day()?.and_time(NaiveTime::MIN).and_utc());
-        time.map(|time| time.to_utc()).or_else(start).map(Self::from).ok_or_else(|| {
-            let expected = "an ISO 8601 timestamp";
-            Invalid::new("timestamp", Reason::malformed(expected))
-        })
+        time.map(|time| time.to_utc())
+            .or_else(start)
+            .map(Self::from)
+            .ok_or_else(|| Invalid::new("timestamp", Reason::malformed(Self::EXPECTED)))
     }
 }
 
@@ -277,6 +291,17 @@ mod tests {
         assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MIN.to_string(), "0000-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn is_made_from_a_time_of_the_operating_system() {
+        let day = Duration::from_secs(24 * 60 * 60);
+        for (time, expected) in [
+            (UNIX_EPOCH + day, "1970-01-02T00:00:00.000Z"),
+            (UNIX_EPOCH - day, "1969-12-31T00:00:00.000Z"),
+        ] {
+            assert_eq!(Timestamp::from(time).to_string(), expected);
+        }
     }
 
     /// One row per form of ISO 8601.

@@ -46,8 +46,7 @@ impl Clock for SystemClock {
 }
 
 fn timestamp(time: SystemTime) -> Timestamp {
-    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    time.max(UNIX_EPOCH).into()
 }
 
 impl Clock for ManualClock {

@@ -135,7 +135,7 @@ pub enum Rejection {
         channel: Channel,
     },
     /// A request for several subscriptions failed for all of them.
-    #[error("none of the subscriptions: {}", reasons(errors))]
+    #[error("each subscription was refused: {}", reasons(errors))]
     NoSubscription {
         /// Error of each subscription.
         errors: Vec<SubscriptionError>,

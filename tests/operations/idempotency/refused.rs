@@ -38,7 +38,7 @@ const REFUSED: &[Refused] = &[
             let request = json!({ "subscriptions": ["eve", "zoe"], "context": { "app": "x" } });
             scope.topics().subscribe(key("fresh"), &parsed(request)).map(drop)
         },
-        "400 none of the subscriptions: subscriber `eve` is not there; subscriber `zoe` is not there",
+        "400 each subscription was refused: subscriber `eve` is not there; subscriber `zoe` is not there",
         |world| drop(world.bare_subscriber("eve")),
     ),
     (

@@ -299,7 +299,10 @@ fn a_list_that_makes_no_sense_is_refused() {
         assert_eq!(unreadable::<NotificationQuery>(query), text);
     };
     check(json!({ "page": -1 }), "invalid value: integer `-1`, expected u32");
-    check(json!({ "after": "yesterday" }), "`timestamp` must be an ISO 8601 timestamp");
+    check(
+        json!({ "after": "yesterday" }),
+        "`timestamp` must be an ISO 8601 timestamp, such as `2026-11-20T12:00:00Z`",
+    );
     check(json!({ "severity": ["huge"] }), "`severity` must be one of high, medium, low, none");
     check(json!({ "contextKeys": ["tenant"] }), "`contextKeys` must be `type:id`");
     check(json!({ "transactionId": "" }), "`transactionId` must not be empty");

@@ -21,7 +21,7 @@ fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
         }));
 
         // No topic and no context is left behind.
-        let refusal = "400 none of the subscriptions: \
+        let refusal = "400 each subscription was refused: \
                        subscriber `eve` is not there; subscriber `there` is not there";
         world.refuses(refusal, || world.env.topics().subscribe(key("news"), &nobody));
 
@@ -29,7 +29,7 @@ fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
         subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
         let nobody: Unsubscribe =
             parsed(json!({ "subscriptions": ["eve", { "identifier": "unknown" }] }));
-        let refusal = "400 none of the subscriptions: subscriber `eve` is not there; \
+        let refusal = "400 each subscription was refused: subscriber `eve` is not there; \
                        subscription of or as `unknown` is not there";
         world.refuses(refusal, || world.env.topics().unsubscribe(key("news"), &nobody));
         assert_eq!(subscriptions(&world, "news", json!({})).len(), 1);

@@ -187,12 +187,14 @@ fn an_integration_is_declared_by_its_identifier() {
         assert_eq!(upsert(json!({})).unwrap(), created);
         assert!(!upsert(json!({ "active": false })).unwrap().is_active());
 
-        world.refuses("422 `channel` must be the channel that the integration has", || {
-            upsert(json!({ "channel": "sms" }))
-        });
-        world.refuses("422 `providerId` must be the provider that the integration has", || {
-            upsert(json!({ "providerId": "sendgrid" }))
-        });
+        for (field, has, other) in [("channel", "email", "sms"), ("providerId", "ses", "sendgrid")]
+        {
+            let refusal = format!(
+                "422 `{field}` must be `{has}`, as that of the integration `mail`; \
+                 another one has another identifier"
+            );
+            world.refuses(&refusal, || upsert(json!({ field: other })));
+        }
         let unnamed = json!({ "providerId": "ses", "channel": "email" });
         world.refuses("422 `identifier` is required", || {
             world.env.integrations().upsert(&parsed(unnamed.clone()))

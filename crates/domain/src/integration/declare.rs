@@ -1,5 +1,7 @@
 //! Integrations that the host application declares in its code.
 
+use std::fmt::Display;
+
 use super::{Integration, IntegrationCreate, IntegrationUpdate};
 use crate::error::{Invalid, Reason};
 use crate::patch::Patch;
@@ -26,12 +28,10 @@ impl Integration {
             on_unknown,
         } = create;
         if channel != self.channel {
-            let expected = "the channel that the integration has";
-            return Err(Invalid::new("channel", Reason::malformed(expected)));
+            return Err(self.fixed("channel", &self.channel));
         }
         if provider_id != self.provider_id {
-            let expected = "the provider that the integration has";
-            return Err(Invalid::new("providerId", Reason::malformed(expected)));
+            return Err(self.fixed("providerId", &self.provider_id));
         }
         Ok(IntegrationUpdate {
             name: Some(name.unwrap_or(provider_id)),
@@ -43,5 +43,14 @@ impl Integration {
             fallback: fallback.map_or(Patch::Clear, Patch::Set),
             on_unknown: Some(on_unknown),
         })
+    }
+
+    // Refusal of a declaration with another `field` than `value`, which no update changes.
+    fn fixed(&self, field: &str, value: &dyn Display) -> Invalid {
+        let identifier = &self.identifier;
+        let expected = format!(
+            "`{value}`, as that of the integration `{identifier}`; another one has another identifier"
+        );
+        Invalid::new(field, Reason::malformed(expected))
     }
 }

@@ -280,7 +280,7 @@ fn required<'p>(payload: &'p Object, path: &str) -> Result<(String, &'p Value), 
 
 fn time(path: String, value: &Value) -> Result<Timestamp, NoEnd> {
     let time = value.as_str().and_then(|text| text.parse().ok());
-    time.ok_or(NoEnd::Malformed { path, expected: "an ISO 8601 timestamp" })
+    time.ok_or(NoEnd::Malformed { path, expected: Timestamp::EXPECTED })
 }
 
 setters! { TimedDelay:

@@ -52,7 +52,7 @@ fn what_is_refused_is_named() {
         ),
         (
             text::<NotificationQuery>(json!({ "after": "x" })),
-            "`after` must be an ISO 8601 timestamp",
+            "`after` must be an ISO 8601 timestamp, such as `2026-11-20T12:00:00Z`",
         ),
         (
             text::<NotificationQuery>(json!({ "subscriberIds": "a\0" })),

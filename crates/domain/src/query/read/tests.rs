@@ -80,7 +80,10 @@ fn what_is_refused_is_named() {
         ),
         (refused::<TopicQuery>("includeCursor=on"), "`includeCursor` must be `true` or `false`"),
         (refused::<TopicQuery>("after=x"), "`after` must be a cursor of this list"),
-        (refused::<NotificationQuery>("after=x"), "`after` must be an ISO 8601 timestamp"),
+        (
+            refused::<NotificationQuery>("after=x"),
+            "`after` must be an ISO 8601 timestamp, such as `2026-11-20T12:00:00Z`",
+        ),
         (
             refused::<NotificationQuery>("channels=email&channels=fax"),
             "`channels[1]` must be one of in_app, email, sms, chat, push, digest, trigger, delay, \

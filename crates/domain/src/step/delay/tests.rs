@@ -65,7 +65,7 @@ fn months_are_those_of_the_zone() {
 /// One row per value in the payload.
 #[test]
 fn a_scheduled_delay_ends_at_a_time_in_the_payload() {
-    const TIME: &str = "an ISO 8601 timestamp";
+    const TIME: &str = Timestamp::EXPECTED;
     let later = "2026-11-21T09:00:00+01:00";
     for (path, payload, expected) in [
         ("at", json!({ "at": later }), Ok(until("2026-11-21T08:00:00Z"))),
@@ -114,7 +114,7 @@ fn a_dynamic_delay_ends_as_the_payload_says() {
         (json!({ "amount": 2 }), malformed("payload.a.wait", SPAN)),
         (json!({ "amount": -2, "unit": "hours" }), malformed("payload.a.wait", SPAN)),
         (json!({ "amount": 2, "unit": "years" }), malformed("payload.a.wait", SPAN)),
-        (json!(2), malformed("payload.a.wait", "an ISO 8601 timestamp")),
+        (json!(2), malformed("payload.a.wait", Timestamp::EXPECTED)),
         (json!({ "amount": u64::MAX, "unit": "hours" }), Err(NoEnd::TOO_FAR)),
     ] {
         let delay = json!({ "type": "dynamic", "dynamicKey": "a.wait" });

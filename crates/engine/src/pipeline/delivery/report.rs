@@ -83,7 +83,7 @@ pub enum FailureReason {
     #[error("the last attempt has not been answered")]
     Unanswered,
     /// The message could not be made, or has no integration.
-    #[error("{detail}")]
+    #[error("{detail}{}", text.as_ref().map_or(String::new(), |text| format!(": {text}")))]
     Unsendable {
         /// Reason, as in the execution details of the job.
         detail: Detail,
@@ -195,5 +195,11 @@ mod tests {
         let then = "next attempt at 1970-01-01T00:00:00.000Z";
         let expected = format!("{of} through smtp: no provider is registered, {then}");
         assert_eq!(retried.to_string(), expected);
+        let reason = |text: Option<&str>| FailureReason::Unsendable {
+            detail: Detail::ContentNotGenerated,
+            text: text.map(Into::into),
+        };
+        assert_eq!(reason(None).to_string(), "content_not_generated");
+        assert_eq!(reason(Some("in line 1")).to_string(), "content_not_generated: in line 1");
     }
 }
