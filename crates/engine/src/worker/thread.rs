@@ -180,3 +180,47 @@ impl Drop for Running {
         self.0.ended.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use store::memory::MemoryStore;
+
+    use super::*;
+    use crate::{Delivery, Provider, ProviderReceipt, SendError};
+
+    /// A provider that notes how many threads run when its engine is dropped.
+    #[derive(Debug)]
+    struct Witness {
+        shared: Arc<Shared>,
+        running: Arc<AtomicUsize>,
+    }
+
+    impl Provider for Witness {
+        fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+            Ok(ProviderReceipt::default())
+        }
+    }
+
+    impl Drop for Witness {
+        fn drop(&mut self) {
+            self.running.store(self.shared.report().running, Ordering::SeqCst);
+        }
+    }
+
+    /// The file of an engine whose worker has stopped can be opened again at once.
+    #[test]
+    fn a_thread_runs_until_its_engine_is_dropped() {
+        let (shared, running) = (Arc::<Shared>::default(), Arc::<AtomicUsize>::default());
+        let witness = Witness { shared: Arc::clone(&shared), running: Arc::clone(&running) };
+        let engine = Engine::builder().default_provider(witness).build(MemoryStore::default());
+        let member = Member::join(&engine, &shared);
+        drop(engine);
+        assert_eq!(running.load(Ordering::SeqCst), 0);
+
+        drop(member);
+        assert_eq!(running.load(Ordering::SeqCst), 1);
+        assert_eq!(shared.report().running, 0);
+    }
+}
