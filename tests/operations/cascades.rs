@@ -184,6 +184,30 @@ fn a_deletion_that_finds_its_records_again_is_refused() {
     }
 }
 
+/// Another caller may create a dependent again that was removed already.
+#[test]
+fn a_deletion_ends_although_its_first_dependent_is_created_again() {
+    in_memory(|world| {
+        let named = |n: usize| format!("s{n:03}");
+        let subscribe = |env: &Scope, ids: &[String]| {
+            env.topics().subscribe(key("news"), &parsed(json!({ "subscriptions": ids }))).unwrap();
+        };
+        let everybody: Vec<_> = (0..AT_A_TIME + 100).map(named).collect();
+        for ids in everybody.chunks(100) {
+            for id in ids {
+                world.bare_subscriber(id);
+            }
+            subscribe(&world.env, ids);
+        }
+        let env = world.env.clone();
+        world.store.pause(Point::Write, 1, move || subscribe(&env, &[named(0)]));
+
+        world.env.topics().delete(key("news")).unwrap();
+
+        assert_eq!(world.env.topics().get(key("news")).unwrap_err().status(), 404);
+    });
+}
+
 /// A group is deleted in several transactions as well, and whatever the number of its
 /// translations, it says so and its resource is not translated any more.
 #[test]

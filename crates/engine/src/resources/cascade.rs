@@ -29,13 +29,22 @@ pub(crate) enum Damaged {
     Erased,
 }
 
-/// The entry of the first dependent that a transaction removed, with its table.
+/// What the transactions of a deletion have removed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Removed(Option<(Table, Vec<u8>)>);
+pub(crate) struct Removed {
+    /// The entry of the first dependent that the last transaction removed, with its table.
+    first: Option<(Table, Vec<u8>)>,
+    /// Number of the last transactions in a row that began with the same entry as the one before.
+    repeats: u32,
+}
 
 impl<'c, 't> Cascade<'c, 't> {
     /// Largest number of dependents that one transaction removes.
     const AT_A_TIME: usize = 500;
+
+    /// Largest number of transactions in a row that may begin with an entry that was removed before.
+    /// Another caller may create the first dependent again between two transactions.
+    const REPEATS: u32 = 8;
 
     /// Starts to remove dependents, behind those that the transaction before has removed.
     pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {
@@ -53,8 +62,8 @@ impl<'c, 't> Cascade<'c, 't> {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`], if the first of them is one that was removed before. Otherwise a damaged
-    /// store would be asked for ever.
+    /// [`Error::Corrupt`], if the first of them was removed by each of the last transactions.
+    /// Otherwise a damaged store would be asked for ever.
     pub(crate) fn remove<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
         self.remove_by(prefix, |tx, dependent| Ok(tx.remove(dependent)?))
     }
@@ -75,12 +84,8 @@ impl<'c, 't> Cascade<'c, 't> {
         let range = prefix.range();
         let entries = store::dependents(&*self.tx, &range, self.left)?;
         self.left -= entries.len();
-        if let (Removed(None), Some(first)) = (&self.removed, entries.first()) {
-            self.removed = Removed(Some((range.table(), first.key.clone())));
-            if self.removed == *self.before {
-                let (table, source) = (R::TABLE.name(), "a removed record is still there".into());
-                return Err(Error::Corrupt { table, source }.into());
-            }
+        if let (None, Some(first)) = (&self.removed.first, entries.first()) {
+            self.begin((range.table(), first.key.clone()))?;
         }
         for entry in &entries {
             match &entry.lead {
@@ -93,6 +98,17 @@ impl<'c, 't> Cascade<'c, 't> {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn begin(&mut self, first: (Table, Vec<u8>)) -> Result<()> {
+        let is_repeat = self.before.first.as_ref() == Some(&first);
+        let repeats = if is_repeat { self.before.repeats + 1 } else { 0 };
+        if repeats > Self::REPEATS {
+            let (table, source) = (first.0.name(), "a removed record is still there".into());
+            return Err(Error::Corrupt { table, source }.into());
+        }
+        self.removed = Removed { first: Some(first), repeats };
         Ok(())
     }
 
