@@ -2,6 +2,7 @@
 
 mod choosing;
 mod circuits;
+mod clocks;
 mod fallbacks;
 mod fan_out;
 mod flood;

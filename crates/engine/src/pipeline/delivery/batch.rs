@@ -151,7 +151,7 @@ impl DeliveryQueue<'_> {
     // Hands a message to its provider, unless the provider or the integration takes none now.
     fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
-        let (integration, now) = (delivery.integration.id, self.engine.now());
+        let (integration, now) = (delivery.integration.id, leased.now(self.engine));
         if let Some(until) = circuits.waits_until(integration, now) {
             return Ok(Done::Held(until));
         }

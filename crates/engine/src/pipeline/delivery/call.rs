@@ -128,7 +128,7 @@ pub(super) fn prepare(
         }
         let run = facts.run(&view, &notification)?;
         let Some(job) = run.jobs.get(number) else { return Ok(Prepared::Drop) };
-        let handler = match plan::call(&run, *job, facts.facts(engine.now())) {
+        let handler = match plan::call(&run, *job, facts.facts(leased.now(engine))) {
             Ok(handler) => handler.to_owned(),
             Err(refusal) => return Ok(Prepared::Refuse(refusal)),
         };

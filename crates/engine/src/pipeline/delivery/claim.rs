@@ -27,6 +27,14 @@ pub(super) struct Leased {
     pub(super) kind: LeaseKind,
 }
 
+impl Leased {
+    /// Time of the work on the task. The clock may have gone back since the claim. The task was due
+    /// then, and what it has waited for would not be over.
+    pub(super) fn now(&self, engine: &Engine) -> Timestamp {
+        engine.now().max(self.since)
+    }
+}
+
 /// What is known about the attempt before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseKind {

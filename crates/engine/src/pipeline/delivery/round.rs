@@ -100,6 +100,9 @@ impl DeliveryQueue<'_> {
         self.settle_kept(report)?;
         let claimed = claim::claim(self.engine, limit)?;
         if claimed.first.is_none() {
+            // The store has kept what the last claim has written. A task that was put back since may
+            // be due as it was.
+            rounds.beginnings = Beginnings::default();
             return Ok(None);
         }
         rounds.beginnings.note(&claimed)?;
@@ -111,5 +114,43 @@ impl DeliveryQueue<'_> {
             rounds.beginnings = Beginnings::default();
         }
         Ok(Some(Round { done: count - given_back + quarantined, given_back }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::integration::IntegrationCreate;
+    use domain::step::Step;
+    use domain::subscriber::SubscriberCreate;
+    use domain::trigger::Trigger;
+    use domain::vocabulary::Channel;
+    use domain::workflow::WorkflowCreate;
+    use store::memory::MemoryStore;
+
+    use super::*;
+    use crate::{Engine, ManualClock, Outbox, SendError};
+
+    /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
+    #[test]
+    fn a_message_that_is_sent_again_and_again_is_no_claim_that_was_lost() {
+        let outbox = Outbox::default();
+        let builder = Engine::builder().clock(ManualClock::default());
+        let engine = builder.default_provider(outbox.clone()).build(MemoryStore::default());
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        env.integrations().create(&IntegrationCreate::new("ses", Channel::Email).unwrap()).unwrap();
+        let mail = WorkflowCreate::new("mail", "Mail").unwrap();
+        env.workflows().create(&mail.step(Step::email("Hello", "Hello").unwrap())).unwrap();
+        let ada = SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
+        env.events().trigger(&Trigger::new("mail", ada).unwrap()).unwrap();
+
+        let (queue, mut rounds) = (engine.delivery(), Rounds::default());
+        for redriven in 0..4 {
+            outbox.refuse_next(SendError::permanent("no"));
+            let mut report = DeliveryReport::default();
+            while queue.round(&mut rounds, BATCH, &mut report).unwrap().is_some() {}
+            assert_eq!(report.failures.len(), 1, "redriven {redriven} times");
+            let letters = env.dead_letters().list(&Default::default()).unwrap();
+            env.dead_letters().redrive(letters.data[0].id).unwrap();
+        }
     }
 }

@@ -78,11 +78,12 @@ fn decide(
 ) -> Result<Attempt> {
     let mut run = facts.run(view, notification)?;
     run.tries = leased.task.tries();
-    run.open = view.engine().parts.circuits.open(view.engine().now());
+    let now = leased.now(view.engine());
+    run.open = view.engine().parts.circuits.open(now);
     run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
     let Some(job) = run.jobs.get(number).copied() else { return Ok(Attempt::Drop) };
-    let known = facts.facts(view.engine().now());
+    let known = facts.facts(now);
     let framed = match (content, &facts.workflow) {
         (Content::New, Some(workflow)) => {
             let choice = plan::layout(&run, job, known);
@@ -91,7 +92,6 @@ fn decide(
         (Content::New, None) | (Content::Kept, _) => Wanted::Bare,
     };
     let link = link(view, (notification, job.kind), facts)?;
-    let now = known.now;
     let known = Facts { framed: framed.as_framed(), link: link.as_ref(), ..known };
     let dispatch = match plan::attempt(&run, job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,

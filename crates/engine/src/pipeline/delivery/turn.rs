@@ -107,8 +107,7 @@ fn of(
     leased: &Leased,
     closed: Option<Closed>,
 ) -> Result<Turn> {
-    // The clock may have gone back since the claim, and a delay that was over would not be.
-    let now = view.engine().now().max(leased.since);
+    let now = leased.now(view.engine());
     let statuses = notification.jobs.iter().map(|job| job.status).collect();
     if let Some(Closed { step_id, digest }) = &closed {
         notification.to_mut().take_over(*step_id, digest.clone(), now);

@@ -1,0 +1,92 @@
+//! A clock that jumps back and forth while tasks are claimed, done and settled.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::interposed::Interposed;
+use tidings::circuit::CircuitPolicy;
+use tidings::time::Timestamp;
+use tidings::{Clock, ManualClock};
+
+use super::retryable;
+use crate::world::{World, email, parsed};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A clock that shows the time for some readings, and a second before for the next ones.
+#[derive(Clone, Debug, Default)]
+struct Restless {
+    time: ManualClock,
+    jumps: Arc<AtomicBool>,
+    readings: Arc<AtomicUsize>,
+    right: usize,
+    late: usize,
+}
+
+impl Clock for Restless {
+    fn now(&self) -> Timestamp {
+        let reading = self.readings.fetch_add(1, Ordering::Relaxed) % (self.right + self.late);
+        let is_late = reading >= self.right && self.jumps.load(Ordering::Relaxed);
+        if is_late { self.time.now().before(SECOND) } else { self.time.now() }
+    }
+}
+
+/// Sends a message that is put off until `wait` is over, under clocks that jump in many ways since.
+fn check(wait: Duration, put_off: impl Fn(&World)) {
+    for (right, late) in (1..12).flat_map(|right| (1..12).map(move |late| (right, late))) {
+        let clock = Restless { right, late, ..Restless::default() };
+        let world = World::with(Interposed::default(), |builder| {
+            clock.time.set(parsed(json!(crate::world::START)));
+            let policy = CircuitPolicy::new(1, SECOND * 60).pause(SECOND * 10);
+            builder.clock(clock.clone()).circuit(policy).per_second("ses", 1)
+        });
+        world.active_integration("email", "ses");
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.workflow_of("mail", &[email()]);
+        put_off(&world);
+
+        clock.time.advance(wait);
+        clock.jumps.store(true, Ordering::Relaxed);
+        for _ in 0..100 {
+            let report = world.engine.delivery().run_due(usize::MAX);
+            assert!(report.is_ok(), "{right} right and {late} late readings: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_message_waits_for_a_circuit() {
+    check(SECOND * 10, |world| {
+        world.outbox.refuse_next(retryable("down"));
+        for _ in 0..2 {
+            world.notify("mail", "ada");
+        }
+        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().held, 1);
+    });
+}
+
+#[test]
+fn a_message_waits_for_a_quota() {
+    check(SECOND, |world| {
+        for _ in 0..3 {
+            world.notify("mail", "ada");
+        }
+        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().held, 2);
+    });
+}
+
+/// It is a Friday noon, and the quiet hours end at one.
+#[test]
+fn a_message_waits_for_the_end_of_quiet_hours() {
+    check(SECOND * 3_600, |world| {
+        let hours: Value = json!([{ "start": "01:00 PM", "end": "05:30 PM" }]);
+        let friday = json!({ "friday": { "isEnabled": true, "hours": hours } });
+        let schedule = json!({ "schedule": { "isEnabled": true, "weeklySchedule": friday } });
+        world.env.preferences("ada").unwrap().update_global(&parsed(schedule)).unwrap();
+        world.notify("mail", "ada");
+        world.run_due();
+        assert_eq!(world.outbox.sent().len(), 0);
+    });
+}
