@@ -6,8 +6,11 @@ use tidings::api_key::{ApiKeyCreate, CreatedApiKey, EnvironmentKey};
 use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
 use tidings::ids::EnvironmentId;
 use tidings::secret::Secret;
+use tidings::{Entropy, Scope};
 
-use crate::world::{START, World, id, in_app, names, on_both, only, parsed, unreadable, wire};
+use crate::world::{
+    START, World, id, in_app, names, on_both, on_both_with, only, parsed, unreadable, wire,
+};
 
 #[test]
 fn a_new_environment_has_a_key_of_its_own() {
@@ -264,6 +267,43 @@ fn a_key_opens_the_same_things_as_the_host_does() {
         let refusal = format!("404 environment `{nowhere}` is not there");
         world.refuses(&refusal, || world.engine.environment(nowhere));
     });
+}
+
+/// Entropy that gives the same bytes each time.
+#[derive(Debug)]
+struct Stuck;
+
+impl Entropy for Stuck {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+/// Each key opens its own environment, and goes alone.
+#[test]
+fn equal_entropy_makes_no_equal_keys() {
+    on_both_with(
+        |builder| builder.entropy(Stuck),
+        |world| {
+            let created = ["one", "two"].map(|name| key(&world, name));
+            let elsewhere = world.elsewhere();
+            let theirs = elsewhere.keys().create(&parsed(json!({ "name": "one" }))).unwrap();
+            let opens = |key: &Secret| {
+                let opened = world.engine.authenticate(&format!("ApiKey {}", key.expose()));
+                opened.map(|scope| scope.environment_id())
+            };
+            for one in &created {
+                assert_eq!(opens(&one.key).unwrap(), world.env.environment_id());
+            }
+            assert_eq!(opens(&theirs.key).unwrap(), elsewhere.environment_id());
+            let of_environment = |env: &Scope| env.keys().list().unwrap()[0].hash.clone();
+            assert_ne!(of_environment(&world.env), of_environment(&elsewhere));
+
+            world.env.keys().revoke(created[0].record.id).unwrap();
+            assert!(opens(&created[0].key).is_err());
+            assert_eq!(opens(&created[1].key).unwrap(), world.env.environment_id());
+        },
+    );
 }
 
 #[test]

@@ -372,6 +372,38 @@ fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
     });
 }
 
+/// What calls about the person have answered meanwhile goes as well.
+#[test]
+fn an_erasure_leaves_no_answers_of_calls_that_are_made_meanwhile() {
+    on_both(|world| {
+        let upsert = |key: String, profile: Value| {
+            let once = world.env.idempotent(key).unwrap();
+            once.subscribers().upsert(&parsed(profile)).unwrap();
+        };
+        world.bare_subscriber("canary-id");
+        // More than a transaction looks at.
+        for call in 0..600 {
+            upsert(format!("call {call}"), json!({ "subscriberId": "bob" }));
+        }
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            assert!(calls < 100, "it has no end");
+            world.tick();
+            // In front of the answers that were looked at.
+            let name = format!("name-canary {calls}");
+            let profile = json!({ "subscriberId": "canary-id", "firstName": name });
+            upsert(format!("a call {calls}"), profile);
+        });
+
+        assert_eq!(erased.unwrap().answers, calls);
+        assert!(calls > 0);
+        nothing_is_left(&world.store);
+        testkit::tables::check_indexes(&world.store);
+    });
+}
+
 /// A host that triggers events for the person all the time does not keep an erasure from its end.
 #[test]
 fn an_erasure_among_endless_events_ends() {

@@ -99,7 +99,7 @@ impl<'e> Environments<'e> {
             EnvironmentRefusal::NameTaken => Error::conflict(Entity::Environment, &create.name),
             EnvironmentRefusal::NoParent(parent) => Error::not_found(Entity::Environment, parent),
         })?;
-        let environment = self.new_environment(draft, create.clone());
+        let environment = self.new_environment(draft, create.clone())?;
         insert(draft, &environment)?;
         Ok(self.shown(environment))
     }
@@ -225,18 +225,18 @@ impl<'e> Environments<'e> {
             if let Some(environment) = found(self.all(draft.writer)?) {
                 return Ok(environment);
             }
-            let fresh = self.new_environment(draft, create.clone());
+            let fresh = self.new_environment(draft, create.clone())?;
             insert(draft, &fresh)?;
             Ok(fresh)
         })?;
         Ok(self.shown(environment))
     }
 
-    fn new_environment(&self, draft: &Draft<'_>, create: EnvironmentCreate) -> Environment {
+    fn new_environment(&self, draft: &Draft<'_>, create: EnvironmentCreate) -> Result<Environment> {
         let Draft { made, now, .. } = draft;
         let home = Home { organization_id: self.organization.clone(), environment_id: made.id() };
-        let key = keys::first(draft);
-        Environment::new(&home, create, made.text(12), key, *now)
+        let key = keys::first(draft)?;
+        Ok(Environment::new(&home, create, made.text(12), key, *now))
     }
 
     // Fails if one of them cannot be read, since it may have the name that is looked for.

@@ -16,6 +16,10 @@ use crate::{Entity, Error, Result, Scope};
 // Five bits each.
 const LENGTH: usize = 52;
 
+// Keys that are made at most until one is not taken. The first one is, unless the host's entropy has
+// given the same bytes before.
+const TRIES: usize = 1_000;
+
 /// The API keys of an environment. It is created with one of the name `Default`. Keys are rotated by
 /// creating another one, using it everywhere, and revoking the first.
 ///
@@ -58,8 +62,8 @@ impl ApiKeys<'_> {
                     Error::invalid("apiKeys", Reason::TooMany { max: EnvironmentKey::MAX })
                 }
             })?;
-            let (id, key) = (tx.id(), Secret::new(tx.text(LENGTH)));
-            let named = (create.name.clone(), &key, environments::hash(key.expose()));
+            let (id, (key, hash)) = (tx.id(), unused(&tx.draft, &create.name)?);
+            let named = (create.name.clone(), &key, hash);
             let record = EnvironmentKey::new(id, tx.home(), named, tx.now());
             tx.insert(&record)?;
             Ok(CreatedApiKey::new(key, record))
@@ -102,10 +106,21 @@ fn forget(tx: &mut Tx<'_>, key: &EnvironmentKey) -> Result<()> {
 }
 
 /// Makes the key of a new environment.
-pub(crate) fn first(draft: &Draft<'_>) -> ApiKey {
-    let key = draft.made.text(LENGTH);
-    let hash = environments::hash(&key);
-    ApiKey::new(key.into(), UserId::host(), hash)
+pub(crate) fn first(draft: &Draft<'_>) -> Result<ApiKey> {
+    let (key, hash) = unused(draft, &ApiKeyName::first())?;
+    Ok(ApiKey::new(key, UserId::host(), hash))
+}
+
+// Makes a key that opens no environment yet, and its hash. Equal randomness makes equal keys.
+fn unused(draft: &Draft<'_>, name: &ApiKeyName) -> Result<(Secret, String)> {
+    for _ in 0..TRIES {
+        let key = draft.made.text(LENGTH);
+        let hash = environments::hash(&key);
+        if !draft.writer.contains(&layout::api_key(&hash))? {
+            return Ok((key.into(), hash));
+        }
+    }
+    Err(Error::conflict(Entity::ApiKey, name))
 }
 
 /// Stores the record of the key that an environment is created with.

@@ -17,7 +17,7 @@ use domain::suppression::{SuppressedAddress, Suppression};
 use domain::task::Task;
 use domain::trigger::{AcceptedTrigger, FanOut};
 use domain::vocabulary::Channel;
-use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 use uuid::Uuid;
 
 use crate::idempotency::Step;
@@ -44,6 +44,8 @@ struct Erasing {
     person: Arc<Person>,
     /// The key of the last notification that was looked at, also if its ordinal cannot be read.
     later: Vec<u8>,
+    /// The index key of the last answer that was looked at of those that were stored meanwhile.
+    answered: Vec<u8>,
     /// How often each table was looked at again, for what was triggered meanwhile.
     again: u32,
     part: Part,
@@ -197,7 +199,7 @@ impl Eraser<'_, '_> {
                 Part::Subscriber(Removed::default())
             }
             Part::Subscriber(before) => {
-                match self.last(before, (&mut at.later, &mut at.again), erased)? {
+                match self.last(before, (&mut at.later, &mut at.answered, &mut at.again), erased)? {
                     Step::Done(()) => return Ok(Step::Done(at.erased)),
                     Step::More(part) => part,
                 }
@@ -215,11 +217,11 @@ impl Eraser<'_, '_> {
         Ok(())
     }
 
-    // Removes the subscriber in a transaction that has seen all notifications.
+    // Removes the subscriber in a transaction that has seen all notifications and answers.
     fn last(
         &mut self,
         before: Removed,
-        (later, again): (&mut Vec<u8>, &mut u32),
+        (later, answered, again): (&mut Vec<u8>, &mut Vec<u8>, &mut u32),
         erased: &mut Erasure,
     ) -> Result<Step<Part, ()>> {
         let known = erased.notifications;
@@ -229,7 +231,7 @@ impl Eraser<'_, '_> {
             *again += 1;
             return Ok(Step::More(Part::Answers(Vec::new())));
         }
-        if seen.is_continue() {
+        if seen.is_continue() || self.answered(answered, erased)?.is_continue() {
             return Ok(Step::More(Part::Subscriber(before)));
         }
         Ok(match self.end(&before, *erased)? {
@@ -273,16 +275,39 @@ impl Eraser<'_, '_> {
         let all = layout::stored_answers(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<StoredAnswer>(all, after)?;
         for answer in &rows {
-            let is_about = match &answer.outcome {
-                CallOutcome::Begun => false,
-                CallOutcome::Done(json) | CallOutcome::Refused(json) => self.traces.are_in(json),
-            };
-            if is_about {
-                self.tx.remove(answer)?;
-                erased.answers += 1;
-            }
+            self.answer(answer, erased)?;
         }
         Ok(after)
+    }
+
+    // Removes answers that were stored since the erasure has begun. Breaks at the end of all.
+    fn answered(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
+        let since = layout::answers_since(self.tx.environment_id(), self.person.since);
+        let rest = since.resumed(after);
+        let found = store::leads(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
+        for entry in &found {
+            if let Lead::Record(answer) = &entry.lead {
+                self.answer(answer, erased)?;
+            }
+        }
+        self.left = self.left.saturating_sub(found.len());
+        let Some(last) = found.last().filter(|_| found.len() == AT_A_TIME) else {
+            return Ok(ControlFlow::Break(()));
+        };
+        after.clone_from(&last.key);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
+        let is_about = match &answer.outcome {
+            CallOutcome::Begun => false,
+            CallOutcome::Done(json) | CallOutcome::Refused(json) => self.traces.are_in(json),
+        };
+        if is_about {
+            self.tx.remove(answer)?;
+            erased.answers += 1;
+        }
+        Ok(())
     }
 
     fn fan_outs(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {

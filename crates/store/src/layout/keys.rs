@@ -582,3 +582,10 @@ pub fn expired_answers(environment: EnvironmentId, now: Timestamp) -> Range<Stor
     let expiring = EXPIRING_ANSWERS.within(environment);
     expiring.range().through(expiring.then(now).range())
 }
+
+/// The stored answers of calls that have begun at `since` or later.
+pub fn answers_since(environment: EnvironmentId, since: Timestamp) -> Range<StoredAnswer> {
+    let expiring = EXPIRING_ANSWERS.within(environment);
+    let all = expiring.range();
+    expiring.then(since.after(StoredAnswer::LIFETIME)).range().through(all)
+}

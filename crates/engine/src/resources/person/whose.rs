@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use activity::{Filter, Term};
 use domain::ids::{InternalSubscriberId, SubscriberId};
 use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, Traces, addresses_of};
 use domain::subscriber::Subscriber;
+use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, layout};
 
@@ -17,12 +19,17 @@ use crate::resources::subscribers;
 use crate::tx::{Reading, View};
 use crate::{Result, Scope};
 
+/// Time that a call may be under way before its answer is stored, which has the time of its beginning.
+const UNDER_WAY: Duration = Duration::from_secs(60);
+
 /// Who is erased: all subscribers who had one id, one after the other.
 #[derive(Debug)]
 pub(super) struct Person {
     pub(super) id: SubscriberId,
     /// The ids given by the engine.
     pub(super) own: BTreeSet<InternalSubscriberId>,
+    /// Answers that are older were there when the erasure began.
+    pub(super) since: Timestamp,
     /// The notifications that were there when the erasure began.
     pub(super) notifications: Vec<Ordinal>,
     /// The addresses in events, which are those of subscribers who were deleted as well.
@@ -35,7 +42,8 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let found = scope.view(|view| subscribers::find(view, id))?;
     let own = found.into_iter().map(|subscriber| subscriber.id).collect();
     let (notifications, addresses) = (Vec::new(), BTreeSet::new());
-    let mut person = Person { id: id.clone(), own, notifications, addresses };
+    let since = scope.engine.now().before(UNDER_WAY);
+    let mut person = Person { id: id.clone(), own, since, notifications, addresses };
     let mut later = Vec::new();
     while let Some(last) = scope.view(|view| {
         each_behind(view, &later, AT_A_TIME, &mut |notification| person.add(&notification))
@@ -43,7 +51,8 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
         later = last;
     }
     let part = Part::Notifications(person.notifications.len());
-    Ok(Erasing { person: Arc::new(person), later, again: 0, part, erased: Erasure::default() })
+    let (person, answered, erased) = (Arc::new(person), Vec::new(), Erasure::default());
+    Ok(Erasing { person, later, answered, again: 0, part, erased })
 }
 
 /// Calls `visit` with the next `limit` notifications behind a key that can be read. Returns the key of
