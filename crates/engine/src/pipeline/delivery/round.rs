@@ -119,6 +119,7 @@ impl DeliveryQueue<'_> {
 
 #[cfg(test)]
 mod tests {
+    use domain::dead_letter::DeadLetterQuery;
     use domain::integration::IntegrationCreate;
     use domain::step::Step;
     use domain::subscriber::SubscriberCreate;
@@ -149,7 +150,7 @@ mod tests {
             let mut report = DeliveryReport::default();
             while queue.round(&mut rounds, BATCH, &mut report).unwrap().is_some() {}
             assert_eq!(report.failures.len(), 1, "redriven {redriven} times");
-            let letters = env.dead_letters().list(&Default::default()).unwrap();
+            let letters = env.dead_letters().list(&DeadLetterQuery::default()).unwrap();
             env.dead_letters().redrive(letters.data[0].id).unwrap();
         }
     }
