@@ -4,18 +4,22 @@
 //! sealed value has table and key as associated data, so that a value does not open in another
 //! place.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use domain::ids::EnvironmentId;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::record::{Excerpt, Record, corrupt};
-use crate::sealing::Seal;
+use crate::sealing::{self, Seal};
 use crate::{Key, Result, Table, encoding};
 
 /// Codec of the values of records. Each view has the codec of its store.
 #[derive(Clone, Copy, Debug)]
 pub struct Codec<'s> {
     form: Form<'s>,
+    // Set when a value is sealed with a key that is not there.
+    locked: Option<&'s AtomicBool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +31,19 @@ enum Form<'s> {
 
 impl<'s> Codec<'s> {
     /// Writes values in few bytes.
-    pub const COMPACT: Self = Self { form: Form::Compact };
+    pub const COMPACT: Self = Self { form: Form::Compact, locked: None };
 
     /// Writes values as JSON.
-    pub const JSON: Self = Self { form: Form::Json };
+    pub const JSON: Self = Self { form: Form::Json, locked: None };
 
     /// Writes values in few bytes, and seals them.
     pub(crate) const fn sealed(seal: &'s Seal) -> Self {
-        Self { form: Form::Sealed(seal) }
+        Self { form: Form::Sealed(seal), locked: None }
+    }
+
+    /// The codec that sets `locked` when it meets a value that is sealed with a key it does not have.
+    pub(crate) const fn noting(self, locked: &'s AtomicBool) -> Self {
+        Self { locked: Some(locked), ..self }
     }
 
     /// The entry of `record` in its table: key and value.
@@ -87,11 +96,22 @@ impl<'s> Codec<'s> {
     }
 
     fn fields<T: DeserializeOwned>(self, table: Table, key: &[u8], value: &[u8]) -> Result<T> {
+        if let Some(locked) = self.locked.filter(|_| self.lacks_key_of(value)) {
+            locked.store(true, Ordering::Relaxed);
+        }
         let plain = match self.form {
             Form::Json | Form::Compact => return read(table, value),
             Form::Sealed(seal) => seal.open(table, key, value)?,
         };
         read(table, &plain)
+    }
+
+    fn lacks_key_of(self, value: &[u8]) -> bool {
+        match (self.form, sealing::key_of(value)) {
+            (_, None) => false,
+            (Form::Json | Form::Compact, Some(_)) => true,
+            (Form::Sealed(seal), Some(key)) => seal.lacks(key),
+        }
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use testkit::interposed::Interposed;
 use testkit::sealed::keyring;
-use testkit::tables::check_indexes;
+use testkit::tables::{check_indexes, dump};
 use tidings::trigger::Trigger;
-use tidings::{Delivery, Engine, Outbox};
+use tidings::{Delivery, Engine, Error, Outbox};
 
 use super::check_sealed;
 use crate::parsed;
@@ -60,6 +60,48 @@ fn workers_send_while_a_key_is_rotated() {
     assert_eq!((keys.len(), outbox.sent().len()), (BEFORE + MEANWHILE, BEFORE + MEANWHILE));
     check_sealed(&store, 2);
     check_indexes(&store);
+}
+
+/// Another process has begun to seal with a key that this one does not have.
+#[test]
+fn an_engine_without_a_new_key_takes_no_record_for_damaged() {
+    let cases: [(Option<&[u32]>, &[u32]); 2] = [(None, &[1]), (Some(&[1]), &[2, 1])];
+    for (before, after) in cases {
+        let (store, outbox) = (Interposed::default(), Outbox::default());
+        let engine = |ids: Option<&[u32]>| {
+            let builder = Engine::builder().default_provider(outbox.clone());
+            let builder = ids.iter().fold(builder, |builder, ids| builder.sealing(keyring(ids)));
+            builder.build(store.clone())
+        };
+        let (old, new) = (engine(before), engine(Some(after)));
+        let env = old.organization("acme").unwrap().development().unwrap();
+        let workflow = json!({ "workflowId": "mail", "name": "Mail", "steps": [email()] });
+        env.workflows().create(&parsed(workflow)).unwrap();
+        let mail = json!({ "providerId": "host", "channel": "email", "active": true });
+        env.integrations().create(&parsed(mail)).unwrap();
+        let rotating = new.organization("acme").unwrap().development().unwrap();
+        for number in 0..5 {
+            rotating.events().trigger(&event(number)).unwrap();
+        }
+
+        let entries = dump(&store);
+        let refused = |error: Error| {
+            let is_missing = matches!(error, Error::Store(store::Error::MissingKey { .. }));
+            assert!(is_missing, "{error:?}");
+        };
+        refused(old.delivery().run_due(100).unwrap_err());
+        refused(env.notifications().list(&parsed(json!({}))).unwrap_err());
+        refused(env.events().trigger(&event(0)).unwrap_err());
+        refused(old.check().unwrap_err());
+        refused(old.repair().unwrap_err());
+        if before.is_some() {
+            refused(old.reseal().unwrap_err());
+        }
+        assert!(dump(&store) == entries, "an engine without the key has changed something");
+
+        assert_eq!(new.check().unwrap().findings, []);
+        assert_eq!(new.delivery().run_due(100).unwrap().sent, 5);
+    }
 }
 
 fn event(number: usize) -> Trigger {

@@ -25,7 +25,7 @@ mod sealable;
 
 pub use self::keys::{KeyId, Keyring, SealingKey};
 pub use self::reseal::{ResealProgress, Resealed};
-pub(crate) use self::seal::Seal;
+pub(crate) use self::seal::{Seal, key_of};
 pub use self::sealable::Sealable;
 
 #[cfg(test)]

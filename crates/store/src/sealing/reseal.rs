@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use super::marks::Mark;
+use super::marks::{self, Mark};
 use super::seal::{Extent, Seal};
 use super::sealable::Sealable;
 use crate::{Error, KeyRange, Order, Result, Table, Transaction, check, records};
@@ -67,6 +67,8 @@ impl Sealable {
         let current = seal.keyring().current();
         records::write(self.below.as_ref(), |transaction| {
             let marks = Mark::all(transaction)?;
+            // Another engine may have begun to seal with a key that is not there.
+            marks::extent(transaction, seal, &marks)?;
             if let [one] = marks.as_slice()
                 && one.key == current
                 && one.extent(seal)? == Extent::Whole

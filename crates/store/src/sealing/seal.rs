@@ -118,7 +118,7 @@ impl Seal {
         key: &[u8],
         value: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, Unopenable> {
-        let (id, rest) = key_of(value).ok_or(Unopenable::Cut)?;
+        let (id, rest) = head_of(value).ok_or(Unopenable::Cut)?;
         let cipher = self.keyring.cipher(id).ok_or(Unopenable::UnknownKey(id))?;
         let (nonce, rest) = rest.split_first_chunk::<NONCE>().ok_or(Unopenable::Cut)?;
         let (content, tag) = rest.split_last_chunk::<TAG>().ok_or(Unopenable::Cut)?;
@@ -129,8 +129,18 @@ impl Seal {
 
     /// Returns `true` if `value` is sealed with the key that seals.
     pub(super) fn is_current(&self, value: &[u8]) -> bool {
-        key_of(value).is_some_and(|(id, _)| id == self.keyring.current())
+        key_of(value) == Some(self.keyring.current())
     }
+
+    /// Returns `true` if the key of that id is not there.
+    pub(crate) fn lacks(&self, key: KeyId) -> bool {
+        self.keyring.cipher(key).is_none()
+    }
+}
+
+/// Returns the id of the key of a sealed value.
+pub(crate) fn key_of(value: &[u8]) -> Option<KeyId> {
+    head_of(value).map(|(id, _)| id)
 }
 
 fn decrypt(
@@ -145,7 +155,7 @@ fn decrypt(
 }
 
 // The id of the key of a sealed value, and what follows it.
-fn key_of(value: &[u8]) -> Option<(KeyId, &[u8])> {
+fn head_of(value: &[u8]) -> Option<(KeyId, &[u8])> {
     let (&SEALED, rest) = value.split_first()? else { return None };
     let (id, rest) = rest.split_first_chunk()?;
     Some((KeyId::new(u32::from_be_bytes(*id)), rest))

@@ -10,8 +10,8 @@ use super::keys::Keyring;
 use super::marks::{self, Mark};
 use super::seal::Seal;
 use crate::{
-    Change, Codec, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result, Snapshot,
-    Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
+    Change, Codec, Decision, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result,
+    Snapshot, Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
 };
 
 /// A store that seals the values of records if it has keys. Its first call compares the keys with
@@ -20,12 +20,16 @@ pub struct Sealable {
     pub(super) below: Arc<dyn Store>,
     pub(super) seal: Option<Seal>,
     is_checked: AtomicBool,
+    // Set when a value is sealed with a key that is not there. It may be that of another engine, which
+    // has begun to seal since the keys were compared.
+    locked: AtomicBool,
 }
 
 impl Sealable {
     /// Returns `below` with the keys of `keyring`. Without keys, values are plain.
     pub fn new(below: Arc<dyn Store>, keyring: Option<Keyring>) -> Self {
-        Self { below, seal: keyring.map(Seal::new), is_checked: AtomicBool::new(false) }
+        let (is_checked, locked) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { below, seal: keyring.map(Seal::new), is_checked, locked }
     }
 
     /// Compares the keys with the marks of the store. Leaves a mark of the key that seals.
@@ -43,8 +47,20 @@ impl Sealable {
     }
 
     fn check_plain(&self) -> Result<()> {
-        let marks = records::read(self.below.as_ref(), |snapshot| Mark::all(snapshot))?;
-        marks.first().map_or(Ok(()), |mark| Err(Error::MissingKey { key: mark.key }))
+        records::read(self.below.as_ref(), |snapshot| self.check_keys(snapshot))
+    }
+
+    // Fails if the store has the mark of a key that is not there.
+    fn check_keys(&self, snapshot: &dyn Snapshot) -> Result<()> {
+        let lacks = |key| self.seal.as_ref().is_none_or(|seal| seal.lacks(key));
+        let missing = Mark::all(snapshot)?.into_iter().find(|mark| lacks(mark.key));
+        missing.map_or(Ok(()), |mark| Err(Error::MissingKey { key: mark.key }))
+    }
+
+    // Fails if what a body has read is sealed with a key that is not there. Such a value looks damaged,
+    // and it is damaged if no engine has left a mark of its key.
+    fn check_read(&self, snapshot: &dyn Snapshot) -> Result<()> {
+        if self.locked.load(Ordering::Relaxed) { self.check_keys(snapshot) } else { Ok(()) }
     }
 
     // The mark of a new key says what the others say.
@@ -67,6 +83,18 @@ impl Sealable {
         Ok(())
     }
 
+    // Runs `body` with the keys of this store.
+    fn run(&self, below: &mut dyn Transaction, body: &mut WriteBody<'_>) -> Result<Decision> {
+        let mut sealing = self.sealing(below);
+        let decision = body(&mut sealing)?;
+        self.check_read(sealing.below)?;
+        Ok(decision)
+    }
+
+    fn sealing<V>(&self, below: V) -> Sealing<'_, V> {
+        Sealing { below, seal: self.seal.as_ref(), locked: &self.locked }
+    }
+
     /// Runs `body` in a transaction of the host, with the keys of this store.
     pub fn write_in_host(
         &self,
@@ -74,9 +102,8 @@ impl Sealable {
         scope: WriteScope,
         body: &mut WriteBody<'_>,
     ) -> Result<()> {
-        let Some(seal) = self.checked()? else { return host.write_within(scope, body) };
-        let codec = Codec::sealed(seal);
-        host.write_within(scope, &mut |below| body(&mut Sealing { below, codec }))
+        self.checked()?;
+        host.write_within(scope, &mut |below| self.run(below, body))
     }
 
     pub(super) fn checked(&self) -> Result<Option<&Seal>> {
@@ -89,9 +116,11 @@ impl Sealable {
 
 impl Store for Sealable {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let Some(seal) = self.checked()? else { return self.below.read(body) };
-        let codec = Codec::sealed(seal);
-        self.below.read(&mut |below| body(&Sealing { below, codec }))
+        self.checked()?;
+        self.below.read(&mut |below| {
+            body(&self.sealing(below))?;
+            self.check_read(below)
+        })
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
@@ -99,9 +128,8 @@ impl Store for Sealable {
     }
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        let Some(seal) = self.checked()? else { return self.below.write_within(scope, body) };
-        let codec = Codec::sealed(seal);
-        self.below.write_within(scope, &mut |below| body(&mut Sealing { below, codec }))
+        self.checked()?;
+        self.below.write_within(scope, &mut |below| self.run(below, body))
     }
 
     fn runs_side_by_side(&self) -> bool {
@@ -123,10 +151,11 @@ impl fmt::Debug for Sealable {
     }
 }
 
-/// A view of the store below, with a codec that seals.
+/// A view of the store below, with a codec that seals if there are keys.
 struct Sealing<'s, V> {
     below: V,
-    codec: Codec<'s>,
+    seal: Option<&'s Seal>,
+    locked: &'s AtomicBool,
 }
 
 impl<V: Deref<Target: Snapshot>> Snapshot for Sealing<'_, V> {
@@ -150,7 +179,8 @@ impl<V: Deref<Target: Snapshot>> Snapshot for Sealing<'_, V> {
     }
 
     fn codec(&self) -> Codec<'_> {
-        self.codec
+        let codec = self.seal.map_or_else(|| self.below.codec(), Codec::sealed);
+        codec.noting(self.locked)
     }
 }
 
