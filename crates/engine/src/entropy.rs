@@ -20,7 +20,9 @@ pub trait Entropy: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsEntropy;
 
-/// The same bytes in every run, for tests and simulations. API keys made from it are no secret.
+/// The same bytes in every run, for tests and simulations. API keys made from it are no secret. An
+/// engine that opens a store anew has another seed or a later time: the same ones make the same ids,
+/// and records would share them.
 #[derive(Debug)]
 pub struct SeededEntropy {
     seed: u64,

@@ -86,7 +86,11 @@ fn wake_each(wakers: Vec<Waker>) {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.watches.state.lock().wakers.remove(&self.place);
+        let mut state = self.watches.state.lock();
+        let waker = state.wakers.remove(&self.place);
+        // A waker is code of the host, and may be the last that holds another watch.
+        drop(state);
+        drop(waker);
         self.watches.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -96,7 +100,10 @@ mod tests {
     use std::future::Future;
     use std::pin::pin;
     use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc;
     use std::task::{Context, Poll, Wake};
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use crate::Engine;
@@ -108,6 +115,28 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    /// A task that holds another watch.
+    struct Holder(Watch);
+
+    impl Wake for Holder {
+        fn wake(self: Arc<Self>) {
+            assert_eq!(self.0.place.0, b"other");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_is_dropped_with_its_watch_may_hold_another_one() {
+        let (ended, is_ended) = mpsc::channel();
+        thread::spawn(move || {
+            let watches = Arc::new(Watches::default());
+            let other = watches.watch(b"other", Waker::noop());
+            let watch = watches.watch(b"one", &Waker::from(Arc::new(Holder(other))));
+            drop(watch);
+            ended.send(watches.state.lock().wakers.len())
+        });
+        assert_eq!(is_ended.recv_timeout(Duration::from_secs(60)), Ok(0));
     }
 
     #[test]
