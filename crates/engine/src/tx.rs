@@ -102,6 +102,12 @@ impl Tx<'_> {
         self.draft.counters.order(&*self.draft.writer, &key)
     }
 
+    /// Notes that a subscriber is new, and so has no messages before this transaction.
+    pub(crate) fn begin_counters(&mut self, subscriber: InternalSubscriberId) {
+        let key = layout::message_counters(self.environment_id(), subscriber);
+        self.draft.counters.begin(&key);
+    }
+
     /// Limits of the callers' input.
     pub(crate) fn limits(&self) -> &Limits {
         &self.engine().parts.limits
@@ -154,6 +160,10 @@ macro_rules! snapshot_through {
                 visit: &mut Visit<'_>,
             ) -> Result<()> {
                 self.$($inner).+.scan(table, range, order, limit, visit)
+            }
+
+            fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+                self.$($inner).+.prefetch(keys)
             }
 
             fn codec(&self) -> Codec<'_> {

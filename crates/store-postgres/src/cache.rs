@@ -4,7 +4,7 @@
 //! processes have changed since the cache was right. So the cache is right for each view.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -36,6 +36,9 @@ const WANTED_OF_A_TABLE: usize = 8;
 /// Number of stale keys of a table of a head that are kept.
 const STALE: usize = 512;
 
+/// Number of changed keys of a head that are remembered.
+const RECENT: usize = 4_096;
+
 /// Number of transactions that want a value which another process has changed.
 const TIMES_WANTED: u8 = 4;
 
@@ -50,11 +53,21 @@ struct State {
     counts: Counts,
     entries: HashMap<Head, Entries>,
     gaps: HashMap<Head, VecDeque<Gap>>,
+    /// What the latest commits have changed, oldest first. The last one ends at the count of the head.
+    recent: HashMap<Head, VecDeque<Recent>>,
     /// Keys whose values were known, and were changed by other processes of late.
     wanted: HashMap<Head, Vec<Wanted>>,
     /// Keys whose values were known before other processes have changed them.
     stale: HashMap<Head, HashMap<Table, BTreeSet<Vec<u8>>>>,
     size: usize,
+}
+
+/// The keys that some commits in a row have changed.
+struct Recent {
+    /// Count of the head before the first of them, and behind the last one.
+    after: u64,
+    until: u64,
+    keys: BTreeSet<(Table, Vec<u8>)>,
 }
 
 struct Wanted {
@@ -122,9 +135,16 @@ pub(crate) fn changed_keys(
 impl Cache {
     /// An empty cache at these counts.
     pub(crate) fn of(most: usize, counts: Counts) -> Self {
-        let (entries, gaps) = (HashMap::new(), HashMap::new());
-        let (wanted, stale) = (HashMap::new(), HashMap::new());
-        Self { state: Mutex::new(State { counts, entries, gaps, wanted, stale, size: 0 }), most }
+        let state = State {
+            counts,
+            entries: HashMap::new(),
+            gaps: HashMap::new(),
+            recent: HashMap::new(),
+            wanted: HashMap::new(),
+            stale: HashMap::new(),
+            size: 0,
+        };
+        Self { state: Mutex::new(state), most }
     }
 
     /// Counts up to which the cache is right.
@@ -147,7 +167,8 @@ impl Cache {
         let head = Head::of(table, key);
         let Some(since) = counts.get(head) else { return };
         let mut state = self.state.lock();
-        if state.counts.get(head) == Some(since) {
+        let place = (table, key.to_vec());
+        if state.is_unchanged(head, since, |changed| !changed.contains(&place)) {
             state.set(self.most, head, (table, key), Entry { since, value: value.clone() });
         }
     }
@@ -193,7 +214,13 @@ impl Cache {
         let Some(head) = head_of(table, span) else { return };
         let Some(since) = counts.get(head) else { return };
         let mut state = self.state.lock();
-        if state.counts.get(head) != Some(since) || span.size() > LARGEST_GAP {
+        let is_empty = |changed: &BTreeSet<_>| {
+            let start = Included((table, span.start.clone()));
+            let mut behind = changed.range((start, Unbounded));
+            let next = behind.next();
+            next.is_none_or(|(other, key)| *other != table || !span.contains(key))
+        };
+        if span.size() > LARGEST_GAP || !state.is_unchanged(head, since, is_empty) {
             return;
         }
         let gaps = state.gaps.entry(head).or_default();
@@ -210,7 +237,10 @@ impl Cache {
                 continue;
             }
             match changed_keys(news, (head, before, count)) {
-                Some(keys) => state.forget(head, keys),
+                Some(keys) => {
+                    state.remember(head, (before, count), keys.iter().cloned());
+                    state.forget(head, keys);
+                }
                 None => state.clear(head),
             }
             state.counts.set(head, count);
@@ -223,6 +253,8 @@ impl Cache {
         if state.counts.get(head).unwrap_or_default() + 1 != number {
             return;
         }
+        let keys = changes.iter().map(|(table, key, _)| (*table, key.to_vec()));
+        state.remember(head, (number - 1, number), keys);
         for (table, key, value) in changes {
             state.end_gaps(head, *table, key);
             let entry = Entry { since: number, value: value.map(Arc::from) };
@@ -286,6 +318,40 @@ impl State {
         wanted.truncate(WANTED);
     }
 
+    /// Returns `true` if the commits behind a count have changed nothing of what `is_spared` looks for.
+    fn is_unchanged(
+        &self,
+        head: Head,
+        since: u64,
+        is_spared: impl Fn(&BTreeSet<(Table, Vec<u8>)>) -> bool,
+    ) -> bool {
+        if self.counts.get(head) == Some(since) {
+            return true;
+        }
+        let Some(recent) = self.recent.get(&head) else { return false };
+        let mut later = recent.iter().rev().take_while(|recent| recent.until > since);
+        let mut oldest = None;
+        let is_unchanged = later.by_ref().all(|recent| {
+            oldest = Some(recent.after);
+            is_spared(&recent.keys)
+        });
+        is_unchanged && oldest.is_some_and(|after| after <= since)
+    }
+
+    fn remember(
+        &mut self,
+        head: Head,
+        (after, until): (u64, u64),
+        keys: impl Iterator<Item = (Table, Vec<u8>)>,
+    ) {
+        let recent = self.recent.entry(head).or_default();
+        recent.push_back(Recent { after, until, keys: keys.collect() });
+        let mut size = recent.iter().map(|recent| recent.keys.len()).sum::<usize>();
+        while size > RECENT {
+            size -= recent.pop_front().map_or(size, |oldest| oldest.keys.len());
+        }
+    }
+
     fn end_gaps(&mut self, head: Head, table: Table, key: &[u8]) {
         if let Some(gaps) = self.gaps.get_mut(&head) {
             gaps.retain(|gap| gap.table != table || !gap.span.contains(key));
@@ -294,6 +360,7 @@ impl State {
 
     fn clear(&mut self, head: Head) {
         self.gaps.remove(&head);
+        self.recent.remove(&head);
         self.wanted.remove(&head);
         self.stale.remove(&head);
         let removed = self.entries.remove(&head).unwrap_or_default();
@@ -382,6 +449,47 @@ mod tests {
         follow(&cache, 2, b"d");
         follow(&cache, 3, b"a");
         assert!(cache.is_gap(&counts(3), TABLE, &kept));
+    }
+
+    /// A view that began before other commits may keep what they have not changed.
+    #[test]
+    fn what_a_view_has_read_is_kept_unless_it_was_changed_meanwhile() {
+        let own = |cache: &Cache| {
+            cache.commit(head(), 2, &[(TABLE, &key(b"c")[..], Some(&b"value"[..]))]);
+        };
+        let others = |cache: &Cache| follow(cache, 2, b"c");
+        for write in [&own as &dyn Fn(&Cache), &others] {
+            let cache = cache();
+            write(&cache);
+            follow(&cache, 3, b"d");
+            let knows = |name| cache.get(&counts(3), TABLE, &key(name)).is_some();
+            let before = knows(b"c");
+            for name in [b"b", b"c", b"d"] {
+                cache.keep(&counts(1), TABLE, &key(name), &None);
+            }
+            assert!(knows(b"b") && knows(b"c") == before && !knows(b"d"));
+            cache.keep(&counts(2), TABLE, &key(b"c"), &None);
+            assert!(knows(b"c"));
+            for (start, end, is_kept) in [(b"a", b"c", true), (b"c", b"e", false)] {
+                cache.keep_gap(&counts(1), TABLE, &span(start, end));
+                assert_eq!(cache.is_gap(&counts(3), TABLE, &span(start, end)), is_kept);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_behind_commits_that_are_not_known() {
+        let cache = cache();
+        cache.follow(&counts(2), &[]);
+        cache.keep(&counts(1), TABLE, &key(b"a"), &None);
+        assert!(cache.get(&counts(2), TABLE, &key(b"a")).is_none());
+        let many = (0..=RECENT).map(|number| (TABLE, key(&number.to_be_bytes()))).collect();
+        cache.follow(&counts(3), &[News { head: head(), number: 3, keys: Some(many) }]);
+        follow(&cache, 4, b"b");
+        cache.keep(&counts(2), TABLE, &key(b"a"), &None);
+        assert!(cache.get(&counts(4), TABLE, &key(b"a")).is_none());
+        cache.keep(&counts(3), TABLE, &key(b"a"), &None);
+        assert!(cache.get(&counts(4), TABLE, &key(b"a")).is_some());
     }
 
     #[test]

@@ -16,8 +16,9 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::cache::Value;
 use crate::failure::Failure;
-use crate::heads::{Counts, Lock};
-use crate::rows::{Note, Rows};
+use crate::heads::{Counts, Head, Lock};
+use crate::prefetched::{Prefetched, values_of};
+use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
 use crate::{PostgresStore, Shared};
@@ -31,10 +32,10 @@ type Param = Box<dyn ToSql + Send + Sync>;
 /// Parameters of a statement.
 pub(crate) type Params = Vec<Param>;
 
-/// Types of the parameters of [`schema::PUT`], [`schema::DELETE`] and [`schema::NOTE`].
+/// Types of the parameters of [`schema::PUT`], of statements on keys, and of [`schema::NOTE`].
 const PUT: [Type; 5] =
     [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
-const DELETE: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
+const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
 const NOTE: [Type; 4] = [Type::INT2_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA];
 
 /// An error of a connection of the host: a [`tokio_postgres::Error`], or one that means that the
@@ -126,6 +127,7 @@ struct View<'h> {
     host: RefCell<&'h mut dyn HostConnection>,
     counts: Counts,
     failed: RefCell<Option<Failure>>,
+    prefetched: Prefetched,
 }
 
 impl<'h> View<'h> {
@@ -143,7 +145,8 @@ impl<'h> View<'h> {
             .collect::<Result<_, tokio_postgres::Error>>()
             .map_err(|error| Failure::of("lock an environment", error))?;
         let (host, failed) = (RefCell::new(host), RefCell::default());
-        Ok(Self { shared, host, counts: Counts::read(&locked), failed })
+        let (counts, prefetched) = (Counts::read(&locked), Prefetched::default());
+        Ok(Self { shared, host, counts, failed, prefetched })
     }
 
     fn query(&self, statement: &str, params: TypedParams) -> Result<Vec<Row>, Failure> {
@@ -160,9 +163,10 @@ impl<'h> View<'h> {
         Ok(rows.inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))?)
     }
 
-    /// What others have committed. Nothing is kept: the host may roll back what is read here.
+    /// What others have committed. The cache gets nothing: the host may roll back what is read here.
     fn known(&self, table: Table, key: &[u8]) -> Option<Value> {
-        self.shared.cache.get(&self.counts, table, key)
+        let known = self.shared.cache.get(&self.counts, table, key);
+        known.or_else(|| self.prefetched.get(table, key))
     }
 
     fn number(&self, table: Table) -> i16 {
@@ -187,7 +191,7 @@ impl<'h> View<'h> {
         getrandom::fill(&mut batch)
             .map_err(|error| Failure::refused("identify a commit", error))?;
         self.query(schema::PUT, typed(rows.puts.into_put(), PUT))?;
-        self.query(schema::DELETE, typed(rows.deletes.into_delete(), DELETE))?;
+        self.query(schema::DELETE, typed(rows.deletes.into_keys(), KEYS))?;
         let (heads, numbers) = (Box::new(note.heads), Box::new(note.numbers));
         let note: Params = vec![heads, numbers, Box::new(note.keys), Box::new(batch)];
         self.query(schema::NOTE, typed(note, NOTE))?;
@@ -196,6 +200,23 @@ impl<'h> View<'h> {
 }
 
 impl Snapshot for &View<'_> {
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        // What is not locked may change at any time.
+        let is_fixed = |table, key: &[u8]| self.counts.get(Head::of(table, key)).is_some();
+        let unknown = keys
+            .filter(|(table, key)| is_fixed(*table, key) && self.known(*table, key).is_none())
+            .collect::<Vec<_>>();
+        let columns = Columns::without_values(&self.shared.tables, &unknown);
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let rows = self.read(schema::GET_WANTED, typed(columns.into_keys(), KEYS))?;
+        for (table, key, value) in values_of(&self.shared.tables, unknown, &rows)? {
+            self.prefetched.keep(table, key, value);
+        }
+        Ok(())
+    }
+
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let mut is_there = false;
         self.get_many(table, &[key], &mut |value| {

@@ -58,6 +58,7 @@ mod join;
 mod keys;
 mod news;
 mod patience;
+mod prefetched;
 mod rows;
 mod scan;
 mod schema;

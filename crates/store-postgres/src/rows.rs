@@ -94,7 +94,7 @@ impl Columns {
         vec![Box::new(tables), Box::new(heads), Box::new(hashes), Box::new(rests), Box::new(values)]
     }
 
-    pub(crate) fn into_delete(self) -> Params {
+    pub(crate) fn into_keys(self) -> Params {
         let Self { tables, heads, hashes, .. } = self;
         vec![Box::new(tables), Box::new(heads), Box::new(hashes)]
     }

@@ -15,6 +15,7 @@ use crate::Shared;
 use crate::cache::Value;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, by_head};
+use crate::prefetched::{Prefetched, values_of};
 use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
@@ -31,6 +32,7 @@ pub(crate) struct View {
     failed: RefCell<Option<Failure>>,
     /// Number of values of each table that were asked for one by one.
     missed: RefCell<HashMap<Table, u32>>,
+    prefetched: Prefetched,
 }
 
 /// Number of stale values that are read together at most.
@@ -67,8 +69,14 @@ impl View {
             }
         });
         let (client, begun) = begun?;
-        let (shared, failed, missed) = (Arc::clone(shared), RefCell::default(), RefCell::default());
-        let mut view = Self { shared, client: Some(client), counts: known, failed, missed };
+        let mut view = Self {
+            shared: Arc::clone(shared),
+            client: Some(client),
+            counts: known,
+            failed: RefCell::default(),
+            missed: RefCell::default(),
+            prefetched: Prefetched::default(),
+        };
         let told = Told::read(&view.shared.tables, &begun.news)?;
         view.shared.cache.follow(&told.counts, &told.news);
         match begun.locked {
@@ -81,16 +89,8 @@ impl View {
     }
 
     fn keep_wanted(&self, wanted: Vec<(Table, Vec<u8>)>, rows: &[Row]) -> Result<(), Failure> {
-        let entry = |row: &Row| {
-            let value: Arc<[u8]> = Arc::from(row.try_get::<_, &[u8]>(3)?);
-            Ok(((row.try_get(0)?, [row.try_get::<_, &[u8]>(1)?, row.try_get(2)?].concat()), value))
-        };
-        let values = rows.iter().map(entry).collect::<Result<HashMap<(i16, Vec<u8>), _>, Error>>();
-        let mut values = values.map_err(|error| Failure::of("read entries", error))?;
-        for (table, key) in wanted {
-            let place = (self.shared.tables.number(table), key);
-            let value = values.remove(&place);
-            self.keep(table, &place.1, &value);
+        for (table, key, value) in values_of(&self.shared.tables, wanted, rows)? {
+            self.keep(table, &key, &value);
         }
         Ok(())
     }
@@ -172,7 +172,8 @@ impl View {
     }
 
     fn known(&self, table: Table, key: &[u8]) -> Option<Value> {
-        self.shared.cache.get(&self.counts, table, key)
+        let known = self.shared.cache.get(&self.counts, table, key);
+        known.or_else(|| self.prefetched.get(table, key))
     }
 
     fn keep(&self, table: Table, key: &[u8], value: &Value) {
@@ -277,6 +278,24 @@ impl fmt::Debug for View {
 }
 
 impl Snapshot for &View {
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        // What is not locked may change at any time.
+        let is_fixed = |table, key: &[u8]| self.counts.get(Head::of(table, key)).is_some();
+        let unknown = keys
+            .filter(|(table, key)| is_fixed(*table, key) && self.known(*table, key).is_none())
+            .collect::<Vec<_>>();
+        let columns = Columns::without_values(&self.shared.tables, &unknown);
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let rows = self.ask(|client| async move { wanted_values(&client, &columns).await })?;
+        for (table, key, value) in values_of(&self.shared.tables, unknown, &rows)? {
+            self.keep(table, &key, &value);
+            self.prefetched.keep(table, key, value);
+        }
+        Ok(())
+    }
+
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let value = if let Some(value) = self.known(table, key) {
             value

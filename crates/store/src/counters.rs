@@ -121,9 +121,18 @@ impl ReadCounters {
         };
         Ok(&known.counters)
     }
+
+    /// Notes that a subscriber is new, and so has no counters under `key`.
+    pub fn begin(&mut self, key: &Key<Bytes>) {
+        self.0.entry(key.as_bytes().to_vec()).or_insert_with(Known::none);
+    }
 }
 
 impl Known {
+    fn none() -> Self {
+        Self { counters: MessageCounters::default(), until: None }
+    }
+
     // Counters that cannot be read begin anew.
     fn find(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Self> {
         match Self::readable(snapshot, key)? {
@@ -133,8 +142,7 @@ impl Known {
     }
 
     fn readable(snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<Option<Self>> {
-        let none = Self { counters: MessageCounters::default(), until: None };
-        let mut known = Ok(none);
+        let mut known = Ok(Self::none());
         snapshot.get(Table::MessageCounters, key, &mut |value| known = read(key, value))?;
         if_readable(known)
     }

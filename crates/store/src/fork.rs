@@ -105,6 +105,10 @@ impl Snapshot for Shown<'_> {
         if self.hides(table) { Ok(()) } else { self.base.scan(table, range, order, limit, visit) }
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        self.base.prefetch(keys)
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.base.codec()
     }

@@ -260,6 +260,11 @@ impl<R> Key<R> {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// The table, and the bytes.
+    pub fn into_parts(self) -> (Table, Vec<u8>) {
+        (self.table, self.bytes)
+    }
 }
 
 impl<R> Range<R> {

@@ -195,6 +195,12 @@ pub trait Snapshot {
         visit: &mut Visit<'_>,
     ) -> Result<()>;
 
+    /// Tells which keys are going to be read one after the other. A remote backend gets the values in
+    /// one round trip. Other backends do nothing, and do not ask for the keys.
+    fn prefetch(&self, _keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        Ok(())
+    }
+
     // The codec of the records in this view. A backend has the default; a view around another one
     // has that of the other.
     #[doc(hidden)]

@@ -119,6 +119,11 @@ impl<T: Snapshot> Snapshot for Scoped<'_, T> {
         self.below.scan(table, range, order, limit, visit)
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        let within = |(table, key): &(Table, Vec<u8>)| self.scope.may_read(*table, key);
+        self.below.prefetch(&mut keys.filter(within))
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }

@@ -80,6 +80,10 @@ impl Snapshot for Witness<'_> {
         })
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        self.snapshot.prefetch(keys)
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.snapshot.codec()
     }

@@ -113,6 +113,10 @@ impl Snapshot for Counting<'_> {
         })
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        self.below.prefetch(keys)
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }

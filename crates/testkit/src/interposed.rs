@@ -457,6 +457,10 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
         )
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        self.below.prefetch(keys)
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }

@@ -13,11 +13,11 @@ use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use domain::trigger::{AcceptedTrigger, Audience, Crowd, FanOut, FanOutState, Visited};
 use domain::workflow::Workflow;
-use store::{ReadRecords, WriteRecords, layout};
+use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::fan_out::{Members, Part, Source};
-use crate::pipeline::prepare::{PlannedRecipient, plan_recipient};
+use crate::pipeline::prepare::{PlannedRecipient, plan_recipient, prefetch_recipients};
 use crate::pipeline::trigger::notify;
 use crate::resources::{contexts, workflows};
 use crate::tx::{Reading, Tx, View};
@@ -116,6 +116,8 @@ fn plan_members(
 ) -> Result<(Vec<(Subscriber, PlannedRecipient)>, Visited)> {
     let (run, size) = (Run::new(event), event.trigger.size());
     let mut visited = Visited { behind: members.behind, created: 0, filtered: 0, all: members.all };
+    let ids = members.found.iter().map(|member| member.subscriber.id);
+    prefetch_recipients(view, ids, (event.context_keys, event.workflow.id))?;
     let mut recipients = Vec::with_capacity(members.found.len());
     let (mut content, mut last) = (0, None);
     for member in members.found {
@@ -170,6 +172,11 @@ impl Chunk {
         let facts = (&*next.workflow, &*next.contexts, next.actor.as_ref());
         let event = event(&self.fan_out, (home, now), facts);
         let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
+        let ids = next.recipients.iter().map(|(subscriber, _)| subscriber.id);
+        let environment = tx.environment_id();
+        let there = ids.clone().map(|id| layout::subscriber_id(environment, id).into_parts());
+        let counters = ids.map(|id| layout::message_counters(environment, id).into_parts());
+        tx.prefetch(&mut there.chain(counters))?;
         let mut created = 0;
         for (subscriber, planned) in &next.recipients {
             // A subscriber that was deleted since the plan gets nothing.

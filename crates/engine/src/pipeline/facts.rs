@@ -8,7 +8,7 @@ use domain::contact::Email;
 use domain::context::{Context, ContextSet};
 use domain::endpoint::{ChannelEndpoint, Endpoint};
 use domain::explain::Findings;
-use domain::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId};
+use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
 use domain::layout::Framed;
 use domain::message::Message;
@@ -23,7 +23,7 @@ use domain::time::Timestamp;
 use domain::translation::Texts;
 use domain::vocabulary::{Channel, JobType};
 use domain::workflow::Workflow;
-use store::{Order, ReadRecords, layout};
+use store::{Order, ReadRecords, Table, layout};
 
 use crate::Result;
 use crate::pipeline::{left, texts};
@@ -194,6 +194,18 @@ impl RunFacts {
 }
 
 impl Preferences {
+    /// The keys of the preferences of a subscriber, with their tables.
+    pub(crate) fn keys(
+        environment: EnvironmentId,
+        subscriber: InternalSubscriberId,
+        (contexts, workflow): (&ContextSet, WorkflowId),
+    ) -> [(Table, Vec<u8>); 3] {
+        let everywhere = &ContextSet::default();
+        [(contexts, Some(workflow)), (contexts, None), (everywhere, None)].map(|(contexts, of)| {
+            layout::preference(environment, subscriber, contexts, of).into_parts()
+        })
+    }
+
     /// Returns the preferences of a subscriber.
     pub(crate) fn of(
         view: &dyn View,

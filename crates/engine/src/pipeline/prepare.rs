@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::context::{Context, ContextKey, ContextSet, NamedContext};
 use domain::event::Event;
-use domain::ids::{SubscriberId, TopicKey, TransactionId};
+use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey, TransactionId, WorkflowId};
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Action, Facts, Run};
 use domain::subscriber::{Profile, Subscriber};
@@ -15,7 +15,7 @@ use domain::trigger::{
     Audience, Crowd, SubscriberRecipient, TopicCounts, Trigger, TriggerReceipt, TriggerStatus,
 };
 use domain::workflow::Workflow;
-use store::{Kept, ReadKept, layout};
+use store::{Kept, ReadKept, Snapshot, layout};
 
 use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
@@ -196,8 +196,10 @@ impl Preparation<'_> {
         let run = Run::new(&event);
         let size = trigger.size();
         let mut counted = Counted::default();
-        let direct = audience.subscribers.iter().map(|recipient| {
-            let subscriber = self.subscriber(recipient)?;
+        let reached = self.subscribers(&audience.subscribers)?;
+        let ids = reached.iter().map(|subscriber| subscriber.after.id);
+        prefetch_recipients(self.view, ids, (&context_keys, workflow.id))?;
+        let direct = audience.subscribers.iter().zip(reached).map(|(recipient, subscriber)| {
             let known = ((*recipient).clone(), &*subscriber.after);
             let planned = plan_recipient(self.view, known, Vec::new(), (&event, &run))?;
             self.count(size, &planned)?;
@@ -230,6 +232,8 @@ impl Preparation<'_> {
             Crowd::Everybody => Source::Everybody,
         };
         let Some(members) = few(self.view, &source)? else { return Ok(Others::Crowd(crowd)) };
+        let ids = members.iter().map(|member| member.subscriber.id);
+        prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
         let mut told = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
             let known = self.subscribers.get(&member.subscriber.subscriber_id);
@@ -265,6 +269,15 @@ impl Preparation<'_> {
 
     fn check_content(&self) -> Result<()> {
         Ok(self.view.engine.parts.limits.check_content(self.content)?)
+    }
+
+    // Returns the subscribers of recipients.
+    fn subscribers(&mut self, recipients: &[&SubscriberRecipient]) -> Result<Vec<Reached>> {
+        let environment = self.view.environment_id();
+        let ids = recipients.iter().map(|recipient| recipient.subscriber_id());
+        let mut keys = ids.map(|id| layout::subscriber(environment, id).into_parts());
+        self.view.prefetch(&mut keys)?;
+        recipients.iter().map(|recipient| self.subscriber(recipient)).collect()
     }
 
     // Returns the subscriber of a recipient.
@@ -356,6 +369,21 @@ fn few(view: &dyn View, source: &Source) -> Result<Option<Vec<Member>>> {
         }
         behind = part.behind;
     }
+}
+
+/// Tells the store which rows of subscribers are going to be read, by their plans and by the
+/// transaction behind them.
+pub(crate) fn prefetch_recipients(
+    view: &dyn View,
+    ids: impl Iterator<Item = InternalSubscriberId>,
+    (contexts, workflow): (&ContextSet, WorkflowId),
+) -> Result<()> {
+    let environment = view.environment_id();
+    let mut keys = ids.flat_map(|id| {
+        let counters = layout::message_counters(environment, id).into_parts();
+        Preferences::keys(environment, id, (contexts, workflow)).into_iter().chain([counters])
+    });
+    Ok(view.prefetch(&mut keys)?)
 }
 
 /// Plans the first turn of the notification for a subscriber.

@@ -1,5 +1,7 @@
 //! Triggering workflows.
 
+use std::slice;
+
 use activity::{Appender, Facets};
 use domain::convert::IntoChecked;
 use domain::event::Event;
@@ -10,7 +12,7 @@ use domain::trigger::{
     AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, Progress, Trigger,
     TriggerReceipt,
 };
-use store::{HostTransaction, Order, ReadRecords, WriteRecords, layout};
+use store::{HostTransaction, Order, ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
@@ -89,7 +91,10 @@ impl Events<'_> {
         self.scope.operation(NAME, || {
             let now = self.scope.engine.now();
             let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
-            let accept = |tx: &mut Tx<'_>| accept(tx, trigger, &prepared);
+            let accept = |tx: &mut Tx<'_>| {
+                prefetch(tx, slice::from_ref(&prepared))?;
+                accept(tx, trigger, &prepared)
+            };
             self.scope.write_in_host(transaction, (NAME, now), trigger, accept)
         })
     }
@@ -98,7 +103,10 @@ impl Events<'_> {
     pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let now = self.scope.engine.now();
         let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
-        self.scope.write_at(now, "events.trigger", trigger, |tx| accept(tx, trigger, &prepared))
+        self.scope.write_at(now, "events.trigger", trigger, |tx| {
+            prefetch(tx, slice::from_ref(&prepared))?;
+            accept(tx, trigger, &prepared)
+        })
     }
 
     /// Triggers up to 100 events in one transaction. The refusal of one event does not affect the
@@ -128,6 +136,7 @@ impl Events<'_> {
         })?;
         self.scope.write_at(now, "events.trigger_bulk", triggers, |tx| {
             checked.clone()?;
+            prefetch(tx, &prepared)?;
             let mut receipts = Vec::with_capacity(triggers.len());
             for (trigger, prepared) in triggers.iter().zip(&prepared) {
                 receipts.push(match accept(tx, trigger, prepared) {
@@ -201,6 +210,20 @@ impl Events<'_> {
     }
 }
 
+// Tells the store which rows of the direct recipients the triggers are going to read.
+fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
+    let environment = tx.environment_id();
+    let direct = prepared.iter().flat_map(|prepared| match prepared {
+        Prepared::Planned(planned) => planned.direct.as_slice(),
+        Prepared::Settled(_) | Prepared::Refused(_) => &[],
+    });
+    let ids = direct.clone().map(|planned| planned.recipient.subscriber_id());
+    let subscribers = ids.map(|id| layout::subscriber(environment, id).into_parts());
+    let known = direct.filter_map(|planned| planned.read.as_deref());
+    let counters = known.map(|read| layout::message_counters(environment, read.id).into_parts());
+    Ok(tx.prefetch(&mut subscribers.chain(counters))?)
+}
+
 // Refuses before it writes anything. Another call may have been accepted under the same transaction
 // id since the preparation, unless the preparation has made the id.
 fn accept(tx: &mut Tx<'_>, trigger: &Trigger, prepared: &Prepared) -> Result<TriggerReceipt> {
@@ -261,13 +284,7 @@ fn notify_all(
         Others::Told(told) => (told.as_slice(), None),
         Others::Crowd(crowd) => (&[][..], Some(crowd)),
     };
-    for planned in told {
-        // A subscriber that was deleted since the preparation gets nothing.
-        match subscribers::find(tx, planned.recipient.subscriber_id())? {
-            Some(subscriber) => drop(notify(tx, &mut log, &event, &subscriber, planned)?),
-            None => receipt.topics.created -= 1,
-        }
-    }
+    receipt.topics.created -= notify_told(tx, &mut log, &event, told)?;
     if let Some(crowd) = crowd {
         let actor_id = actor.as_ref().map(|actor| actor.id);
         begin_fan_out(tx, trigger, (planned, crowd), (&receipt, actor_id))?;
@@ -275,6 +292,30 @@ fn notify_all(
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
     log.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
+}
+
+// Creates the notifications of a small crowd. Returns the number of those who got nothing, since they
+// were deleted after the preparation.
+fn notify_told(
+    tx: &mut Tx<'_>,
+    log: &mut Appender,
+    event: &Event<'_>,
+    told: &[PlannedRecipient],
+) -> Result<usize> {
+    let environment = tx.environment_id();
+    let ids = told.iter().map(|planned| planned.recipient.subscriber_id());
+    tx.prefetch(&mut ids.clone().map(|id| layout::subscriber(environment, id).into_parts()))?;
+    let found = ids.map(|id| subscribers::find(tx, id)).collect::<Result<Vec<_>>>()?;
+    let known = found.iter().flatten().map(|subscriber| subscriber.id);
+    tx.prefetch(&mut known.map(|id| layout::message_counters(environment, id).into_parts()))?;
+    let mut missing = 0;
+    for (planned, subscriber) in told.iter().zip(&found) {
+        match subscriber {
+            Some(subscriber) => drop(notify(tx, log, event, subscriber, planned)?),
+            None => missing += 1,
+        }
+    }
+    Ok(missing)
 }
 
 // Leaves a crowd to tasks.

@@ -290,6 +290,7 @@ pub(crate) fn superseded(
 fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
     let subscriber = Subscriber::new(tx.id(), tx.home(), create.clone(), tx.now());
     tx.insert(&subscriber)?;
+    tx.begin_counters(subscriber.id);
     Ok(subscriber)
 }
 

@@ -62,3 +62,32 @@ fn operations_take_few_round_trips() {
         assert_eq!(taken, exactly, "{operation}");
     }
 }
+
+/// The rows of many recipients are read together, also in a process that knows none of them.
+#[test]
+fn the_recipients_of_a_trigger_take_no_round_trips_of_their_own() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
+    let world_of = |store| World::with(Interposed::over(Arc::new(store)), |it| it);
+    let first = world_of(place.open());
+    first.in_app_workflow("order");
+    let everybody: Vec<_> = (0..100).map(|number| format!("subscriber-{number}")).collect();
+    let trigger = |world: &World, ids: &[String]| {
+        world.trigger(json!({
+            "name": "order", "to": ids, "context": { "shop": "berlin" },
+        }));
+    };
+    trigger(&first, &everybody);
+    let [of_one, of_all] = [1, 100].map(|recipients| {
+        let store = place.open();
+        let world = world_of(store.clone());
+        // What the engine reads in its first call does not count.
+        trigger(&world, &["somebody".to_owned()]);
+        let before = store.round_trips();
+        trigger(&world, &everybody[..recipients]);
+        store.round_trips() - before
+    });
+    assert_eq!(of_one, 5);
+    // Upkeep may take another one.
+    assert!(of_all <= of_one + 1, "{of_all}");
+}

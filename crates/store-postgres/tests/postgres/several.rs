@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use store::{Decision, Store, Table, Transaction};
+use store::{Decision, Snapshot, Store, Table, Transaction};
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
@@ -20,6 +20,7 @@ use tidings::{OsEntropy, SystemClock};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
 const TABLE: Table = Table::ALL[3];
+const OTHER: Table = Table::ALL[4];
 const PROCESSES: u64 = 4;
 
 /// Number of increments of each process.
@@ -36,6 +37,49 @@ fn writers_of_all_processes_are_alone() {
         }
     });
     assert_eq!(count(&place.open()), PROCESSES * ROUNDS);
+}
+
+/// What is read ahead is what others have committed, and takes no other round trip.
+#[test]
+fn values_of_others_are_read_ahead() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
+    let set = |store: &PostgresStore, value: &[u8]| {
+        let put = |transaction: &mut dyn Transaction| {
+            transaction.put(TABLE, b"ada", value)?;
+            transaction.put(OTHER, b"ada", b"other")?;
+            Ok(Decision::Commit)
+        };
+        store.write(&mut |transaction| put(transaction)).unwrap();
+    };
+    let check = |store: &PostgresStore, snapshot: &dyn Snapshot, expected: &[u8]| {
+        let keys = [(TABLE, "ada"), (OTHER, "ada"), (TABLE, "bob")];
+        let mut rows = keys.iter().map(|(table, key)| (*table, key.as_bytes().to_vec()));
+        snapshot.prefetch(&mut rows).unwrap();
+        let before = store.round_trips();
+        let values = keys.map(|(table, key)| {
+            let mut value = None;
+            let visit = &mut |bytes: &[u8]| value = Some(bytes.to_vec());
+            snapshot.get(table, key.as_bytes(), visit).unwrap();
+            value
+        });
+        assert_eq!(values, [Some(expected.to_vec()), Some(b"other".to_vec()), None]);
+        assert_eq!(store.round_trips(), before);
+    };
+    let [others, reader, writer] = [(); 3].map(|()| place.open());
+    for value in [b"1", b"2"] {
+        set(&others, value);
+        let read = &mut |snapshot: &dyn Snapshot| {
+            check(&reader, snapshot, value);
+            Ok(())
+        };
+        reader.read(read).unwrap();
+        let write = &mut |transaction: &mut dyn Transaction| {
+            check(&writer, transaction, value);
+            Ok(Decision::Abort)
+        };
+        writer.write(write).unwrap();
+    }
 }
 
 /// Connections break at any time, in the middle of commits as well. Each call is made once all the

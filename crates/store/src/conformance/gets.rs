@@ -1,6 +1,6 @@
 //! Reading single values, one or many at a time.
 
-use super::{NEIGHBOURS, ROWS, commit, read, set, text, write};
+use super::{NEIGHBOURS, ROWS, commit, get, read, set, text, write};
 use crate::{Decision, Snapshot, Store};
 
 /// A get shows the value once and returns `true`, or shows nothing and returns `false`.
@@ -57,6 +57,41 @@ pub fn a_get_of_many_in_a_transaction_sees_its_changes(store: &dyn Store) {
         assert_eq!(values(transaction, &keys), expected);
         assert_eq!(values(transaction, &["dan", "bob"]), ["new", "-"]);
         Decision::Commit
+    });
+}
+
+/// A prefetch changes no answer, also if its keys change before they are read.
+pub fn a_prefetch_changes_no_answer(store: &dyn Store) {
+    let keys = ["cid", "ada", "eve", "bob", "cid", "dan"];
+    let prefetch = |snapshot: &dyn Snapshot| {
+        let rows = keys.iter().map(|key| (ROWS, key.as_bytes().to_vec()));
+        let neighbours = NEIGHBOURS.iter().map(|table| (*table, b"ada".to_vec()));
+        snapshot.prefetch(&mut rows.chain(neighbours)).unwrap();
+    };
+    let one_by_one = |snapshot: &dyn Snapshot| {
+        let value = |key: &str| get(snapshot, key.as_bytes()).map_or("-".into(), |it| text(&it));
+        keys.map(value)
+    };
+    commit(store, &[("ada", Some("1")), ("bob", Some("2")), ("cid", Some("3"))]);
+    let after = ["3", "changed", "-", "-", "3", "new"];
+    write(store, |transaction| {
+        set(transaction, "ada", Some("changed"));
+        prefetch(transaction);
+        set(transaction, "bob", None);
+        set(transaction, "dan", Some("new"));
+        assert_eq!(one_by_one(transaction), after);
+        assert_eq!(values(transaction, &keys), after);
+        Decision::Commit
+    });
+    read(store, |snapshot| {
+        prefetch(snapshot);
+        assert_eq!(one_by_one(snapshot), after);
+        assert_eq!(values(snapshot, &keys), after);
+    });
+    commit(store, &[("ada", None)]);
+    read(store, |snapshot| {
+        prefetch(snapshot);
+        assert_eq!(values(snapshot, &["ada", "cid"]), ["-", "3"]);
     });
 }
 

@@ -39,7 +39,8 @@ macro_rules! conformance_tests {
             shows_a_value_once
             a_get_of_many_shows_each_key_in_order
             a_get_of_many_stays_in_its_table
-            a_get_of_many_in_a_transaction_sees_its_changes;
+            a_get_of_many_in_a_transaction_sees_its_changes
+            a_prefetch_changes_no_answer;
 
             scans:
             scans_in_both_orders

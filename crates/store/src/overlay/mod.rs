@@ -108,6 +108,10 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
         })
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        self.base()?.prefetch(keys)
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.codec
     }

@@ -178,6 +178,10 @@ impl<V: Deref<Target: Snapshot>> Snapshot for Sealing<'_, V> {
         self.below.scan(table, range, order, limit, visit)
     }
 
+    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
+        self.below.prefetch(keys)
+    }
+
     fn codec(&self) -> Codec<'_> {
         let codec = self.seal.map_or_else(|| self.below.codec(), Codec::sealed);
         codec.noting(self.locked)
