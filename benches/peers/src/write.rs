@@ -1,4 +1,5 @@
-//! Durable triggers, beside the same rows by hand in SQLite.
+//! Durable triggers, beside the same rows by hand in SQLite. On PostgreSQL, if there is a server,
+//! beside the same rows by hand in PostgreSQL.
 //!
 //! Both systems get the same calls: random recipients, random transaction ids, five context sets
 //! and twenty workflows. `Ok` means durable in both. A turn of a system ends when its threads have
@@ -8,10 +9,10 @@
 //! What SQLite is given: WAL with `synchronous = FULL`, more cache than Tidings, integers in place of
 //! ids, no counters of inboxes, no preferences, and a group commit by hand. There are three of it:
 //! with the leanest schema that was found, with the same and a larger log, and with the indexes that
-//! the section `list` needs for its times.
+//! the section `list` needs for its times. PostgreSQL is given the leanest schema and the group commit
+//! as well, and one statement for all rows of a group.
 
 use std::iter::repeat_with;
-use std::path::Path;
 
 use bench_data::Calls;
 
@@ -23,8 +24,12 @@ use crate::write::system::System;
 use crate::write::tidings::Tidings;
 
 mod disk;
+mod group;
 mod plan;
+#[cfg(feature = "postgres")]
+mod postgresql;
 mod report;
+mod rows;
 mod sqlite;
 mod system;
 mod tidings;
@@ -36,44 +41,74 @@ const SEED: u64 = 7;
 pub(crate) fn run(options: &Options) -> String {
     let sizes = options.sizes(&[35_000]);
     let texts = sizes.into_iter().map(|size| {
-        let text = measure(size, options);
-        println!("{text}");
-        text
+        let in_files = in_files(size, options);
+        println!("{in_files}");
+        let on_a_server = on_a_server(size, options).unwrap_or_default();
+        println!("{on_a_server}");
+        in_files + &on_a_server
     });
     texts.collect()
 }
 
-fn measure(size: u64, options: &Options) -> String {
+fn in_files(size: u64, options: &Options) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mut systems = systems(folder.path(), options.with_log);
+    let sqlite = |name: &'static str, checkpoint, lists| -> Box<dyn System> {
+        Box::new(Sqlite::create(name, &folder.path().join(name), checkpoint, lists))
+    };
+    let systems = vec![
+        sqlite("SQLite", Checkpoint::Often, Lists::Lean),
+        sqlite("SQLite, 32 MB log", Checkpoint::Rarely, Lists::Lean),
+        sqlite("SQLite, fast lists", Checkpoint::Rarely, Lists::Covering),
+        Box::new(Tidings::in_file(&folder.path().join("tidings.redb"), options.with_log)),
+    ];
+    measure((size, options.rounds), "SQLite", systems, &Meter::new(folder.path()))
+}
+
+// What the server writes is not counted.
+#[cfg(feature = "postgres")]
+fn on_a_server(size: u64, options: &Options) -> Option<String> {
+    use crate::write::postgresql::{Postgres, Schemas};
+
+    let url = options.postgres.as_deref()?;
+    let schemas = Schemas::create(url);
+    let systems: Vec<Box<dyn System>> = vec![
+        Box::new(Postgres::create(url)),
+        Box::new(Tidings::in_postgres(url, Schemas::OF_TIDINGS)),
+    ];
+    let text = measure((size, options.rounds), "PostgreSQL", systems, &Meter::none());
+    drop(schemas);
+    Some(text)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn on_a_server(_: u64, options: &Options) -> Option<String> {
+    assert!(options.postgres.is_none(), "PostgreSQL needs the feature `postgres`");
+    None
+}
+
+// The last system is compared with the best of the others, which have that name together.
+fn measure(
+    (size, rounds): (u64, usize),
+    others: &str,
+    mut systems: Vec<Box<dyn System>>,
+    meter: &Meter,
+) -> String {
     let subscribers = usize::try_from(size / 10).unwrap().max(10_000);
     let mut calls = Calls::new(SEED, subscribers);
     fill(&mut systems, &mut calls, size);
     system::compare(&systems, subscribers);
-    let meter = Meter::new(folder.path());
+    let can_be_cold = systems.iter().all(|system| system.has_a_file());
     let rows: Vec<_> = plan::rows()
         .into_iter()
+        .filter(|row| can_be_cold || !row.is_cold)
         .map(|row| {
-            eprintln!("{size}: {}", row.name);
-            let samples = turns::measure(&row, options.rounds, &mut systems, &mut calls, &meter);
+            eprintln!("{size}, {others}: {}", row.name);
+            let samples = turns::measure(&row, rounds, &mut systems, &mut calls, meter);
             (row, samples)
         })
         .collect();
     system::compare(&systems, subscribers);
-    report::report(size, &systems, rows)
-}
-
-// The last one is compared with the best of the others.
-fn systems(folder: &Path, with_log: bool) -> Vec<Box<dyn System>> {
-    let sqlite = |name: &'static str, checkpoint, lists| -> Box<dyn System> {
-        Box::new(Sqlite::create(name, &folder.join(name), checkpoint, lists))
-    };
-    vec![
-        sqlite("SQLite", Checkpoint::Often, Lists::Lean),
-        sqlite("SQLite, 32 MB log", Checkpoint::Rarely, Lists::Lean),
-        sqlite("SQLite, fast lists", Checkpoint::Rarely, Lists::Covering),
-        Box::new(Tidings::create(&folder.join("tidings.redb"), with_log)),
-    ]
+    report::report(size, others, &systems, rows)
 }
 
 // Every system gets the same calls, of 10,000 notifications each.

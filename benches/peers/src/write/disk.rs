@@ -15,6 +15,7 @@ const REST: Duration = Duration::from_millis(30);
 pub(crate) struct Meter {
     // Counters of the device, which other processes share.
     device: Option<PathBuf>,
+    counts_bytes: bool,
 }
 
 /// Counters at some moment.
@@ -36,11 +37,18 @@ impl Meter {
         if let Some(path) = device.as_mut().filter(|path| path.join("partition").exists()) {
             path.pop();
         }
-        Self { device: device.map(|path| path.join("stat")) }
+        Self { device: device.map(|path| path.join("stat")), counts_bytes: true }
+    }
+
+    /// Returns a meter that counts nothing.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn none() -> Self {
+        Self { device: None, counts_bytes: false }
     }
 
     pub(crate) fn now(&self) -> Counters {
-        Counters { bytes: written(), syncs: self.syncs() }
+        let bytes = self.counts_bytes.then(written).flatten();
+        Counters { bytes, syncs: self.syncs() }
     }
 
     // The sixteenth field.

@@ -13,25 +13,37 @@ use crate::write::turns::Sample;
 type Measured = (Row, Vec<Sample>);
 
 /// Returns the tables of a size. Each figure of Tidings, the last system, is compared with the best
-/// of the others.
-pub(crate) fn report(size: u64, systems: &[Box<dyn System>], mut rows: Vec<Measured>) -> String {
+/// of the others, which have that name together. What is written is left out if it was not counted.
+pub(crate) fn report(
+    size: u64,
+    others: &str,
+    systems: &[Box<dyn System>],
+    mut rows: Vec<Measured>,
+) -> String {
     let names: Vec<_> = systems.iter().map(|system| system.name()).collect();
-    let (rates, writes) = (rates(&names, &rows), writes(&names, &rows));
-    let (size, behind) = (grouped(size), behind(&rows));
-    let times = times(&names, &mut rows);
+    let is_counted = |(_, samples): &Measured| samples.iter().any(|one| one.bytes.is_some());
+    let mut tables = vec![rates(&names, &rows)];
+    if rows.iter().any(is_counted) {
+        tables.push(writes(&names, &rows));
+    }
+    let behind = behind(others, &rows);
+    tables.push(times(&names, &mut rows));
+    let tables: Vec<_> = tables.iter().map(Table::to_string).collect();
+    let tables = tables.join("\n\n");
+    let size = grouped(size);
     format!(
-        "#### Durable triggers, {size} notifications in the file\n\n{behind}\n\n{rates}\n\n{writes}\n\n{times}\n\n"
+        "#### Durable triggers beside {others}, {size} notifications\n\n{behind}\n\n{tables}\n\n"
     )
 }
 
-fn behind(rows: &[Measured]) -> String {
+fn behind(others: &str, rows: &[Measured]) -> String {
     let behind = rows.iter().map(|(row, samples)| (row.name, ahead(samples)));
     let behind: Vec<_> = behind
         .filter(|(_, ahead)| *ahead < 1.0)
         .map(|(name, ahead)| format!("{name} ({})", quotient(ahead)))
         .collect();
     let behind = if behind.is_empty() { "no row".into() } else { behind.join(", ") };
-    format!("SQLite is ahead in: {behind}.")
+    format!("{others} is ahead in: {behind}.")
 }
 
 // How many times as many notifications as the best of the others.

@@ -1,13 +1,15 @@
 //! The same rows by hand in SQLite.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex};
+use std::sync::Mutex;
 
 use rusqlite::{Connection, OpenFlags};
 use tidings::ids::SubscriberId;
 
 use crate::write::disk;
-use crate::write::sqlite::rows::{Numbers, Rows};
+use crate::write::group::Group;
+use crate::write::rows::Numbers;
+use crate::write::sqlite::rows::Rows;
 use crate::write::system::{Call, System};
 
 pub(crate) use crate::write::sqlite::rows::Lists;
@@ -22,15 +24,12 @@ PRAGMA temp_store = MEMORY;
 PRAGMA mmap_size = 2147418112;
 PRAGMA cache_size = -262144;
 ";
-/// A database in a file, with the group commit of a careful host: one of the waiting callers writes
-/// the calls of all in one transaction.
+/// A database in a file, with the group commit of a careful host.
 pub(crate) struct Sqlite {
     name: &'static str,
     path: PathBuf,
     checkpoint: Checkpoint,
-    queue: Mutex<Queue>,
-    /// Tells the callers that some of them are done.
-    written: Condvar,
+    group: Group,
     writer: Mutex<Writer>,
 }
 
@@ -41,16 +40,6 @@ pub(crate) enum Checkpoint {
     Often = 1_000,
     /// 32 MB, with long pauses.
     Rarely = 8_000,
-}
-
-#[derive(Default)]
-struct Queue {
-    calls: Vec<Call>,
-    /// Number of calls that ever waited.
-    tickets: u64,
-    /// Number of calls that are durable.
-    done: u64,
-    is_writing: bool,
 }
 
 struct Writer {
@@ -78,9 +67,8 @@ impl Sqlite {
         let connection = open(path, checkpoint);
         rows::create(&connection, lists);
         let writer = Writer { connection, numbers: Numbers::default() };
-        let (queue, written) = (Mutex::default(), Condvar::new());
         let (path, writer) = (path.into(), Mutex::new(writer));
-        Self { name, path, checkpoint, queue, written, writer }
+        Self { name, path, checkpoint, group: Group::default(), writer }
     }
 
     fn texts(&self, sql: &str, subscriber: &SubscriberId) -> Vec<String> {
@@ -108,23 +96,7 @@ impl System for Sqlite {
     }
 
     fn write(&self, call: &Call) {
-        let mut queue = self.queue.lock().unwrap();
-        queue.calls.push(Call::clone(call));
-        queue.tickets += 1;
-        let ticket = queue.tickets;
-        while queue.done < ticket {
-            if queue.is_writing {
-                queue = self.written.wait(queue).unwrap();
-                continue;
-            }
-            queue.is_writing = true;
-            let (calls, tickets) = (std::mem::take(&mut queue.calls), queue.tickets);
-            drop(queue);
-            self.writer.lock().unwrap().write(&calls);
-            queue = self.queue.lock().unwrap();
-            (queue.is_writing, queue.done) = (false, tickets);
-            self.written.notify_all();
-        }
+        self.group.write(call, |calls| self.writer.lock().unwrap().write(calls));
     }
 
     // The log keeps its length, so that no call has to extend it.
@@ -134,6 +106,10 @@ impl System for Sqlite {
         calls.for_each(|call| writer.write(&[call]));
         let settle = "PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(RESTART);";
         writer.connection.execute_batch(settle).unwrap();
+    }
+
+    fn has_a_file(&self) -> bool {
+        true
     }
 
     fn reopen(&mut self) {

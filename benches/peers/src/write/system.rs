@@ -20,6 +20,9 @@ pub(crate) trait System: Sync {
     /// Takes in calls before the clock runs. They need not be durable one by one.
     fn fill(&mut self, calls: &mut dyn Iterator<Item = Call>);
 
+    /// Returns `true` if the data is in a file of this process.
+    fn has_a_file(&self) -> bool;
+
     /// Closes the file and opens it again, with nothing in memory.
     fn reopen(&mut self);
 

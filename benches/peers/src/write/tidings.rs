@@ -1,4 +1,4 @@
-//! Tidings, in a file.
+//! Tidings, in a file or in PostgreSQL.
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,50 @@ use tidings::message::MessageQuery;
 use tidings::notification::{Notification, NotificationQuery};
 use tidings::store::redb::{RedbOptions, RedbStore};
 use tidings::{Engine, Error, Scope};
+#[cfg(feature = "postgres")]
+use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::write::disk;
 use crate::write::system::{Call, System};
 
-/// An engine with its file.
+/// An engine with its store.
 pub(crate) struct Tidings {
-    path: PathBuf,
-    options: RedbOptions,
-    // Absent while the file is closed.
+    name: &'static str,
+    open: Box<dyn Fn() -> Engine + Sync>,
+    /// The file, unless a server has the data.
+    file: Option<PathBuf>,
+    // Absent while the store is closed.
     scope: Option<Scope>,
 }
 
 impl Tidings {
-    pub(crate) fn create(path: &Path, with_log: bool) -> Self {
+    /// In a new file.
+    pub(crate) fn in_file(path: &Path, with_log: bool) -> Self {
         let mut options = RedbOptions::default();
         options.log = options.log.filter(|_| with_log);
-        let scope = Some(open(path, &options));
-        let tidings = Self { path: path.into(), options, scope };
+        let file = path.to_owned();
+        let open = move || Engine::builder().build(RedbStore::open_with(&file, &options).unwrap());
+        Self::new("Tidings", Box::new(open), Some(path.into()))
+    }
+
+    /// In an empty schema of a server.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn in_postgres(url: &str, schema: &str) -> Self {
+        let mut options = PostgresOptions::default();
+        options.schema = schema.into();
+        let url = url.to_owned();
+        let open =
+            move || Engine::builder().build(PostgresStore::open_with(&url, &options).unwrap());
+        Self::new("Tidings on PostgreSQL", Box::new(open), None)
+    }
+
+    fn new(
+        name: &'static str,
+        open: Box<dyn Fn() -> Engine + Sync>,
+        file: Option<PathBuf>,
+    ) -> Self {
+        let scope = Some(scope(&open()));
+        let tidings = Self { name, open, file, scope };
         for workflow in Calls::workflows() {
             tidings.scope().workflows().create(&workflow).unwrap();
         }
@@ -37,15 +63,13 @@ impl Tidings {
     }
 }
 
-fn open(path: &Path, options: &RedbOptions) -> Scope {
-    let store = RedbStore::open_with(path, options).unwrap();
-    let engine = Engine::builder().build(store);
+fn scope(engine: &Engine) -> Scope {
     engine.organization("acme").unwrap().development().unwrap()
 }
 
 impl System for Tidings {
     fn name(&self) -> &'static str {
-        "Tidings"
+        self.name
     }
 
     fn write(&self, call: &Call) {
@@ -65,10 +89,16 @@ impl System for Tidings {
         calls.for_each(|call| self.write(&call));
     }
 
+    fn has_a_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     fn reopen(&mut self) {
         self.scope = None;
-        disk::forget(&self.path);
-        self.scope = Some(open(&self.path, &self.options));
+        if let Some(file) = &self.file {
+            disk::forget(file);
+        }
+        self.scope = Some(scope(&(self.open)()));
     }
 
     fn inbox(&self, subscriber: &SubscriberId) -> Vec<String> {
