@@ -9,13 +9,13 @@ use std::{io, iter};
 use redb::StorageBackend;
 use store::redb::{AppliedBy, LogOptions, LogPlace, RedbOptions, RedbStore};
 
+pub use crate::paged::PAGE;
+use crate::paged::Paged;
+
 const NAME: &str = "simulated disk";
 
 /// Power fails between writes of this many bytes, not within them.
 const SECTOR: usize = 512;
-
-/// Size of a page of redb, in bytes.
-pub const PAGE: usize = 4_096;
 
 /// A disk in memory, with a file and its log. Clones are the same disk. As a storage it is the file.
 #[derive(Clone, Debug)]
@@ -78,9 +78,9 @@ struct Name {
 #[derive(Clone, Debug, Default)]
 struct Content {
     /// View of a reader.
-    now: Vec<u8>,
+    now: Paged,
     /// Content at the last sync.
-    synced: Vec<u8>,
+    synced: Paged,
     /// Writes since the last sync.
     unsynced: Vec<Edit>,
     /// Pages that have their room on the disk.
@@ -98,7 +98,7 @@ enum Edit {
 impl Disk {
     /// An empty disk.
     pub fn new() -> Self {
-        Self::from(Files::of(Vec::new(), None))
+        Self::of_pages(Paged::default(), None)
     }
 
     /// A disk with these bytes in its file.
@@ -108,7 +108,12 @@ impl Disk {
 
     /// A disk with these bytes in its file, and a log with those.
     pub fn with_log(bytes: Vec<u8>, log: Option<Vec<u8>>) -> Self {
-        Self::from(Files::of(bytes, log))
+        Self::of_pages(bytes.into(), log.map(Paged::from))
+    }
+
+    /// The same, whose pages are copied when they are written.
+    pub fn of_pages(file: Paged, log: Option<Paged>) -> Self {
+        Self::from(Files::of(file, log))
     }
 
     fn from(files: Files) -> Self {
@@ -158,24 +163,32 @@ impl Disk {
     /// Another disk with the same content, as found by a process that starts after a kill.
     #[must_use]
     pub fn after_kill(&self) -> Self {
-        Self::with_log(self.bytes(), self.log_bytes())
+        let (file, log) = self.pages();
+        Self::of_pages(file, log)
     }
 
     /// View of a reader of the file.
     pub fn bytes(&self) -> Vec<u8> {
-        self.files().contents[0].now.clone()
+        self.pages().0.to_vec()
     }
 
     /// View of a reader of the log, or `None` if there is none.
     pub fn log_bytes(&self) -> Option<Vec<u8>> {
-        let files = self.files();
-        files.name.now.map(|number| files.contents[number].now.clone())
+        self.pages().1.map(|log| log.to_vec())
+    }
+
+    /// View of a reader of the file, and of the log if there is one.
+    pub fn pages(&self) -> (Paged, Option<Paged>) {
+        let Files { contents, name } = &*self.files();
+        (contents[0].now.clone(), name.now.map(|number| contents[number].now.clone()))
     }
 
     /// Puts a copy of one page in the place of another one.
     pub fn copy_page(&self, from: usize, to: usize) {
         let Content { now, synced, .. } = &mut self.files().contents[0];
-        now.copy_within(from * PAGE..(from + 1) * PAGE, to * PAGE);
+        let mut page = [0; PAGE];
+        assert!(now.read(from * PAGE, &mut page), "there is no such page");
+        now.write(to * PAGE, &page);
         synced.clone_from(now);
     }
 
@@ -229,7 +242,7 @@ impl Disk {
         let name = names[usize::try_from(dice.roll(names.len() as u64)).unwrap()];
         let mut contents = contents.into_iter().map(|content| content.after_power_cut(dice));
         let file = contents.next().unwrap();
-        Disk::with_log(file, name.and_then(|number| contents.nth(number - 1)))
+        Disk::of_pages(file, name.and_then(|number| contents.nth(number - 1)))
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -244,9 +257,8 @@ impl Disk {
         self.use_power()?;
         let files = self.files();
         let offset = usize::try_from(offset).unwrap();
-        let bytes = files.contents[file].now.get(offset..offset + out.len());
-        out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        let is_there = files.contents[file].now.read(offset, out);
+        if is_there { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
     fn edit(&self, file: usize, edit: Edit) -> io::Result<()> {
@@ -310,15 +322,15 @@ impl Disk {
 }
 
 impl Files {
-    fn of(bytes: Vec<u8>, log: Option<Vec<u8>>) -> Self {
+    fn of(file: Paged, log: Option<Paged>) -> Self {
         let name = log.as_ref().map(|_| 1);
         let name = Name { now: name, synced: name, unsynced: Vec::new() };
-        Files { contents: iter::once(bytes).chain(log).map(Content::holding).collect(), name }
+        Files { contents: iter::once(file).chain(log).map(Content::holding).collect(), name }
     }
 }
 
 impl Content {
-    fn holding(bytes: Vec<u8>) -> Self {
+    fn holding(bytes: Paged) -> Self {
         let pages = (0..bytes.len().div_ceil(PAGE)).collect();
         let now = bytes.clone();
         Content { now, synced: bytes, pages, ..Self::default() }
@@ -364,7 +376,7 @@ impl Content {
         Err(io::ErrorKind::StorageFull.into())
     }
 
-    fn after_power_cut(self, dice: &mut Dice) -> Vec<u8> {
+    fn after_power_cut(self, dice: &mut Dice) -> Paged {
         let mut bytes = self.synced;
         for edit in self.unsynced {
             match edit {
@@ -390,15 +402,11 @@ impl Default for Disk {
 }
 
 impl Edit {
-    fn make(&self, bytes: &mut Vec<u8>) {
+    fn make(&self, bytes: &mut Paged) {
         match self {
-            Edit::Write(offset, data) => {
-                // A write may remain although the earlier growth of the file is lost.
-                let end = offset + data.len();
-                bytes.resize(bytes.len().max(end), 0);
-                bytes[*offset..end].copy_from_slice(data);
-            }
-            Edit::SetLen(len) => bytes.resize(*len, 0),
+            // A write may remain although the earlier growth of the file is lost.
+            Edit::Write(offset, data) => bytes.write(*offset, data),
+            Edit::SetLen(len) => bytes.set_len(*len),
         }
     }
 }

@@ -10,6 +10,7 @@ use tidings::{Engine, ManualClock, Outbox, SeededEntropy};
 
 use crate::disk::{Disk, PAGE};
 use crate::effort::Effort;
+use crate::paged::Paged;
 use crate::requests;
 use crate::seeded;
 use crate::tables::load;
@@ -57,7 +58,8 @@ pub struct Place {
     pub at: u16,
 }
 
-/// Opens the files with this damage by default, makes requests, and runs what is due.
+/// Opens the files with this damage by default, makes requests, and runs what is due. A fuzzer does
+/// both in some runs only, and else a little of one of them.
 ///
 /// # Panics
 ///
@@ -67,13 +69,17 @@ pub fn run(damage: &Damage, effort: Effort) {
     let Ok(store) = damage.disk().open_with(&options()) else { return };
     let store = Arc::new(store);
     let engine = engine(&store);
-    if let Ok(env) = engine.environment(seeded::world().env.environment_id()) {
-        for request in effort.some_of(requests::sound(), 6) {
+    let is_whole = effort.is_one_of(16);
+    let asks = effort.is_one_of(2);
+    if asks && let Ok(env) = engine.environment(seeded::world().env.environment_id()) {
+        for request in effort.some_of(requests::sound(), 2) {
             drop(requests::call(&engine, &env, request));
         }
     }
-    drop(engine.delivery().run_due(32));
-    if effort.is_one_of(64) {
+    if is_whole || !asks {
+        drop(engine.delivery().run_due(if is_whole { 32 } else { 2 }));
+    }
+    if effort.is_one_of(256) {
         drop(engine.check());
         drop(engine.repair());
     }
@@ -87,13 +93,13 @@ impl Damage {
         for edit in self.edits.iter().take(8) {
             edit.make(&mut file, &mut log);
         }
-        Disk::with_log(file, log)
+        Disk::of_pages(file, log)
     }
 }
 
 impl Edit {
-    fn make(&self, file: &mut Vec<u8>, log: &mut Option<Vec<u8>>) {
-        let no_log = &mut Vec::new();
+    fn make(&self, file: &mut Paged, log: &mut Option<Paged>) {
+        let no_log = &mut Paged::default();
         match self {
             Edit::Flip(place, bit) => {
                 let at = place.offset(file);
@@ -105,55 +111,72 @@ impl Edit {
             }
             Edit::Copy(from, to) => {
                 let (from, to) = (page(file, *from), page(file, *to));
-                file.copy_within(from, to.start);
+                let copied = part(file, &from);
+                file.write(to.start, &copied);
             }
             Edit::Swap(one, other) => {
                 let (one, other) = (page(file, *one), page(file, *other));
-                let kept = file[one.clone()].to_vec();
-                file.copy_within(other.clone(), one.start);
+                let (kept, moved) = (part(file, &one), part(file, &other));
+                file.write(one.start, &moved);
                 write(file, other.start, &kept);
             }
             Edit::Clear(cleared) => {
                 let cleared = page(file, *cleared);
-                file[cleared].fill(0);
+                file.write(cleared.start, &vec![0; cleared.len()]);
             }
-            Edit::Cut(pages) => file.truncate(page(file, *pages).end),
+            Edit::Cut(pages) => file.set_len(page(file, *pages).end),
             Edit::FlipLog(at, bit) => flip(log.as_mut().unwrap_or(no_log), usize::from(*at), *bit),
             Edit::WriteLog(at, bytes) => {
                 write(log.as_mut().unwrap_or(no_log), usize::from(*at), bytes);
             }
-            Edit::CutLog(at) => log.as_mut().unwrap_or(no_log).truncate(usize::from(*at)),
+            Edit::CutLog(at) => {
+                let log = log.as_mut().unwrap_or(no_log);
+                log.set_len(log.len().min(usize::from(*at)));
+            }
             Edit::NoLog => *log = None,
         }
     }
 }
 
 impl Place {
-    fn offset(self, file: &[u8]) -> usize {
+    fn offset(self, file: &Paged) -> usize {
         page(file, self.page).start + usize::from(self.at) % PAGE
     }
 }
 
 /// The page with that number, of those that are in use.
-fn page(file: &[u8], number: u16) -> Range<usize> {
+fn page(file: &Paged, number: u16) -> Range<usize> {
     let pages = &IMAGE.pages;
     let start = pages[usize::from(number) % pages.len()] * PAGE;
     let start = start.min(file.len().saturating_sub(PAGE));
     start..file.len().min(start + PAGE)
 }
 
-fn flip(bytes: &mut [u8], at: usize, bit: u8) {
-    bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (bit % 8));
+fn part(file: &Paged, range: &Range<usize>) -> Vec<u8> {
+    let mut bytes = vec![0; range.len()];
+    assert!(file.read(range.start, &mut bytes), "the range is one of the file");
+    bytes
 }
 
-fn write(bytes: &mut [u8], at: usize, new: &[u8]) {
-    bytes.iter_mut().skip(at).zip(new).for_each(|(byte, new)| *byte = *new);
+fn flip(file: &mut Paged, at: usize, bit: u8) {
+    let mut byte = [0];
+    if file.read(at, &mut byte) {
+        file.write(at, &[byte[0] ^ 1 << (bit % 8)]);
+    }
+}
+
+/// Writes as much as there is room for before the end.
+fn write(file: &mut Paged, at: usize, new: &[u8]) {
+    let room = file.len().saturating_sub(at);
+    if room > 0 {
+        file.write(at, &new[..new.len().min(room)]);
+    }
 }
 
 /// The files of a store with two environments that use the same names.
 struct Image {
-    closed: (Vec<u8>, Option<Vec<u8>>),
-    killed: (Vec<u8>, Option<Vec<u8>>),
+    closed: (Paged, Option<Paged>),
+    killed: (Paged, Option<Paged>),
     /// Numbers of the pages that are in use.
     pages: Vec<usize>,
 }
@@ -170,11 +193,12 @@ static IMAGE: LazyLock<Image> = LazyLock::new(|| {
         let trigger = seeded::trigger("both", to.into());
         env.events().trigger(&trigger).expect("it is sound");
     }
-    let killed = (disk.bytes(), disk.log_bytes());
+    let killed = disk.pages();
     drop((env, engine, store));
-    let closed = (disk.bytes(), disk.log_bytes());
+    let closed = disk.pages();
     let used = |page: &[u8]| page.iter().any(|byte| *byte != 0);
-    let pages = closed.0.chunks(PAGE).enumerate().filter(|(_, page)| used(page));
+    let bytes = closed.0.to_vec();
+    let pages = bytes.chunks(PAGE).enumerate().filter(|(_, page)| used(page));
     let pages = pages.map(|(number, _)| number).collect();
     Image { closed, killed, pages }
 });

@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
 use store::memory::MemoryStore;
@@ -11,6 +12,7 @@ use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 use crate::disk::Disk;
 use crate::effort::Effort;
 use crate::model::Model;
+use crate::paged::Paged;
 use crate::postgres;
 use crate::tables::dump;
 
@@ -88,6 +90,13 @@ enum Kind {
     Logged(AppliedBy),
 }
 
+/// The file of an empty store that was closed.
+static CREATED: LazyLock<Paged> = LazyLock::new(|| {
+    let Opened { disk, store, .. } = Kind::Plain.on(Disk::new());
+    drop(store);
+    disk.pages().0
+});
+
 /// An open store.
 struct Opened {
     kind: Kind,
@@ -96,6 +105,12 @@ struct Opened {
 }
 
 impl Kind {
+    /// A store that is created, or in most runs of a fuzzer a copy of one that was.
+    fn new(self, effort: Effort) -> Opened {
+        let is_created = effort.is_one_of(8);
+        self.on(if is_created { Disk::new() } else { Disk::of_pages(CREATED.clone(), None) })
+    }
+
     fn on(self, disk: Disk) -> Opened {
         let store = self.open(&disk);
         Opened { kind: self, disk, store }
@@ -110,14 +125,15 @@ impl Kind {
 }
 
 /// Runs `steps` on every store, and compares what each of them shows, and what the stores hold. A
-/// fuzzer takes the memory store and one of the others, and compares what they hold at the end.
+/// fuzzer takes the memory store and one of the others, most often a copy of an empty one, and compares
+/// what they hold at the end.
 ///
 /// # Panics
 ///
 /// If the results of the stores differ.
 pub fn run(steps: &[Step], effort: Effort) {
     let (model, memory) = (Model::default(), MemoryStore::default());
-    let mut redb: Vec<_> = effort.some_of(&KINDS, 1).map(|kind| kind.on(Disk::new())).collect();
+    let mut redb: Vec<_> = effort.some_of(&KINDS, 1).map(|kind| kind.new(effort)).collect();
     for (at, step) in steps.iter().enumerate() {
         match step {
             Step::Write(ops, end) => {

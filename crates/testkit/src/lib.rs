@@ -25,6 +25,7 @@ pub mod keys;
 pub mod kill;
 pub mod linear;
 pub mod model;
+pub mod paged;
 pub mod postgres;
 #[cfg(unix)]
 pub mod proxy;
