@@ -30,21 +30,25 @@ impl Effort {
         }
     }
 
-    /// All of `items`, or `count` neighbours.
+    /// All of `items`, or `count` neighbours. Where they begin says nothing of `is_one_of`.
     pub fn some_of<T>(self, items: &[T], count: usize) -> impl Iterator<Item = &T> {
         let (start, count) = match self {
             Effort::Full => (0, items.len()),
-            Effort::Sampled(hash) => (hash as usize / 64, count.min(items.len())),
+            Effort::Sampled(hash) => {
+                (hash.wrapping_mul(0x9e37_79b1) as usize >> 12, count.min(items.len()))
+            }
         };
         items.iter().cycle().skip(start % items.len().max(1)).take(count)
     }
 
-    /// All of a history, or its first `count` steps.
-    pub fn first_of<T>(self, steps: &[T], count: usize) -> &[T] {
-        match self {
-            Effort::Full => steps,
-            Effort::Sampled(_) => &steps[..count.min(steps.len())],
-        }
+    /// All of a history, or its first `few` steps, and in one of eight runs its first `many`.
+    pub fn first_of<T>(self, steps: &[T], few: usize, many: usize) -> &[T] {
+        let count = match self {
+            Effort::Full => steps.len(),
+            Effort::Sampled(_) if self.is_one_of(8) => many,
+            Effort::Sampled(_) => few,
+        };
+        &steps[..count.min(steps.len())]
     }
 
     /// Checks the indexes of `store`, if every step is looked at.

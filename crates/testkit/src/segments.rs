@@ -58,12 +58,12 @@ pub fn run(edits: &[Edit], effort: Effort) {
         edit.make(&store);
     }
     let world = world_over(store);
-    for request in effort.some_of(&REQUESTS, 6) {
+    for request in effort.some_of(&REQUESTS, 1) {
         world.store.stop(Point::Call, CALLS);
         let answer = requests::call(&world.engine, &world.env, request);
         assert!(!world.store.recover(), "{request} has no end: {answer:?}");
     }
-    if effort.is_one_of(64) {
+    if effort.is_one_of(256) {
         world.engine.repair().expect("the store can be read and written");
         let check = world.engine.check().expect("the store can be read");
         assert_eq!(check.findings, [], "a repair leaves something behind");

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::model::{Letter, Mail, Model, Person, Stage, Topic, Workflow};
 use super::op::{Flow, Text};
 use super::{at, dead_letters};
-use crate::parsed;
 use crate::requests;
 use crate::world::World;
 
@@ -224,9 +223,11 @@ fn limit() -> Value {
 #[track_caller]
 fn listed(world: &World, request: Value) -> Vec<Value> {
     let answer = requests::call(&world.engine, &world.env, &request);
-    let (json, _) = answer.unwrap_or_else(|why| panic!("{request} is refused: {why:?}"));
-    let items = if json.is_array() { json } else { json["data"].clone() };
-    parsed(items)
+    let (mut json, _) = answer.unwrap_or_else(|why| panic!("{request} is refused: {why:?}"));
+    match if json.is_array() { json } else { json["data"].take() } {
+        Value::Array(items) => items,
+        other => panic!("{request} shows no list: {other}"),
+    }
 }
 
 fn text(json: &Value) -> String {

@@ -70,6 +70,9 @@ pub enum Op {
 /// The most operations of a history that a fuzzer runs.
 const LONGEST: usize = 16;
 
+/// The most operations of a history in most runs of a fuzzer.
+const FEW: usize = 8;
+
 /// A process that runs operations in a world, and can be restarted.
 #[derive(Debug)]
 pub struct Process {
@@ -108,7 +111,7 @@ pub fn run_beside(mut other: Process, ops: &[Op], effort: Effort) {
         // A seed for each claim, so the ids are the same if the claims are.
         one.world.store = one.world.store.side_by_side();
     }
-    for op in effort.first_of(ops, LONGEST) {
+    for op in effort.first_of(ops, FEW, LONGEST) {
         assert_eq!(one.run(*op), other.run(*op), "{op:?} gives another answer");
         if effort == Effort::Full {
             let (left, others) = (dump(&one.world.store), dump(&other.world.store));
