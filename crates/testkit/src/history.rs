@@ -106,7 +106,7 @@ struct Opened {
 
 impl Kind {
     /// A store that is created, or in most runs of a fuzzer a copy of one that was.
-    fn new(self, effort: Effort) -> Opened {
+    fn begin(self, effort: Effort) -> Opened {
         let is_created = effort.is_one_of(8);
         self.on(if is_created { Disk::new() } else { Disk::of_pages(CREATED.clone(), None) })
     }
@@ -133,7 +133,7 @@ impl Kind {
 /// If the results of the stores differ.
 pub fn run(steps: &[Step], effort: Effort) {
     let (model, memory) = (Model::default(), MemoryStore::default());
-    let mut redb: Vec<_> = effort.some_of(&KINDS, 1).map(|kind| kind.new(effort)).collect();
+    let mut redb: Vec<_> = effort.some_of(&KINDS, 1).map(|kind| kind.begin(effort)).collect();
     for (at, step) in steps.iter().enumerate() {
         match step {
             Step::Write(ops, end) => {
