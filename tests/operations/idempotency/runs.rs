@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use testkit::interposed::Interposed;
 use testkit::sealed::in_common;
-use tidings::{Entropy, SeededEntropy, SendError};
+use tidings::time::Timestamp;
+use tidings::{Builder, Clock, Entropy, ManualClock, SeededEntropy, SendError};
 
 use super::writes::{self, Args, WRITES};
-use crate::world::{Dump, World, email, parsed, wire};
+use crate::world::{Dump, START, World, email, parsed, wire};
 
 type Other = fn(&World) -> Value;
 
@@ -44,13 +45,15 @@ fn a_body_that_runs_twice_leaves_what_one_run_leaves() {
     }
 }
 
-/// Randomness comes from code of the host, which may take its time.
+/// Randomness and the time come from code of the host, which may take its time.
 #[test]
-fn entropy_is_never_called_while_the_writer_is_held() {
+fn neither_entropy_nor_clock_is_called_while_the_writer_is_held() {
     for name in names() {
-        let store = Interposed::default();
+        let (store, clock) = (Interposed::default(), ManualClock::at(parsed(json!(START))));
         let entropy = Watchful { below: SeededEntropy::new(7), store: store.clone() };
-        run(name, &World::with(store, |builder| builder.entropy(entropy)));
+        let watched = Watchful { below: clock.clone(), store: store.clone() };
+        let with_both = |builder: Builder| builder.entropy(entropy).clock(watched);
+        run(name, &World { clock, ..World::with(store, with_both) });
     }
 }
 
@@ -71,12 +74,19 @@ fn run(name: &str, world: &World) -> (Value, Dump) {
 }
 
 #[derive(Debug)]
-struct Watchful {
-    below: SeededEntropy,
+struct Watchful<T> {
+    below: T,
     store: Interposed,
 }
 
-impl Entropy for Watchful {
+impl Clock for Watchful<ManualClock> {
+    fn now(&self) -> Timestamp {
+        assert!(!self.store.is_writing(), "the writer waits for the clock");
+        self.below.now()
+    }
+}
+
+impl Entropy for Watchful<SeededEntropy> {
     fn fill(&self, bytes: &mut [u8]) {
         assert!(!self.store.is_writing(), "the writer waits for the entropy");
         self.below.fill(bytes);

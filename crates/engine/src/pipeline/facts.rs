@@ -160,8 +160,9 @@ impl RunFacts {
         let channel = kind.channel().unwrap_or(Channel::InApp);
         // A number without a normal form is in no list.
         let known = texts.into_iter().filter_map(|text| SuppressedAddress::new(channel, text).ok());
+        let now = view.engine().now();
         for address in known {
-            if let Some(mut found) = suppressions::in_force(view, &address)? {
+            if let Some(mut found) = suppressions::in_force(view, &address, now)? {
                 // Of an erased address, the store has a hash.
                 found.address = address;
                 self.suppressions.push(found);

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
+use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use store::{Lead, List, Order, ReadRecords, WriteRecords, layout};
 
@@ -69,7 +70,8 @@ impl Suppressions<'_> {
     /// [`Error::Invalid`], if it is no address of the channel.
     pub fn find(&self, channel: Channel, address: &str) -> Result<Option<Suppression>> {
         let address = SuppressedAddress::new(channel, address)?;
-        self.scope.read("suppressions.find", |view| in_force(view, &address))
+        let now = self.scope.engine.now();
+        self.scope.read("suppressions.find", |view| in_force(view, &address, now))
     }
 
     /// A page of the suppressions, newest first by default.
@@ -104,7 +106,8 @@ impl Suppressions<'_> {
     pub fn remove(&self, channel: Channel, address: &str) -> Result<Suppression> {
         let of = SuppressedAddress::new(channel, address)?;
         self.scope.write("suppressions.remove", &of, |tx| {
-            let found = in_force(tx, &of)?.ok_or_else(|| missing(of.address()))?;
+            let now = tx.now();
+            let found = in_force(tx, &of, now)?.ok_or_else(|| missing(of.address()))?;
             tx.remove(&found)?;
             Ok(found)
         })
@@ -136,7 +139,8 @@ impl Suppressions<'_> {
 /// Adds an address. One that is suppressed already stays so for the longer time.
 pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
     remove_expired(tx)?;
-    if let Some(before) = in_force(tx, &create.address)? {
+    let now = tx.now();
+    if let Some(before) = in_force(tx, &create.address, now)? {
         let after = before.clone().renewed(create);
         tx.replace(&before, &after)?;
         return Ok(after);
@@ -144,17 +148,17 @@ pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppress
     if let Some(expired) = find(tx, &create.address)? {
         tx.remove(&expired)?;
     }
-    let added = Suppression::new(tx.id(), tx.home(), create, tx.now());
+    let added = Suppression::new(tx.id(), tx.home(), create, now);
     tx.insert(&added)?;
     Ok(added)
 }
 
-/// The suppression of an address at the time of the engine. Returns `None` if there is none.
+/// The suppression of an address at `now`. Returns `None` if there is none.
 pub(crate) fn in_force(
     view: &dyn View,
     address: &SuppressedAddress,
+    now: Timestamp,
 ) -> Result<Option<Suppression>> {
-    let now = view.engine().now();
     Ok(find(view, address)?.filter(|found| !found.has_expired(now)))
 }
 
