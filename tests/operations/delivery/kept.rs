@@ -1,8 +1,11 @@
 //! Results that the store did not take are kept: what was sent is not sent again.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -197,5 +200,52 @@ fn a_worker_that_stops_stores_what_it_has_kept() {
         let report = worker.stop(Duration::from_secs(10));
         assert_eq!((report.delivery.sent, report.running), (1, 0), "{report:?}");
         assert_eq!(statuses(&world, id), ["completed"]);
+    });
+}
+
+/// A task of the host that delivers when it is woken.
+struct Delivers(Engine);
+
+impl Wake for Delivers {
+    fn wake(self: Arc<Self>) {
+        self.0.delivery().run_due(10).unwrap_err();
+    }
+}
+
+/// The commit of what was kept wakes code of the host, whose own results are kept as well.
+#[test]
+fn what_fails_while_kept_results_are_stored_is_kept() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let (engine, calls) = counting(&world, move |_| {
+            store.kill();
+            Ok(())
+        });
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let first = queued_email(&world);
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+        let inbox = env.inbox("ada").unwrap();
+        let later = world.now().after(Duration::from_secs(60));
+        inbox.snooze(world.inbox("ada").iter().map(|message| message.id), later).unwrap();
+        world.pass(Duration::from_secs(60));
+        engine.delivery().run_due(10).unwrap_err();
+        world.store.recover();
+
+        let second = world.notify("mail", "ada");
+        let mut changed = pin!(inbox.changed(&inbox.cursor().unwrap()));
+        let waker = Waker::from(Arc::new(Delivers(engine.clone())));
+        assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        engine.delivery().run_due(10).unwrap_err();
+        world.store.recover();
+        for _ in 0..2 {
+            engine.delivery().run_due(10).unwrap();
+            world.pass(LEASE * 2);
+        }
+
+        assert_eq!(calls.load(SeqCst), 2);
+        for id in [first, second] {
+            assert_eq!(statuses(&world, id), ["completed"]);
+        }
     });
 }

@@ -2,6 +2,7 @@
 //! They are settled before the next claim, so that what was sent is not sent again.
 
 use std::cell::RefCell;
+use std::mem;
 
 use parking_lot::ReentrantMutex;
 
@@ -40,12 +41,28 @@ impl Unsettled {
     /// [`Error::Store`], and then the results are kept if the store may go on.
     pub(crate) fn settle(&self, engine: &Engine, report: &mut DeliveryReport) -> Result<()> {
         let kept = self.0.lock();
-        // This thread settles them already.
-        let Ok(mut kept) = kept.try_borrow_mut() else { return Ok(()) };
-        let settled = settle::settle(engine, &kept, report);
+        // Code of the host that hears of the commit finds none, and may keep others.
+        let mut taken = Taken { results: kept.take(), from: &kept };
+        let settled = settle::settle(engine, &taken.results, report);
         if settled.as_ref().err().is_none_or(|error| !error.is_retryable()) {
-            kept.clear();
+            taken.results.clear();
         }
         settled
+    }
+}
+
+/// Results that are being settled. Those that are left at the end are kept, also if the clock of the
+/// host panics.
+struct Taken<'k> {
+    results: Vec<(Leased, Done)>,
+    from: &'k RefCell<Vec<(Leased, Done)>>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut kept = self.from.borrow_mut();
+        self.results.append(&mut kept);
+        self.results.truncate(KEPT);
+        *kept = mem::take(&mut self.results);
     }
 }
