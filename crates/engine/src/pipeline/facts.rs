@@ -59,6 +59,7 @@ pub(crate) struct Preferences {
 impl RunFacts {
     /// Returns the records of a notification, for the job of that number and those behind it.
     pub(crate) fn of(view: &dyn View, notification: &Notification, job: usize) -> Result<Self> {
+        prefetch(view, notification)?;
         let now = view.engine().now();
         let canceled = is_canceled(view, &notification.transaction_id)?;
         let goes_on = (canceled || notification.has_expired(now))
@@ -192,6 +193,21 @@ impl RunFacts {
         let stages: HashMap<_, _> = found.map(|message| (message.id, message.stage)).collect();
         Ok(run.with_results(notification, workflow, |id| stages.get(&id).copied()))
     }
+}
+
+// Tells the store which rows of a notification the facts are read from.
+fn prefetch(view: &dyn View, notification: &Notification) -> Result<()> {
+    let (environment, subscriber) = (view.environment_id(), notification.subscriber_id);
+    let canceled = layout::canceled_trigger(environment, &notification.transaction_id);
+    let people = [Some(subscriber), notification.actor_id].into_iter().flatten();
+    let people = people.map(|id| layout::subscriber_id(environment, id).into_parts());
+    let contexts = &notification.context_keys;
+    let preferences = notification
+        .workflow_id
+        .map(|workflow| Preferences::keys(environment, subscriber, (contexts, workflow)));
+    let preferences = preferences.into_iter().flatten();
+    let mut keys = people.chain([canceled.into_parts()]).chain(preferences);
+    Ok(view.prefetch(&mut keys)?)
 }
 
 impl Preferences {
