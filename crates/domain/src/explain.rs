@@ -182,12 +182,14 @@ pub struct ExplainedMessage {
 wire_enum! {
     /// What an explanation assumes about the world: that the provider accepts the message, that the
     /// function of a custom step succeeds without a result, that no later event joins the window of
-    /// a digest, or that the subscriber has neither seen nor read an earlier message.
+    /// a digest, that at its end an earlier event of the window is neither canceled nor expired, or
+    /// that the subscriber has neither seen nor read an earlier message.
     #[non_exhaustive]
     Assumption, "assumed":
     ProviderAccepts = "provider_accepts",
     NoResult = "no_result",
     NoLaterEvents = "no_later_events",
+    EarlierEvent = "earlier_event",
     Unread = "unread",
 }
 
@@ -291,6 +293,7 @@ impl Assumption {
             Assumption::ProviderAccepts => logged(Detail::MessageSent),
             Assumption::NoResult => logged(Detail::HandlerCompleted),
             Assumption::NoLaterEvents => logged(Detail::DigestOpened),
+            Assumption::EarlierEvent => logged(Detail::DigestMerged),
             Assumption::Unread => findings.iter().any(|finding| finding.kind.asks_for_reader()),
         }
     }

@@ -330,6 +330,7 @@ const fn assumption(assumption: Assumption) -> &'static str {
         Assumption::ProviderAccepts => "assumed: the provider accepts the message",
         Assumption::NoResult => "assumed: the function succeeds without a result",
         Assumption::NoLaterEvents => "assumed: no later event joins the window",
+        Assumption::EarlierEvent => "assumed: an earlier event of the window is left at its end",
         Assumption::Unread => "assumed: the earlier messages are neither seen nor read",
     }
 }
