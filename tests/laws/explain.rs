@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::explain::{ExplainedRecipient, ExplainedStep, Explanation};
+use domain::explain::{Assumption, ExplainedRecipient, ExplainedStep};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use testkit::interposed::Interposed;
 use testkit::parsed;
 use testkit::world::{Backend, World, email, id, payload_is, sms, time, with, workflow_of};
 use tidings::Call;
+use tidings::job::JobStatus;
 use tidings::message::MessageQuery;
 use tidings::notification::Notification;
 use tidings::time::Timestamp;
@@ -160,8 +161,7 @@ fn plain(mut step: ExplainedStep) -> ExplainedStep {
     step
 }
 
-fn plainly(explanation: &Explanation) -> Vec<ExplainedRecipient> {
-    let mut recipients = explanation.recipients.clone();
+fn plainly(mut recipients: Vec<ExplainedRecipient>) -> Vec<ExplainedRecipient> {
     for recipient in &mut recipients {
         recipient.steps = recipient.steps.drain(..).map(plain).collect();
     }
@@ -177,21 +177,33 @@ fn minutes(count: u64) -> Timestamp {
     time(testkit::world::START).after(Duration::from_secs(count * 60))
 }
 
-/// Only the last event may expire: a later one of its window would take its place, while an explanation
-/// assumes that earlier events are left.
 fn history() -> impl Strategy<Value = Vec<Event>> {
-    let earlier = prop::collection::vec((0..100_u64, 0..=127_u8), 0..5);
-    (earlier, (0..100_u64, any::<u8>())).prop_map(|(mut events, last)| {
-        events.push(last);
-        events
-    })
+    prop::collection::vec((0..100_u64, any::<u8>()), 1..6)
 }
 
-fn holds(backend: &Backend, chosen: &[Value], critical: bool, events: &[Event]) {
+/// Drops the steps from the one on that has taken the place of earlier events: the explanation has
+/// assumed that one of them is left at the end of the window. Returns `true` if there is such a step.
+fn cut_where_it_took_over(
+    explained: &mut ExplainedRecipient,
+    really: &mut ExplainedRecipient,
+) -> bool {
+    let mut steps = explained.steps.iter().zip(&really.steps);
+    let took_over = steps.position(|(explained, really)| {
+        explained.assumed.contains(&Assumption::EarlierEvent) && really.status != JobStatus::Merged
+    });
+    if let Some(step) = took_over {
+        explained.steps.truncate(step);
+        really.steps.truncate(step);
+    }
+    took_over.is_some()
+}
+
+/// Returns `true` if an assumption of the explanation was wrong.
+fn holds(backend: &Backend, chosen: &[Value], critical: bool, events: &[Event]) -> bool {
     // The messages of earlier events that wait for an opening take part in the rate.
     let rate = if events.len() == 1 { 1 } else { 100 };
     let (world, calls) = world(backend, chosen, critical, rate);
-    let mut now = 0;
+    let (mut now, mut took_over) = (0, false);
     for (number, event) in events.iter().enumerate() {
         now += event.0;
         let trigger = trigger(*event, number);
@@ -209,9 +221,18 @@ fn holds(backend: &Backend, chosen: &[Value], critical: bool, events: &[Event]) 
             world.engine.delivery().run_until(minutes(now)).unwrap();
         } else {
             let before = subscribers(&world);
-            assert_eq!(plainly(&explained), really(&world, &trigger, &before), "{explained}");
+            let mut really = really(&world, &trigger, &before);
+            let mut recipients = explained.recipients.clone();
+            for (explained, really) in recipients.iter_mut().zip(&mut really) {
+                took_over |= cut_where_it_took_over(explained, really);
+            }
+            assert_eq!(plainly(recipients), really, "{explained}");
         }
     }
+    let (_, earlier) = events.split_last().unwrap();
+    let expires = |event: &Event| event.1 & 128 != 0;
+    assert!(!took_over || earlier.iter().any(expires), "no earlier event expires");
+    took_over
 }
 
 /// Messages that a provider does not take at once are spread over the seconds.
@@ -220,6 +241,15 @@ fn an_explanation_keeps_to_the_rate_of_a_provider() {
     let mails: Vec<_> = steps().into_iter().filter(|step| step["type"] == "email").collect();
     let chosen = [&steps()[..1], &mails[..]].concat();
     holds(&Backend::both()[0], &chosen, true, &[(0, 0b0110_1111)]);
+}
+
+/// The second event joins the window of the first one, which has expired at its end.
+#[test]
+fn an_event_takes_the_place_of_one_that_has_expired() {
+    let digest = steps().swap_remove(3);
+    let chosen = [steps().swap_remove(0), digest];
+    assert!(holds(&Backend::both()[0], &chosen, false, &[(150, 0b1000_0010), (0, 0b0000_0010)]));
+    assert!(!holds(&Backend::both()[0], &chosen, false, &[(150, 0b0000_0010), (0, 0b0000_0010)]));
 }
 
 proptest! {

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use domain::time::Timestamp;
 use store::Store;
 
-/// A source of the time. The engine may ask in a transaction, so that a clock calls no engine.
+/// A source of the time. The engine may ask for it within a transaction: a clock must not call the
+/// engine.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time at this moment.
     fn now(&self) -> Timestamp;

@@ -21,8 +21,8 @@ pub trait Entropy: fmt::Debug + Send + Sync + 'static {
 pub struct OsEntropy;
 
 /// The same bytes in every run, for tests and simulations. API keys made from it are no secret. An
-/// engine that opens a store anew has another seed or a later time: the same ones make the same ids,
-/// and records would share them.
+/// engine that opens an existing store needs another seed or a later time. The same seed at the same
+/// time makes the same ids, which two records would share.
 #[derive(Debug)]
 pub struct SeededEntropy {
     seed: u64,

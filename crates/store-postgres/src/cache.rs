@@ -318,7 +318,8 @@ impl State {
         wanted.truncate(WANTED);
     }
 
-    /// Returns `true` if the commits behind a count have changed nothing of what `is_spared` looks for.
+    /// Returns `true` if `is_spared` holds for the changed keys of all commits behind a count. Returns
+    /// `false` if these keys are not known.
     fn is_unchanged(
         &self,
         head: Head,

@@ -9,9 +9,10 @@ use tokio_postgres::{Error, Row};
 
 use crate::cache::Value;
 use crate::failure::Failure;
+use crate::heads::{Counts, Head};
 use crate::tables::Tables;
 
-/// Values that a transaction has read ahead, which nobody can change before its end.
+/// Values that a transaction has read ahead. They stay the same until its end.
 #[derive(Default)]
 pub(crate) struct Prefetched(RefCell<HashMap<Table, HashMap<Vec<u8>, Value>>>);
 
@@ -24,6 +25,17 @@ impl Prefetched {
     pub(crate) fn keep(&self, table: Table, key: Vec<u8>, value: Value) {
         self.0.borrow_mut().entry(table).or_default().insert(key, value);
     }
+}
+
+/// The keys of `keys` whose values a transaction has to ask for. It shows these counts. Keys of other
+/// heads are left out: they are not locked, so that their values may change at any time.
+pub(crate) fn unknown(
+    counts: &Counts,
+    keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>,
+    is_known: impl Fn(Table, &[u8]) -> bool,
+) -> Vec<(Table, Vec<u8>)> {
+    let is_fixed = |table, key: &[u8]| counts.get(Head::of(table, key)).is_some();
+    keys.filter(|(table, key)| is_fixed(*table, key) && !is_known(*table, key)).collect()
 }
 
 /// The values under `keys`, from the rows of [`GET_WANTED`](crate::schema::GET_WANTED).

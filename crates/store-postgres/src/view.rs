@@ -15,7 +15,7 @@ use crate::Shared;
 use crate::cache::Value;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, by_head};
-use crate::prefetched::{Prefetched, values_of};
+use crate::prefetched::{Prefetched, unknown, values_of};
 use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
@@ -279,11 +279,7 @@ impl fmt::Debug for View {
 
 impl Snapshot for &View {
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
-        // What is not locked may change at any time.
-        let is_fixed = |table, key: &[u8]| self.counts.get(Head::of(table, key)).is_some();
-        let unknown = keys
-            .filter(|(table, key)| is_fixed(*table, key) && self.known(*table, key).is_none())
-            .collect::<Vec<_>>();
+        let unknown = unknown(&self.counts, keys, |table, key| self.known(table, key).is_some());
         let columns = Columns::without_values(&self.shared.tables, &unknown);
         if columns.is_empty() {
             return Ok(());
