@@ -7,12 +7,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::ids::EnvironmentId;
-use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::record::{Excerpt, Record, corrupt};
 use crate::sealing::{self, Seal};
-use crate::{Key, Result, Table, encoding};
+use crate::stored::Readable;
+use crate::{Key, Result, Table};
 
 /// Codec of the values of records. Each view has the codec of its store.
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +49,10 @@ impl<'s> Codec<'s> {
     /// The entry of `record` in its table: key and value.
     pub fn encode<R: Record>(self, record: &R) -> Result<(Key<R>, Vec<u8>)> {
         let key = record.key();
-        let compact = || {
-            encoding::encode(record, record.reserved_len())
-                .map_err(|source| corrupt(R::TABLE, source))
-        };
+        let compact =
+            || record.packed(record.reserved_len()).map_err(|source| corrupt(R::TABLE, source));
         let value = match self.form {
-            Form::Json => encoding::plain(record).map_err(|source| corrupt(R::TABLE, source))?,
+            Form::Json => record.json().map_err(|source| corrupt(R::TABLE, source))?,
             Form::Compact => compact()?,
             Form::Sealed(seal) => {
                 seal.close(R::TABLE, key.as_bytes(), &Zeroizing::new(compact()?))?
@@ -95,7 +93,7 @@ impl<'s> Codec<'s> {
         Ok(excerpt)
     }
 
-    fn fields<T: DeserializeOwned>(self, table: Table, key: &[u8], value: &[u8]) -> Result<T> {
+    fn fields<T: Readable>(self, table: Table, key: &[u8], value: &[u8]) -> Result<T> {
         if let Some(locked) = self.locked.filter(|_| self.lacks_key_of(value)) {
             locked.store(true, Ordering::Relaxed);
         }
@@ -115,6 +113,6 @@ impl<'s> Codec<'s> {
     }
 }
 
-fn read<T: DeserializeOwned>(table: Table, value: &[u8]) -> Result<T> {
-    encoding::decode(value).map_err(|source| corrupt(table, source))
+fn read<T: Readable>(table: Table, value: &[u8]) -> Result<T> {
+    T::read(value).map_err(|source| corrupt(table, source))
 }

@@ -173,7 +173,7 @@ impl<R: Record> Decoded<R> {
         if self.once.as_ref().is_some_and(|once| !once.has_read(key)) {
             return Ok(record);
         }
-        let json = serde_json::to_vec(&*record).map_or(0, |json| json.len());
+        let json = record.json().map_or(0, |json| json.len());
         let weight = key.len() + bytes.len() + json + (self.weigh)(&record);
         let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record), weight };
         self.kept.write().keep(key, known, self.most);

@@ -59,6 +59,7 @@ pub mod redb;
 mod scope;
 #[doc(hidden)]
 pub mod sealing;
+mod stored;
 #[cfg(feature = "redb")]
 mod sync;
 pub mod transfer;

@@ -7,16 +7,15 @@ use domain::message::Counted;
 use domain::notification::Outcomes;
 use domain::observer::Event;
 use domain::task::Lane;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::addresses::Address;
 use crate::key::{Bytes, Open, TableOf};
 use crate::outcomes::Listed;
+use crate::stored::{Readable, Stored};
 use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
-pub trait Record: Serialize + DeserializeOwned + PartialEq {
+pub trait Record: Stored + PartialEq {
     /// The table of these records.
     const TABLE: Table;
 
@@ -60,7 +59,7 @@ pub trait Record: Serialize + DeserializeOwned + PartialEq {
 }
 
 /// Some fields of a record, which are decoded without the others.
-pub trait Excerpt: DeserializeOwned {
+pub trait Excerpt: Readable {
     /// The record.
     type Of: Record;
 
