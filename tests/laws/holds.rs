@@ -160,7 +160,8 @@ fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {
         most_of(&noted)
     };
     let (small, large) = (most(3), most(9));
-    assert!(small > 128, "{small} rows");
+    // Of the events, it has looked at the first two.
+    assert!(0 < small && small < 64, "{small} rows");
     assert!(large <= small + 8, "{large} rows in one transaction, and {small} of fewer events");
 }
 
