@@ -12,6 +12,7 @@ pub(crate) mod integrations;
 pub(crate) mod keys;
 pub(crate) mod layouts;
 pub(crate) mod messages;
+mod neighbours;
 pub(crate) mod notifications;
 mod person;
 pub(crate) mod preferences;

@@ -589,3 +589,29 @@ pub fn answers_since(environment: EnvironmentId, since: Timestamp) -> Range<Stor
     let all = expiring.range();
     expiring.then(since.after(StoredAnswer::LIFETIME)).range().through(all)
 }
+
+/// The keys on both sides of that of an identifier, and the identifier in such a key.
+macro_rules! neighbours {
+    ($($around:ident, $of:ident: $record:ty, $identifier:ty = $table:ident;)+) => {
+        $(
+            #[doc = concat!("The keys of [`", stringify!($table), "`] before that of an identifier, ")]
+            #[doc = "and those behind it."]
+            pub fn $around(environment: EnvironmentId, of: &$identifier) -> [Range<$record>; 2] {
+                $table.within(environment).around(of)
+            }
+
+            #[doc = concat!("The identifier in a key of [`", stringify!($table), "`].")]
+            pub fn $of(key: &[u8]) -> Option<$identifier> {
+                let (_, (identifier, ())) = $table.read(key)?;
+                Some(identifier)
+            }
+        )+
+    };
+}
+
+neighbours! {
+    workflows_around, workflow_identifier_of: Workflow, WorkflowIdentifier = WORKFLOW_IDENTIFIERS;
+    layouts_around, layout_identifier_of: Layout, LayoutIdentifier = LAYOUTS;
+    integrations_around, integration_identifier_of: Integration, IntegrationIdentifier
+        = INTEGRATION_IDENTIFIERS;
+}
