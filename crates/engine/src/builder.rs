@@ -36,6 +36,7 @@ use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
 use crate::watch::Watches;
+use crate::resources::person::Meanwhile;
 use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
 
@@ -114,6 +115,8 @@ pub(crate) struct Parts {
     pub(crate) healing: Healing,
     pub(crate) observer: Dispatcher,
     /// Findings of a rehearsal. `None` in any other engine.
+    /// Erasures that are under way.
+    pub(crate) meanwhile: Meanwhile,
     pub(crate) findings: Option<Arc<Findings>>,
 }
 
@@ -460,6 +463,7 @@ impl Builder {
     }
 
     /// Returns an engine with these parts that keeps its records in the file at `path`.
+            meanwhile: Meanwhile::default(),
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ pub(crate) mod layouts;
 pub(crate) mod messages;
 mod neighbours;
 pub(crate) mod notifications;
-mod person;
+pub(crate) mod person;
 pub(crate) mod preferences;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;

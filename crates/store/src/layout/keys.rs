@@ -541,6 +541,12 @@ pub fn answer_of(entry: &[u8]) -> Option<Key<StoredAnswer>> {
     Some(stored_answer(environment, &key))
 }
 
+/// The environment and the idempotency key of a stored answer, from its key.
+pub fn answer_key_of(key: &[u8]) -> Option<(EnvironmentId, IdempotencyKey)> {
+    let (environment, (key, ())) = STORED_ANSWERS.read(key)?;
+    Some((environment, key))
+}
+
 /// The messages of `list` up to a place, oldest first.
 pub fn messages_through(list: &MessageList, through: ListPlace) -> Range<Message> {
     list.range().through(list.clone().then(through).range())
