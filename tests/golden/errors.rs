@@ -22,7 +22,11 @@ fn read(json: &Value) -> Error {
     let (kind, of) = json.as_object().and_then(|error| error.iter().next()).unwrap();
     match kind.as_str() {
         "invalid" => Error::Invalid(parsed(of)),
-        "notFound" => Error::NotFound { entity: parsed(&of["entity"]), ids: parsed(&of["ids"]) },
+        "notFound" => Error::NotFound {
+            entity: parsed(&of["entity"]),
+            ids: parsed(&of["ids"]),
+            suggestion: parsed(&of["suggestion"]),
+        },
         "conflict" => Error::Conflict { entity: parsed(&of["entity"]), id: parsed(&of["id"]) },
         "rejected" => Error::Rejected(parsed(of)),
         "unauthorized" => Error::Unauthorized(parsed(of)),
@@ -94,6 +98,10 @@ fn of_names() {
         let not_found = |ids: Value| json!({ "notFound": { "entity": entity, "ids": ids } });
         check(&not_found(json!(["a"])), &format!("{name} `a` is not there"), 404);
         check(&not_found(json!(["a", "b"])), &format!("{name}s `a`, `b` are not there"), 404);
+        let meant = json!({
+            "notFound": { "entity": entity, "ids": ["a"], "suggestion": "b" },
+        });
+        check(&meant, &format!("{name} `a` is not there; did you mean `b`?"), 404);
         let conflict = json!({ "conflict": { "entity": entity, "id": "a" } });
         let taken = if entity == "idempotencyKey" {
             "was used for another call"

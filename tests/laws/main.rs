@@ -36,6 +36,7 @@ mod pages;
 mod power;
 mod quarantine;
 mod realistic;
+mod reentry;
 mod repair;
 mod sealing;
 mod secrets;

@@ -20,6 +20,7 @@ use crate::head::{self, Head};
 use crate::open::OpenSegment;
 use crate::seal::Rows;
 use crate::set::Set;
+use crate::upkeep::remove_all;
 use crate::{ActivityIndex, corrupt, deleted};
 
 /// Number of notifications that one transaction reads.
@@ -33,7 +34,7 @@ const RESTARTS: u32 = 8;
 
 impl ActivityIndex {
     /// Rebuilds the index of an environment from its notifications. The old one is in use until
-    /// then; other threads may go on reading and writing. An environment that never had
+    /// then; other threads may go on reading and writing. An environment without a head and without
     /// notifications has no index.
     ///
     /// # Errors
@@ -49,7 +50,7 @@ impl ActivityIndex {
         let mut above = 0;
         // A generation without a head would be extra to a check.
         if matches!(store::read(store, |snapshot| Head::find(snapshot, environment)), Ok(None)) {
-            return Ok(());
+            return remove_all(store, environment);
         }
         for _ in 0..=RESTARTS {
             let start = |txn: &mut dyn Transaction| {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use domain::ids::EnvironmentId;
 use store::{
-    Bytes, Order, Range, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout,
+    Bytes, Error, Order, Range, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout,
 };
 
 use crate::facets::FACETS_IN_ROW;
@@ -195,8 +195,7 @@ impl Upkeep {
             && extent(before) == extent(head)
             && first <= cleared
         {
-            let table = ranges.get(first.0).map_or(Table::ActivityHeads, Range::table);
-            return Err(corrupt(table, "a removed entry is still there"));
+            return Err(still_there(&ranges, first));
         }
         store::write_in(store, environment, |txn| remove(txn, &ranges, &places))?;
         self.cleared = Some((*head, last.clone()));
@@ -236,8 +235,7 @@ impl Upkeep {
             return Ok(false);
         };
         if cleared.is_some_and(|cleared| first <= cleared) {
-            let table = ranges.get(first.0).map_or(Table::ActivityHeads, Range::table);
-            return Err(corrupt(table, "a removed entry is still there"));
+            return Err(still_there(&ranges, first));
         }
         store::write_in(store, environment, |txn| {
             // A rebuild of another process may have ended, and its generation is in use then.
@@ -250,6 +248,36 @@ impl Upkeep {
         self.interrupted = Interrupted::Through(through, Some(last.clone()));
         Ok(true)
     }
+}
+
+/// Removes all generations of an environment that has neither a head nor notifications.
+pub(crate) fn remove_all(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+    let ranges = layout::activity_generations(environment);
+    let mut removed: Option<Place> = None;
+    loop {
+        let places = store::read(store, |snapshot| first_places(snapshot, &ranges))?;
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(()) };
+        if removed.is_some_and(|removed| *first <= removed) {
+            return Err(still_there(&ranges, first));
+        }
+        let is_removed = store::write_in(store, environment, |txn| {
+            // The first trigger may have begun an index meanwhile.
+            let is_over = Head::find(&*txn, environment)?.is_none();
+            if is_over {
+                remove(txn, &ranges, &places)?;
+            }
+            Ok::<_, Error>(is_over)
+        })?;
+        if !is_removed {
+            return Ok(());
+        }
+        removed = Some(last.clone());
+    }
+}
+
+fn still_there(ranges: &[Range<Bytes>], place: &Place) -> Error {
+    let table = ranges.get(place.0).map_or(Table::ActivityHeads, Range::table);
+    corrupt(table, "a removed entry is still there")
 }
 
 // The part of a head that decides what is not needed. No entry is added to that.

@@ -125,7 +125,7 @@ pub struct JobStep {
     /// Id of the content, given by the engine.
     #[serde(rename = "_templateId")]
     pub template_id: TemplateId,
-    /// Address for replies.
+    /// Address for replies, which has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_callback: Option<ReplyCallback>,
     /// Values that control the step.

@@ -67,7 +67,8 @@ mod slug;
 pub mod step;
 pub mod subscriber;
 pub mod subscription;
-mod suggest;
+#[doc(hidden)]
+pub mod suggest;
 pub mod suppression;
 #[doc(hidden)]
 pub mod task;

@@ -100,7 +100,8 @@ pub struct StepDefinition {
     /// Alternative contents. The first active one of which a filter holds replaces the step's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
-    /// Address for replies.
+    /// Address for replies. It is stored and shown: the engine receives no replies, and passes none
+    /// on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_callback: Option<ReplyCallback>,
 }
@@ -162,7 +163,7 @@ pub struct Variant {
 
 shape! { Variant { "name": name, "active": active, "filters": filters; kind } }
 
-/// Address for replies to a message.
+/// Address for replies to a message, which has no effect: the engine receives no replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -7,7 +7,7 @@ const MAX_LEN: usize = 64;
 ///
 /// Case is ignored. One error is always allowed, and at most a third of the characters. An error is
 /// a wrong, missing, extra or swapped character. Returns `None` if no known word is that close.
-pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = folded(word)?;
     let near = known.into_iter().filter_map(|one| {
         let other = folded(one)?;

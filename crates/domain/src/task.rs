@@ -1,5 +1,6 @@
 //! Tasks: work of the pipeline that is due at a time, each with a lease of its own.
 
+mod ahead;
 mod attempt;
 mod tries;
 
@@ -19,6 +20,7 @@ use crate::step::EventKey;
 use crate::time::Timestamp;
 use crate::vocabulary::Severity;
 
+pub use ahead::CLOCK_DIFFERENCE;
 pub use attempt::{Claim, Outcome, Settlement};
 pub use tries::{Failure, Tries};
 

@@ -29,12 +29,14 @@ use crate::clock::{Clock, ManualClock, StoreClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
+use crate::pipeline::delivery::ahead::LatestLook;
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::turns::Turns;
 use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
+use crate::resources::person::Meanwhile;
 use crate::watch::Watches;
 use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
@@ -105,6 +107,7 @@ pub(crate) struct Parts {
     pub(crate) circuits: Circuits,
     pub(crate) unsettled: Unsettled,
     pub(crate) turns: Turns,
+    pub(crate) latest_look: LatestLook,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     /// Futures that wait for changes of inboxes.
@@ -112,6 +115,8 @@ pub(crate) struct Parts {
     pub(crate) upkeep: Upkeep,
     pub(crate) sweeps: Sweeps,
     pub(crate) healing: Healing,
+    /// Erasures that are under way.
+    pub(crate) meanwhile: Meanwhile,
     pub(crate) observer: Dispatcher,
     /// Findings of a rehearsal. `None` in any other engine.
     pub(crate) findings: Option<Arc<Findings>>,
@@ -180,6 +185,10 @@ impl Default for Builder {
 impl Builder {
     /// Reads the time from `clock`. Without a clock of yours, the engine has that of the store if
     /// several processes share it, and that of the system otherwise.
+    ///
+    /// An event that is triggered under a clock that is ahead by more than a day goes on once the
+    /// clock is right: what it waits for ends as long afterwards as it would have ended after the
+    /// event. A message that its reader has snoozed waits until the time that the reader has named.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
@@ -448,11 +457,13 @@ impl Builder {
             circuits,
             unsettled: Unsettled::default(),
             turns: Turns::default(),
+            latest_look: LatestLook::default(),
             bell: Bell::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),
             sweeps: Sweeps::new(retention),
             healing: Healing::default(),
+            meanwhile: Meanwhile::default(),
             observer,
             findings,
         };

@@ -8,8 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use domain::time::Timestamp;
 use store::Store;
 
-/// A source of the time. The engine may ask for it within a transaction: a clock must not call the
-/// engine.
+/// A source of the time. The engine asks for it while it holds no transaction open.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time at this moment.
     fn now(&self) -> Timestamp;

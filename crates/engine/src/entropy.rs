@@ -14,6 +14,12 @@ use uuid::Uuid;
 pub trait Entropy: fmt::Debug + Send + Sync + 'static {
     /// Overwrites `bytes` with random ones.
     fn fill(&self, bytes: &mut [u8]);
+
+    // Returns `true` if another run may make the same bytes, and so the same ids.
+    #[doc(hidden)]
+    fn may_repeat(&self) -> bool {
+        true
+    }
 }
 
 /// The operating system's randomness.
@@ -22,7 +28,8 @@ pub struct OsEntropy;
 
 /// The same bytes in every run, for tests and simulations. API keys made from it are no secret. An
 /// engine that opens an existing store needs another seed or a later time. The same seed at the same
-/// time makes the same ids, which two records would share.
+/// time makes the same ids, which two records would share. A subscriber whose id is taken is refused
+/// with [`Error::Conflict`](crate::Error::Conflict).
 #[derive(Debug)]
 pub struct SeededEntropy {
     seed: u64,
@@ -70,6 +77,10 @@ impl Entropy for OsEntropy {
         #[expect(clippy::expect_used, reason = "a system without randomness cannot go on")]
         getrandom::fill(bytes).expect("the operating system has randomness");
     }
+
+    fn may_repeat(&self) -> bool {
+        false
+    }
 }
 
 impl SeededEntropy {
@@ -94,6 +105,11 @@ impl Entropy for SeededEntropy {
 impl Seeds {
     pub(crate) fn new(entropy: impl Entropy) -> Self {
         Self { entropy: Box::new(entropy), last: Mutex::default() }
+    }
+
+    /// Returns `true` if another run may make the same ids.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.entropy.may_repeat()
     }
 
     /// Draws a seed. Its ids sort behind those of every seed before it, also if the clock goes

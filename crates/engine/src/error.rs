@@ -34,12 +34,15 @@ pub enum Error {
     Invalid(#[from] Invalid),
 
     /// A named entity does not exist, or belongs to another environment.
-    #[error("{} not there", are(*entity, ids))]
+    #[error("{} not there{}", are(*entity, ids), meant(suggestion.as_deref()))]
     NotFound {
         /// Kind of the entity.
         entity: Entity,
         /// Names in the caller's spelling.
         ids: Vec<String>,
+        /// Name of an entity that was perhaps meant.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        suggestion: Option<String>,
     },
 
     /// An entity of that name exists already.
@@ -223,7 +226,15 @@ impl Error {
                 named.push(id);
             }
         }
-        Error::NotFound { entity, ids: named }
+        Error::NotFound { entity, ids: named, suggestion: None }
+    }
+
+    /// Adds the name that was perhaps meant.
+    pub(crate) fn meaning(mut self, meant: Option<&str>) -> Self {
+        if let Error::NotFound { suggestion, .. } = &mut self {
+            *suggestion = meant.map(str::to_owned);
+        }
+        self
     }
 
     /// Returns the error of an `entity` that exists already.
@@ -305,6 +316,10 @@ fn are(entity: Entity, ids: &[String]) -> String {
     let quoted: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
     let (plural, verb) = if ids.len() == 1 { ("", "is") } else { ("s", "are") };
     format!("{entity}{plural} {} {verb}", listed(&quoted, ", "))
+}
+
+fn meant(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 // The first texts, up to 2 KiB of them, and the number of the others.

@@ -40,8 +40,8 @@ pub(crate) fn healed<T>(
 
 // Other threads with the same error wait for the first one.
 fn heal(engine: &Engine, environment: EnvironmentId) -> Result<()> {
-    let mut healed = engine.parts.healing.0.lock();
     let now = engine.now();
+    let mut healed = engine.parts.healing.0.lock();
     let is_recent = |last: &Timestamp| now.since(*last) < PAUSE;
     if !healed.get(&environment).is_some_and(is_recent) {
         notifications::rebuild(engine, environment)?;

@@ -275,6 +275,8 @@ impl Engine {
         let counters = &mut read;
         let outcome = body(&mut Draft { engine: self, now, made, counters, writer })?;
         let Recording { writer, changes } = recording;
+        // Before the commit, so that the last transaction of an erasure knows of all before it.
+        self.parts.meanwhile.note(&changes);
         ::store::counters::count(writer, read, &changes)?;
         ::store::lanes::move_changed(writer, &changes)?;
         ::store::outcomes::mark(writer, &changes)?;

@@ -178,6 +178,15 @@ impl<R, P: Part, K> Prefix<R, (P, K)> {
     }
 }
 
+impl<R, P: Part, K> Prefix<R, (P, K)> {
+    /// The keys on both sides of those that have `part` next: the ones before them, and the ones
+    /// behind them.
+    pub(crate) fn around(self, part: P::Form<'_>) -> [Range<R>; 2] {
+        let own = self.clone().then(part);
+        [self.clone().until(own.clone()), self.range().beyond(own.range())]
+    }
+}
+
 impl<R, Id, K> Prefix<R, (Sorted<Id>, K)> {
     /// The list in this order.
     pub fn by(mut self, order_by: OrderBy) -> Prefix<R> {

@@ -577,7 +577,7 @@ pub fn email_integration(env: &Scope, rank: usize) -> Result<IntegrationId> {
     let integrations = env.integrations().list()?;
     let mut emails = integrations.iter().filter(|found| found.channel == Channel::Email);
     let found = emails.nth(rank).map(|integration| integration.id);
-    found.ok_or_else(|| Error::NotFound { entity: Entity::Integration, ids: Vec::new() })
+    found.ok_or_else(|| Error::not_found(Entity::Integration, rank))
 }
 
 /// The integration that is paused.
@@ -585,7 +585,7 @@ pub fn paused_integration(env: &Scope) -> Result<IntegrationId> {
     let integrations = env.integrations().list()?;
     let found = integrations.iter().find(|found| found.is_paused());
     let found = found.map(|integration| integration.id);
-    found.ok_or_else(|| Error::NotFound { entity: Entity::Integration, ids: Vec::new() })
+    found.ok_or_else(|| Error::not_found(Entity::Integration, "paused"))
 }
 
 /// A step with a message in the inbox.

@@ -11,7 +11,7 @@ use tidings::time::Timestamp;
 use tidings::{Clock, ManualClock};
 
 use super::retryable;
-use crate::world::{World, email, parsed};
+use crate::world::{World, email, in_app, on_both, parsed, time};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -54,6 +54,84 @@ fn check(wait: Duration, put_off: impl Fn(&World)) {
             assert!(report.is_ok(), "{right} right and {late} late readings: {report:?}");
         }
     }
+}
+
+/// What was queued under a clock that was ahead by years is done under the right one, as long
+/// afterwards as it was put off.
+#[test]
+fn what_a_clock_has_put_off_that_was_ahead_is_done() {
+    for claims_before in [true, false] {
+        on_both(|world| {
+            let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+            let step = |kind: &str| json!({ "type": kind, "metadata": hour });
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("mail", &[email()]);
+            world.workflow_of("delay", &[step("delay"), in_app()]);
+            world.workflow_of("digest", &[step("digest"), in_app()]);
+            let right = world.now();
+            world.clock.set(time("2099-01-01T00:00:00.000Z"));
+            if claims_before {
+                world.run_due();
+            }
+            for workflow in ["mail", "delay", "digest", "digest"] {
+                world.notify(workflow, "ada");
+            }
+            world.clock.set(right);
+            let inbox = || world.inbox("ada").len();
+
+            world.run_due();
+            assert_eq!((world.outbox.sent().len(), inbox()), (1, 0));
+            world.pass(SECOND * 3_599);
+            world.run_due();
+            assert_eq!(inbox(), 0);
+            world.pass(SECOND);
+            world.run_due();
+            assert_eq!(inbox(), 2);
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// A process may die under a clock that is ahead, while it sends a message that was queued then.
+#[test]
+fn a_lease_of_a_clock_that_was_ahead_ends() {
+    on_both(|mut world| {
+        world.active_integration("email", "ses");
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.workflow_of("mail", &[email()]);
+        let right = world.now();
+        world.clock.set(time("2099-01-01T00:00:00.000Z"));
+        world.notify("mail", "ada");
+        let killed = world.mortal_engine(|builder| builder, |_| {});
+        assert!(killed.delivery().run_due(1).is_err());
+        world.clock.set(right);
+        world.restart_with(|builder| builder);
+
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
+/// A clock without a battery begins long before the store was made.
+#[test]
+fn a_clock_that_is_behind_brings_nothing_back() {
+    on_both(|world| {
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        let delay = json!({ "type": "delay", "metadata": hour });
+        world.bare_subscriber("ada");
+        world.workflow_of("delay", &[delay, in_app()]);
+        world.notify("delay", "ada");
+        let (right, due_at) = (world.now(), world.engine.delivery().next_due().unwrap());
+        world.clock.set(time("1970-01-01T00:00:00.000Z"));
+
+        world.run_due();
+
+        assert_eq!(world.engine.delivery().next_due().unwrap(), due_at);
+        world.clock.set(right);
+        world.run_due();
+        assert_eq!(world.engine.delivery().next_due().unwrap(), due_at);
+    });
 }
 
 #[test]

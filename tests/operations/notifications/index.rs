@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use store::Table;
-use testkit::tables::put;
+use testkit::tables::{is_activity, put};
 use tidings::Scope;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
@@ -99,6 +99,32 @@ fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
             intact(&env);
         });
     }
+}
+
+#[test]
+fn an_index_without_notifications_and_without_its_head_is_removed() {
+    on_both(|world| {
+        history(&world);
+        let lost = [Table::Notifications, Table::ActivityHeads];
+        for table in lost.into_iter().chain([Table::Triggers, Table::Transactions]) {
+            for (key, _) in there(&world, table) {
+                put(&world.store, table, &key, None);
+            }
+        }
+        assert_ne!(there(&world, Table::ActivitySegments), []);
+
+        let engine = world.another_engine();
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        env.notifications().rebuild_index().unwrap();
+
+        let tables = Table::ALL.into_iter().filter(|table| is_activity(*table));
+        for table in tables {
+            assert_eq!(there(&world, table), [], "{}", table.name());
+        }
+        world.notify("hi", "ada");
+        assert_eq!(ids(&env, json!({})).len(), 1);
+        intact(&env);
+    });
 }
 
 // Fifty notifications, of which the first sixteen and one more are deleted.

@@ -1,6 +1,7 @@
 //! A person's data: its export, and its erasure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::redb::RedbStore;
@@ -375,6 +376,17 @@ fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
 /// What calls about the person have answered meanwhile goes as well.
 #[test]
 fn an_erasure_leaves_no_answers_of_calls_that_are_made_meanwhile() {
+    answers_meanwhile(|world| _ = world.tick());
+}
+
+/// The time of an answer is that of its call.
+#[test]
+fn an_erasure_leaves_no_answers_of_calls_that_are_made_under_an_earlier_clock() {
+    answers_meanwhile(|world| world.clock.set(world.now().before(Duration::from_secs(3_600))));
+}
+
+/// Erases a person about whom calls are made meanwhile, each behind a `change` of the clock.
+fn answers_meanwhile(change: impl Fn(&World)) {
     on_both(|world| {
         let upsert = |key: String, profile: Value| {
             let once = world.env.idempotent(key).unwrap();
@@ -390,7 +402,7 @@ fn an_erasure_leaves_no_answers_of_calls_that_are_made_meanwhile() {
         let erased = world.env.subscribers().erase_with("canary-id", |_| {
             calls += 1;
             assert!(calls < 100, "it has no end");
-            world.tick();
+            change(&world);
             // In front of the answers that were looked at.
             let name = format!("name-canary {calls}");
             let profile = json!({ "subscriberId": "canary-id", "firstName": name });

@@ -4,6 +4,7 @@ mod erasing;
 mod list;
 
 use serde_json::{Value, json};
+use tidings::SeededEntropy;
 use tidings::ids::SubscriberId;
 use tidings::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
 
@@ -338,4 +339,28 @@ fn shown(subscriber: &Subscriber) -> Value {
 fn without_nulls(mut json: Value) -> Value {
     json.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     json
+}
+
+/// Two engines with the same seed make the same ids at the same time.
+#[test]
+fn a_subscriber_whose_id_another_one_has_is_refused() {
+    on_both(|world| {
+        let scope = || {
+            let engine = world.engine_with(|builder| builder.entropy(SeededEntropy::new(99)));
+            engine.environment(world.env.environment_id()).unwrap()
+        };
+        let (one, other) = (scope(), scope());
+        let create = |id: &str| parsed(json!({ "subscriberId": id }));
+        let ada = one.subscribers().create(&create("ada")).unwrap();
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+
+        let refusal = format!("409 subscriber `{}` is there already", ada.id);
+        world.refuses(&refusal, || other.subscribers().create(&create("bob")));
+
+        assert_eq!(world.inbox("ada").len(), 1);
+        other.subscribers().create(&create("bob")).unwrap();
+        assert_eq!(world.inbox("bob").len(), 0);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }

@@ -1,6 +1,8 @@
 //! Workflows that cannot be.
 
 use serde_json::{Value, json};
+use tidings::connection::ChannelConnectionCreate;
+use tidings::trigger::Trigger;
 use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
 use crate::world::{in_app, on_both, parsed, payload_is, sms, unreadable, with, workflow_of};
@@ -19,6 +21,43 @@ fn what_is_not_there_is_not_found() {
             let update = WorkflowUpdate::default().active(true);
             world.refuses(&refusal, || world.env.workflows().update(name, &update));
         }
+    });
+}
+
+/// A misspelt identifier of a workflow, a layout or an integration, also among very many.
+#[test]
+fn the_nearest_name_is_suggested() {
+    on_both(|world| {
+        let mut names = vec!["order-shipped".to_owned()];
+        names.extend((0..70).map(|n| format!("a{n}")));
+        for name in &names {
+            world.workflow(workflow_of(name, &[in_app()]));
+        }
+        world.active_integration("email", "sendgrid");
+        let frame = json!({ "layoutId": "frame", "name": "Frame" });
+        world.env.layouts().upsert(&parsed(frame)).unwrap();
+        let env = &world.env;
+
+        let refusal = "404 workflow `order-shiped` is not there; did you mean `order-shipped`?";
+        world.refuses(refusal, || env.workflows().get("order-shiped"));
+        world.refuses(refusal, || env.workflows().pause("order-shiped"));
+        let event = parsed::<Trigger>(json!({ "name": "order-shiped", "to": "ada" }));
+        world.refuses(refusal, || env.events().trigger(&event));
+        let once = env.idempotent("once").unwrap();
+        for _ in 0..2 {
+            let refused = once.events().trigger(&event).unwrap_err();
+            assert_eq!(format!("404 {refused}"), refusal);
+        }
+        let refusal = "404 workflow `zz` is not there";
+        world.refuses(refusal, || env.workflows().get("zz"));
+        let refusal = "404 layout `fame` is not there; did you mean `frame`?";
+        world.refuses(refusal, || env.layouts().get("fame"));
+        let create = parsed::<ChannelConnectionCreate>(json!({
+            "integrationIdentifier": "sendgird", "context": { "tenant": "never" },
+            "workspace": { "id": "T1" }, "auth": { "accessToken": "t" },
+        }));
+        let refusal = "404 integration `sendgird` is not there; did you mean `sendgrid`?";
+        world.refuses(refusal, || env.channel_connections().create(&create));
     });
 }
 

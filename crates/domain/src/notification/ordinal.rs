@@ -40,6 +40,13 @@ impl NotificationId {
         v7(u64::try_from(at.as_millis()).unwrap_or_default(), tail).into()
     }
 
+    /// Returns the time of creation in the id.
+    #[doc(hidden)]
+    pub fn created_at(self) -> Timestamp {
+        let millis = Uuid::from(self).as_u128() >> 80;
+        Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+
     /// Returns the ordinal in the id.
     #[doc(hidden)]
     pub fn ordinal(self) -> Ordinal {

@@ -162,7 +162,7 @@ setters! { Step:
     filters @ definition.filters: each(Filter);
     /// Adds an alternative content.
     variant @ definition.variants: push(Variant);
-    /// Sets the address for replies.
+    /// Sets the address for replies, which has no effect.
     reply_callback @ definition.reply_callback: into(ReplyCallback);
 }
 

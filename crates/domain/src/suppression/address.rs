@@ -17,8 +17,9 @@ use crate::vocabulary::Channel;
 const ERASED: &str = "erased:";
 
 /// E-mail address or telephone number, in the form in which two spellings are equal: an e-mail
-/// address without capitals, a telephone number without separators. Of an address that was erased,
-/// there is a hash: `erased:` with 64 hexadecimal digits.
+/// address without capitals, a telephone number without separators. A domain name in Unicode and the
+/// same one in ASCII are two addresses: `ada@bücher.example` and `ada@xn--bcher-kva.example`. Of an
+/// address that was erased, there is a hash: `erased:` with 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "Fields")]
 pub struct SuppressedAddress {

@@ -10,8 +10,16 @@ use crate::{Entity, Error, Rejection};
 #[serde(rename_all = "camelCase")]
 pub(crate) enum StoredRefusal {
     Invalid(Invalid),
-    NotFound { entity: Entity, ids: Vec<String> },
-    Conflict { entity: Entity, id: String },
+    NotFound {
+        entity: Entity,
+        ids: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        suggestion: Option<String>,
+    },
+    Conflict {
+        entity: Entity,
+        id: String,
+    },
     Rejected(Rejection),
 }
 
@@ -21,9 +29,11 @@ impl StoredRefusal {
     pub(crate) fn of(error: &Error) -> Option<Self> {
         match error {
             Error::Invalid(invalid) => Some(Self::Invalid(invalid.clone())),
-            Error::NotFound { entity, ids } => {
-                Some(Self::NotFound { entity: *entity, ids: ids.clone() })
-            }
+            Error::NotFound { entity, ids, suggestion } => Some(Self::NotFound {
+                entity: *entity,
+                ids: ids.clone(),
+                suggestion: suggestion.clone(),
+            }),
             Error::Conflict { entity, id } => {
                 Some(Self::Conflict { entity: *entity, id: id.clone() })
             }
@@ -37,7 +47,9 @@ impl From<StoredRefusal> for Error {
     fn from(stored: StoredRefusal) -> Self {
         match stored {
             StoredRefusal::Invalid(invalid) => Error::Invalid(invalid),
-            StoredRefusal::NotFound { entity, ids } => Error::NotFound { entity, ids },
+            StoredRefusal::NotFound { entity, ids, suggestion } => {
+                Error::NotFound { entity, ids, suggestion }
+            }
             StoredRefusal::Conflict { entity, id } => Error::Conflict { entity, id },
             StoredRefusal::Rejected(rejection) => Error::Rejected(rejection),
         }
@@ -63,6 +75,10 @@ mod tests {
             (
                 Error::not_found(Entity::TranslationGroup, "a"),
                 r#"{"notFound":{"entity":"translationGroup","ids":["a"]}}"#,
+            ),
+            (
+                Error::not_found(Entity::Workflow, "a").meaning(Some("b")),
+                r#"{"notFound":{"entity":"workflow","ids":["a"],"suggestion":"b"}}"#,
             ),
             (
                 Error::conflict(Entity::Topic, "orders"),

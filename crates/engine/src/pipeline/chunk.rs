@@ -2,6 +2,7 @@
 //! transaction, which moves the cursor. So each of them is told once, whatever fails between.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use domain::context::Context;
 use domain::environment::Home;
@@ -58,11 +59,12 @@ pub(crate) fn step(
     id: &TransactionId,
 ) -> Result<Result<usize, Hold>> {
     let (home, environment) = (leased.home(), leased.environment_id);
+    let now = engine.now();
     let planned = engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let state = view.find(&layout::fan_out_state(environment, id))?;
         let fan_out = view.find(&layout::fan_out(environment, id))?;
-        let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, state, fan_out));
+        let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, (state, fan_out), now));
         planned.unwrap_or(Ok(Planned::Over))
     })?;
     let chunk = match planned {
@@ -70,17 +72,23 @@ pub(crate) fn step(
         Planned::Over => None,
         Planned::Hold(hold) => return Ok(Err(hold)),
     };
+    // What is done under a manual clock depends on no other one.
+    let is_timed = engine.parts.clock.as_manual().is_none();
     let created = engine.write_in(&home, engine.now(), |tx| {
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
         tx.remove(&task)?;
-        chunk.as_ref().map_or(Ok(0), |chunk| chunk.tell(tx))
+        chunk.as_ref().map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
     })?;
     engine.tend_after_trigger(environment);
     Ok(Ok(created))
 }
 
-fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Planned> {
+fn plan(
+    view: &Reading<'_>,
+    (state, fan_out): (FanOutState, FanOut),
+    now: Timestamp,
+) -> Result<Planned> {
     let Some(workflow) = workflows::find_by_id(view, fan_out.workflow_id)? else {
         return Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next: None })));
     };
@@ -101,7 +109,7 @@ fn plan(view: &Reading<'_>, state: FanOutState, fan_out: FanOut) -> Result<Plann
         Crowd::Everybody => fan_out.trigger.nobody()?,
     };
     let facts = (&*workflow, &*contexts, actor.as_ref());
-    let event = event(&fan_out, (view.home, view.engine.now()), facts);
+    let event = event(&fan_out, (view.home, now), facts);
     let (recipients, visited) = plan_members(view, members, &audience, &event)?;
     let next = Some(Next { workflow, contexts, actor, recipients, visited });
     Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next })))
@@ -143,8 +151,8 @@ fn plan_members(
 }
 
 impl Chunk {
-    fn tell(&self, tx: &mut Tx<'_>) -> Result<usize> {
-        let begun_at = tx.engine().now();
+    fn tell(&self, tx: &mut Tx<'_>, is_timed: bool) -> Result<usize> {
+        let begun_at = Instant::now();
         // Each chunk has a task of its own, so that nobody else has moved the cursor.
         let (state, id) = (&self.state, &self.fan_out.transaction_id);
         let next = match &self.next {
@@ -153,7 +161,7 @@ impl Chunk {
         };
         let mut visited = next.visited;
         visited.created = self.notify(tx, next)?;
-        let held = tx.engine().now().since(begun_at);
+        let held = if is_timed { begun_at.elapsed() } else { Duration::ZERO };
         let after = state.behind(visited, held, tx.now());
         let created = usize::try_from(visited.created).unwrap_or_default();
         if visited.all {

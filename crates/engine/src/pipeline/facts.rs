@@ -57,10 +57,15 @@ pub(crate) struct Preferences {
 }
 
 impl RunFacts {
-    /// Returns the records of a notification, for the job of that number and those behind it.
-    pub(crate) fn of(view: &dyn View, notification: &Notification, job: usize) -> Result<Self> {
+    /// Returns the records of a notification at `now`, for the job of that number and those behind
+    /// it.
+    pub(crate) fn of(
+        view: &dyn View,
+        notification: &Notification,
+        job: usize,
+        now: Timestamp,
+    ) -> Result<Self> {
         prefetch(view, notification)?;
-        let now = view.engine().now();
         let canceled = is_canceled(view, &notification.transaction_id)?;
         let goes_on = (canceled || notification.has_expired(now))
             && left::has_others(view, notification, job, now)?;
@@ -141,8 +146,14 @@ impl RunFacts {
         Ok(self)
     }
 
-    /// Adds the suppressions of the subscriber's addresses on the channel of a message.
-    pub(crate) fn with_suppressions(mut self, view: &dyn View, kind: JobType) -> Result<Self> {
+    /// Adds the suppressions of the subscriber's addresses on the channel of a message that are in
+    /// force at `now`.
+    pub(crate) fn with_suppressions(
+        mut self,
+        view: &dyn View,
+        kind: JobType,
+        now: Timestamp,
+    ) -> Result<Self> {
         let Some(profile) = self.subscriber.as_ref().map(|subscriber| &subscriber.profile) else {
             return Ok(self);
         };
@@ -161,7 +172,6 @@ impl RunFacts {
         let channel = kind.channel().unwrap_or(Channel::InApp);
         // A number without a normal form is in no list.
         let known = texts.into_iter().filter_map(|text| SuppressedAddress::new(channel, text).ok());
-        let now = view.engine().now();
         for address in known {
             if let Some(mut found) = suppressions::in_force(view, &address, now)? {
                 // Of an erased address, the store has a hash.

@@ -8,7 +8,7 @@ use domain::ids::StepId;
 use domain::job::JobDigest;
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, layout};
+use store::{Order, Range, ReadRecords, layout};
 
 use crate::Result;
 use crate::pipeline::facts::is_canceled;
@@ -37,23 +37,36 @@ pub(crate) fn has_others(
     for (number, job) in notification.jobs.iter().enumerate().take(job) {
         let window = job.digest.as_ref().and_then(JobDigest::closed_window);
         let Some(window) = window else { continue };
-        let events = layout::digest_events(view.environment_id(), window);
-        let mut is_one_left = Ok(false);
-        view.each::<WindowEvent>(&events.range(), Order::Ascending, |event| {
-            if event.notification_id != notification.id {
-                is_one_left = is_left(view, &event, (job.step.id, number), now);
-            }
-            if matches!(is_one_left, Ok(false)) {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        if is_one_left? {
+        let events = layout::digest_events(view.environment_id(), window).range();
+        let is_other_left = |event: &WindowEvent| {
+            Ok(event.notification_id != notification.id
+                && is_left(view, event, (job.step.id, number), now)?)
+        };
+        if is_any(view, &events, is_other_left)? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+// Returns `true` if `is_it` of an event. The first two are nearly always enough: the one is that of
+// the notification itself, and the other is left.
+fn is_any(
+    view: &dyn View,
+    events: &Range<WindowEvent>,
+    is_it: impl Fn(&WindowEvent) -> Result<bool>,
+) -> Result<bool> {
+    for event in view.first::<WindowEvent>(events, Order::Ascending, 2)? {
+        if is_it(&event)? {
+            return Ok(true);
+        }
+    }
+    let mut found = Ok(false);
+    view.each::<WindowEvent>(events, Order::Ascending, |event| {
+        found = is_it(&event);
+        if matches!(found, Ok(false)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    found
 }
 
 /// Returns `true` if an event in a window of that step is left. Its own digests count only among the

@@ -25,7 +25,7 @@ use crate::pipeline::texts;
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, subscribers, workflows};
 use crate::tx::{Reading, View};
-use crate::{Entity, Error, Result, Scope};
+use crate::{Result, Scope};
 
 /// A trigger before its transaction.
 #[derive(Debug)]
@@ -159,9 +159,7 @@ impl Preparation<'_> {
         trigger.check_overrides()?;
         self.view.engine.parts.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
-        let found = workflows::find_by_identifier(self.view, &trigger.workflow)?;
-        let workflow =
-            found.ok_or_else(|| Error::not_found(Entity::Workflow, &trigger.workflow))?;
+        let workflow = workflows::get_by_identifier(self.view, &trigger.workflow)?;
         workflow.check_payload(&trigger.payload)?;
         let made = || TransactionId::new(format!("txn_{}", self.made.text(24)));
         let transaction_id = trigger.transaction_id.clone().map_or_else(made, Ok)?;

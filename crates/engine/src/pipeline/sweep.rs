@@ -33,6 +33,9 @@ use crate::{Engine, Result};
 /// Largest number of rows that a step reads.
 const READ: usize = 512;
 
+/// Size of the rows with which a step ends, in bytes: the writer is held for a few milliseconds.
+const READ_SIZE: usize = 1024 * 1024;
+
 /// Largest number of records that a step removes.
 const REMOVED: usize = 128;
 
@@ -285,12 +288,12 @@ impl Sweep<'_> {
         ranges: impl IntoIterator<Item = Range<R>>,
         mut row: impl FnMut(&R) -> Result<Row>,
     ) -> Result<Walked<R>> {
-        let (mut old, mut after, mut left) = (Vec::new(), self.after.to_vec(), READ);
+        let (mut old, mut after) = (Vec::new(), self.after.to_vec());
+        let mut left = Room { rows: READ, size: READ_SIZE };
         for range in ranges {
             loop {
-                let rows = batch(view, &range.clone().resumed(&after), left)?;
-                let is_last = rows.len() < left;
-                left -= rows.len();
+                let Batch { rows, is_last } =
+                    Batch::of(view, &range.clone().resumed(&after), &mut left)?;
                 for (key, record) in rows {
                     if key <= after {
                         continue;
@@ -308,7 +311,7 @@ impl Sweep<'_> {
                         return Ok(Walked { old, after: Some(after) });
                     }
                 }
-                if left == 0 {
+                if left.is_none() {
                     return Ok(Walked { old, after: Some(after) });
                 }
                 if is_last {
@@ -367,18 +370,37 @@ impl Sweep<'_> {
     }
 }
 
-// The first `limit` rows of a range. A row that cannot be read has no record.
-fn batch<R: Record>(
-    view: &Reading<'_>,
-    range: &Range<R>,
-    limit: usize,
-) -> Result<Vec<(Vec<u8>, Option<R>)>> {
-    let (codec, mut rows) = (view.codec(), Vec::new());
-    view.scan_bytes(range, Order::Ascending, Some(limit), &mut |key, value| {
-        rows.push((key.to_vec(), codec.decode::<R>(key, value).ok()));
-        ControlFlow::Continue(())
-    })?;
-    Ok(rows)
+/// Rows that may still be read, and their size in bytes.
+pub(crate) struct Room {
+    pub(crate) rows: usize,
+    pub(crate) size: usize,
+}
+
+/// The first rows of a range: their keys and records. A row that cannot be read has no record.
+pub(crate) struct Batch<R> {
+    pub(crate) rows: Vec<(Vec<u8>, Option<R>)>,
+    /// `true` if the range has no others.
+    pub(crate) is_last: bool,
+}
+
+impl Room {
+    const fn is_none(&self) -> bool {
+        self.rows == 0 || self.size == 0
+    }
+}
+
+impl<R: Record> Batch<R> {
+    /// Reads the rows that there is room for.
+    pub(crate) fn of(view: &Reading<'_>, range: &Range<R>, left: &mut Room) -> Result<Self> {
+        let (codec, mut rows) = (view.codec(), Vec::new());
+        view.scan_bytes(range, Order::Ascending, Some(left.rows), &mut |key, value| {
+            rows.push((key.to_vec(), codec.decode::<R>(key, value).ok()));
+            left.size = left.size.saturating_sub(value.len());
+            if left.size == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        left.rows = left.rows.saturating_sub(rows.len());
+        Ok(Self { rows, is_last: !left.is_none() })
+    }
 }
 
 fn row_if(is_old: bool) -> Row {

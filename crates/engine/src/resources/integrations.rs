@@ -18,6 +18,7 @@ use store::{ReadRecords, WriteRecords, layout};
 
 use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::neighbours;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 
@@ -347,8 +348,12 @@ pub(crate) fn get_by_identifier(
     view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Integration> {
-    let found = find_by_identifier(view, identifier)?;
-    found.ok_or_else(|| Error::not_found(Entity::Integration, identifier))
+    if let Some(found) = find_by_identifier(view, identifier)? {
+        return Ok(found);
+    }
+    let around = layout::integrations_around(view.environment_id(), identifier);
+    let of = (Entity::Integration, identifier.as_str());
+    Err(neighbours::missing(view, of, around, layout::integration_identifier_of)?)
 }
 
 /// The integration with that identifier. Returns `None` if there is none.

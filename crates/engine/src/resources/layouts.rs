@@ -9,7 +9,7 @@ use domain::translation::Resource;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::translation_groups;
+use crate::resources::{neighbours, translation_groups};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -103,7 +103,15 @@ impl Layouts<'_> {
 
 /// The layout of that name.
 pub(crate) fn get(view: &dyn View, name: &str) -> Result<Layout> {
-    find(view, name)?.ok_or_else(|| Error::not_found(Entity::Layout, name))
+    match (find(view, name)?, LayoutIdentifier::new(name)) {
+        (Some(layout), _) => Ok(layout),
+        (None, Ok(identifier)) => {
+            let around = layout::layouts_around(view.environment_id(), &identifier);
+            let of = (Entity::Layout, name);
+            Err(neighbours::missing(view, of, around, layout::layout_identifier_of)?)
+        }
+        (None, Err(_)) => Err(Error::not_found(Entity::Layout, name)),
+    }
 }
 
 /// Marks a layout as not translated.

@@ -1,5 +1,6 @@
 //! Everything about one person: its export, and its erasure.
 
+mod meanwhile;
 mod whose;
 
 use std::ops::ControlFlow;
@@ -17,7 +18,9 @@ use domain::suppression::{SuppressedAddress, Suppression};
 use domain::task::Task;
 use domain::trigger::{AcceptedTrigger, FanOut};
 use domain::vocabulary::Channel;
-use store::{Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{
+    Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, if_readable, layout,
+};
 use uuid::Uuid;
 
 use crate::idempotency::Step;
@@ -26,6 +29,7 @@ use crate::resources::{integrations, messages, subscribers, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
+pub(crate) use self::meanwhile::Meanwhile;
 use self::whose::{Person, begun, each_behind, of_subscriber};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
@@ -42,14 +46,22 @@ const LOOKS: u32 = 8;
 #[derive(Clone, Debug)]
 struct Erasing {
     person: Arc<Person>,
-    /// The key of the last notification that was looked at, also if its ordinal cannot be read.
-    later: Vec<u8>,
-    /// The index key of the last answer that was looked at of those that were stored meanwhile.
-    answered: Vec<u8>,
+    seen: Seen,
     /// How often each table was looked at again, for what was triggered meanwhile.
     again: u32,
     part: Part,
     erased: Erasure,
+}
+
+/// What was looked at of that which came meanwhile.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The key of the last notification, also if its ordinal cannot be read.
+    later: Vec<u8>,
+    /// The number of the answers of this process.
+    own: usize,
+    /// The index key of the last answer, by the time of its call. Other processes store some as well.
+    answered: Vec<u8>,
 }
 
 // Part of an erasure, in their order. Bytes are the key of the last row that was looked at.
@@ -199,7 +211,7 @@ impl Eraser<'_, '_> {
                 Part::Subscriber(Removed::default())
             }
             Part::Subscriber(before) => {
-                match self.last(before, (&mut at.later, &mut at.answered, &mut at.again), erased)? {
+                match self.last(before, (&mut at.seen, &mut at.again), erased)? {
                     Step::Done(()) => return Ok(Step::Done(at.erased)),
                     Step::More(part) => part,
                 }
@@ -221,17 +233,20 @@ impl Eraser<'_, '_> {
     fn last(
         &mut self,
         before: Removed,
-        (later, answered, again): (&mut Vec<u8>, &mut Vec<u8>, &mut u32),
+        (seen, again): (&mut Seen, &mut u32),
         erased: &mut Erasure,
     ) -> Result<Step<Part, ()>> {
         let known = erased.notifications;
-        let seen = self.later(later, erased)?;
+        let later = self.later(&mut seen.later, erased)?;
         // Their events may have left rows in the tables that were looked at.
         if erased.notifications > known && *again + 1 < LOOKS {
             *again += 1;
             return Ok(Step::More(Part::Answers(Vec::new())));
         }
-        if seen.is_continue() || self.answered(answered, erased)?.is_continue() {
+        let is_more = later.is_continue()
+            || self.answered_here(&mut seen.own, erased)?.is_continue()
+            || self.answered(&mut seen.answered, erased)?.is_continue();
+        if is_more {
             return Ok(Step::More(Part::Subscriber(before)));
         }
         Ok(match self.end(&before, *erased)? {
@@ -280,7 +295,24 @@ impl Eraser<'_, '_> {
         Ok(after)
     }
 
-    // Removes answers that were stored since the erasure has begun. Breaks at the end of all.
+    // Removes answers that this process has stored since the erasure has begun, whatever the clock
+    // has shown. Breaks at the end of all.
+    fn answered_here(&mut self, seen: &mut usize, erased: &mut Erasure) -> Result<ControlFlow<()>> {
+        let found = self.person.answered.behind(*seen, AT_A_TIME);
+        for key in &found {
+            let key = layout::stored_answer(self.tx.environment_id(), key);
+            // An answer that cannot be read is about nobody that is known.
+            if let Some(answer) = if_readable(self.tx.find::<StoredAnswer>(&key))?.flatten() {
+                self.answer(&answer, erased)?;
+            }
+        }
+        *seen += found.len();
+        self.left = self.left.saturating_sub(found.len());
+        let is_last = found.len() < AT_A_TIME;
+        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    // Removes answers to calls that have begun since the erasure has. Breaks at the end of all.
     fn answered(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
         let since = layout::answers_since(self.tx.environment_id(), self.person.since);
         let rest = since.resumed(after);

@@ -289,6 +289,11 @@ pub(crate) fn superseded(
 
 fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
     let subscriber = Subscriber::new(tx.id(), tx.home(), create.clone(), tx.now());
+    // Two subscribers with one id would share their inboxes.
+    let key = layout::subscriber_id(tx.environment_id(), subscriber.id);
+    if tx.engine().parts.seeds.may_repeat() && tx.contains(&key)? {
+        return Err(Error::conflict(Entity::Subscriber, subscriber.id));
+    }
     tx.insert(&subscriber)?;
     tx.begin_counters(subscriber.id);
     Ok(subscriber)

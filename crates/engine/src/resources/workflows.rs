@@ -17,7 +17,7 @@ use store::{Key, List, Order, ReadRecords, WriteRecords, layout};
 use crate::idempotency::Step;
 use crate::pipeline::texts;
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{contexts, subscribers, translation_groups, unsubscribe};
+use crate::resources::{contexts, neighbours, subscribers, translation_groups, unsubscribe};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -204,7 +204,28 @@ impl Workflows<'_> {
 
 /// The workflow of that name.
 pub(crate) fn get(view: &dyn View, name: &str) -> Result<Arc<Workflow>> {
-    find(view, name)?.ok_or_else(|| Error::not_found(Entity::Workflow, name))
+    match (find(view, name)?, WorkflowIdentifier::new(name)) {
+        (Some(workflow), _) => Ok(workflow),
+        (None, Ok(identifier)) => Err(missing(view, &identifier)?),
+        (None, Err(_)) => Err(Error::not_found(Entity::Workflow, name)),
+    }
+}
+
+/// The workflow with that identifier.
+pub(crate) fn get_by_identifier(
+    view: &dyn View,
+    identifier: &WorkflowIdentifier,
+) -> Result<Arc<Workflow>> {
+    match find_by_identifier(view, identifier)? {
+        Some(workflow) => Ok(workflow),
+        None => Err(missing(view, identifier)?),
+    }
+}
+
+fn missing(view: &dyn View, identifier: &WorkflowIdentifier) -> Result<Error> {
+    let around = layout::workflows_around(view.environment_id(), identifier);
+    let of = (Entity::Workflow, identifier.as_str());
+    neighbours::missing(view, of, around, layout::workflow_identifier_of)
 }
 
 /// The workflow of that name. Returns `None` if there is none. An identifier that looks like an id

@@ -15,7 +15,7 @@ use domain::ids::{
     IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
     LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, SubscriberId, SubscriptionId,
     SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId, WorkflowId,
-    WorkflowIdentifier,
+    WorkflowIdentifier, v7,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -456,6 +456,12 @@ pub fn taken_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot
     slots.range().beyond(slots.then(now).range())
 }
 
+/// The tasks of an environment whose ids were made at `since` or later.
+pub fn tasks_since(environment: EnvironmentId, since: Timestamp) -> Range<Task> {
+    let first = v7(u64::try_from(since.as_millis()).unwrap_or_default(), 0);
+    TASKS.within(environment).range().starting_at(task(environment, first.into()))
+}
+
 /// The tasks of a lane, in the order of the times at which they are due.
 pub fn lane(lane: &Lane) -> Prefix<Task, parts![Timestamp, TaskId]> {
     DUE.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id)
@@ -535,6 +541,12 @@ pub fn held_task_of(entry: &[u8]) -> Option<Key<Task>> {
     Some(task(environment, id))
 }
 
+/// The environment and the idempotency key of a stored answer, from its key.
+pub fn answer_key_of(key: &[u8]) -> Option<(EnvironmentId, IdempotencyKey)> {
+    let (environment, (key, ())) = STORED_ANSWERS.read(key)?;
+    Some((environment, key))
+}
+
 /// The stored answer of an entry in [`EXPIRING_ANSWERS`].
 pub fn answer_of(entry: &[u8]) -> Option<Key<StoredAnswer>> {
     let (environment, (_, (key, ()))) = EXPIRING_ANSWERS.read(entry)?;
@@ -588,4 +600,30 @@ pub fn answers_since(environment: EnvironmentId, since: Timestamp) -> Range<Stor
     let expiring = EXPIRING_ANSWERS.within(environment);
     let all = expiring.range();
     expiring.then(since.after(StoredAnswer::LIFETIME)).range().through(all)
+}
+
+/// The keys on both sides of that of an identifier, and the identifier in such a key.
+macro_rules! neighbours {
+    ($($around:ident, $of:ident: $record:ty, $identifier:ty = $table:ident;)+) => {
+        $(
+            #[doc = concat!("The keys of [`", stringify!($table), "`] before that of an identifier, ")]
+            #[doc = "and those behind it."]
+            pub fn $around(environment: EnvironmentId, of: &$identifier) -> [Range<$record>; 2] {
+                $table.within(environment).around(of)
+            }
+
+            #[doc = concat!("The identifier in a key of [`", stringify!($table), "`].")]
+            pub fn $of(key: &[u8]) -> Option<$identifier> {
+                let (_, (identifier, ())) = $table.read(key)?;
+                Some(identifier)
+            }
+        )+
+    };
+}
+
+neighbours! {
+    workflows_around, workflow_identifier_of: Workflow, WorkflowIdentifier = WORKFLOW_IDENTIFIERS;
+    layouts_around, layout_identifier_of: Layout, LayoutIdentifier = LAYOUTS;
+    integrations_around, integration_identifier_of: Integration, IntegrationIdentifier
+        = INTEGRATION_IDENTIFIERS;
 }

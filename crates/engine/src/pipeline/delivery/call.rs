@@ -112,7 +112,7 @@ pub(super) fn prepare(
     leased: &Leased,
     (notification_id, job_id): (NotificationId, JobId),
 ) -> Result<Prepared> {
-    let home = leased.task.home();
+    let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
@@ -122,13 +122,13 @@ pub(super) fn prepare(
         let Some(number) = jobs.position(|job| job.id == job_id && !job.status.has_ended()) else {
             return Ok(Prepared::Drop);
         };
-        let facts = RunFacts::of(&view, &notification, number)?;
+        let facts = RunFacts::of(&view, &notification, number, now)?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Prepared::Hold(hold));
         }
         let run = facts.run(&view, &notification)?;
         let Some(job) = run.jobs.get(number) else { return Ok(Prepared::Drop) };
-        let handler = match plan::call(&run, *job, facts.facts(leased.now(engine))) {
+        let handler = match plan::call(&run, *job, facts.facts(now)) {
             Ok(handler) => handler.to_owned(),
             Err(refusal) => return Ok(Prepared::Refuse(refusal)),
         };

@@ -10,7 +10,7 @@ use store::{
     layout,
 };
 
-use super::{quarantine, turns};
+use super::{ahead, quarantine, turns};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
@@ -62,6 +62,7 @@ pub(super) struct Claimed {
 /// read is taken out of the queue.
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
+    ahead::bring_back(engine)?;
     if !engine.store().runs_side_by_side() {
         return claim_of_all(engine, limit);
     }
@@ -119,6 +120,7 @@ fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> 
 /// Returns the time at which the next task is due. Returns `None` if no task waits.
 pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
     sweep::ensure(engine)?;
+    ahead::bring_back(engine)?;
     engine.read(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {

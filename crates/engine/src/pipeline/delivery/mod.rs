@@ -1,6 +1,7 @@
 //! Delivery: due tasks are claimed, done and settled. No transaction is open while a provider works,
 //! and none while a plan is made.
 
+pub(crate) mod ahead;
 mod assumed;
 mod batch;
 mod call;

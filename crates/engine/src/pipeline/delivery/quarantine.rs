@@ -147,13 +147,13 @@ pub(super) fn move_task(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -
 /// not about damage.
 pub(super) fn cause(engine: &Engine, leased: &Leased, error: &Error) -> Result<Option<Unreadable>> {
     let Error::Store(store::Error::Corrupt { table, source }) = error else { return Ok(None) };
-    let home = leased.task.home();
+    let (home, now) = (leased.task.home(), leased.now(engine));
     let found = engine.read(|snapshot| {
         let witness = Witness::new(snapshot);
         let view = Reading { engine, home: &home, snapshot: &witness };
         let found = notifications::of_work(&view, &leased.task.work);
         let facts = |found: Notification| {
-            RunFacts::of(&view, &found, found.next_job())?;
+            RunFacts::of(&view, &found, found.next_job(), now)?;
             integrations::check_readable(&view)
         };
         let read = found.and_then(|found| found.map_or(Ok(()), facts));

@@ -50,8 +50,8 @@ pub(super) fn prepare(
     (notification_id, job_id): (NotificationId, JobId),
     kept: Option<&Message>,
 ) -> Result<Attempt> {
-    let (home, random) = (leased.task.home(), engine.parts.seeds.draw(engine.now()));
-    let random = random.start().random();
+    let (home, now) = (leased.task.home(), leased.now(engine));
+    let random = engine.parts.seeds.draw(now).start().random();
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
@@ -62,10 +62,10 @@ pub(super) fn prepare(
             return Ok(Attempt::Drop);
         };
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
-        let facts = RunFacts::of(&view, &notification, number)?;
+        let facts = RunFacts::of(&view, &notification, number, now)?;
         let facts = facts.with_endpoints(&view, &notification, kind)?;
-        let facts = facts.with_suppressions(&view, kind)?;
-        decide(&view, leased, (&notification, number), &facts, (kept, random))
+        let facts = facts.with_suppressions(&view, kind, now)?;
+        decide(&view, leased, (&notification, number), &facts, (kept, now, random))
     })
 }
 
@@ -74,11 +74,10 @@ fn decide(
     leased: &Leased,
     (notification, number): (&Notification, usize),
     facts: &RunFacts,
-    (kept, random): (Option<&Message>, u64),
+    (kept, now, random): (Option<&Message>, Timestamp, u64),
 ) -> Result<Attempt> {
     let mut run = facts.run(view, notification)?;
     run.tries = leased.task.tries();
-    let now = leased.now(view.engine());
     run.open = view.engine().parts.circuits.open(now);
     run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };

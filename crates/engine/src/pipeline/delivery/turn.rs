@@ -10,6 +10,7 @@ use domain::notification::Notification;
 use domain::plan::{self, Action, DigestedEvents};
 use domain::step::StepKind;
 use domain::task::Work;
+use domain::time::Timestamp;
 use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
@@ -59,17 +60,17 @@ pub(super) fn plan(
     leased: &Leased,
     notification_id: NotificationId,
 ) -> Result<Done> {
-    let home = leased.task.home();
+    let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(read) = notifications::find_kept(&view, notification_id)? else {
             return Ok(Done::Dropped);
         };
-        let facts = RunFacts::of(&view, &read, read.next_job())?;
+        let facts = RunFacts::of(&view, &read, read.next_job(), now)?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
         }
-        let turn = of(&view, Cow::Borrowed(&*read), facts, leased, None)?;
+        let turn = of(&view, Cow::Borrowed(&*read), facts, now, None)?;
         Ok(Done::Turned(Box::new(Turn { read: Some(read), ..turn })))
     })
 }
@@ -79,14 +80,14 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
     let Work::Close { notification_id, step_id, window_id, .. } = leased.task.work else {
         return Ok(Done::Dropped);
     };
-    let home = leased.task.home();
+    let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let (first, events) = events(&view, (window_id, step_id))?;
+        let (first, events) = events(&view, (window_id, step_id), now)?;
         let Some(notification) = carrier(&view, notification_id, first)? else {
             return Ok(Done::Dropped);
         };
-        let mut facts = RunFacts::of(&view, &notification, notification.next_job())?;
+        let mut facts = RunFacts::of(&view, &notification, notification.next_job(), now)?;
         facts.goes_on |= events.count > 0;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
@@ -95,7 +96,7 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
         digest.collect(&events);
         digest.window_id = Some(window_id);
         let closed = Some(Closed { step_id, digest });
-        let turn = of(&view, Cow::Owned(notification), facts, leased, closed)?;
+        let turn = of(&view, Cow::Owned(notification), facts, now, closed)?;
         Ok(Done::Turned(Box::new(turn)))
     })
 }
@@ -104,10 +105,9 @@ fn of(
     view: &dyn View,
     mut notification: Cow<'_, Notification>,
     facts: RunFacts,
-    leased: &Leased,
+    now: Timestamp,
     closed: Option<Closed>,
 ) -> Result<Turn> {
-    let now = leased.now(view.engine());
     let statuses = notification.jobs.iter().map(|job| job.status).collect();
     if let Some(Closed { step_id, digest }) = &closed {
         notification.to_mut().take_over(*step_id, digest.clone(), now);
@@ -169,9 +169,9 @@ fn carrier(
 fn events(
     view: &dyn View,
     (window, step): (DigestWindowId, StepId),
+    now: Timestamp,
 ) -> Result<(Option<Notification>, DigestedEvents)> {
     let range = layout::digest_events(view.environment_id(), window).range();
-    let now = view.engine().now();
     let mut left = Ok(Vec::new());
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
         match (left::is_left(view, &event, (step, usize::MAX), now), &mut left) {

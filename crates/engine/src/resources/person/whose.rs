@@ -14,7 +14,8 @@ use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, layout};
 
-use super::{AT_A_TIME, Erasing, Part};
+use super::meanwhile::Answered;
+use super::{AT_A_TIME, Erasing, Part, Seen};
 use crate::resources::subscribers;
 use crate::tx::{Reading, View};
 use crate::{Result, Scope};
@@ -30,6 +31,8 @@ pub(super) struct Person {
     pub(super) own: BTreeSet<InternalSubscriberId>,
     /// Answers that are older were there when the erasure began.
     pub(super) since: Timestamp,
+    /// The answers that this process has stored since.
+    pub(super) answered: Arc<Answered>,
     /// The notifications that were there when the erasure began.
     pub(super) notifications: Vec<Ordinal>,
     /// The addresses in events, which are those of subscribers who were deleted as well.
@@ -43,7 +46,8 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let own = found.into_iter().map(|subscriber| subscriber.id).collect();
     let (notifications, addresses) = (Vec::new(), BTreeSet::new());
     let since = scope.engine.now().before(UNDER_WAY);
-    let mut person = Person { id: id.clone(), own, since, notifications, addresses };
+    let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
+    let mut person = Person { id: id.clone(), own, since, answered, notifications, addresses };
     let mut later = Vec::new();
     while let Some(last) = scope.view(|view| {
         each_behind(view, &later, AT_A_TIME, &mut |notification| person.add(&notification))
@@ -51,8 +55,8 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
         later = last;
     }
     let part = Part::Notifications(person.notifications.len());
-    let (person, answered, erased) = (Arc::new(person), Vec::new(), Erasure::default());
-    Ok(Erasing { person, later, answered, again: 0, part, erased })
+    let seen = Seen { later, ..Seen::default() };
+    Ok(Erasing { person: Arc::new(person), seen, again: 0, part, erased: Erasure::default() })
 }
 
 /// Calls `visit` with the next `limit` notifications behind a key that can be read. Returns the key of

@@ -1,0 +1,129 @@
+//! Tasks that a clock has put off that was ahead of the present one.
+
+use std::time::Duration;
+
+use super::{Task, TaskState, Work};
+use crate::job::JobStatus;
+use crate::notification::Notification;
+use crate::time::Timestamp;
+
+/// Time by which a clock may differ from an earlier one. More is a mistake of one of them.
+pub const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Task {
+    /// Returns the task as it is at `now` if a clock has put it off that was ahead by more than a
+    /// day. It is due as long after `now` as it was after it was queued. Returns `None` for any other
+    /// task, and for one that waits for a time that its reader has named. A lease lasts `lease`.
+    pub fn brought_back(&self, now: Timestamp, lease: Duration) -> Option<Self> {
+        let latest = now.after(CLOCK_DIFFERENCE);
+        match self.state {
+            TaskState::Waiting { due_at, attempts } => {
+                let due_at = brought_back(due_at, self.queued_at(due_at)?, now)?;
+                Some(self.with(TaskState::Waiting { due_at, attempts }))
+            }
+            TaskState::Leased { until, attempts } => (until > latest.after(lease))
+                .then(|| self.with(TaskState::Leased { until: now, attempts })),
+            TaskState::Held { .. } => None,
+        }
+    }
+
+    // Time at which the task was queued: that of its notification, if it has one. Others are due when
+    // they are queued, but for a message that is asleep and for a sweep, which has a rule of its own.
+    fn queued_at(&self, due_at: Timestamp) -> Option<Timestamp> {
+        match &self.work {
+            Work::Turn { notification_id, .. }
+            | Work::Send { notification_id, .. }
+            | Work::Close { notification_id, .. }
+            | Work::Call { notification_id, .. } => Some(notification_id.created_at()),
+            Work::FanOut { .. } | Work::Cancel { .. } | Work::Release { .. } => Some(due_at),
+            Work::Sweep { .. } | Work::Wake { .. } => None,
+        }
+    }
+}
+
+impl Notification {
+    /// Returns the notification whose tasks are brought back at `now`: its jobs are delayed as long
+    /// after `now` as they were after it was triggered.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn brought_back(&self, now: Timestamp) -> Self {
+        let mut after = self.clone();
+        for job in &mut after.jobs {
+            if let JobStatus::Delayed { until } = &mut job.status {
+                *until = brought_back(*until, self.created_at, now).unwrap_or(*until);
+            }
+        }
+        after
+    }
+}
+
+// Returns the time as long after `now` as `time` is after `queued_at`, if that was a time of a clock
+// that was ahead. An earlier time does not depend on that clock.
+fn brought_back(time: Timestamp, queued_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let is_put_off = queued_at > now.after(CLOCK_DIFFERENCE) && time >= queued_at;
+    is_put_off.then(|| now.after(time.since(queued_at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::ids::NotificationId;
+    use crate::notification::Ordinal;
+
+    const DAY: i64 = 86_400_000;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn task(state: &Value, work: Value) -> Task {
+        let mut task = json!({
+            "_id": "01999999-0000-7000-8000-000000000000",
+            "_environmentId": "01999999-0000-7000-8000-000000000001",
+            "_organizationId": "acme", "class": "normal", "attempts": 1, "work": work,
+        });
+        let (fields, state) = (task.as_object_mut().unwrap(), state.as_object().unwrap());
+        fields.extend(state.clone());
+        serde_json::from_value(task).unwrap()
+    }
+
+    /// One row per work and times: of the notification, of the task, and of the task on the second of
+    /// January 1970.
+    #[test]
+    fn a_task_is_due_as_long_after_the_right_time() {
+        let id = |created| NotificationId::new(at(created), Ordinal::new(1), 7);
+        let of = |created: i64| json!({ "type": "turn", "_notificationId": id(created) });
+        let fan_out = json!({ "type": "fan_out", "transactionId": "t" });
+        let wake = json!({ "type": "wake", "_messageId": id(9 * DAY) });
+        let sweep = json!({ "type": "sweep", "part": "messages" });
+        let rows = [
+            ("waiting", of(9 * DAY), 9 * DAY, Some(DAY)),
+            ("waiting", of(9 * DAY), 9 * DAY + 5, Some(DAY + 5)),
+            ("waiting", of(9 * DAY), 12 * DAY, Some(4 * DAY)),
+            ("waiting", of(2 * DAY + 1), 2 * DAY + 1, Some(DAY)),
+            ("waiting", of(2 * DAY), 9 * DAY, None),
+            ("waiting", of(0), 9 * DAY, None),
+            // A fixed time before the clock that was ahead.
+            ("waiting", of(9 * DAY), 8 * DAY, None),
+            ("waiting", fan_out.clone(), 9 * DAY, Some(DAY)),
+            ("waiting", fan_out, 2 * DAY, None),
+            ("waiting", wake, 9 * DAY, None),
+            ("waiting", sweep, 9 * DAY, None),
+            ("leased", of(0), 2 * DAY + 1_000, None),
+            ("leased", of(0), 2 * DAY + 1_001, Some(DAY)),
+        ];
+        for (state, work, due_at, expected) in rows {
+            let field = if state == "leased" { "until" } else { "dueAt" };
+            let task = task(&json!({ "state": state, field: at(due_at) }), work);
+            let after = task.brought_back(at(DAY), Duration::from_secs(1));
+            let due_at = after.as_ref().and_then(|task| task.state.due_at());
+            assert_eq!(due_at, expected.map(at), "{task:?}");
+            assert!(after.is_none_or(|after| after == task.with(after.state)));
+        }
+        let held = json!({ "state": "held", "_integrationId": id(0) });
+        let held = task(&held, of(9 * DAY));
+        assert_eq!(held.brought_back(at(DAY), Duration::ZERO), None);
+    }
+}
