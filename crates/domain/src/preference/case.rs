@@ -13,7 +13,7 @@ use crate::error::Invalid;
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
 use crate::known::Known;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Timing};
 use crate::subscription;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
@@ -80,11 +80,14 @@ pub enum Decision {
     NotSubscribed,
     /// The conditions of topic subscriptions depend on data that the case does not have.
     SubscriptionUndecided,
-    /// The schedule of the subscriber is closed at that moment.
+    /// The schedule of the subscriber is closed at that moment, and the message waits.
     OutsideSchedule {
-        /// Next opening. `None` if the schedule never opens.
+        /// Next opening. `None` if the schedule never opens: the message is not sent.
         next_opening: Option<Timestamp>,
     },
+    /// The schedule of the subscriber is closed at that moment, and drops messages of the channel
+    /// then ([`Outside::Drop`](crate::schedule::Outside::Drop)).
+    DroppedBySchedule,
     /// The subscriber has a schedule, and the case has no moment.
     ScheduleUndecided,
 }
@@ -187,8 +190,8 @@ impl PreferenceCase {
     /// Decides about a message on `channel`: by the topic subscriptions, the preferences and the
     /// schedule, in this order.
     ///
-    /// The schedule holds back neither in-app messages nor those of a critical workflow. A
-    /// condition is undecided unless the case has a subscriber, a payload or a context. With one of
+    /// The schedule holds back neither in-app messages, nor those of a critical workflow, nor those of
+    /// a channel that it delivers at all hours. A condition is undecided unless the case has a subscriber, a payload or a context. With one of
     /// them, absent ones count as empty.
     pub fn decide(&self, channel: Channel) -> Decision {
         let data = self.data();
@@ -243,12 +246,16 @@ impl PreferenceCase {
 
     fn held_back(&self, channel: Channel) -> Option<Decision> {
         let schedule = self.schedule.as_ref()?;
-        if self.critical || channel == Channel::InApp || !schedule.is_enabled {
+        if !schedule.may_hold_back(channel, self.critical) {
             return None;
         }
         let Some((moment, zone)) = self.moment else { return Some(Decision::ScheduleUndecided) };
-        let next_opening = schedule.next_opening(moment, zone);
-        (next_opening != Some(moment)).then_some(Decision::OutsideSchedule { next_opening })
+        match schedule.timing(channel, self.critical, moment, zone) {
+            Timing::Now => None,
+            Timing::At(opening) => Some(Decision::OutsideSchedule { next_opening: Some(opening) }),
+            Timing::Never => Some(Decision::OutsideSchedule { next_opening: None }),
+            Timing::Drop => Some(Decision::DroppedBySchedule),
+        }
     }
 }
 

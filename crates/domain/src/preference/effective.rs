@@ -31,7 +31,8 @@ pub struct GlobalPreference {
     pub enabled: bool,
     /// Setting for each channel: `true` if it may be used.
     pub channels: PreferenceChannels,
-    /// Hours for disturbing messages.
+    /// Hours for disturbing messages, as set for these contexts. If absent, those of the preference
+    /// without contexts hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
     /// Condition of the subscriber.

@@ -96,7 +96,8 @@ pub struct GlobalPreferenceUpdate {
     /// Condition that must hold for any channel to be used.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub condition: Patch<Rule>,
-    /// Hours for disturbing messages.
+    /// Hours for disturbing messages. Those of the preference without contexts hold in each context
+    /// set that has none.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub schedule: Patch<Schedule>,
     /// Contexts of the preference.

@@ -65,7 +65,7 @@ impl Schedule {
         starts.filter(|start| *start >= at && self.is_open(*start, zone)).min()
     }
 
-    fn is_always_open(&self) -> bool {
+    pub(super) fn is_always_open(&self) -> bool {
         !self.is_enabled || self.weekly_schedule.is_none()
     }
 

@@ -42,6 +42,12 @@ impl Schedule {
         }
     }
 
+    /// Returns `false` if messages on `channel` are sent at once at any time.
+    pub(crate) fn may_hold_back(&self, channel: Channel, critical: bool) -> bool {
+        let is_disturbing = !critical && channel != Channel::InApp;
+        is_disturbing && self.outside(channel) != Outside::Deliver && !self.is_always_open()
+    }
+
     /// Returns what happens to messages outside the open hours.
     pub fn outside(&self, channel: Channel) -> Outside {
         let set = self.outside.as_ref().and_then(|outside| outside.get(&channel));

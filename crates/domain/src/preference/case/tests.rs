@@ -8,10 +8,12 @@ use super::*;
 use crate::context::{Context, ContextSet};
 use crate::event::Event;
 use crate::patch::Patch;
+use crate::schedule::{DaySchedule, Outside};
 use crate::subscriber::Subscriber;
 use crate::subscription::{ResolvedSetting, Subscription};
 use crate::topic::{Topic, TopicCreate};
 use crate::trigger::Trigger;
+use crate::vocabulary::Weekday;
 use crate::workflow::Workflow;
 use crate::{known, sample};
 
@@ -137,6 +139,26 @@ fn a_closed_schedule_holds_back_what_disturbs() {
     // The schedule does not delay a message that is switched off.
     let off = closed.subscriber_global(Preference::default().with_all(false));
     assert_eq!(off.decide(Channel::Email), Decision::Disabled(Layer::SubscriberGlobal));
+}
+
+/// One row per setting outside the open hours: with a moment in them, and without a moment.
+#[test]
+fn a_closed_schedule_defers_drops_or_delivers() {
+    let mondays = Schedule::open().day(Weekday::Monday, DaySchedule::open());
+    let sent = Decision::Send(Layer::Default);
+    let next_opening = Some(time("2026-11-30T00:00:00Z"));
+    for (outside, closed, undecided) in [
+        (Outside::Defer, Decision::OutsideSchedule { next_opening }, Decision::ScheduleUndecided),
+        (Outside::Drop, Decision::DroppedBySchedule, Decision::ScheduleUndecided),
+        (Outside::Deliver, sent, sent),
+    ] {
+        let case = case(json!({})).schedule(mondays.clone().with_outside(Channel::Email, outside));
+        assert_eq!(case.decide(Channel::Email), undecided, "{outside:?}");
+        let case = case.at(time("2026-11-24T07:00:00Z"), TimeZone::UTC);
+        assert_eq!(case.decide(Channel::Email), closed, "{outside:?}");
+    }
+    let always = case(json!({})).schedule(Schedule::open());
+    assert_eq!(always.decide(Channel::Email), sent);
 }
 
 // Rule over one of the parts that conditions see.
