@@ -33,11 +33,8 @@ struct Call<'s> {
     now: Timestamp,
 }
 
-// Result of a transaction: that of `body`, or that of an earlier equal call.
-enum Progress<S, T> {
-    Ran(Step<S, T>),
-    Replayed(Result<T>),
-}
+// Result of an earlier equal call.
+type Earlier = Result<Value>;
 
 impl Scope {
     /// Runs `body` in a transaction: it is done as a whole, or refused as a whole.
@@ -102,8 +99,8 @@ impl Scope {
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
         self.engine.write_in_host(host, &self.home, now, |tx| {
-            if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
-                return answer;
+            if let Some(earlier) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
+                return read(&earlier?);
             }
             let answer = body(tx)?;
             if let Some(call) = &call {
@@ -122,29 +119,49 @@ impl Scope {
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
         loop {
-            let mut step = |tx: &mut Tx<'_>| {
-                if let Some(answer) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
-                    return Ok(Progress::Replayed(answer));
-                }
+            let mut last = None;
+            let earlier = self.step(call.as_ref(), now, &mut |tx| {
                 let step = body(tx, &state)?;
-                if let Some(call) = &call {
-                    call.keep(tx, step.outcome()?)?;
-                }
-                Ok(Progress::Ran(step))
-            };
-            let outcome = healed(&self.engine, self.home.environment_id, || {
-                self.engine.write_in(&self.home, now, &mut step)
-            });
-            match (outcome, &call) {
-                (Ok(Progress::Ran(Step::More(next))), _) => {
+                let outcome = call.as_ref().map(|_| step.outcome()).transpose()?;
+                last = Some(step);
+                Ok(outcome)
+            })?;
+            if let Some(earlier) = earlier {
+                return read(&earlier?);
+            }
+            match last {
+                Some(Step::More(next)) => {
                     told(&next);
                     state = next;
                 }
-                (Ok(Progress::Ran(Step::Done(answer))), _) => return Ok(answer),
-                (Ok(Progress::Replayed(answer)), _) => return answer,
-                (Err(refusal), Some(call)) => return call.refuse(refusal),
-                (Err(refusal), None) => return Err(refusal),
+                Some(Step::Done(answer)) => return Ok(answer),
+                None => return Err(store::not_run().into()),
             }
+        }
+    }
+
+    // Runs a transaction of a call, unless an equal call was made before. `body` returns the outcome to
+    // keep, if the call has a key. It is no generic function, so that it is compiled once.
+    fn step(
+        &self,
+        call: Option<&Call<'_>>,
+        now: Timestamp,
+        body: &mut dyn FnMut(&mut Tx<'_>) -> Result<Option<CallOutcome>>,
+    ) -> Result<Option<Earlier>> {
+        let mut run = |tx: &mut Tx<'_>| {
+            let earlier = call.map_or(Ok(None), |call| call.replay(tx))?;
+            if earlier.is_none() {
+                let outcome = body(tx)?;
+                call.zip(outcome).map_or(Ok(()), |(call, outcome)| call.keep(tx, outcome))?;
+            }
+            Ok(earlier)
+        };
+        let ran = healed(&self.engine, self.home.environment_id, || {
+            self.engine.write_in(&self.home, now, &mut run)
+        });
+        match (ran, call) {
+            (Err(refusal), Some(call)) => Ok(Some(call.refuse(refusal)?)),
+            (ran, _) => ran,
         }
     }
 
@@ -172,12 +189,12 @@ impl<S, T: Serialize> Step<S, T> {
 
 impl Call<'_> {
     // Result of an earlier equal call. A refusal if another call has the key.
-    fn replay<T: DeserializeOwned>(&self, view: &dyn View) -> Result<Option<Result<T>>> {
+    fn replay(&self, view: &dyn View) -> Result<Option<Earlier>> {
         let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
             // A call that was begun continues.
             Replay::Expired | Replay::Same(CallOutcome::Begun) => Ok(None),
-            Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(read(answer)?))),
+            Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(answer.clone()))),
             Replay::Same(CallOutcome::Refused(refusal)) => {
                 Ok(Some(Err(read::<StoredRefusal>(refusal)?.into())))
             }
@@ -210,18 +227,18 @@ impl Call<'_> {
     }
 
     // Keeps the refusal of the call, whose own transaction has left nothing behind.
-    fn refuse<T: DeserializeOwned>(&self, refusal: Error) -> Result<T> {
+    fn refuse(&self, refusal: Error) -> Result<Earlier> {
         let Some(stored) = StoredRefusal::of(&refusal) else { return Err(refusal) };
         let scope = self.scope;
-        let replayed = scope.engine.write_in(&scope.home, self.now, |tx| {
+        let earlier = scope.engine.write_in(&scope.home, self.now, |tx| {
             // Another thread may have been quicker.
-            let replayed = self.replay(tx)?;
-            if replayed.is_none() {
+            let earlier = self.replay(tx)?;
+            if earlier.is_none() {
                 self.keep(tx, CallOutcome::Refused(json(&stored)?))?;
             }
-            Ok(replayed)
+            Ok(earlier)
         })?;
-        replayed.unwrap_or(Err(refusal))
+        Ok(earlier.unwrap_or(Err(refusal)))
     }
 
     fn find(&self, view: &dyn View) -> Result<Option<StoredAnswer>> {

@@ -194,11 +194,15 @@ impl Engine {
         &self,
         scope: WriteScope,
         now: Timestamp,
-        body: impl FnMut(&mut Draft<'_>) -> Result<T>,
+        mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (outcome, changes) = self.record(scope, now, body)?;
+        let mut outcome = None;
+        let changes = self.record(scope, now, &mut |draft| {
+            outcome = Some(body(draft)?);
+            Ok(())
+        })?;
         self.committed(&changes);
-        Ok(outcome)
+        Ok(outcome.ok_or_else(::store::not_run)?)
     }
 
     // The same inside an environment. In a store of several processes, writers of other environments
@@ -213,26 +217,26 @@ impl Engine {
         self.write_within(scope, now, |draft| body(&mut draft.within(home)))
     }
 
-    // Runs `body` in a transaction. Returns its outcome and the records that it has changed: those
-    // of its last run, if the store runs it again.
+    // Runs `body` in a transaction. Returns the records that it has changed: those of its last run, if
+    // the store runs it again. It is no generic function, so that it is compiled once.
     //
     // The seed is drawn before the transaction, so that no foreign code runs in it, and so that a
     // body that the store runs again makes the same ids.
-    fn record<T>(
+    fn record(
         &self,
         scope: WriteScope,
         now: Timestamp,
-        mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
-    ) -> Result<(T, Vec<Change>)> {
+        body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
+    ) -> Result<Vec<Change>> {
         let seed = self.parts.seeds.draw(now);
         let mut ticket = None;
         let run = |body: &mut WriteBody<'_>| self.store().write_within(scope, body);
         let recorded = ::store::write_by(run, |writer| {
-            let (outcome, changes) = self.draft(now, &seed, writer, &mut body)?;
+            let changes = self.draft(now, &seed, writer, body)?;
             // Transactions of an environment run one after the other. A body that runs again takes a
             // later ticket.
             ticket = self.parts.observer.ticket(&changes);
-            Ok((outcome, changes))
+            Ok(changes)
         });
         if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
             ticket.commit();
@@ -255,32 +259,36 @@ impl Engine {
             Some(sealable) => sealable.write_in_host(host, scope, body),
             None => host.write_within(scope, body),
         };
-        let written = ::store::write_by(run, |writer| {
-            self.draft(now, &seed, writer, &mut |draft| body(&mut draft.within(home)))
-        });
-        written.map(|(outcome, _)| outcome)
+        let mut outcome = None;
+        ::store::write_by(run, |writer| {
+            self.draft(now, &seed, writer, &mut |draft| {
+                outcome = Some(body(&mut draft.within(home))?);
+                Ok(())
+            })
+        })?;
+        Ok(outcome.ok_or_else(::store::not_run)?)
     }
 
     // One run of a body, with the rows that follow from the records that it has changed.
-    fn draft<T>(
+    fn draft(
         &self,
         now: Timestamp,
         seed: &Seed,
         writer: &mut dyn Transaction,
-        body: &mut dyn FnMut(&mut Draft<'_>) -> Result<T>,
-    ) -> Result<(T, Vec<Change>)> {
+        body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
+    ) -> Result<Vec<Change>> {
         let mut recording = Recording { writer, changes: Vec::new() };
         let (made, writer) = (&seed.start(), &mut recording);
         let mut read = ReadCounters::default();
         let counters = &mut read;
-        let outcome = body(&mut Draft { engine: self, now, made, counters, writer })?;
+        body(&mut Draft { engine: self, now, made, counters, writer })?;
         let Recording { writer, changes } = recording;
         // Before the commit, so that the last transaction of an erasure knows of all before it.
         self.parts.meanwhile.note(&changes);
         ::store::counters::count(writer, read, &changes)?;
         ::store::lanes::move_changed(writer, &changes)?;
         ::store::outcomes::mark(writer, &changes)?;
-        Ok((outcome, changes))
+        Ok(changes)
     }
 
     // Follows a transaction that was committed and has changed these records.

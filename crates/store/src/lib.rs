@@ -81,7 +81,7 @@ pub use self::{
     once::Once,
     pages::{Bounds, List},
     record::{Entries, Excerpt, Record, if_readable},
-    records::{ReadRecords, WriteRecords, read, write, write_by, write_in, write_within},
+    records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,
     witness::Witness,
 };

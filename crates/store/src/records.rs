@@ -391,7 +391,8 @@ pub trait WriteRecords: Transaction {
 
 impl<T: Transaction + ?Sized> WriteRecords for T {}
 
-fn not_run() -> Error {
+/// Returns the error of a store that has not run the body of a transaction.
+pub fn not_run() -> Error {
     let source = "it returned without running the body".into();
     Error::Backend { backend: "store", action: "run a transaction", source }
 }

@@ -82,9 +82,8 @@ fn changes(
     mut body: impl FnMut(&mut Tx<'_>) -> Result<()>,
 ) -> Result<Vec<(ChangeKind, Vec<u8>)>> {
     let scope = store::WriteScope::Environment(env.environment_id());
-    let within = |draft: &mut Draft<'_>| body(&mut draft.within(&env.home));
-    let recorded = env.engine.record(scope, env.engine.now(), within);
-    let changes = recorded?.1.into_iter();
+    let within = &mut |draft: &mut Draft<'_>| body(&mut draft.within(&env.home));
+    let changes = env.engine.record(scope, env.engine.now(), within)?.into_iter();
     Ok(changes.map(|change| (change.kind, change.key)).collect())
 }
 
