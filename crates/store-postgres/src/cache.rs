@@ -3,7 +3,7 @@
 //! A view looks at the counts of the heads when it begins, and at the keys that the commits of other
 //! processes have changed since the cache was right. So the cache is right for each view.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use store::overlay::Changes;
 use store::{Table, layout};
 
+use crate::gaps::Gaps;
 use crate::heads::{Counts, Head, Lock, by_head};
 use crate::keys;
 use crate::scan::Span;
@@ -21,9 +22,6 @@ const LARGEST: usize = 16 << 10;
 
 /// Size of the other parts of an entry, in bytes.
 const ENTRY: usize = 96;
-
-/// Number of gaps of a head that are kept.
-const GAPS: usize = 4_096;
 
 /// Largest gap that is kept, in bytes of its span.
 const LARGEST_GAP: usize = 1 << 10;
@@ -89,17 +87,6 @@ struct Wanted {
     key: Vec<u8>,
     /// Number of transactions that still want it.
     times: u8,
-}
-
-/// Spans without entries, all of whose keys belong to one head, by their starts. No two of them have a
-/// key in common.
-#[derive(Default)]
-struct Gaps(BTreeMap<(Table, Vec<u8>), Gap>);
-
-struct Gap {
-    end: Vec<u8>,
-    /// Count of its head since which it is known to be empty.
-    since: u64,
 }
 
 /// The entries of a head.
@@ -445,52 +432,6 @@ impl State {
         let removed = self.entries.remove(&head).unwrap_or_default();
         let entries = removed.values().flatten();
         self.size -= entries.map(|(key, entry)| entry.size(key)).sum::<usize>();
-    }
-}
-
-impl Gaps {
-    /// Count since which a span is known to be empty.
-    fn since(&self, table: Table, span: &Span) -> Option<u64> {
-        let before = (Unbounded, Included((table, span.start.clone())));
-        let ((other, _), gap) = self.0.range(before).next_back()?;
-        let covers = *other == table && span.end.as_ref().is_some_and(|end| *end <= gap.end);
-        covers.then_some(gap.since)
-    }
-
-    /// Keeps a span, as a whole with those that it touches.
-    fn keep(&mut self, table: Table, span: &Span, since: u64) {
-        let Some(end) = &span.end else { return };
-        let (mut start, mut gap) = (span.start.clone(), Gap { end: end.clone(), since });
-        while let Some((place, other)) = self.last_before(table, &gap.end)
-            && other.end >= start
-        {
-            gap.since = gap.since.max(other.since);
-            gap.end = gap.end.max(other.end.clone());
-            start = start.min(place.1.clone());
-            self.0.remove(&place);
-        }
-        if self.0.len() >= GAPS {
-            self.0.clear();
-        }
-        self.0.insert((table, start), gap);
-    }
-
-    /// Forgets the gap around a key.
-    fn end(&mut self, table: Table, key: &[u8]) {
-        let before = (Unbounded, Included((table, key.to_vec())));
-        if let Some(((other, start), gap)) = self.0.range(before).next_back()
-            && *other == table
-            && *key < *gap.end
-        {
-            let place = (table, start.clone());
-            self.0.remove(&place);
-        }
-    }
-
-    fn last_before(&self, table: Table, end: &[u8]) -> Option<((Table, Vec<u8>), &Gap)> {
-        let before = (Unbounded, Included((table, end.to_vec())));
-        let (place, gap) = self.0.range(before).next_back()?;
-        (place.0 == table).then(|| (place.clone(), gap))
     }
 }
 

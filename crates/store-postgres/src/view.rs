@@ -5,21 +5,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::{fmt, iter, mem};
 
-use futures_util::future::{try_join, try_join3, try_join5};
+use futures_util::future::try_join;
 use store::overlay::Changes;
 use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row, Statement};
+use tokio_postgres::{Error, Row};
 
 use crate::batch::Outcome;
-use crate::cache::{Value, head_of};
+use crate::cache::Value;
 use crate::commit::Commit;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, by_head};
 use crate::prefetched::{Prefetched, unknown, values_of};
+use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, key_of, scan, unreadable};
 use crate::schema::{self, StoredKey};
+use crate::seen::Seen;
 use crate::server::Client;
 use crate::told::Told;
 use crate::{Params, Shared};
@@ -54,15 +55,6 @@ enum Stage {
 /// A commit that is not known to be made, and the counts behind it.
 pub(crate) type Behind = (Arc<Outcome>, Counts);
 
-/// What was read before a transaction has begun.
-#[derive(Default)]
-struct Seen {
-    keys: Vec<(Table, Vec<u8>)>,
-    spans: Vec<(Table, Span)>,
-    /// The server has confirmed it at the counts of the transaction.
-    is_confirmed: bool,
-}
-
 /// Number of stale values that are read together at most.
 const READ_AHEAD: usize = 128;
 
@@ -71,22 +63,6 @@ const READ_AHEAD: usize = 128;
 pub(crate) enum Mode {
     Read,
     Write(Lock),
-}
-
-/// A statement with its parameters.
-struct Question {
-    statement: &'static str,
-    params: Params,
-}
-
-/// What the server has answered to the begin of a transaction.
-struct Begun {
-    /// Numbers and counts of the heads that are locked.
-    locked: Option<Vec<(i16, i64)>>,
-    news: Vec<Row>,
-    values: Vec<Row>,
-    /// The answer to the first question.
-    answer: Vec<Row>,
 }
 
 impl View {
@@ -180,10 +156,7 @@ impl View {
     fn check(&self, seen: &Seen, counts: Counts) -> Result<(), Failure> {
         let is_next = !self.sees_changes || *self.counts() == counts;
         let guessed = self.counts.replace(counts);
-        let cache = &self.shared.cache;
-        let is_right = is_next
-            && seen.keys.iter().all(|(table, key)| cache.is_same(&guessed, *table, key))
-            && seen.spans.iter().all(|(table, span)| cache.is_same_span(&guessed, *table, span));
+        let is_right = is_next && seen.is_same(&self.shared.cache, &guessed);
         if is_right { Ok(()) } else { Err(Failure::stale()) }
     }
 
@@ -431,32 +404,6 @@ impl View {
     }
 }
 
-impl Seen {
-    fn of_keys(keys: impl IntoIterator<Item = (Table, Vec<u8>)>) -> Self {
-        Self { keys: keys.into_iter().collect(), ..Self::default() }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.spans.is_empty()
-    }
-
-    /// Returns `true` if news can be compared with it: each span has the keys of one head.
-    fn has_heads(&self) -> bool {
-        self.spans.iter().all(|(table, span)| head_of(*table, span).is_some())
-    }
-
-    fn add(&mut self, more: Self) {
-        self.keys.extend(more.keys);
-        self.spans.extend(more.spans);
-    }
-}
-
-impl Question {
-    fn of(statement: &'static str, params: Params) -> Self {
-        Self { statement, params }
-    }
-}
-
 impl Drop for View {
     fn drop(&mut self) {
         if let Stage::Begun(client) = mem::replace(self.stage.get_mut(), Stage::Over) {
@@ -527,59 +474,4 @@ impl Snapshot for &View {
         let page = |span: &Span, limit| self.page(table, span, order, limit);
         scan(page, (range, order, limit), visit)
     }
-}
-
-async fn begin_read(
-    client: &Client,
-    known: Vec<i64>,
-    question: Option<Question>,
-) -> Result<Begun, Error> {
-    let news = Question::of(schema::NEWS, vec![Box::new(known)]);
-    let (news, question) = (prepare(client, Some(news)).await?, prepare(client, question).await?);
-    // All are sent at once, in this order.
-    let begin = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    let ((), news, answer) =
-        try_join3(begin, answer(client, news), answer(client, question)).await?;
-    Ok(Begun { locked: None, news, values: Vec::new(), answer })
-}
-
-async fn begin_write(
-    client: &Client,
-    lock: Lock,
-    (known, keys): (Vec<i64>, Columns),
-    question: Option<Question>,
-) -> Result<Begun, Error> {
-    let heads = lock.numbers();
-    let lock = Question::of(schema::LOCK, vec![Box::new(heads.clone())]);
-    let news = Question::of(schema::NEWS_OF, vec![Box::new(known), Box::new(heads)]);
-    let wanted = (!keys.is_empty()).then(|| Question::of(schema::GET_WANTED, keys.into_keys()));
-    let (lock, news) = (prepare(client, Some(lock)).await?, prepare(client, Some(news)).await?);
-    let (wanted, question) = (prepare(client, wanted).await?, prepare(client, question).await?);
-    // Behind the lock, all statements see the same state.
-    let ((), locked, news, values, answer) = try_join5(
-        client.batch_execute(schema::BEGIN_WRITE),
-        answer(client, lock),
-        answer(client, news),
-        answer(client, wanted),
-        answer(client, question),
-    )
-    .await?;
-    let locked = locked.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let locked = Some(locked.collect::<Result<_, Error>>()?);
-    Ok(Begun { locked, news, values, answer })
-}
-
-/// A question whose statement the server knows.
-type Prepared = Option<(Statement, Params)>;
-
-async fn prepare(client: &Client, question: Option<Question>) -> Result<Prepared, Error> {
-    let Some(Question { statement, params }) = question else { return Ok(None) };
-    Ok(Some((client.prepare_cached(statement).await?, params)))
-}
-
-/// Sends a question when it is polled for the first time.
-async fn answer(client: &Client, question: Prepared) -> Result<Vec<Row>, Error> {
-    let Some((statement, params)) = question else { return Ok(Vec::new()) };
-    let params: Vec<_> = params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
-    client.query(&statement, &params).await
 }
