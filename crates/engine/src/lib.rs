@@ -186,6 +186,16 @@ impl Engine {
         ::store::read(self.store(), body)
     }
 
+    // The same for a body without effects, which the store may run several times.
+    fn read_pure<T>(&self, mut body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
+        let mut outcome = None;
+        self.store().read_pure(&mut |snapshot| {
+            outcome = Some(body(snapshot));
+            Ok(())
+        })?;
+        outcome.unwrap_or_else(|| self.read(body))
+    }
+
     fn write<T>(&self, now: Timestamp, body: impl FnMut(&mut Draft<'_>) -> Result<T>) -> Result<T> {
         self.write_within(WriteScope::Everything, now, body)
     }

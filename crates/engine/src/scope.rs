@@ -215,7 +215,7 @@ impl Scope {
         trace::operation(name, Some(self.environment_id()), body)
     }
 
-    /// Runs an operation that reads one view of the environment.
+    /// Runs an operation that reads one view of the environment. `body` may run several times.
     pub(crate) fn read<T>(
         &self,
         operation: &'static str,
@@ -224,11 +224,11 @@ impl Scope {
         self.operation(operation, || self.view(body))
     }
 
-    /// Runs a part of an operation on one view of the environment.
+    /// Runs a part of an operation on one view of the environment. `body` may run several times.
     pub(crate) fn view<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
         let (engine, home) = (&self.engine, &self.home);
         healed(engine, home.environment_id, || {
-            engine.read(|snapshot| body(&Reading { engine, home, snapshot }))
+            engine.read_pure(|snapshot| body(&Reading { engine, home, snapshot }))
         })
     }
 }

@@ -3,7 +3,11 @@
 //! Bodies run one after the other, each on its caller's thread. A caller behind whom others wait
 //! leaves the transaction to the next one, and waits for its commit. A transaction locks what those
 //! touch who wait when it begins.
+//!
+//! While a transaction is committed, the bodies of the next one run over its changes. If the commit
+//! fails, they run again.
 
+use std::iter;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -12,7 +16,7 @@ use store::{Decision, Error, Result, Scoped, WriteBody, WriteScope};
 
 use crate::Shared;
 use crate::failure::Failure;
-use crate::heads::{Head, Lock, by_head};
+use crate::heads::{Counts, Head, Lock, by_head};
 use crate::patience::Patience;
 use crate::view::{Mode, View};
 
@@ -22,24 +26,42 @@ const MOST: usize = 64;
 /// Writers of this process, one after the other.
 #[derive(Default)]
 pub(crate) struct Writers {
-    /// The transaction that the next caller goes on with.
-    turn: Mutex<Option<Batch>>,
+    turn: Mutex<Turn>,
     /// What those touch who wait for their turn.
     waiting: Mutex<Vec<Lock>>,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// The transaction that the next caller goes on with.
+    batch: Option<Batch>,
+    /// The transaction that is committed, or the last one that was.
+    ahead: Option<Arc<Ahead>>,
 }
 
 /// A transaction with the changes of some callers.
 struct Batch {
     lock: Lock,
     view: View,
+    /// The transaction whose changes the bodies see before it is committed.
+    ahead: Option<Arc<Ahead>>,
     changes: Changes,
     callers: usize,
     outcome: Arc<Outcome>,
 }
 
+/// A transaction whose bodies have run.
+struct Ahead {
+    lock: Lock,
+    /// Counts of the heads behind its commit.
+    counts: Counts,
+    changes: Arc<Changes>,
+    outcome: Arc<Outcome>,
+}
+
 /// What has become of a transaction.
 #[derive(Default)]
-struct Outcome {
+pub(crate) struct Outcome {
     known: Mutex<Option<Result<(), Unwritten>>>,
     told: Condvar,
 }
@@ -75,20 +97,20 @@ impl Writers {
     ) -> Result<Result<(), Unwritten>> {
         let lock = Lock::of(scope);
         let mut turn = self.wait_for_turn(lock);
-        let batch = match turn.take() {
-            Some(batch) if batch.lock.covers(lock) => batch,
-            other => {
-                if let Some(batch) = other {
-                    batch.end(shared);
-                }
-                match Batch::begin(shared, self.of_all_waiting(lock)) {
-                    Ok(batch) => batch,
-                    Err(failure) => return Ok(Err(Unwritten::Undone(failure))),
-                }
+        while let Some(batch) = turn.batch.as_ref().filter(|batch| !batch.takes(lock)) {
+            let outcome = Arc::clone(&batch.outcome);
+            self.end(shared, turn, &outcome);
+            turn = self.turn.lock();
+        }
+        if turn.batch.is_none() {
+            match Batch::begin(shared, self.of_all_waiting(lock), turn.ahead.clone()) {
+                Ok(batch) => turn.batch = Some(batch),
+                Err(failure) => return Ok(Err(Unwritten::Undone(failure))),
             }
-        };
+        }
+        let Some(batch) = &turn.batch else { return Ok(Err(Unwritten::Undone(Failure::closed()))) };
         let outcome = Arc::clone(&batch.outcome);
-        let mut held = Held { writers: self, shared, turn, batch: Some(batch) };
+        let mut held = Held { writers: self, shared, turn: Some(turn) };
         let ran = held.run(scope, body);
         drop(held);
         match ran {
@@ -99,7 +121,28 @@ impl Writers {
         }
     }
 
-    fn wait_for_turn(&self, lock: Lock) -> MutexGuard<'_, Option<Batch>> {
+    /// Ends the transaction with this outcome, behind the one that is committed.
+    fn end<'w>(
+        &'w self,
+        shared: &Arc<Shared>,
+        mut turn: MutexGuard<'w, Turn>,
+        outcome: &Arc<Outcome>,
+    ) {
+        while let Some(ahead) = turn.ahead.clone().filter(|ahead| !ahead.outcome.is_known()) {
+            // Others may go on with the transaction meanwhile, or end it.
+            drop(turn);
+            drop(ahead.outcome.wait());
+            turn = self.turn.lock();
+        }
+        let is_same = |batch: &mut Batch| Arc::ptr_eq(&batch.outcome, outcome);
+        let Some(batch) = turn.batch.take_if(is_same) else { return };
+        let (view, ahead) = batch.close();
+        turn.ahead = Some(Arc::clone(&ahead));
+        drop(turn);
+        ahead.end(shared, view);
+    }
+
+    fn wait_for_turn(&self, lock: Lock) -> MutexGuard<'_, Turn> {
         self.waiting.lock().push(lock);
         let turn = self.turn.lock();
         let mut waiting = self.waiting.lock();
@@ -123,14 +166,17 @@ impl Writers {
 struct Held<'w> {
     writers: &'w Writers,
     shared: &'w Arc<Shared>,
-    turn: MutexGuard<'w, Option<Batch>>,
-    batch: Option<Batch>,
+    turn: Option<MutexGuard<'w, Turn>>,
 }
 
 impl Held<'_> {
     fn run(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<(), Stopped> {
-        let Some(batch) = &mut self.batch else { return Ok(()) };
-        let mut transaction = Overlay::new(vec![&batch.changes], || Ok(&batch.view));
+        let Some(batch) = self.turn.as_mut().and_then(|turn| turn.batch.as_mut()) else {
+            return Ok(());
+        };
+        let ahead = batch.ahead.as_ref().map(|ahead| &*ahead.changes);
+        let under = iter::once(&batch.changes).chain(ahead).collect();
+        let mut transaction = Overlay::new(under, || Ok(&batch.view));
         let mut scoped = Scoped::new(&mut transaction, scope);
         let decision = body(&mut scoped);
         let has_left = scoped.has_left();
@@ -140,6 +186,10 @@ impl Held<'_> {
         }
         if has_left {
             return Err(Stopped::OutOfScope);
+        }
+        if decision.is_err() {
+            // Is the error right?
+            batch.view.settle().map_err(Stopped::Server)?;
         }
         if decision.map_err(Stopped::Body)? == Decision::Commit {
             batch.changes.then(own);
@@ -151,36 +201,72 @@ impl Held<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let Some(batch) = self.batch.take() else { return };
-        let goes_on = batch.callers < MOST && batch.view.failure().is_none();
-        if goes_on && self.writers.has_next(&batch) {
-            *self.turn = Some(batch);
-        } else {
-            batch.end(self.shared);
+        let Some(turn) = self.turn.take() else { return };
+        let Some(batch) = &turn.batch else { return };
+        if batch.goes_on() && self.writers.has_next(batch) {
+            return;
         }
+        let outcome = Arc::clone(&batch.outcome);
+        self.writers.end(self.shared, turn, &outcome);
     }
 }
 
 impl Batch {
-    fn begin(shared: &Arc<Shared>, lock: Lock) -> Result<Self, Failure> {
-        let view = View::begin(shared, Mode::Write(lock))?;
-        Ok(Self { lock, view, changes: Changes::default(), callers: 0, outcome: Arc::default() })
+    fn begin(shared: &Arc<Shared>, lock: Lock, ahead: Option<Arc<Ahead>>) -> Result<Self, Failure> {
+        let mut ahead = ahead.filter(|ahead| !ahead.outcome.is_known());
+        let is_own = shared.cache.is_own(lock);
+        if let Some(other) = ahead.take_if(|ahead| !is_own || ahead.lock != lock) {
+            drop(other.outcome.wait());
+        }
+        let view = if is_own {
+            let behind = ahead.as_ref().map(|it| (Arc::clone(&it.outcome), it.counts.clone()));
+            View::guess(shared, Mode::Write(lock), behind)
+        } else {
+            View::begin(shared, Mode::Write(lock))?
+        };
+        let (changes, outcome) = (Changes::default(), Arc::default());
+        Ok(Self { lock, view, ahead, changes, callers: 0, outcome })
     }
 
+    /// Returns `true` if other callers may join.
+    fn goes_on(&self) -> bool {
+        self.callers < MOST && self.view.failure().is_none()
+    }
+
+    /// Returns `true` if a caller may join who touches this.
+    fn takes(&self, lock: Lock) -> bool {
+        self.goes_on() && self.lock.covers(lock)
+    }
+
+    fn close(self) -> (View, Arc<Ahead>) {
+        let Self { lock, view, changes, outcome, .. } = self;
+        let counts = view.counts_behind(&changes);
+        let changes = Arc::new(changes);
+        (view, Arc::new(Ahead { lock, counts, changes, outcome }))
+    }
+}
+
+impl Ahead {
     /// Ends the transaction, with the changes of all callers.
-    fn end(self, shared: &Arc<Shared>) {
-        let outcome = match self.view.failure() {
+    fn end(&self, shared: &Arc<Shared>, view: View) {
+        let outcome = match view.failure() {
             Some(failure) => Err(Unwritten::Undone(failure)),
-            None if self.changes.is_empty() => Ok(()),
-            None => commit(shared, self.view, &self.changes),
+            None if self.changes.is_empty() => view.settle().map_err(Unwritten::Undone),
+            None => commit(shared, &view, &self.changes),
         };
+        // Its connection is free when callers go on.
+        drop(view);
         *self.outcome.known.lock() = Some(outcome);
         self.outcome.told.notify_all();
     }
 }
 
 impl Outcome {
-    fn wait(&self) -> Result<(), Unwritten> {
+    fn is_known(&self) -> bool {
+        self.known.lock().is_some()
+    }
+
+    pub(crate) fn wait(&self) -> Result<(), Unwritten> {
         let mut known = self.known.lock();
         loop {
             if let Some(outcome) = &*known {
@@ -191,7 +277,7 @@ impl Outcome {
     }
 }
 
-fn commit(shared: &Arc<Shared>, view: View, changes: &Changes) -> Result<(), Unwritten> {
+fn commit(shared: &Arc<Shared>, view: &View, changes: &Arc<Changes>) -> Result<(), Unwritten> {
     let mut random = [0; 8];
     getrandom::fill(&mut random)
         .map_err(|error| Unwritten::Undone(Failure::refused("identify a commit", error)))?;

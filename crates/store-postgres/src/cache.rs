@@ -8,9 +8,11 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use store::overlay::Changes;
 use store::{Table, layout};
 
-use crate::heads::{Changed, Counts, Head, Lock};
+use crate::gaps::Gaps;
+use crate::heads::{Counts, Head, Lock, by_head};
 use crate::keys;
 use crate::scan::Span;
 use crate::tables::Tables;
@@ -20,9 +22,6 @@ const LARGEST: usize = 16 << 10;
 
 /// Size of the other parts of an entry, in bytes.
 const ENTRY: usize = 96;
-
-/// Number of gaps of a head that are kept.
-const GAPS: usize = 64;
 
 /// Largest gap that is kept, in bytes of its span.
 const LARGEST_GAP: usize = 1 << 10;
@@ -42,6 +41,10 @@ const RECENT: usize = 4_096;
 /// Number of transactions that want a value which another process has changed.
 const TIMES_WANTED: u8 = 4;
 
+/// Number of commits in a row of this process, from which on the next one of a head is likely to be of
+/// this process, too.
+const OWN_IN_A_ROW: u32 = 4;
+
 /// The entries that were read, at the counts of their heads.
 pub(crate) struct Cache {
     state: Mutex<State>,
@@ -52,9 +55,13 @@ struct State {
     /// Counts up to which the entries are right.
     counts: Counts,
     entries: HashMap<Head, Entries>,
-    gaps: HashMap<Head, VecDeque<Gap>>,
+    gaps: HashMap<Head, Gaps>,
     /// What the latest commits have changed, oldest first. The last one ends at the count of the head.
     recent: HashMap<Head, VecDeque<Recent>>,
+    /// Number of commits of this process behind the last one of another process.
+    own: HashMap<Head, u32>,
+    /// Commits of this process that are under way. A reader may hear of one before its writer does.
+    under_way: HashMap<Head, UnderWay>,
     /// Keys whose values were known, and were changed by other processes of late.
     wanted: HashMap<Head, Vec<Wanted>>,
     /// Keys whose values were known before other processes have changed them.
@@ -70,19 +77,16 @@ struct Recent {
     keys: BTreeSet<(Table, Vec<u8>)>,
 }
 
+struct UnderWay {
+    batch: [u8; 16],
+    changes: Arc<Changes>,
+}
+
 struct Wanted {
     table: Table,
     key: Vec<u8>,
     /// Number of transactions that still want it.
     times: u8,
-}
-
-/// A span without entries, all of whose keys belong to one head.
-struct Gap {
-    table: Table,
-    span: Span,
-    /// Count of its head since which it is known to be empty.
-    since: u64,
 }
 
 /// The entries of a head.
@@ -104,14 +108,19 @@ pub(crate) struct News {
     pub(crate) number: u64,
     /// `None` if they are too many, or not known.
     pub(crate) keys: Option<Vec<(Table, Vec<u8>)>>,
+    /// What identifies the changes.
+    pub(crate) batch: Vec<u8>,
 }
 
 impl News {
     /// The news in a row. Returns `None` for a head that this version does not know.
-    pub(crate) fn read(tables: &Tables, told: (i16, i64, Option<Vec<u8>>)) -> Option<Self> {
-        let (head, number, keys) = told;
+    pub(crate) fn read(
+        tables: &Tables,
+        (head, number, keys): (i16, i64, Option<Vec<u8>>),
+        batch: Vec<u8>,
+    ) -> Option<Self> {
         let keys = keys.and_then(|keys| keys::decode(tables, &keys));
-        Some(Self { head: Head::read(head)?, number: number.cast_unsigned(), keys })
+        Some(Self { head: Head::read(head)?, number: number.cast_unsigned(), keys, batch })
     }
 }
 
@@ -139,6 +148,8 @@ impl Cache {
             counts,
             entries: HashMap::new(),
             gaps: HashMap::new(),
+            own: HashMap::new(),
+            under_way: HashMap::new(),
             recent: HashMap::new(),
             wanted: HashMap::new(),
             stale: HashMap::new(),
@@ -204,9 +215,8 @@ impl Cache {
         let Some(head) = head_of(table, span) else { return false };
         let Some(count) = counts.get(head) else { return false };
         let state = self.state.lock();
-        let covers = |gap: &Gap| gap.table == table && gap.since <= count && gap.span.covers(span);
-        Some(count) <= state.counts.get(head)
-            && state.gaps.get(&head).is_some_and(|gaps| gaps.iter().any(covers))
+        let since = state.gaps.get(&head).and_then(|gaps| gaps.since(table, span));
+        Some(count) <= state.counts.get(head) && since.is_some_and(|since| since <= count)
     }
 
     /// Keeps a span in which a view at these counts has found nothing.
@@ -214,18 +224,40 @@ impl Cache {
         let Some(head) = head_of(table, span) else { return };
         let Some(since) = counts.get(head) else { return };
         let mut state = self.state.lock();
-        let is_empty = |changed: &BTreeSet<_>| {
-            let start = Included((table, span.start.clone()));
-            let mut behind = changed.range((start, Unbounded));
-            let next = behind.next();
-            next.is_none_or(|(other, key)| *other != table || !span.contains(key))
-        };
-        if span.size() > LARGEST_GAP || !state.is_unchanged(head, since, is_empty) {
-            return;
+        let is_empty = |changed: &BTreeSet<_>| has_none(changed, table, span);
+        if span.size() <= LARGEST_GAP && state.is_unchanged(head, since, is_empty) {
+            state.gaps.entry(head).or_default().keep(table, span, since);
         }
-        let gaps = state.gaps.entry(head).or_default();
-        gaps.truncate(GAPS - 1);
-        gaps.push_front(Gap { table, span: span.clone(), since });
+    }
+
+    /// Returns `true` if the value under `key` is the same as at these counts, as far as the cache is
+    /// right.
+    pub(crate) fn is_same(&self, counts: &Counts, table: Table, key: &[u8]) -> bool {
+        let head = Head::of(table, key);
+        let place = (table, key.to_vec());
+        let is_spared = |changed: &BTreeSet<_>| !changed.contains(&place);
+        let since = counts.get(head);
+        since.is_some_and(|since| self.state.lock().is_unchanged(head, since, is_spared))
+    }
+
+    /// Returns `true` if a span has the same entries as at these counts, as far as the cache is right.
+    pub(crate) fn is_same_span(&self, counts: &Counts, table: Table, span: &Span) -> bool {
+        let Some(head) = head_of(table, span) else { return false };
+        let is_spared = |changed: &BTreeSet<_>| has_none(changed, table, span);
+        let since = counts.get(head);
+        since.is_some_and(|since| self.state.lock().is_unchanged(head, since, is_spared))
+    }
+
+    /// Returns `true` if the next commit of what is locked is likely to be one of this process.
+    pub(crate) fn is_own(&self, lock: Lock) -> bool {
+        let state = self.state.lock();
+        let is_own = |head: Head| state.own.get(&head).is_some_and(|own| *own >= OWN_IN_A_ROW);
+        lock.one().is_some_and(is_own)
+    }
+
+    /// Notes that another process has changed keys of a head.
+    pub(crate) fn doubt(&self, head: Head) {
+        self.state.lock().own.remove(&head);
     }
 
     /// Follows up to `counts`, by the news of all commits since.
@@ -236,6 +268,11 @@ impl Cache {
             if before >= count {
                 continue;
             }
+            if state.is_under_way(news, (head, before, count)) {
+                state.commit(self.most, head, count);
+                continue;
+            }
+            state.own.remove(&head);
             match changed_keys(news, (head, before, count)) {
                 Some(keys) => {
                     state.remember(head, (before, count), keys.iter().cloned());
@@ -247,24 +284,52 @@ impl Cache {
         }
     }
 
-    /// Follows a commit of this process.
-    pub(crate) fn commit(&self, head: Head, number: u64, changes: &[Changed<'_>]) {
+    /// Notes that a commit of this process is under way.
+    pub(crate) fn expect(&self, batch: [u8; 16], changes: &Arc<Changes>) {
         let mut state = self.state.lock();
-        if state.counts.get(head).unwrap_or_default() + 1 != number {
-            return;
+        for head in by_head(changes).into_keys() {
+            state.under_way.insert(head, UnderWay { batch, changes: Arc::clone(changes) });
         }
-        let keys = changes.iter().map(|(table, key, _)| (*table, key.to_vec()));
-        state.remember(head, (number - 1, number), keys);
-        for (table, key, value) in changes {
-            state.end_gaps(head, *table, key);
-            let entry = Entry { since: number, value: value.map(Arc::from) };
-            state.set(self.most, head, (*table, key), entry);
+    }
+
+    /// Follows a commit of this process, unless a reader has heard of it before. `number` is `None` if
+    /// it was not made.
+    pub(crate) fn commit(&self, head: Head, number: Option<u64>) {
+        let mut state = self.state.lock();
+        match number {
+            Some(number) if state.counts.get(head).unwrap_or_default() + 1 == number => {
+                state.commit(self.most, head, number);
+            }
+            Some(_) | None => drop(state.under_way.remove(&head)),
         }
-        state.counts.set(head, number);
     }
 }
 
 impl State {
+    /// Returns `true` if the news of a head is the commit that is under way, and nothing else.
+    fn is_under_way(&self, news: &[News], (head, before, count): (Head, u64, u64)) -> bool {
+        let own = self.under_way.get(&head);
+        let is_it = |news: &News| (news.head, news.number) == (head, count);
+        let news = news.iter().find(|news| is_it(news));
+        before + 1 == count
+            && own.zip(news).is_some_and(|(own, news)| own.batch[..] == news.batch[..])
+    }
+
+    /// Follows the commit that is under way.
+    fn commit(&mut self, most: usize, head: Head, number: u64) {
+        let Some(UnderWay { changes, .. }) = self.under_way.remove(&head) else { return };
+        let changes = by_head(&changes).remove(&head).unwrap_or_default();
+        let keys = changes.iter().map(|(table, key, _)| (*table, key.to_vec()));
+        self.remember(head, (number - 1, number), keys);
+        for (table, key, value) in &changes {
+            self.end_gaps(head, *table, key);
+            let entry = Entry { since: number, value: value.map(Arc::from) };
+            self.set(most, head, (*table, key), entry);
+        }
+        *self.own.entry(head).or_default() += 1;
+        self.counts.set(head, number);
+    }
+
     fn set(&mut self, most: usize, head: Head, (table, key): (Table, &[u8]), entry: Entry) {
         self.remove(head, table, key);
         if let Some(stale) = self.stale.get_mut(&head).and_then(|stale| stale.get_mut(&table)) {
@@ -355,7 +420,7 @@ impl State {
 
     fn end_gaps(&mut self, head: Head, table: Table, key: &[u8]) {
         if let Some(gaps) = self.gaps.get_mut(&head) {
-            gaps.retain(|gap| gap.table != table || !gap.span.contains(key));
+            gaps.end(table, key);
         }
     }
 
@@ -370,8 +435,15 @@ impl State {
     }
 }
 
+/// Returns `true` if none of the changed keys lies in the span.
+fn has_none(changed: &BTreeSet<(Table, Vec<u8>)>, table: Table, span: &Span) -> bool {
+    let start = Included((table, span.start.clone()));
+    let next = changed.range((start, Unbounded)).next();
+    next.is_none_or(|(other, key)| *other != table || !span.contains(key))
+}
+
 /// The head of all keys in a span. Returns `None` if there are several.
-fn head_of(table: Table, span: &Span) -> Option<Head> {
+pub(crate) fn head_of(table: Table, span: &Span) -> Option<Head> {
     let prefix = layout::prefix_of_environment(table, &span.start)?;
     // The first key behind those of the environment is the end of its last span.
     let is_within = |end: &Vec<u8>| end.starts_with(prefix);
@@ -416,15 +488,25 @@ mod tests {
     /// A commit of another process.
     fn follow(cache: &Cache, number: u64, changed: &[u8]) {
         let keys = Some(vec![(TABLE, key(changed))]);
-        cache.follow(&counts(number), &[News { head: head(), number, keys }]);
+        cache.follow(&counts(number), &[news(number, keys)]);
+    }
+
+    fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> News {
+        News { head: head(), number, keys, batch: Vec::new() }
+    }
+
+    /// A commit of this process.
+    fn commit(cache: &Cache, number: u64, changed: &[u8]) {
+        let mut changes = Changes::default();
+        changes.set(TABLE, &key(changed), Some(b"value".to_vec()));
+        cache.expect([7; 16], &Arc::new(changes));
+        cache.commit(head(), Some(number));
     }
 
     #[test]
     fn a_gap_is_known_until_a_key_in_it_is_written() {
         let (kept, part) = (span(b"b", b"d"), span(b"c", b"d"));
-        let own = |cache: &Cache| {
-            cache.commit(head(), 2, &[(TABLE, &key(b"c")[..], Some(&b"value"[..]))]);
-        };
+        let own = |cache: &Cache| commit(cache, 2, b"c");
         let others = |cache: &Cache| follow(cache, 2, b"c");
         let far = |cache: &Cache| cache.follow(&counts(9), &[]);
         for write in [&own as &dyn Fn(&Cache), &others, &far] {
@@ -455,9 +537,7 @@ mod tests {
     /// A view that began before other commits may keep what they have not changed.
     #[test]
     fn what_a_view_has_read_is_kept_unless_it_was_changed_meanwhile() {
-        let own = |cache: &Cache| {
-            cache.commit(head(), 2, &[(TABLE, &key(b"c")[..], Some(&b"value"[..]))]);
-        };
+        let own = |cache: &Cache| commit(cache, 2, b"c");
         let others = |cache: &Cache| follow(cache, 2, b"c");
         for write in [&own as &dyn Fn(&Cache), &others] {
             let cache = cache();
@@ -479,13 +559,55 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_is_as_long_as_all_spans_that_touch() {
+        let cache = cache();
+        for (start, end) in [(b"b", b"c"), (b"e", b"f"), (b"h", b"i"), (b"c", b"e")] {
+            cache.keep_gap(&counts(1), TABLE, &span(start, end));
+        }
+        let is_gap = |start: &[u8], end: &[u8]| cache.is_gap(&counts(1), TABLE, &span(start, end));
+        assert!(is_gap(b"b", b"f") && is_gap(b"d", b"e") && is_gap(b"h", b"i"));
+        assert!(!is_gap(b"b", b"g") && !is_gap(b"a", b"c") && !is_gap(b"f", b"h"));
+    }
+
+    /// A reader asks for news before the writer knows that its commit is made.
+    #[test]
+    fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
+        for (batch, is_own) in [([7; 16], true), ([8; 16], false)] {
+            let cache = cache();
+            let mut changes = Changes::default();
+            changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
+            cache.expect([7; 16], &Arc::new(changes));
+            let news = News { batch: batch.to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
+            cache.follow(&counts(2), &[news]);
+            let value = || cache.get(&counts(2), TABLE, &key(b"a")).flatten();
+            assert_eq!(value().is_some(), is_own);
+            cache.commit(head(), is_own.then_some(2));
+            assert_eq!(value().is_some(), is_own);
+        }
+    }
+
+    #[test]
+    fn a_head_is_own_behind_some_commits_without_others() {
+        let (cache, lock) = (cache(), Lock::of_one(head()));
+        for number in 2..2 + u64::from(OWN_IN_A_ROW) {
+            assert!(!cache.is_own(lock));
+            commit(&cache, number, b"a");
+        }
+        assert!(
+            cache.is_own(lock) && !cache.is_own(lock.and(Lock::of_one(Head::of(TABLE, &[0; 16]))))
+        );
+        follow(&cache, 2 + u64::from(OWN_IN_A_ROW), b"b");
+        assert!(!cache.is_own(lock));
+    }
+
+    #[test]
     fn nothing_is_kept_behind_commits_that_are_not_known() {
         let cache = cache();
         cache.follow(&counts(2), &[]);
         cache.keep(&counts(1), TABLE, &key(b"a"), &None);
         assert!(cache.get(&counts(2), TABLE, &key(b"a")).is_none());
         let many = (0..=RECENT).map(|number| (TABLE, key(&number.to_be_bytes()))).collect();
-        cache.follow(&counts(3), &[News { head: head(), number: 3, keys: Some(many) }]);
+        cache.follow(&counts(3), &[news(3, Some(many))]);
         follow(&cache, 4, b"b");
         cache.keep(&counts(2), TABLE, &key(b"a"), &None);
         assert!(cache.get(&counts(4), TABLE, &key(b"a")).is_none());
@@ -546,7 +668,7 @@ mod tests {
         }
         let many = names.iter().map(|name| (TABLE, key(name)));
         let keys = Some([(Table::Topics, key(b"topic"))].into_iter().chain(many).collect());
-        cache.follow(&counts(2), &[News { head: head(), number: 2, keys }]);
+        cache.follow(&counts(2), &[news(2, keys)]);
         let wanted = cache.wanted(lock);
         assert_eq!(wanted.len(), WANTED_OF_A_TABLE + 1);
         assert!(wanted.contains(&(Table::Topics, key(b"topic"))));

@@ -25,6 +25,8 @@ pub(crate) struct Failure {
 enum Kind {
     /// Nothing was changed, and running the transaction again may help.
     Again,
+    /// Nothing was changed. What the transaction has taken for right was not.
+    Stale,
     /// The connection is lost, or was not made. What it was asked for last may be done.
     Lost,
     /// The server refuses, and would again.
@@ -35,6 +37,11 @@ enum Kind {
 #[derive(Debug, Error)]
 #[error("no answer in time")]
 struct NoAnswer;
+
+/// Another process has changed what a transaction has read from memory.
+#[derive(Debug, Error)]
+#[error("what is in memory has changed")]
+struct StaleMemory;
 
 /// The store is being dropped.
 #[derive(Debug, Error)]
@@ -101,6 +108,10 @@ impl Failure {
         Self { kind: Kind::Lost, source: Arc::new(NoAnswer) }
     }
 
+    pub(crate) fn stale() -> Self {
+        Self { kind: Kind::Stale, source: Arc::new(StaleMemory) }
+    }
+
     pub(crate) fn closed() -> Self {
         Self { kind: Kind::Refused("answer"), source: Arc::new(Closed) }
     }
@@ -118,7 +129,12 @@ impl Failure {
 
     /// Returns `true` if the transaction may be run again. What was committed last is known.
     pub(crate) fn may_go_on(&self) -> bool {
-        matches!(self.kind, Kind::Again | Kind::Lost)
+        matches!(self.kind, Kind::Again | Kind::Stale | Kind::Lost)
+    }
+
+    /// Returns `true` if the transaction should be run again at once, and asks the server first.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.kind == Kind::Stale
     }
 
     /// Returns `true` if it is not known whether the last statement was carried out.
@@ -136,7 +152,9 @@ impl From<Failure> for Error {
     fn from(Failure { kind, source }: Failure) -> Self {
         let source = source.into();
         match kind {
-            Kind::Again | Kind::Lost => Error::Unavailable { backend: BACKEND, source },
+            Kind::Again | Kind::Stale | Kind::Lost => {
+                Error::Unavailable { backend: BACKEND, source }
+            }
             Kind::Refused(action) => Error::Backend { backend: BACKEND, action, source },
         }
     }

@@ -81,6 +81,12 @@ impl Lock {
         Self(self.0 | other.0)
     }
 
+    /// The head of a lock of one head.
+    pub(crate) fn one(self) -> Option<Head> {
+        let number = u8::try_from(self.0.trailing_zeros()).ok()?;
+        self.0.is_power_of_two().then_some(Head(number))
+    }
+
     /// Returns `true` if a head is locked.
     pub(crate) fn has(self, head: Head) -> bool {
         self.covers(Self::of_one(head))
@@ -111,6 +117,19 @@ impl Counts {
     /// The count of a head. Returns `None` if it is not known.
     pub(crate) fn get(&self, head: Head) -> Option<u64> {
         self.0.get(usize::from(head.0)).copied().flatten()
+    }
+
+    /// The counts of what is locked.
+    pub(crate) fn within(mut self, lock: Lock) -> Self {
+        let slots = Head::all().zip(&mut self.0);
+        slots.filter(|(head, _)| !lock.has(*head)).for_each(|(_, count)| *count = None);
+        self
+    }
+
+    /// These counts, with those that are known in place of older ones.
+    pub(crate) fn with(mut self, newer: &Self) -> Self {
+        newer.known().for_each(|(head, count)| self.set(head, count));
+        self
     }
 
     /// Number of the next commit of a head. An error if the head is not locked.

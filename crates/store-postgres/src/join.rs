@@ -32,11 +32,21 @@ type Param = Box<dyn ToSql + Send + Sync>;
 /// Parameters of a statement.
 pub(crate) type Params = Vec<Param>;
 
-/// Types of the parameters of [`schema::PUT`], of statements on keys, and of [`schema::NOTE`].
-const PUT: [Type; 5] =
-    [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
+/// Types of the parameters of statements on keys, of [`schema::WRITE`] and of [`schema::DELETE`].
 const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
-const NOTE: [Type; 4] = [Type::INT2_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA];
+const WRITE: [Type; 9] = [
+    Type::INT2_ARRAY,
+    Type::INT8_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA,
+    Type::INT2_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+];
+const DELETE: [Type; 6] =
+    [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::INT2, Type::INT8, Type::BYTEA];
 
 /// An error of a connection of the host: a [`tokio_postgres::Error`], or one that means that the
 /// connection is lost.
@@ -190,11 +200,20 @@ impl<'h> View<'h> {
         let mut batch = vec![0; 16];
         getrandom::fill(&mut batch)
             .map_err(|error| Failure::refused("identify a commit", error))?;
-        self.query(schema::PUT, typed(rows.puts.into_put(), PUT))?;
-        self.query(schema::DELETE, typed(rows.deletes.into_keys(), KEYS))?;
-        let (heads, numbers) = (Box::new(note.heads), Box::new(note.numbers));
-        let note: Params = vec![heads, numbers, Box::new(note.keys), Box::new(batch)];
-        self.query(schema::NOTE, typed(note, NOTE))?;
+        let first = (note.heads.first().copied(), note.numbers.first().copied());
+        let mut write: Params = vec![
+            Box::new(note.heads),
+            Box::new(note.numbers),
+            Box::new(note.keys),
+            Box::new(batch.clone()),
+        ];
+        write.extend(rows.puts.into_put());
+        self.query(schema::WRITE, typed(write, WRITE))?;
+        if !rows.deletes.is_empty() {
+            let mut delete = rows.deletes.into_keys();
+            delete.extend::<Params>(vec![Box::new(first.0), Box::new(first.1), Box::new(batch)]);
+            self.query(schema::DELETE, typed(delete, DELETE))?;
+        }
         Ok(())
     }
 }

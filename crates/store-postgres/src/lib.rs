@@ -17,15 +17,22 @@
 //!
 //! # Transactions
 //!
-//! A transaction that writes locks the row of its environment first, so that all writers of an
-//! environment go one by one. What it reads is what everybody before it has committed. A transaction
-//! that touches several environments locks all such rows. Writers of one process share a transaction,
-//! if they wait for each other anyway. A transaction that reads is a snapshot, and takes no lock.
+//! A transaction that writes locks the row of its environment, so that all writers of an environment
+//! go one by one. What it reads is what everybody before it has committed. A transaction that touches
+//! several environments locks all such rows. Writers of one process share a transaction, if they wait
+//! for each other anyway. The bodies of the next transaction run while the one before is committed, and
+//! see its changes. A transaction that reads is a snapshot, and takes no lock.
 //!
 //! Values that were read are kept in memory, and so are ranges in which nothing was found. A
 //! transaction asks in its first round trip which keys the commits of other processes have changed,
 //! and forgets them. It therefore sees each commit that has returned before it began, of any process.
 //! A writer asks in the same round trip for the values that others keep changing.
+//!
+//! If the last commits of an environment are of this process, a writer takes for right what is in
+//! memory. One statement then locks the row, compares its count of commits, and writes everything. If
+//! another process has come first, it writes nothing, and the body runs again behind the lock. A body
+//! that reads what is not in memory locks the row with its first question. A read without effects
+//! (`Store::read_pure`) does the same without a lock.
 //!
 //! # When the server is away
 //!
@@ -52,16 +59,20 @@ mod batch;
 mod cache;
 mod calls;
 mod clock;
+mod commit;
 mod failure;
+mod gaps;
 mod heads;
 mod join;
 mod keys;
 mod news;
 mod patience;
 mod prefetched;
+mod questions;
 mod rows;
 mod scan;
 mod schema;
+mod seen;
 mod server;
 mod tables;
 mod told;
@@ -276,6 +287,16 @@ impl Store for PostgresStore {
         body(&&view)
     }
 
+    fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        let view = View::guess(&self.shared, Mode::Read, None);
+        let read = body(&&view);
+        match view.settle() {
+            Ok(()) => read,
+            Err(failure) if failure.may_go_on() => self.read(body),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         self.write_within(WriteScope::Everything, body)
     }
@@ -286,6 +307,7 @@ impl Store for PostgresStore {
             match self.writers.write(&self.shared, scope, body)? {
                 Ok(()) => return Ok(()),
                 Err(Unwritten::OutOfScope) => scope = WriteScope::Everything,
+                Err(Unwritten::Undone(failure)) if failure.is_stale() => {}
                 Err(Unwritten::Undone(failure)) if failure.may_go_on() && patience.wait() => {}
                 Err(Unwritten::Undone(failure) | Unwritten::Unknown(failure)) => {
                     return Err(failure.into());

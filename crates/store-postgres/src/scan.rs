@@ -41,7 +41,8 @@ pub(crate) fn scan(
     Ok(())
 }
 
-fn unreadable(error: Error) -> store::Error {
+/// The failure to read a row.
+pub(crate) fn unreadable(error: Error) -> store::Error {
     Failure::of("read entries", error).into()
 }
 
@@ -77,16 +78,6 @@ impl Span {
     /// Returns `true` if a key lies in the span.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
-    }
-
-    /// Returns `true` if all keys of `other` lie in this span.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
-        let ends_behind = match (&self.end, &other.end) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(own), Some(other)) => other <= own,
-        };
-        self.start <= other.start && ends_behind
     }
 
     /// Number of bytes of its ends.

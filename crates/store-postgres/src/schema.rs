@@ -56,31 +56,34 @@ CREATE TABLE IF NOT EXISTS tidings_commits (
 );
 ";
 
+/// Begins a transaction that writes. Each of its statements sees what was committed before it.
+pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// Locks heads, in the order of their numbers.
 pub(crate) const LOCK: &str =
     "SELECT id, commits FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
 
 /// The heads with more commits than are known, and those commits.
-pub(crate) const NEWS: &str = "SELECT head.id, head.commits, news.number, news.keys
+pub(crate) const NEWS: &str = "SELECT head.id, head.commits, news.number, news.keys, news.batch
     FROM tidings_heads AS head LEFT JOIN LATERAL (
-        SELECT number, keys FROM tidings_commits
+        SELECT number, keys, batch FROM tidings_commits
         WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
     ) AS news ON true
     WHERE head.commits > ($1::int8[])[head.id + 1]";
 
 /// The same, without the keys of the commits whose batches begin with an id.
-pub(crate) const NEWS_OF_OTHERS: &str = "SELECT head.id, head.commits, news.number, news.keys
+pub(crate) const NEWS_OF_OTHERS: &str = "SELECT head.id, head.commits, news.number, news.keys, news.batch
     FROM tidings_heads AS head LEFT JOIN LATERAL (
-        SELECT number, CASE WHEN substr(batch, 1, 8) = $2 THEN ''::bytea ELSE keys END AS keys
+        SELECT number, CASE WHEN substr(batch, 1, 8) = $2 THEN ''::bytea ELSE keys END AS keys, batch
         FROM tidings_commits
         WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
     ) AS news ON true
     WHERE head.commits > ($1::int8[])[head.id + 1]";
 
 /// The same of some heads, with all keys.
-pub(crate) const NEWS_OF: &str = "SELECT head.id, head.commits, news.number, news.keys
+pub(crate) const NEWS_OF: &str = "SELECT head.id, head.commits, news.number, news.keys, news.batch
     FROM tidings_heads AS head LEFT JOIN LATERAL (
-        SELECT number, keys FROM tidings_commits
+        SELECT number, keys, batch FROM tidings_commits
         WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
     ) AS news ON true
     WHERE head.commits > ($1::int8[])[head.id + 1] AND head.id = ANY ($2)";
@@ -97,21 +100,33 @@ pub(crate) const GET_WANTED: &str = "SELECT entry.tbl, entry.head, entry.rest, e
     FROM unnest($1::int2[], $2::bytea[], $3::bytea[]) AS wanted (tbl, head, hash)
     JOIN tidings_entries AS entry USING (tbl, head, hash)";
 
-pub(crate) const PUT: &str = "INSERT INTO tidings_entries (tbl, head, hash, rest, value)
-    SELECT * FROM unnest($1::int2[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[])
-    ON CONFLICT (tbl, head, hash) DO UPDATE SET value = excluded.value";
-
-pub(crate) const DELETE: &str = "DELETE FROM tidings_entries AS entry
-    USING unnest($1::int2[], $2::bytea[], $3::bytea[]) AS gone (tbl, head, hash)
-    WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash";
-
-pub(crate) const NOTE: &str = "WITH noted AS (
+/// Writes the entries of a commit, and notes it for other processes. Returns the number of its heads, or
+/// writes nothing and returns less if the count of one is another one than that before the commit. It
+/// locks the heads, and is a transaction if there is no other one.
+pub(crate) const WRITE: &str = "WITH head AS (
+        UPDATE tidings_heads SET commits = new.number
+        FROM unnest($1::int2[], $2::int8[]) AS new (head, number)
+        WHERE id = new.head AND commits = new.number - 1
+        RETURNING id
+    ), noted AS (
         INSERT INTO tidings_commits (head, number, batch, keys)
         SELECT head, number, $4, keys
         FROM unnest($1::int2[], $2::int8[], $3::bytea[]) AS new (head, number, keys)
+        WHERE (SELECT count(*) FROM head) = cardinality($1)
+    ), put AS (
+        INSERT INTO tidings_entries (tbl, head, hash, rest, value)
+        SELECT * FROM unnest($5::int2[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
+        WHERE (SELECT count(*) FROM head) = cardinality($1)
+        ON CONFLICT (tbl, head, hash) DO UPDATE SET value = excluded.value
     )
-    UPDATE tidings_heads SET commits = new.number
-    FROM unnest($1::int2[], $2::int8[]) AS new (head, number) WHERE id = new.head";
+    SELECT count(*) FROM head";
+
+/// Deletes entries, behind [`WRITE`] and if that has noted the batch.
+pub(crate) const DELETE: &str = "DELETE FROM tidings_entries AS entry
+    USING unnest($1::int2[], $2::bytea[], $3::bytea[]) AS gone (tbl, head, hash)
+    WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash
+    AND EXISTS (SELECT FROM tidings_commits AS noted
+        WHERE noted.head = $4 AND noted.number = $5 AND noted.batch = $6)";
 
 pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits AS old
     USING unnest($1::int2[], $2::int8[]) AS kept (head, number)

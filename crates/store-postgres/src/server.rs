@@ -193,7 +193,8 @@ const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
 fn settings(options: &PostgresOptions) -> String {
     let millis = options.timeout.as_millis();
     format!(
-        "SET search_path = {}; SET statement_timeout = {millis}; SET lock_timeout = {millis}; \
+        "SET search_path = {}; SET default_transaction_isolation = 'read committed'; \
+         SET statement_timeout = {millis}; SET lock_timeout = {millis}; \
          SET idle_in_transaction_session_timeout = {}; {TUNING}",
         quoted(&options.schema),
         millis.saturating_mul(10),

@@ -26,7 +26,8 @@ impl Told {
             counts.push((head, row.try_get(1)?));
             // A head without news has forgotten its commits.
             if let Some(number) = row.try_get(2)? {
-                news.extend(News::read(tables, (head, number, row.try_get(3)?)));
+                let (keys, batch) = (row.try_get(3)?, row.try_get(4)?);
+                news.extend(News::read(tables, (head, number, keys), batch));
             }
         }
         Ok(Self { counts: Counts::read(&counts), news })

@@ -106,6 +106,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Runs `body` on a snapshot.
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()>;
 
+    /// The same for a body without effects, of which only the result of the last run counts. A store may
+    /// run it several times, or let it read what is in memory and ask afterwards whether that was right.
+    /// All that the last run has seen is one snapshot. The default runs the body once.
+    fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.read(body)
+    }
+
     /// Runs `body` in a transaction, and makes the changes durable if `body` decides to commit.
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
 
@@ -141,6 +148,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
         self.as_ref().read(body)
+    }
+
+    fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.as_ref().read_pure(body)
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {

@@ -328,6 +328,14 @@ impl Default for Interposed {
     }
 }
 
+impl Interposed {
+    fn begin_read(&self) -> Result<Arc<dyn Store>> {
+        let below = self.begin(Call::Read)?;
+        let lie = lock(&self.0.lie).clone();
+        Ok(if let Some((Lie::Stale, before)) = lie { before } else { below })
+    }
+}
+
 impl fmt::Debug for Pause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Pause")
@@ -336,11 +344,17 @@ impl fmt::Debug for Pause {
 
 impl Store for Interposed {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let mut below = self.begin(Call::Read)?;
-        if let Some((Lie::Stale, before)) = lock(&self.0.lie).clone() {
-            below = before;
-        }
+        let below = self.begin_read()?;
         below.read(&mut |snapshot| body(&Watched { below: snapshot, store: self }))
+    }
+
+    fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        let below = self.begin_read()?;
+        let mut run = |snapshot: &dyn Snapshot| body(&Watched { below: snapshot, store: self });
+        if self.0.repeats.load(Relaxed) {
+            below.read_pure(&mut run)?;
+        }
+        below.read_pure(&mut run)
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {

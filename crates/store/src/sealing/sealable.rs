@@ -123,6 +123,14 @@ impl Store for Sealable {
         })
     }
 
+    fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.checked()?;
+        self.below.read_pure(&mut |below| {
+            body(&self.sealing(below))?;
+            self.check_read(below)
+        })
+    }
+
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         self.write_within(WriteScope::Everything, body)
     }

@@ -49,9 +49,14 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
     let mut person = Person { id: id.clone(), own, since, answered, notifications, addresses };
     let mut later = Vec::new();
-    while let Some(last) = scope.view(|view| {
-        each_behind(view, &later, AT_A_TIME, &mut |notification| person.add(&notification))
-    })? {
+    loop {
+        let (last, some) = scope.view(|view| {
+            let mut some = Vec::new();
+            let last = each_behind(view, &later, AT_A_TIME, &mut |one| some.push(one))?;
+            Ok((last, some))
+        })?;
+        some.iter().for_each(|notification| person.add(notification));
+        let Some(last) = last else { break };
         later = last;
     }
     let part = Part::Notifications(person.notifications.len());

@@ -1,0 +1,93 @@
+//! Questions to the server, and how transactions begin.
+
+use futures_util::future::{try_join3, try_join5};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, Statement};
+
+use crate::heads::Lock;
+use crate::rows::Columns;
+use crate::server::Client;
+use crate::{Params, schema};
+
+/// A statement with its parameters.
+pub(crate) struct Question {
+    pub(crate) statement: &'static str,
+    pub(crate) params: Params,
+}
+
+/// What the server has answered to the begin of a transaction.
+pub(crate) struct Begun {
+    /// Numbers and counts of the heads that are locked.
+    pub(crate) locked: Option<Vec<(i16, i64)>>,
+    pub(crate) news: Vec<Row>,
+    pub(crate) values: Vec<Row>,
+    /// The answer to the first question.
+    pub(crate) answer: Vec<Row>,
+}
+
+impl Question {
+    pub(crate) fn of(statement: &'static str, params: Params) -> Self {
+        Self { statement, params }
+    }
+}
+
+/// Begins a transaction that reads, with its first question.
+pub(crate) async fn begin_read(
+    client: &Client,
+    known: Vec<i64>,
+    question: Option<Question>,
+) -> Result<Begun, Error> {
+    let news = Question::of(schema::NEWS, vec![Box::new(known)]);
+    let (news, question) = (prepare(client, Some(news)).await?, prepare(client, question).await?);
+    // All are sent at once, in this order.
+    let begin = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    let ((), news, answer) =
+        try_join3(begin, answer(client, news), answer(client, question)).await?;
+    Ok(Begun { locked: None, news, values: Vec::new(), answer })
+}
+
+/// Begins a transaction that writes, with the values that it is likely to read.
+pub(crate) async fn begin_write(
+    client: &Client,
+    lock: Lock,
+    (known, keys): (Vec<i64>, Columns),
+    question: Option<Question>,
+) -> Result<Begun, Error> {
+    let heads = lock.numbers();
+    let lock = Question::of(schema::LOCK, vec![Box::new(heads.clone())]);
+    let news = Question::of(schema::NEWS_OF, vec![Box::new(known), Box::new(heads)]);
+    let wanted = (!keys.is_empty()).then(|| Question::of(schema::GET_WANTED, keys.into_keys()));
+    let (lock, news) = (prepare(client, Some(lock)).await?, prepare(client, Some(news)).await?);
+    let (wanted, question) = (prepare(client, wanted).await?, prepare(client, question).await?);
+    // Behind the lock, all statements see the same state.
+    let ((), locked, news, values, answer) = try_join5(
+        client.batch_execute(schema::BEGIN_WRITE),
+        answer(client, lock),
+        answer(client, news),
+        answer(client, wanted),
+        answer(client, question),
+    )
+    .await?;
+    let locked = locked.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    let locked = Some(locked.collect::<Result<_, Error>>()?);
+    Ok(Begun { locked, news, values, answer })
+}
+
+/// A question whose statement the server knows.
+pub(crate) type Prepared = Option<(Statement, Params)>;
+
+/// Tells the server the statement of a question, unless it knows it.
+pub(crate) async fn prepare(
+    client: &Client,
+    question: Option<Question>,
+) -> Result<Prepared, Error> {
+    let Some(Question { statement, params }) = question else { return Ok(None) };
+    Ok(Some((client.prepare_cached(statement).await?, params)))
+}
+
+/// Sends a question when it is polled for the first time.
+pub(crate) async fn answer(client: &Client, question: Prepared) -> Result<Vec<Row>, Error> {
+    let Some((statement, params)) = question else { return Ok(Vec::new()) };
+    let params: Vec<_> = params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
+    client.query(&statement, &params).await
+}

@@ -1,0 +1,248 @@
+//! Transactions that take for right what is in memory, and ask the server when they end.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use store::{Decision, Error, Snapshot, Store, Table, Transaction, WriteScope};
+use testkit::postgres::{Place, Server};
+use tidings_store_postgres::PostgresStore;
+use uuid::Uuid;
+
+const TABLE: Table = Table::Subscribers;
+const ENVIRONMENT: u128 = 7;
+
+/// Number of commits behind which a process takes what is in memory for right, and more.
+const ROUNDS: u64 = 10;
+
+#[test]
+fn a_transaction_on_values_in_memory_takes_one_round_trip() {
+    let Some(store) = opened() else { return };
+    (0..ROUNDS).for_each(|_| increment(&store, "count"));
+    let trips = trips(&store, || increment(&store, "count"));
+    assert_eq!((count(&store, "count"), trips), (ROUNDS + 1, 1));
+    // The first question of a body begins the transaction.
+    assert_eq!(self::trips(&store, || increment(&store, "other")), 2);
+    // An error and an abort are those of the state on the server.
+    let abort = |tx: &mut dyn Transaction| number(tx, "count").map(|_| Decision::Abort);
+    assert_eq!(
+        self::trips(&store, || store.write_within(scope(), &mut |tx| abort(tx)).unwrap()),
+        1
+    );
+    let pure = || store.read_pure(&mut |view| number(view, "count").map(drop)).unwrap();
+    assert_eq!(self::trips(&store, pure), 1);
+    let pure = || store.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
+    assert_eq!(self::trips(&store, pure), 1);
+}
+
+/// The commit of another process is in memory of neither.
+#[test]
+fn a_body_that_another_process_has_overtaken_runs_again() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let (here, there) = (place.open(), place.open());
+    for round in 1..=5 {
+        (0..ROUNDS).for_each(|_| increment(&here, "count"));
+        increment(&there, "count");
+        let mut runs = 0;
+        let added = here.write_within(scope(), &mut |tx| {
+            runs += 1;
+            add(tx, "count").map(|()| Decision::Commit)
+        });
+        added.unwrap();
+        assert_eq!((runs, count(&there, "count")), (2, round * (ROUNDS + 2)));
+    }
+}
+
+#[test]
+fn a_refusal_is_that_of_the_last_commit() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let (here, there) = (place.open(), place.open());
+    let refused = || Error::Backend { backend: "a test", action: "find", source: "odd".into() };
+    for _ in 0..5 {
+        (0..ROUNDS).for_each(|_| increment(&here, "count"));
+        increment(&there, "count");
+        let mut seen = 0;
+        let written = here.write_within(scope(), &mut |tx| {
+            seen = number(tx, "count")?;
+            if seen % 2 == 1 { Err(refused()) } else { Ok(Decision::Abort) }
+        });
+        assert_eq!((seen, written.is_err()), (count(&there, "count"), seen % 2 == 1));
+    }
+}
+
+#[test]
+fn a_pure_read_sees_the_last_commit() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let (here, there) = (place.open(), place.open());
+    increment(&here, "count");
+    for round in 2..10 {
+        increment(&there, "count");
+        let mut seen = 0;
+        let read = here.read_pure(&mut |view| {
+            seen = number(view, "count")?;
+            Ok(())
+        });
+        read.unwrap();
+        assert_eq!(seen, round);
+    }
+}
+
+/// What is read before, by and after the first question is one state, whatever others do meanwhile.
+#[test]
+fn a_pure_read_sees_one_state() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let names = ["a", "b", "c", "d"];
+    let all = |store: &PostgresStore| {
+        let added = store.write_within(scope(), &mut |tx| {
+            names.iter().try_for_each(|name| add(tx, name)).map(|()| Decision::Commit)
+        });
+        added.unwrap();
+    };
+    for overtaken in 0..names.len() {
+        let (here, there) = (place.open(), place.open());
+        all(&there);
+        // One value is in memory, the others are not.
+        let known = names[overtaken % 2];
+        here.read(&mut |view| number(view, known).map(drop)).unwrap();
+        let (mut runs, mut seen) = (0, Vec::new());
+        let read = here.read_pure(&mut |view| {
+            runs += 1;
+            seen.clear();
+            for (at, name) in names.iter().enumerate() {
+                if runs == 1 && at == overtaken {
+                    all(&there);
+                }
+                seen.push(number(view, name)?);
+            }
+            Ok(())
+        });
+        read.unwrap();
+        assert!(seen.iter().all(|one| *one == seen[0]), "{overtaken}: {seen:?}");
+        let last = count(&there, "a");
+        assert!(seen[0] == last || overtaken > 0 && seen[0] == last - 1, "{overtaken}: {seen:?}");
+    }
+}
+
+/// Several callers of several processes: each of them runs over commits that are under way.
+#[test]
+fn callers_of_an_environment_are_alone() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let made = increment_by_many(&place, &|made| made < 4 * ROUNDS, &|| thread::yield_now());
+    assert_eq!(count(&place.open(), "count"), made);
+}
+
+/// A commit that fails takes those behind it along, and each call is made once all the same.
+#[test]
+fn callers_behind_a_commit_that_breaks_are_made_once() {
+    let Some(server) = Server::start() else { return };
+    let place = place(&server);
+    let cuts = AtomicU64::new(0);
+    let cut = || {
+        server.cut_connections();
+        cuts.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(30));
+    };
+    let goes_on = |made| made < ROUNDS || cuts.load(Ordering::Relaxed) < 8;
+    let made = increment_by_many(&place, &goes_on, &cut);
+    assert_eq!(count(&place.open(), "count"), made);
+}
+
+/// Two processes with three callers each increment, in bursts. Returns how often.
+fn increment_by_many(
+    place: &Place,
+    goes_on: &(dyn Fn(u64) -> bool + Sync),
+    meanwhile: &(dyn Fn() + Sync),
+) -> u64 {
+    let (stores, is_over) = ([place.open(), place.open()], AtomicBool::new(false));
+    let caller = |store: &PostgresStore, pause: u64| {
+        let mut made = 0;
+        while goes_on(made) {
+            // Some ask for what is not in memory.
+            let other = format!("{pause} {made}");
+            let added = store.write_within(self::scope(), &mut |tx| {
+                add(tx, "count")?;
+                if made % 3 == 0 {
+                    add(tx, &other)?;
+                }
+                Ok(Decision::Commit)
+            });
+            added.unwrap();
+            made += 1;
+            if made % (2 * ROUNDS) == 0 {
+                thread::sleep(Duration::from_millis(pause));
+            }
+        }
+        made
+    };
+    thread::scope(|scope| {
+        let (caller, is_over) = (&caller, &is_over);
+        let spawn = |at: usize| {
+            let store = &stores[at % stores.len()];
+            scope.spawn(move || caller(store, at as u64 * 7))
+        };
+        let callers: Vec<_> = (0..6).map(spawn).collect();
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                meanwhile();
+            }
+        });
+        let made = callers.into_iter().map(|caller| caller.join().unwrap()).sum();
+        is_over.store(true, Ordering::Relaxed);
+        made
+    })
+}
+
+fn opened() -> Option<PostgresStore> {
+    Server::shared().map(|server| place(server).open())
+}
+
+/// The questions for commits of other processes do not count.
+fn place(server: &Server) -> Place {
+    server.place().with(|options| options.poll = Duration::from_secs(3_600))
+}
+
+fn scope() -> WriteScope {
+    WriteScope::Environment(Uuid::from_u128(ENVIRONMENT).into())
+}
+
+fn key(name: &str) -> Vec<u8> {
+    [&ENVIRONMENT.to_be_bytes()[..], name.as_bytes()].concat()
+}
+
+fn increment(store: &PostgresStore, name: &str) {
+    store.write_within(scope(), &mut |tx| add(tx, name).map(|()| Decision::Commit)).unwrap();
+}
+
+fn add(tx: &mut dyn Transaction, name: &str) -> store::Result<()> {
+    let more = number(tx, name)? + 1;
+    tx.put(TABLE, &key(name), &more.to_be_bytes())
+}
+
+fn number(view: &(impl Snapshot + ?Sized), name: &str) -> store::Result<u64> {
+    let mut number = 0;
+    view.get(TABLE, &key(name), &mut |bytes| {
+        number = u64::from_be_bytes(bytes.try_into().unwrap());
+    })?;
+    Ok(number)
+}
+
+fn count(store: &PostgresStore, name: &str) -> u64 {
+    let mut count = 0;
+    let read = store.read(&mut |view| {
+        count = number(view, name)?;
+        Ok(())
+    });
+    read.unwrap();
+    count
+}
+
+fn trips(store: &PostgresStore, call: impl FnOnce()) -> u64 {
+    let before = store.round_trips();
+    call();
+    store.round_trips() - before
+}
