@@ -186,14 +186,15 @@ impl Engine {
         ::store::read(self.store(), body)
     }
 
-    // The same for a body without effects, which the store may run several times.
-    fn read_pure<T>(&self, mut body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
+    // The same for a body without effects, which the store may run several times. It is no generic
+    // function, so that it is compiled once.
+    fn read_pure(&self, body: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
         let mut outcome = None;
         self.store().read_pure(&mut |snapshot| {
             outcome = Some(body(snapshot));
             Ok(())
         })?;
-        outcome.unwrap_or_else(|| self.read(body))
+        outcome.ok_or_else(::store::not_run)?
     }
 
     fn write<T>(&self, now: Timestamp, body: impl FnMut(&mut Draft<'_>) -> Result<T>) -> Result<T> {

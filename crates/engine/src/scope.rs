@@ -226,9 +226,18 @@ impl Scope {
 
     /// Runs a part of an operation on one view of the environment. `body` may run several times.
     pub(crate) fn view<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {
+        let mut outcome = None;
+        self.look(&mut |view| {
+            outcome = Some(body(view)?);
+            Ok(())
+        })?;
+        Ok(outcome.ok_or_else(store::not_run)?)
+    }
+
+    fn look(&self, body: &mut dyn FnMut(&Reading<'_>) -> Result<()>) -> Result<()> {
         let (engine, home) = (&self.engine, &self.home);
         healed(engine, home.environment_id, || {
-            engine.read_pure(|snapshot| body(&Reading { engine, home, snapshot }))
+            engine.read_pure(&mut |snapshot| body(&Reading { engine, home, snapshot }))
         })
     }
 }

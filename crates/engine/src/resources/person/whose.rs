@@ -55,7 +55,9 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
             let last = each_behind(view, &later, AT_A_TIME, &mut |one| some.push(one))?;
             Ok((last, some))
         })?;
-        some.iter().for_each(|notification| person.add(notification));
+        for notification in &some {
+            person.add(notification);
+        }
         let Some(last) = last else { break };
         later = last;
     }
