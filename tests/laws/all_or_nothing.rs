@@ -681,7 +681,7 @@ fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
 // What a request is answered by an operation.
 fn ask(world: &World, request: &Value) -> Result<Value> {
     match requests::call(&world.engine, &world.env, request) {
-        Ok((answer, _)) => Ok(answer),
+        Ok(answer) => Ok(answer.json()),
         Err(Refusal::By(error)) => Err(error),
         Err(Refusal::Unreadable(why)) => panic!("{request} is no request: {why}"),
     }

@@ -136,7 +136,7 @@ fn answers(world: &World) -> Vec<String> {
     let answer = |request| {
         let answer = call(&world.engine, &world.env, request);
         let told = match &answer {
-            Ok((json, _)) => json.clone(),
+            Ok(answer) => answer.json(),
             Err(_) => json!({ "refused": text(&answer) }),
         };
         json!([request, told]).to_string()

@@ -433,7 +433,7 @@ fn deeds(size: usize) -> Vec<Deed> {
 fn fill(world: &World, size: usize) {
     let call = |request: Value| {
         let answer = requests::call(&world.engine, &world.env, &request);
-        answer.unwrap_or_else(|refused| panic!("{request}: {refused:?}")).0
+        answer.unwrap_or_else(|refused| panic!("{request}: {refused:?}")).json()
     };
     for (channel, name) in [("email", "sendgrid"), ("sms", "twilio"), ("chat", "slack")] {
         world.active_integration(channel, name);

@@ -124,7 +124,7 @@ fn listings(world: &World, scope: &Scope) -> Vec<Listing> {
         let mut request = request.clone();
         let query = request.as_array_mut()?.last_mut()?;
         *query = json!({ "limit": 1 });
-        let (answer, _) = requests::call(&world.engine, scope, &request).ok()?;
+        let answer = requests::call(&world.engine, scope, &request).ok()?.json();
         let cursor = answer.get("next")?.as_str()?.to_owned();
         Some(Listing { request, cursor })
     });

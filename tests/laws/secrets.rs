@@ -177,9 +177,9 @@ fn call(shown: &Shown, engine: &Engine, env: &Scope, request: &Value) -> Option<
         text = text.replace(&format!("${}", found.identifier), &found.id.to_string());
     }
     match requests::call(engine, env, &serde_json::from_str(&text).unwrap()) {
-        Ok((json, text)) => {
-            shown.0.lock().unwrap().push(text);
-            Some(json)
+        Ok(answer) => {
+            shown.0.lock().unwrap().push(answer.text());
+            Some(answer.json())
         }
         Err(refusal) => {
             shown.refusal(&refusal);

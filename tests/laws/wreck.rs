@@ -170,7 +170,7 @@ impl Look<'_> {
         let Some(answer) = self.caught(&name, || call(engine, env, request)) else { return };
         let is_refused = matches!(&answer, Err(Refusal::By(Error::Store(_))));
         self.refusals += usize::from(is_refused || leaves_out(&text(&answer)));
-        let told = answer.as_ref().map(|(json, _)| json.to_string()).unwrap_or_default();
+        let told = answer.as_ref().map(|answer| answer.json().to_string()).unwrap_or_default();
         let told = [ids(&text(&answer)), ids(&told)].concat();
         if let Some(id) = told.into_iter().find(|id| self.foreign.contains(id)) {
             self.findings.push(format!("{name} shows {id} of another environment"));
@@ -216,7 +216,7 @@ fn foreign() -> BTreeSet<String> {
     let shown = |env: &Scope| {
         let reading = sound().iter().filter(|it| !writes(it[0].as_str().unwrap_or_default()));
         let answers = reading.filter_map(|it| call(engine, env, it).ok());
-        answers.flat_map(|(json, text)| [ids(&json.to_string()), ids(&text)].concat()).collect()
+        answers.flat_map(|it| [ids(&it.json().to_string()), ids(&it.text())].concat()).collect()
     };
     let world = seeded::world();
     let ours: BTreeSet<String> = shown(&engine.environment(world.env.environment_id()).unwrap());

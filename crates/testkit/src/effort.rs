@@ -59,10 +59,10 @@ impl Effort {
         }
     }
 
-    /// Checks the indexes of `store`, if the end of this run is looked at.
+    /// Checks the indexes of `store`, in one of so many runs of a fuzzer.
     #[track_caller]
-    pub fn check_at_the_end(self, store: &(impl Store + Clone)) {
-        if self.is_one_of(64) {
+    pub fn check_at_the_end(self, store: &(impl Store + Clone), runs: u32) {
+        if self.is_one_of(runs) {
             check_indexes(store);
         }
     }

@@ -164,7 +164,7 @@ fn page(request: &Value, fields: &[&Value]) -> Option<Value> {
     }
     let world = seeded::world();
     let answer = requests::call(&world.engine, &world.env, &request);
-    answer.ok().map(|(json, _)| json)
+    answer.ok().map(|answer| answer.json())
 }
 
 fn check_keys([one, other]: &[Parts; 2]) {

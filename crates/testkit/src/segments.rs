@@ -102,16 +102,16 @@ fn row(number: u16) -> &'static Entry {
     &FULL.1[usize::from(number) % FULL.1.len()]
 }
 
-/// The seeded world with sealed segments, a span and deleted notifications, and the rows of its
+/// The seeded world with sealed segments, two spans and deleted notifications, and the rows of its
 /// index.
 static FULL: LazyLock<(MemoryStore, Vec<Entry>)> = LazyLock::new(|| {
     let store = seeded::store();
     let world = world_over(store.clone());
-    for n in 0..90 {
+    for n in 0..48 {
         world.clock.advance(Duration::from_secs(1));
         let workflow = ["inbox", "both", "all"][n % 3];
         let to =
-            [json!(["ada"]), json!(["bob", "cyd"]), json!(["ada", "bob"])][n % 2 + n / 60].clone();
+            [json!(["ada"]), json!(["bob", "cyd"]), json!(["ada", "bob"])][n % 2 + n / 32].clone();
         let trigger = seeded::trigger(workflow, to).transaction_id(format!("full {n}"));
         world.env.events().trigger(&trigger.expect("an id")).expect("it is sound");
     }

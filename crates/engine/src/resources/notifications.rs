@@ -310,6 +310,11 @@ pub(crate) fn rebuild(engine: &Engine, environment: EnvironmentId) -> Result<()>
     addresses::rebuild(engine.store(), environment)?;
     outcomes::rebuild(engine.store(), environment)?;
     letters::rebuild(engine.store(), environment)?;
+    rebuild_activity(engine, environment)
+}
+
+/// Makes the activity index of an environment anew.
+pub(crate) fn rebuild_activity(engine: &Engine, environment: EnvironmentId) -> Result<()> {
     engine.activity().rebuild(engine.store(), environment)?;
     Ok(engine.activity().tend_all(engine.store(), environment)?)
 }

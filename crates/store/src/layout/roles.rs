@@ -30,7 +30,7 @@ pub enum Role {
 }
 
 /// What derived rows are a part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Derived {
     /// The index of addresses.
     Addresses,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::message::{Message, MessageQuery, Stage as Shown};
+use domain::message::{Changes, InboxChange, Known, Message, MessageQuery, Stage as Shown};
 use domain::notification::NotificationQuery;
 use domain::suppression::SuppressedAddress;
 use domain::vocabulary::Channel;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::model::{Letter, Mail, Model, Person, Stage, Topic, Workflow};
 use super::op::{Flow, Text};
-use super::{at, dead_letters};
+use super::{at, dead_letters, listed};
 use crate::requests;
 use crate::world::World;
 
@@ -26,13 +26,15 @@ pub fn all(world: &World, model: &Model) {
     events(world, model);
     for (name, person) in &model.people {
         letters(world, name, person);
+        feed(world, name, person);
+        preferences(world, name, person);
     }
 }
 
 #[track_caller]
 fn people(world: &World, model: &Model) {
     let shown: BTreeMap<String, Option<String>> =
-        listed(world, json!(["subscribers.list", limit()]))
+        listed(world, &json!(["subscribers.list", limit()]))
             .iter()
             .map(|one| (text(&one["subscriberId"]), one["email"].as_str().map(str::to_owned)))
             .collect();
@@ -43,16 +45,16 @@ fn people(world: &World, model: &Model) {
 #[track_caller]
 fn declared(world: &World, model: &Model) {
     let flows = [Flow::Inbox.name(), Flow::Mail.name()];
-    let shown: BTreeMap<String, Workflow> = listed(world, json!(["workflows.list", limit()]))
+    let shown: BTreeMap<String, Workflow> = listed(world, &json!(["workflows.list", limit()]))
         .iter()
         .map(|one| (text(&one["triggers"][0]["identifier"]), workflow(one)))
         .filter(|(id, _)| !flows.contains(&id.as_str()))
         .collect();
     assert_eq!(shown, model.workflows, "workflows");
-    let shown: BTreeSet<String> = listed(world, json!(["integrations.list"]))
+    let shown: BTreeMap<String, bool> = listed(world, &json!(["integrations.list"]))
         .iter()
-        .map(|one| text(&one["identifier"]))
-        .filter(|name| name.starts_with("integration"))
+        .map(|one| (text(&one["identifier"]), one["name"] == "Another"))
+        .filter(|(name, _)| name.starts_with("integration"))
         .collect();
     assert_eq!(shown, model.integrations, "integrations");
 }
@@ -63,11 +65,11 @@ fn workflow(shown: &Value) -> Workflow {
 
 #[track_caller]
 fn topics(world: &World, model: &Model) {
-    let shown: BTreeMap<String, Topic> = listed(world, json!(["topics.list", limit()]))
+    let shown: BTreeMap<String, Topic> = listed(world, &json!(["topics.list", limit()]))
         .iter()
         .map(|one| {
             let key = text(&one["key"]);
-            let members = listed(world, json!(["topics.subscriptions", key, limit()]));
+            let members = listed(world, &json!(["topics.subscriptions", key, limit()]));
             let members = members.iter().map(|one| known(&one["subscriberId"]));
             let name = one["name"].as_str().map(str::to_owned);
             (key, Topic { name, members: members.collect() })
@@ -78,7 +80,7 @@ fn topics(world: &World, model: &Model) {
 
 #[track_caller]
 fn channels(world: &World, model: &Model) {
-    let shown: BTreeMap<_, _> = listed(world, json!(["channel_connections.list", limit()]))
+    let shown: BTreeMap<_, _> = listed(world, &json!(["channel_connections.list", limit()]))
         .iter()
         .map(|one| {
             let place = (known(&one["subscriberId"]), text(&one["workspace"]["id"]));
@@ -86,7 +88,7 @@ fn channels(world: &World, model: &Model) {
         })
         .collect();
     assert_eq!(shown, model.connections, "connections");
-    let shown: BTreeMap<_, _> = listed(world, json!(["channel_endpoints.list", limit()]))
+    let shown: BTreeMap<_, _> = listed(world, &json!(["channel_endpoints.list", limit()]))
         .iter()
         .map(|one| {
             let place = (known(&one["subscriberId"]), text(&one["endpoint"]["channelId"]));
@@ -98,7 +100,7 @@ fn channels(world: &World, model: &Model) {
 
 #[track_caller]
 fn texts(world: &World, model: &Model) {
-    let layouts = listed(world, json!(["layouts.list", limit()]));
+    let layouts = listed(world, &json!(["layouts.list", limit()]));
     let shown: BTreeSet<String> = layouts.iter().map(|one| text(&one["layoutId"])).collect();
     assert_eq!(shown, model.layouts, "layouts");
     let mut held = BTreeMap::new();
@@ -109,7 +111,7 @@ fn texts(world: &World, model: &Model) {
         };
         held.insert((format!("{kind}-{which}"), (*locale).to_owned()), content.clone());
     }
-    let shown: BTreeMap<_, _> = listed(world, json!(["translations.list", limit()]))
+    let shown: BTreeMap<_, _> = listed(world, &json!(["translations.list", limit()]))
         .iter()
         .map(|one| {
             let place = (text(&one["resourceId"]), text(&one["locale"]));
@@ -121,7 +123,7 @@ fn texts(world: &World, model: &Model) {
 
 #[track_caller]
 fn others(world: &World, model: &Model) {
-    let shown: BTreeMap<String, i64> = listed(world, json!(["contexts.list", limit()]))
+    let shown: BTreeMap<String, i64> = listed(world, &json!(["contexts.list", limit()]))
         .iter()
         .map(|one| {
             let key = format!("{}:{}", text(&one["type"]), text(&one["id"]));
@@ -132,7 +134,7 @@ fn others(world: &World, model: &Model) {
     assert_eq!(shown, held.collect(), "contexts");
 
     let shown: BTreeMap<String, Option<String>> =
-        listed(world, json!(["suppressions.list", limit()]))
+        listed(world, &json!(["suppressions.list", limit()]))
             .iter()
             .map(|one| (text(&one["address"]), one["expiresAt"].as_str().map(str::to_owned)))
             .collect();
@@ -149,7 +151,7 @@ fn others(world: &World, model: &Model) {
     for (request, prefix, held) in
         [("keys.list", "key-", &model.keys), ("environments.list", "env-", &model.environments)]
     {
-        let shown = listed(world, json!([request]));
+        let shown = listed(world, &json!([request]));
         let names = shown.iter().map(|one| text(&one["name"]));
         let names: BTreeSet<String> = names.filter(|name| name.starts_with(prefix)).collect();
         assert_eq!(names, *held, "{request}");
@@ -199,6 +201,49 @@ fn letters(world: &World, name: &str, person: &Person) {
     assert_eq!((counts.unseen, counts.unread), (unseen, unread), "counts of {name}");
 }
 
+// The feed from its start tells every message of the inbox, and those that were deleted.
+#[track_caller]
+fn feed(world: &World, name: &str, person: &Person) {
+    let inbox = world.env.inbox(name).expect("an id");
+    let newest = inbox.cursor().expect("the subscriber is there");
+    let mut from = newest.moved(None, Known::default());
+    let (mut shown, mut deleted) = (Vec::new(), BTreeSet::new());
+    loop {
+        let Ok(Changes::Since(page)) = inbox.changes_since(&from) else {
+            panic!("the feed of {name} does not begin");
+        };
+        for change in page.changes {
+            match change {
+                InboxChange::Message { message } => shown.push(letter(&message)),
+                InboxChange::Deleted { message_id } => drop(deleted.insert(message_id)),
+            }
+        }
+        from = page.next;
+        if !page.has_more {
+            break;
+        }
+    }
+    shown.sort();
+    let held = person.letters.iter().filter(|letter| letter.flow == Flow::Inbox);
+    let mut held: Vec<Letter> = held.cloned().collect();
+    held.sort();
+    assert_eq!(shown, held, "feed of {name}");
+    assert_eq!(deleted, person.deleted, "deleted messages of {name}");
+}
+
+#[track_caller]
+fn preferences(world: &World, name: &str, person: &Person) {
+    let request = json!(["preferences.get", name, {}]);
+    let answer = requests::call(&world.engine, &world.env, &request);
+    let shown = answer.expect("the subscriber is there").json();
+    let workflows = shown["workflows"].as_array().expect("they are listed");
+    for flow in [Flow::Inbox, Flow::Mail] {
+        let about = workflows.iter().find(|one| one["workflow"]["identifier"] == flow.name());
+        let wanted = about.map(|one| &one["channels"][flow.channel()]);
+        assert_eq!(wanted, Some(&json!(person.welcomes(flow))), "{flow:?} for {name}");
+    }
+}
+
 fn letter(message: &Message) -> Letter {
     let since = |time: domain::time::Timestamp| time.since(at(0)).as_secs();
     Letter {
@@ -217,17 +262,6 @@ fn letter(message: &Message) -> Letter {
 
 fn limit() -> Value {
     json!({ "limit": 50 })
-}
-
-/// The items that a list shows.
-#[track_caller]
-fn listed(world: &World, request: Value) -> Vec<Value> {
-    let answer = requests::call(&world.engine, &world.env, &request);
-    let (mut json, _) = answer.unwrap_or_else(|why| panic!("{request} is refused: {why:?}"));
-    match if json.is_array() { json } else { json["data"].take() } {
-        Value::Array(items) => items,
-        other => panic!("{request} shows no list: {other}"),
-    }
 }
 
 fn text(json: &Value) -> String {

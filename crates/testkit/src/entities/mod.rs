@@ -48,8 +48,9 @@ pub fn run(steps: &[Step], effort: Effort) {
             compare::all(&history.world, &history.model);
         }
     }
+    history.repeat();
     compare::all(&history.world, &history.model);
-    effort.check_at_the_end(&history.world.store);
+    effort.check_at_the_end(&history.world.store, 16);
 }
 
 /// A world, its model, and what is known about both.
@@ -62,6 +63,8 @@ struct History {
     calls: BTreeMap<String, (Value, Status)>,
     /// Notifications of the last trigger that happened under each transaction id.
     told: BTreeMap<String, BTreeSet<NotificationId>>,
+    /// Answers to the cancellations of events, by their transaction ids.
+    canceled: BTreeMap<String, Value>,
     /// Number of erasures. Each may remove stored answers, so that keys are new.
     erasures: usize,
     triggers: usize,
@@ -79,6 +82,7 @@ impl History {
             model: Model::default(),
             calls: BTreeMap::new(),
             told: BTreeMap::new(),
+            canceled: BTreeMap::new(),
             erasures: 0,
             triggers: 0,
         }
@@ -103,6 +107,7 @@ impl History {
             Op::Discard(which) => self.letter(which, "dead_letters.discard", Mail::None),
             Op::Receipt(which, report) => self.report(which, report),
             Op::Forget(which) => self.forget(which),
+            Op::Cancel(which) => self.cancel(which),
             Op::Wait(seconds) => {
                 self.world.clock.advance(op::span(seconds));
                 self.model.now += op::span(seconds).as_secs();
@@ -111,13 +116,19 @@ impl History {
     }
 
     fn named(&mut self, key: Option<u8>, named: Named) {
-        let request = named.request(self.world.now());
+        let request = named.request(&self.world);
         let Some(key) = key else {
             let expected = self.model.apply(named);
             if let Named::Erase(who) = named {
-                return self.erased(who, &request, expected);
+                self.erased(who, &request, expected);
+            } else {
+                self.expect(&request, expected);
             }
-            return self.expect(&request, expected);
+            // Lists show what their indexes lead to.
+            if let Some(get) = named.of_what_is_gone() {
+                self.expect(&get, 404);
+            }
+            return;
         };
         // An erasure may remove its own answer.
         if matches!(named, Named::Erase(_)) {
@@ -133,9 +144,16 @@ impl History {
                 status
             }
         };
-        let mut parts = vec![json!("idempotent"), json!(key)];
-        parts.extend(request.as_array().cloned().unwrap_or_default());
-        self.expect(&json!(parts), expected);
+        self.expect(&once(&key, &request), expected);
+    }
+
+    // Calls that have happened are made again, and happen once.
+    fn repeat(&self) {
+        for (key, (request, status)) in &self.calls {
+            if key.ends_with(&format!(" of {}", self.erasures)) {
+                self.expect(&once(key, request), *status);
+            }
+        }
     }
 
     // Of a person who is not there, stored answers may be left, which the model does not know.
@@ -143,7 +161,7 @@ impl History {
         self.erasures += 1;
         let answer = requests::call(&self.world.engine, &self.world.env, request);
         let answers =
-            answer.as_ref().map_or(0, |(erased, _)| erased["answers"].as_u64().unwrap_or(0));
+            answer.as_ref().map_or(0, |said| said.json()["answers"].as_u64().unwrap_or(0));
         let is_named = self.calls.values().any(|(call, _)| call.to_string().contains(who.name()));
         let is_left = answers > 0 && is_named;
         let expected = if is_left { 200 } else { expected };
@@ -176,6 +194,7 @@ impl History {
         let is_known = |id| self.told.values().any(|known| known.contains(id));
         assert!(!ids.iter().any(is_known), "{transaction} does not happen anew");
         self.told.insert(transaction.clone(), ids.iter().copied().collect());
+        self.canceled.remove(&transaction);
         self.model.trigger(&transaction, flow, told.into_iter().zip(ids));
     }
 
@@ -205,6 +224,11 @@ impl History {
             Change::Delete => json!(["inbox.delete", who.name(), ids]),
         };
         let expected = self.model.change(who, &chosen, change);
+        if change == Change::Delete
+            && let Some(person) = self.model.people.get_mut(who.name())
+        {
+            person.deleted.extend(ids.iter().copied());
+        }
         self.expect(&request, expected);
     }
 
@@ -253,11 +277,29 @@ impl History {
         let receipt = json!({ "providerMessageId": number, "type": word, "eventId": event });
         let request = json!(["integrations.ingest_receipt", self.account, receipt]);
         let answer = requests::call(&self.world.engine, &self.world.env, &request);
-        let (answer, _) = answer.expect("the integration is there");
+        let answer = answer.expect("the integration is there").json();
         if answer["outcome"] == "recorded" {
             self.model.report(to.clone(), report);
         }
         assert_ne!(answer["outcome"], "unknownMessage", "{request} is about a message");
+    }
+
+    // Cancels an event without a dead letter, which stays one.
+    fn cancel(&mut self, which: u8) {
+        let Some(at) = usize::from(which).checked_rem(self.model.events.len()) else { return };
+        let transaction = self.model.events[at].transaction.clone();
+        let of_it = |event: &&Event| event.transaction == transaction;
+        if self.model.events.iter().filter(of_it).any(|event| event.mail == Mail::Dead) {
+            return;
+        }
+        let request = json!(["events.cancel", transaction]);
+        let answer = requests::call(&self.world.engine, &self.world.env, &request);
+        let answer = answer.expect("the event is there").json();
+        if let Some(before) = self.canceled.get(&transaction) {
+            return assert_eq!(answer, *before, "{request} is answered otherwise");
+        }
+        self.model.cancel(&transaction);
+        self.canceled.insert(transaction, answer);
     }
 
     fn forget(&mut self, which: u8) {
@@ -268,7 +310,8 @@ impl History {
     }
 }
 
-/// A store with two workflows and two integrations, and the integration for e-mail.
+/// A store with two workflows, two integrations and places of deleted notifications, and the
+/// integration for e-mail.
 static BASE: LazyLock<(MemoryStore, IntegrationId)> = LazyLock::new(|| {
     let store = MemoryStore::default();
     let world = World::with(Interposed::new(store.clone()), sends_by(&Post::default(), 0));
@@ -276,12 +319,35 @@ static BASE: LazyLock<(MemoryStore, IntegrationId)> = LazyLock::new(|| {
     world.workflow_of(Flow::Mail.name(), &[crate::world::email()]);
     let account = world.active_integration("email", "post").id;
     world.active_integration("chat", "slack");
+    // Two notifications more fill a segment of the activity index, and so a span.
+    for _ in 0..62 {
+        world.notify(Flow::Inbox.name(), "nobody");
+    }
+    world.env.subscribers().erase("nobody").expect("it is there");
     (store, account)
 });
 
 fn sends_by(post: &Post, restarts: u64) -> impl FnOnce(Builder) -> Builder {
     let (post, restarted) = (post.clone(), restarted(restarts));
     move |builder| restarted(builder).circuit(None).default_provider(post)
+}
+
+/// The request with an idempotency key.
+fn once(key: &str, request: &Value) -> Value {
+    let parts = request.as_array().cloned().unwrap_or_default();
+    Value::Array([json!("idempotent"), json!(key)].into_iter().chain(parts).collect())
+}
+
+/// The items that a list shows.
+#[track_caller]
+fn listed(world: &World, request: &Value) -> Vec<Value> {
+    let answer = requests::call(&world.engine, &world.env, request);
+    let answer = answer.unwrap_or_else(|why| panic!("{request} is refused: {why:?}"));
+    let mut json = answer.json();
+    match if json.is_array() { json } else { json["data"].take() } {
+        Value::Array(items) => items,
+        other => panic!("{request} shows no list: {other}"),
+    }
 }
 
 fn status(answer: &Answer) -> Status {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::ids::NotificationId;
+use domain::ids::{MessageId, NotificationId};
 
 use super::op::{self, Change, Flow, Named, Report, Text, Verb, Who, email, one_of};
 
@@ -21,7 +21,8 @@ pub struct Model {
     pub now: u64,
     pub people: BTreeMap<&'static str, Person>,
     pub workflows: BTreeMap<String, Workflow>,
-    pub integrations: BTreeSet<String>,
+    /// Whether each integration was declared.
+    pub integrations: BTreeMap<String, bool>,
     /// Number in the data of each context.
     pub contexts: BTreeMap<&'static str, u8>,
     pub topics: BTreeMap<String, Topic>,
@@ -38,6 +39,8 @@ pub struct Model {
     pub suppressions: BTreeMap<String, Suppression>,
     pub keys: BTreeSet<String>,
     pub environments: BTreeSet<String>,
+    /// Whether the workflow for e-mail is paused.
+    pub is_held: bool,
     /// Notifications, oldest first.
     pub events: Vec<Event>,
     /// Addresses that the provider refuses.
@@ -54,6 +57,8 @@ pub struct Person {
     pub in_general: Option<bool>,
     /// Messages, oldest first.
     pub letters: Vec<Letter>,
+    /// Messages of the inbox that were deleted.
+    pub deleted: BTreeSet<MessageId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,8 +134,12 @@ impl Model {
                     DONE
                 })
             }
-            Named::Integration(which) => {
-                created(&mut self.integrations, one_of("integration", which))
+            Named::Integration(Verb::Update, which) => {
+                self.integrations.insert(one_of("integration", which), true);
+                DONE
+            }
+            Named::Integration(verb, which) => {
+                changed(&mut self.integrations, one_of("integration", which), verb, false)
             }
             Named::Context(verb, which, data) => {
                 changed(&mut self.contexts, op::context(which), verb, data)
@@ -167,6 +176,17 @@ impl Model {
             }
             Named::Key(which) => created(&mut self.keys, one_of("key", which)),
             Named::Environment(which) => created(&mut self.environments, one_of("env", which)),
+            Named::Revoke(which) => {
+                if self.keys.remove(&one_of("key", which)) {
+                    DONE
+                } else {
+                    MISSING
+                }
+            }
+            Named::Hold(is_held) => {
+                self.is_held = is_held;
+                DONE
+            }
         }
     }
 
@@ -183,6 +203,7 @@ impl Model {
         flow: Flow,
         to: impl Iterator<Item = (Who, NotificationId)>,
     ) {
+        let is_held = self.is_held;
         for (who, notification) in to {
             let person = self.welcome(who.name());
             let (number, is_welcome) = (person.number, person.welcomes(flow));
@@ -191,7 +212,8 @@ impl Model {
                     person.letters.push(Letter::new(notification, flow, None));
                     Mail::None
                 }
-                Flow::Mail if is_welcome => Mail::Waiting,
+                // A workflow that is held decides later.
+                Flow::Mail if is_welcome || is_held => Mail::Waiting,
                 Flow::Inbox | Flow::Mail => Mail::None,
             };
             let transaction = transaction.to_owned();
@@ -200,10 +222,19 @@ impl Model {
         }
     }
 
+    /// Cancels an event.
+    pub fn cancel(&mut self, transaction: &str) {
+        let of_it = self.events.iter_mut().filter(|event| event.transaction == transaction);
+        for event in of_it.filter(|event| event.mail == Mail::Waiting) {
+            event.mail = Mail::None;
+        }
+    }
+
     /// Sends the e-mails that wait, and ends the snoozes that are over.
     pub fn deliver(&mut self) {
         let mut events = std::mem::take(&mut self.events);
-        for event in events.iter_mut().filter(|event| event.mail == Mail::Waiting) {
+        let goes_on = !self.is_held;
+        for event in events.iter_mut().filter(|event| goes_on && event.mail == Mail::Waiting) {
             event.mail = self.send(event);
         }
         self.events = events;
@@ -501,7 +532,8 @@ impl Model {
 }
 
 impl Person {
-    fn welcomes(&self, flow: Flow) -> bool {
+    /// Returns `true` if the person accepts messages of the workflow.
+    pub fn welcomes(&self, flow: Flow) -> bool {
         self.about.get(&flow).copied().or(self.in_general).unwrap_or(true)
     }
 
@@ -536,17 +568,12 @@ fn created(names: &mut BTreeSet<String>, name: String) -> Status {
     if names.insert(name) { DONE } else { CONFLICT }
 }
 
-fn changed<V>(
-    all: &mut BTreeMap<&'static str, V>,
-    name: &'static str,
-    verb: Verb,
-    value: V,
-) -> Status {
-    let is_there = all.contains_key(name);
+fn changed<N: Ord, V>(all: &mut BTreeMap<N, V>, name: N, verb: Verb, value: V) -> Status {
+    let is_there = all.contains_key(&name);
     match (verb, is_there) {
         (Verb::Create, true) => return CONFLICT,
         (Verb::Update | Verb::Delete, false) => return MISSING,
-        (Verb::Delete, true) => drop(all.remove(name)),
+        (Verb::Delete, true) => drop(all.remove(&name)),
         (Verb::Create, false) | (Verb::Update, true) => drop(all.insert(name, value)),
     }
     DONE

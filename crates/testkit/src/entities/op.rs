@@ -3,6 +3,9 @@
 use arbitrary::Arbitrary;
 use serde_json::{Value, json};
 
+use super::listed;
+use crate::world::World;
+
 pub use crate::facade::Verb;
 
 /// An operation, perhaps with one of three idempotency keys.
@@ -31,6 +34,8 @@ pub enum Op {
     Receipt(u8, Report),
     Forget(u8),
     Wait(u8),
+    /// Cancels the event of a notification.
+    Cancel(u8),
 }
 
 /// An operation that names what it is about.
@@ -41,7 +46,8 @@ pub enum Named {
     Erase(Who),
     Workflow(Verb, u8),
     Pause(u8, bool),
-    Integration(u8),
+    /// An update declares it, also where there is none.
+    Integration(Verb, u8),
     Context(Verb, u8, u8),
     Prefer(Who, Flow, bool),
     PreferGlobally(Who, bool),
@@ -58,6 +64,9 @@ pub enum Named {
     ClearSuppressions,
     Key(u8),
     Environment(u8),
+    Revoke(u8),
+    /// Holds the workflow for e-mail, or lets it go on.
+    Hold(bool),
 }
 
 /// Change of messages.
@@ -173,17 +182,17 @@ pub fn context(which: u8) -> &'static str {
 }
 
 impl Named {
-    /// The request. `now` is the time in the world.
-    pub fn request(self, now: domain::time::Timestamp) -> Value {
+    /// The request, in the world as it is.
+    pub fn request(self, world: &World) -> Value {
         match self {
             Named::Subscriber(verb, who, address) => subscriber(verb, who.name(), address),
             Named::Erase(who) => json!(["subscribers.erase", who.name()]),
             Named::Workflow(verb, which) => workflow(verb, &one_of("workflow", which)),
             Named::Pause(which, true) => json!(["workflows.pause", one_of("workflow", which)]),
             Named::Pause(which, false) => json!(["workflows.resume", one_of("workflow", which)]),
-            Named::Integration(which) => json!(["integrations.create", {
-                "identifier": one_of("integration", which), "providerId": "twilio", "channel": "sms",
-            }]),
+            Named::Integration(verb, which) => {
+                integration(verb, &one_of("integration", which), world)
+            }
             Named::Context(verb, which, data) => {
                 let data = json!({ "seats": data });
                 let key = context(which);
@@ -241,7 +250,7 @@ impl Named {
             Named::Suppress(which, seconds) => {
                 let mut create = json!({ "channel": "email", "address": email(which) });
                 if let Some(seconds) = seconds {
-                    create["expiresAt"] = json!(now.after(span(seconds)));
+                    create["expiresAt"] = json!(world.now().after(span(seconds)));
                 }
                 json!(["suppressions.add", create])
             }
@@ -251,7 +260,58 @@ impl Named {
             Named::Environment(which) => {
                 json!(["environments.create", { "name": one_of("env", which), "color": "#fff" }])
             }
+            Named::Revoke(which) => {
+                let id = id(world, "keys.list", "name", &one_of("key", which));
+                json!(["keys.revoke", id])
+            }
+            Named::Hold(true) => json!(["workflows.pause", Flow::Mail.name()]),
+            Named::Hold(false) => json!(["workflows.resume", Flow::Mail.name()]),
         }
+    }
+}
+
+impl Named {
+    /// The request for what a deletion is about.
+    pub fn of_what_is_gone(self) -> Option<Value> {
+        Some(match self {
+            Named::Subscriber(Verb::Delete, who, _) | Named::Erase(who) => {
+                json!(["subscribers.get", who.name()])
+            }
+            Named::Workflow(Verb::Delete, which) => {
+                json!(["workflows.get", one_of("workflow", which)])
+            }
+            Named::Context(Verb::Delete, which, _) => json!(["contexts.get", context(which)]),
+            Named::Topic(Verb::Delete, which, _) => json!(["topics.get", one_of("topic", which)]),
+            Named::Connection(Verb::Delete, which, _) => {
+                json!(["channel_connections.get", one_of("connection", which)])
+            }
+            Named::Endpoint(Verb::Delete, which, ..) => {
+                json!(["channel_endpoints.get", one_of("endpoint", which)])
+            }
+            Named::Layout(Verb::Delete, which) => json!(["layouts.get", one_of("layout", which)]),
+            Named::Subscriber(..)
+            | Named::Workflow(..)
+            | Named::Pause(..)
+            | Named::Integration(..)
+            | Named::Context(..)
+            | Named::Prefer(..)
+            | Named::PreferGlobally(..)
+            | Named::Topic(..)
+            | Named::Subscribe(..)
+            | Named::Unsubscribe(..)
+            | Named::Connection(..)
+            | Named::Endpoint(..)
+            | Named::Layout(..)
+            | Named::Translation(..)
+            | Named::Untranslate(..)
+            | Named::Suppress(..)
+            | Named::Unsuppress(..)
+            | Named::ClearSuppressions
+            | Named::Key(..)
+            | Named::Environment(..)
+            | Named::Revoke(..)
+            | Named::Hold(..) => return None,
+        })
     }
 }
 
@@ -273,6 +333,26 @@ fn subscriber(verb: Verb, name: &str, address: Option<u8>) -> Value {
         Verb::Update => json!(["subscribers.update", name, profile]),
         Verb::Delete => json!(["subscribers.delete", name]),
     }
+}
+
+fn integration(verb: Verb, name: &str, world: &World) -> Value {
+    let mut create = json!({ "identifier": name, "providerId": "twilio", "channel": "sms" });
+    match verb {
+        Verb::Create => json!(["integrations.create", create]),
+        Verb::Update => {
+            create["name"] = json!("Another");
+            json!(["integrations.upsert", create])
+        }
+        Verb::Delete => {
+            json!(["integrations.delete", id(world, "integrations.list", "identifier", name), {}])
+        }
+    }
+}
+
+/// The id of the item of a list that has `name` in a field, or one that no item has.
+fn id(world: &World, list: &str, field: &str, name: &str) -> Value {
+    let found = listed(world, &json!([list])).into_iter().find(|item| item[field] == name);
+    found.map_or(json!("00000000-0000-7000-8000-000000000000"), |item| item["_id"].clone())
 }
 
 fn workflow(verb: Verb, name: &str) -> Value {

@@ -1,6 +1,7 @@
 //! Any JSON as the request of any operation, made in the seeded world.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use arbitrary::{Result as Made, Unstructured};
 use domain::ids::{IdempotencyKey, MessageId};
@@ -34,8 +35,44 @@ pub enum Refusal {
     By(Error),
 }
 
-/// Result of a request: the JSON and the debug text of the answer.
-pub type Answer = Result<(Value, String), Refusal>;
+/// Result of a request.
+pub type Answer = Result<Said, Refusal>;
+
+/// What an operation has returned.
+pub struct Said(Box<dyn Shown>);
+
+trait Shown: Send + Sync {
+    fn json(&self) -> Value;
+    fn text(&self) -> String;
+}
+
+impl<T: Serialize + fmt::Debug + Send + Sync> Shown for T {
+    fn json(&self) -> Value {
+        serde_json::to_value(self).expect("an answer is JSON")
+    }
+
+    fn text(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Said {
+    /// Its JSON.
+    pub fn json(&self) -> Value {
+        self.0.json()
+    }
+
+    /// Its debug text.
+    pub fn text(&self) -> String {
+        self.0.text()
+    }
+}
+
+impl fmt::Debug for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
 
 /// The requests that `bytes` stand for: JSON texts, one after the other, or else sound requests in
 /// which something was changed.
@@ -76,7 +113,10 @@ pub fn run(requests: &[Value], effort: Effort) {
     for request in requests {
         let (answer, changed) = compared(&world, &store, request);
         match &answer {
-            Ok(_) => effort.check(&world.store),
+            Ok(answer) => {
+                drop(answer.json());
+                effort.check(&world.store);
+            }
             Err(_) => assert!(
                 changed.iter().copied().all(is_kept_answer),
                 "{request} is refused, and leaves something behind: {answer:?}"
@@ -94,7 +134,7 @@ pub fn run(requests: &[Value], effort: Effort) {
             check_key(&mut keys, request, (&answer, &changed));
         }
     }
-    effort.check_at_the_end(&world.store);
+    effort.check_at_the_end(&world.store, 64);
 }
 
 // A key belongs to the first operation whose outcome is kept under it. An id that is none is refused
@@ -143,7 +183,7 @@ fn is_kept_answer(table: Table) -> bool {
 /// Text of an answer.
 pub fn text(answer: &Answer) -> String {
     match answer {
-        Ok((_, answer)) => answer.clone(),
+        Ok(answer) => answer.text(),
         Err(Refusal::By(error)) => error.to_string(),
         Err(Refusal::Unreadable(why)) => why.clone(),
     }
@@ -425,10 +465,8 @@ fn preferences<'s>(
     env.preferences(given.name(0)?).map_err(Refusal::By)
 }
 
-fn said<T: Serialize + std::fmt::Debug>(answer: tidings::Result<T>) -> Answer {
-    let answer = answer.map_err(Refusal::By)?;
-    let json = serde_json::to_value(&answer).expect("an answer is JSON");
-    Ok((json, format!("{answer:?}")))
+fn said<T: Shown + 'static>(answer: tidings::Result<T>) -> Answer {
+    answer.map(|answer| Said(Box::new(answer))).map_err(Refusal::By)
 }
 
 fn unknown() -> Answer {
