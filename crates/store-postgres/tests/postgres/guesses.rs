@@ -127,6 +127,36 @@ fn a_pure_read_sees_one_state() {
     }
 }
 
+/// A body runs over a commit that is under way, and another process commits behind that one, and before
+/// the body's first question.
+#[test]
+fn a_body_over_a_commit_does_not_overtake_another_process() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let [here, there, holder] = [(); 3].map(|()| place.open());
+    (0..ROUNDS).for_each(|_| increment(&here, "count"));
+    let pause = || thread::sleep(Duration::from_millis(100));
+    thread::scope(|threads| {
+        let held = holder.write_within(scope(), &mut |_| {
+            threads.spawn(|| increment(&here, "count"));
+            pause();
+            threads.spawn(|| increment(&there, "count"));
+            pause();
+            threads.spawn(|| {
+                let added = here.write_within(scope(), &mut |tx| {
+                    add(tx, "count")?;
+                    number(tx, "unknown").map(|_| Decision::Commit)
+                });
+                added.unwrap();
+            });
+            pause();
+            Ok(Decision::Abort)
+        });
+        held.unwrap();
+    });
+    assert_eq!(count(&there, "count"), ROUNDS + 3);
+}
+
 /// Several callers of several processes: each of them runs over commits that are under way.
 #[test]
 fn callers_of_an_environment_are_alone() {
