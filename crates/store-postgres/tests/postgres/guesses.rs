@@ -19,20 +19,17 @@ const ROUNDS: u64 = 10;
 fn a_transaction_on_values_in_memory_takes_one_round_trip() {
     let Some(store) = opened() else { return };
     (0..ROUNDS).for_each(|_| increment(&store, "count"));
-    let trips = trips(&store, || increment(&store, "count"));
-    assert_eq!((count(&store, "count"), trips), (ROUNDS + 1, 1));
+    let taken = trips(&store, || increment(&store, "count"));
+    assert_eq!((count(&store, "count"), taken), (ROUNDS + 1, 1));
     // The first question of a body begins the transaction.
-    assert_eq!(self::trips(&store, || increment(&store, "other")), 2);
+    assert_eq!(trips(&store, || increment(&store, "other")), 2);
     // An error and an abort are those of the state on the server.
     let abort = |tx: &mut dyn Transaction| number(tx, "count").map(|_| Decision::Abort);
-    assert_eq!(
-        self::trips(&store, || store.write_within(scope(), &mut |tx| abort(tx)).unwrap()),
-        1
-    );
+    assert_eq!(trips(&store, || store.write_within(scope(), &mut |tx| abort(tx)).unwrap()), 1);
     let pure = || store.read_pure(&mut |view| number(view, "count").map(drop)).unwrap();
-    assert_eq!(self::trips(&store, pure), 1);
+    assert_eq!(trips(&store, pure), 1);
     let pure = || store.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
-    assert_eq!(self::trips(&store, pure), 1);
+    assert_eq!(trips(&store, pure), 1);
 }
 
 /// The commit of another process is in memory of neither.
@@ -162,7 +159,7 @@ fn a_body_over_a_commit_does_not_overtake_another_process() {
 fn callers_of_an_environment_are_alone() {
     let Some(server) = Server::shared() else { return };
     let place = place(server);
-    let made = increment_by_many(&place, &|made| made < 4 * ROUNDS, &|| thread::yield_now());
+    let made = increment_by_many(&place, &|made| made < 4 * ROUNDS, &thread::yield_now);
     assert_eq!(count(&place.open(), "count"), made);
 }
 
