@@ -47,7 +47,7 @@ impl Commit {
             None => Ok(()),
         };
         // All are sent at once, in this order.
-        let (_, written, _, _, _) = try_join5(
+        let ((), written, _, _, ()) = try_join5(
             run(begin),
             client.query_one(&writing, &write),
             async { if has_deletes { client.execute(&deleting, &delete).await } else { Ok(0) } },

@@ -189,7 +189,9 @@ impl View {
         let known = self.counts().clone();
         let news = Question::of(schema::NEWS, vec![Box::new(known.to_row())]);
         let (question, more) = question.unzip();
-        more.into_iter().for_each(|more| seen.add(more));
+        if let Some(more) = more {
+            seen.add(more);
+        }
         let asked = self.shared.server.begin("read entries", move |client| async move {
             let question = prepare(&client, question).await?;
             let news = prepare(&client, Some(news)).await?;
@@ -353,7 +355,7 @@ impl View {
         let params: Params = vec![Box::new(number), Box::new(key.head), Box::new(key.hash)];
         let rows = self.ask(Question::of(schema::GET, params), reads)?;
         let value = rows.first().map(|row| row.try_get::<_, &[u8]>(0).map(Arc::from));
-        Ok(value.transpose().map_err(unreadable)?)
+        value.transpose().map_err(unreadable)
     }
 
     fn fetch_many(&self, table: Table, keys: Vec<&[u8]>) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
@@ -363,7 +365,7 @@ impl View {
         let params: Params = vec![Box::new(number), Box::new(heads)];
         let rows = self.ask(Question::of(schema::GET_MANY, params), reads)?;
         let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
-        Ok(rows.iter().map(entry).collect::<Result<_, Error>>().map_err(unreadable)?)
+        rows.iter().map(entry).collect::<Result<_, Error>>().map_err(unreadable)
     }
 
     fn page(&self, table: Table, span: &Span, order: Order, limit: usize) -> Result<Vec<Row>> {

@@ -19,20 +19,17 @@ const ROUNDS: u64 = 10;
 fn a_transaction_on_values_in_memory_takes_one_round_trip() {
     let Some(store) = opened() else { return };
     (0..ROUNDS).for_each(|_| increment(&store, "count"));
-    let trips = trips(&store, || increment(&store, "count"));
-    assert_eq!((count(&store, "count"), trips), (ROUNDS + 1, 1));
+    let taken = trips(&store, || increment(&store, "count"));
+    assert_eq!((count(&store, "count"), taken), (ROUNDS + 1, 1));
     // The first question of a body begins the transaction.
-    assert_eq!(self::trips(&store, || increment(&store, "other")), 2);
+    assert_eq!(trips(&store, || increment(&store, "other")), 2);
     // An error and an abort are those of the state on the server.
     let abort = |tx: &mut dyn Transaction| number(tx, "count").map(|_| Decision::Abort);
-    assert_eq!(
-        self::trips(&store, || store.write_within(scope(), &mut |tx| abort(tx)).unwrap()),
-        1
-    );
+    assert_eq!(trips(&store, || store.write_within(scope(), &mut |tx| abort(tx)).unwrap()), 1);
     let pure = || store.read_pure(&mut |view| number(view, "count").map(drop)).unwrap();
-    assert_eq!(self::trips(&store, pure), 1);
+    assert_eq!(trips(&store, pure), 1);
     let pure = || store.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
-    assert_eq!(self::trips(&store, pure), 1);
+    assert_eq!(trips(&store, pure), 1);
 }
 
 /// The commit of another process is in memory of neither.
@@ -127,12 +124,42 @@ fn a_pure_read_sees_one_state() {
     }
 }
 
+/// A body runs over a commit that is under way, and another process commits behind that one, and before
+/// the body's first question.
+#[test]
+fn a_body_over_a_commit_does_not_overtake_another_process() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let [here, there, holder] = [(); 3].map(|()| place.open());
+    (0..ROUNDS).for_each(|_| increment(&here, "count"));
+    let pause = || thread::sleep(Duration::from_millis(100));
+    thread::scope(|threads| {
+        let held = holder.write_within(scope(), &mut |_| {
+            threads.spawn(|| increment(&here, "count"));
+            pause();
+            threads.spawn(|| increment(&there, "count"));
+            pause();
+            threads.spawn(|| {
+                let added = here.write_within(scope(), &mut |tx| {
+                    add(tx, "count")?;
+                    number(tx, "unknown").map(|_| Decision::Commit)
+                });
+                added.unwrap();
+            });
+            pause();
+            Ok(Decision::Abort)
+        });
+        held.unwrap();
+    });
+    assert_eq!(count(&there, "count"), ROUNDS + 3);
+}
+
 /// Several callers of several processes: each of them runs over commits that are under way.
 #[test]
 fn callers_of_an_environment_are_alone() {
     let Some(server) = Server::shared() else { return };
     let place = place(server);
-    let made = increment_by_many(&place, &|made| made < 4 * ROUNDS, &|| thread::yield_now());
+    let made = increment_by_many(&place, &|made| made < 4 * ROUNDS, &thread::yield_now);
     assert_eq!(count(&place.open(), "count"), made);
 }
 
