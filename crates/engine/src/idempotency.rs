@@ -152,7 +152,9 @@ impl Scope {
             let earlier = call.map_or(Ok(None), |call| call.replay(tx))?;
             if earlier.is_none() {
                 let outcome = body(tx)?;
-                call.zip(outcome).map_or(Ok(()), |(call, outcome)| call.keep(tx, outcome))?;
+                if let Some((call, outcome)) = call.zip(outcome) {
+                    call.keep(tx, outcome)?;
+                }
             }
             Ok(earlier)
         };
