@@ -47,6 +47,8 @@ fn operations_take_few_round_trips() {
     let inbox = world.env.inbox("ada").unwrap();
     let mark = || drop(inbox.mark_as(ids.clone(), MarkAs::Read).unwrap());
     let claim = || drop(world.engine.delivery().run_due(100).unwrap());
+    // The first one also looks for tasks of a clock that was ahead.
+    claim();
     let list = || drop(inbox.list(&MessageQuery::default()).unwrap());
     let expected: [(&str, u64, &dyn Fn()); 7] = [
         ("a trigger for the inbox", 2, &notify),
