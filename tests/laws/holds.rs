@@ -242,7 +242,7 @@ fn noise(letters: usize) -> String {
     let mut state = 7_u64;
     let mut letter = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        char::from(b'a' + (state >> 33) as u8 % 26)
+        char::from(b'a' + u8::try_from((state >> 33) % 26).unwrap())
     };
     (0..letters).map(|_| letter()).collect()
 }

@@ -105,7 +105,9 @@ fn an_index_is_made_anew_if_the_clock_finds_it_damaged() {
         Caller::new(request.clone()).within(|world| {
             let mut heads = dump(&world.store);
             heads.retain(|(table, ..)| *table == Table::ActivityHeads);
-            heads.iter_mut().for_each(|(_, _, head)| head.clear());
+            for (_, _, head) in &mut heads {
+                head.clear();
+            }
             load(&world.store, &heads);
             tell(&request);
             requests::call(&world.engine, &world.env, &request).unwrap();

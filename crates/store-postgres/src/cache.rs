@@ -497,9 +497,9 @@ mod tests {
 
     /// A commit of this process.
     fn commit(cache: &Cache, number: u64, changed: &[u8]) {
-        let mut changes = Changes::default();
-        changes.set(TABLE, &key(changed), Some(b"value".to_vec()));
-        cache.expect([7; 16], &Arc::new(changes));
+        let mut own = Changes::default();
+        own.set(TABLE, &key(changed), Some(b"value".to_vec()));
+        cache.expect([7; 16], &Arc::new(own));
         cache.commit(head(), Some(number));
     }
 

@@ -208,11 +208,9 @@ fn increment_by_many(
     };
     thread::scope(|scope| {
         let (caller, is_over) = (&caller, &is_over);
-        let spawn = |at: usize| {
-            let store = &stores[at % stores.len()];
-            scope.spawn(move || caller(store, at as u64 * 7))
-        };
-        let callers: Vec<_> = (0..6).map(spawn).collect();
+        let of_stores = (0..6).zip(stores.iter().cycle());
+        let spawn = |(at, store): (u64, _)| scope.spawn(move || caller(store, at * 7));
+        let callers: Vec<_> = of_stores.map(spawn).collect();
         scope.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
                 meanwhile();
