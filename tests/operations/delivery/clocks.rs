@@ -113,6 +113,32 @@ fn a_lease_of_a_clock_that_was_ahead_ends() {
     });
 }
 
+/// A turn that was under way when its process ended has no delay any more.
+#[test]
+fn a_turn_of_a_clock_that_was_ahead_goes_on() {
+    for transactions in 0..4 {
+        on_both(|mut world| {
+            let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+            let delay = json!({ "type": "delay", "metadata": hour });
+            world.bare_subscriber("ada");
+            world.workflow_of("delay", &[delay, in_app()]);
+            let right = world.now();
+            world.clock.set(time("2099-01-01T00:00:00.000Z"));
+            world.notify("delay", "ada");
+            world.clock.set(time("2099-01-01T01:00:00.000Z"));
+            world.interrupted(transactions, || drop(world.engine.delivery().run_due(1)));
+            world.clock.set(right);
+            world.restart_with(|builder| builder);
+
+            world.run_due();
+            world.clock.advance(SECOND * 3_600);
+            world.run_due();
+
+            assert_eq!(world.inbox("ada").len(), 1, "{transactions}");
+        });
+    }
+}
+
 /// A clock without a battery begins long before the store was made.
 #[test]
 fn a_clock_that_is_behind_brings_nothing_back() {

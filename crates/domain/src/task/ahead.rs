@@ -42,15 +42,18 @@ impl Task {
 }
 
 impl Notification {
-    /// Returns the notification whose tasks are brought back at `now`: its jobs are delayed as long
-    /// after `now` as they were after it was triggered.
+    /// Returns the notification with a task that is brought back at `now`, and due at `due_at`: its
+    /// jobs are delayed as long after `now` as they were after it was triggered. The delay of a task
+    /// that was leased is over, so none is longer than until `due_at`.
     #[doc(hidden)]
     #[must_use]
-    pub fn brought_back(&self, now: Timestamp) -> Self {
+    pub fn brought_back(&self, now: Timestamp, due_at: Timestamp) -> Self {
         let mut after = self.clone();
         for job in &mut after.jobs {
-            if let JobStatus::Delayed { until } = &mut job.status {
-                *until = brought_back(*until, self.created_at, now).unwrap_or(*until);
+            if let JobStatus::Delayed { until } = &mut job.status
+                && let Some(earlier) = brought_back(*until, self.created_at, now)
+            {
+                *until = earlier.min(due_at);
             }
         }
         after

@@ -90,7 +90,8 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task, lease: Duration) -> Result<()> {
     tx.replace(task, &after)?;
     // What cannot be read is found out when the task is done.
     if let Some(before) = if_readable(notifications::of_work(tx, &task.work))?.flatten() {
-        let after = before.brought_back(tx.now());
+        let due_at = after.state.due_at().unwrap_or(tx.now());
+        let after = before.brought_back(tx.now(), due_at);
         if after != before {
             tx.replace(&before, &after)?;
         }
