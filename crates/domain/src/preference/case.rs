@@ -191,8 +191,8 @@ impl PreferenceCase {
     /// schedule, in this order.
     ///
     /// The schedule holds back neither in-app messages, nor those of a critical workflow, nor those of
-    /// a channel that it delivers at all hours. A condition is undecided unless the case has a subscriber, a payload or a context. With one of
-    /// them, absent ones count as empty.
+    /// a channel that it delivers at all hours. A condition is undecided unless the case has a
+    /// subscriber, a payload or a context. With one of them, absent ones count as empty.
     pub fn decide(&self, channel: Channel) -> Decision {
         let data = self.data();
         if let Some(refusal) = self.refused(data.as_ref()) {
