@@ -33,9 +33,6 @@ use crate::parsed;
 /// Rows that one transaction may look at and change.
 const MOST: usize = 13_000;
 
-/// The same of a bulk of 100 events with 100 recipients each, which happens as a whole or not at all.
-const MOST_OF_A_BULK: usize = 80_000;
-
 /// The same of an operation that finds the counters of a large inbox damaged.
 const MOST_OF_A_RECOUNT: usize = 2_200;
 
@@ -319,7 +316,6 @@ fn configured(restarts: u64) -> impl Fn(Builder) -> Builder {
 impl Deed {
     fn most(&self) -> usize {
         match self {
-            Self::Request(request) if request[0] == "events.trigger_bulk" => MOST_OF_A_BULK,
             Self::Repair | Self::Uncounted => MOST_OF_A_RECOUNT,
             Self::Request(_) | Self::Later(_) | Self::Cancel | Self::Progress => MOST,
         }

@@ -1,5 +1,6 @@
 //! Idempotency keys: a call that is made again happens once.
 
+mod bulk;
 mod refused;
 mod runs;
 mod steps;

@@ -97,7 +97,7 @@ fn a_host_sets_the_limits() {
 
 /// Each notification has a payload of 200 bytes, and a message with the same and a text of 100.
 #[test]
-fn the_content_of_a_call_is_limited() {
+fn the_content_of_an_event_is_limited() {
     on_both_with(
         |builder| builder.limits(Limits::default().content(3_000)),
         |world| {
@@ -110,12 +110,14 @@ fn the_content_of_a_call_is_limited() {
             let events = world.env.events();
             events.trigger(&parsed(event(6))).unwrap();
             let refusal = "422 `payload` leads to more than 3000 bytes of payloads, overrides and messages \
-                           in one call";
+                           in one event";
             world.refuses(refusal, || events.trigger(&parsed(event(7))));
             let bulk =
                 |counts: [usize; 2]| events.trigger_bulk(&counts.map(|it| parsed(event(it))));
-            assert!(bulk([3, 3]).unwrap().iter().all(Result::is_ok));
-            world.refuses(refusal, || bulk([3, 4]));
+            let receipts = bulk([6, 7]).unwrap();
+            let error = receipts[1].as_ref().unwrap_err();
+            assert!(receipts[0].is_ok());
+            assert_eq!(format!("{} {error}", error.status()), refusal);
         },
     );
 }
@@ -143,7 +145,7 @@ fn the_content_of_a_rehearsal_is_limited() {
             let sent = explained.recipients.iter().flat_map(|recipient| &recipient.steps);
             assert_eq!(sent.filter(|step| step.message.is_some()).count(), 20);
             let refusal = "422 `payload` leads to more than 3000 bytes of payloads, overrides and messages \
-                           in one call";
+                           in one event";
             world.refuses(refusal, || events.explain(&to(3), world.now()));
             events.trigger(&to(3)).unwrap();
 

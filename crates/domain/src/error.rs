@@ -88,7 +88,7 @@ pub enum Reason {
         max: usize,
     },
     /// The notifications of the call have too much content.
-    #[error("leads to more than {max} bytes of payloads, overrides and messages in one call")]
+    #[error("leads to more than {max} bytes of payloads, overrides and messages in one event")]
     TooMuch {
         /// Maximum size of the content.
         max: usize,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ids::{EnvironmentId, IdempotencyKey};
+use crate::ids::{EnvironmentId, IdempotencyKey, TransactionId};
 use crate::time::Timestamp;
 
 /// Outcome of a call, stored under the key of the call.
@@ -33,6 +33,8 @@ pub struct StoredAnswer {
 pub enum CallOutcome {
     /// The call takes several transactions, and the first one is committed.
     Begun,
+    /// The same of a bulk of events, and these ids are those of its events that came without one.
+    BegunAs(Vec<TransactionId>),
     /// The call succeeded, with this result.
     Done(Value),
     /// The call was refused, with this error.
@@ -77,7 +79,7 @@ impl StoredAnswer {
 impl fmt::Debug for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CallOutcome::Begun => "Begun",
+            CallOutcome::Begun | CallOutcome::BegunAs(_) => "Begun",
             CallOutcome::Done(_) => "Done(***)",
             CallOutcome::Refused(_) => "Refused(***)",
         })

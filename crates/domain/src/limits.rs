@@ -89,9 +89,9 @@ pub struct Limits {
     pub payload: usize,
     /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB by default.
     pub overrides: usize,
-    /// Largest content of the notifications that one call creates, in bytes: 64 MiB by default.
-    /// Payload and overrides count once for each notification and each message in an inbox, and the
-    /// text of such a message counts as well. A call with more is refused, also a bulk. In an
+    /// Largest content of the notifications that one event creates at once, in bytes: 64 MiB by
+    /// default. Payload and overrides count once for each notification and each message in an inbox,
+    /// and the text of such a message counts as well. An event with more is refused. In an
     /// explanation, the messages of every channel count. Tasks tell larger topics in parts, to
     /// which this limit does not apply.
     pub content: usize,
@@ -122,7 +122,7 @@ setters! { Limits:
     payload: exact(usize);
     /// Sets the largest overrides of a trigger, in bytes of JSON text.
     overrides: exact(usize);
-    /// Sets the largest content of the notifications that one call creates, in bytes.
+    /// Sets the largest content of the notifications that one event creates at once, in bytes.
     content: exact(usize);
 }
 
@@ -175,7 +175,7 @@ impl Limits {
         object("payload", Some(&preview.payload), self.payload)
     }
 
-    /// Refuses notifications of one call whose content takes so many bytes.
+    /// Refuses notifications of one event whose content takes so many bytes.
     #[doc(hidden)]
     pub fn check_content(&self, size: usize) -> Result<(), Invalid> {
         if size > self.content {

@@ -3,7 +3,7 @@
 mod refusal;
 
 use domain::idempotency::{CallOutcome, Replay, StoredAnswer};
-use domain::ids::IdempotencyKey;
+use domain::ids::{IdempotencyKey, TransactionId};
 use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,8 +25,8 @@ pub(crate) enum Step<S, T> {
     Done(T),
 }
 
-// A call of an operation, with the key that its caller gave it.
-struct Call<'s> {
+/// A call of an operation, with the key that its caller gave it.
+pub(crate) struct Call<'s> {
     scope: &'s Scope,
     key: &'s IdempotencyKey,
     hash: String,
@@ -119,24 +119,34 @@ impl Scope {
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
         loop {
-            let mut last = None;
-            let earlier = self.step(call.as_ref(), now, &mut |tx| {
-                let step = body(tx, &state)?;
-                let outcome = call.as_ref().map(|_| step.outcome()).transpose()?;
-                last = Some(step);
-                Ok(outcome)
-            })?;
-            if let Some(earlier) = earlier {
-                return read(&earlier?);
-            }
-            match last {
-                Some(Step::More(next)) => {
+            match self.write_step(call.as_ref(), now, |tx| body(tx, &state))? {
+                Step::More(next) => {
                     told(&next);
                     state = next;
                 }
-                Some(Step::Done(answer)) => return Ok(answer),
-                None => return Err(store::not_run().into()),
+                Step::Done(answer) => return Ok(answer),
             }
+        }
+    }
+
+    /// Runs a transaction of a call. If an equal call was made before, its answer comes back and `body`
+    /// is not run.
+    pub(crate) fn write_step<S, T: Serialize + DeserializeOwned>(
+        &self,
+        call: Option<&Call<'_>>,
+        now: Timestamp,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<Step<S, T>>,
+    ) -> Result<Step<S, T>> {
+        let mut last = None;
+        let earlier = self.step(call, now, &mut |tx| {
+            let step = body(tx)?;
+            let outcome = call.map(|_| step.outcome()).transpose()?;
+            last = Some(step);
+            Ok(outcome)
+        })?;
+        match earlier {
+            Some(earlier) => Ok(Step::Done(read(&earlier?)?)),
+            None => last.ok_or_else(|| store::not_run().into()),
         }
     }
 
@@ -167,7 +177,8 @@ impl Scope {
         }
     }
 
-    fn call(
+    /// A call of an operation, if its caller gave it a key.
+    pub(crate) fn call(
         &self,
         operation: &'static str,
         arguments: impl Serialize,
@@ -190,12 +201,39 @@ impl<S, T: Serialize> Step<S, T> {
 }
 
 impl Call<'_> {
+    /// Begins a bulk of events. Returns the ids of its events that come without one: those of an equal
+    /// call that has begun before, or else `ids`.
+    pub(crate) fn begin_as(&self, ids: &[TransactionId]) -> Result<Vec<TransactionId>> {
+        let Self { scope, now, .. } = self;
+        scope.engine.write_in(&scope.home, *now, |tx| {
+            let stored = self.find(tx)?;
+            match stored.as_ref().map(|stored| stored.replay(&self.hash, *now)) {
+                None | Some(Replay::Expired) => {
+                    self.keep(tx, CallOutcome::BegunAs(ids.to_vec()))?
+                }
+                Some(Replay::Same(CallOutcome::BegunAs(ids))) => return Ok(ids.clone()),
+                // The first step of the call returns its answer, or refuses it.
+                Some(Replay::Same(_) | Replay::Other) => {}
+            }
+            Ok(ids.to_vec())
+        })
+    }
+
+    /// Returns `true` if an equal call has begun as a bulk of events, and is not done.
+    pub(crate) fn has_begun_as(&self, view: &dyn View) -> Result<bool> {
+        let stored = self.find(view)?;
+        let replay = stored.as_ref().map(|stored| stored.replay(&self.hash, self.now));
+        Ok(matches!(replay, Some(Replay::Same(CallOutcome::BegunAs(_)))))
+    }
+
     // Result of an earlier equal call. A refusal if another call has the key.
     fn replay(&self, view: &dyn View) -> Result<Option<Earlier>> {
         let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
             // A call that was begun continues.
-            Replay::Expired | Replay::Same(CallOutcome::Begun) => Ok(None),
+            Replay::Expired | Replay::Same(CallOutcome::Begun | CallOutcome::BegunAs(_)) => {
+                Ok(None)
+            }
             Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(answer.clone()))),
             Replay::Same(CallOutcome::Refused(refusal)) => {
                 Ok(Some(Err(read::<StoredRefusal>(refusal)?.into())))
@@ -204,7 +242,7 @@ impl Call<'_> {
         }
     }
 
-    // Stores the outcome of the call, and removes expired ones.
+    // Stores the outcome of the call, and removes expired ones. A call begins once.
     fn keep(&self, tx: &mut Tx<'_>, outcome: CallOutcome) -> Result<()> {
         // Largest number of expired outcomes that a call removes. A call stores one outcome, so the
         // number of expired ones falls.
@@ -221,6 +259,13 @@ impl Call<'_> {
             }
         }
         if let Some(answer) = self.find(tx)? {
+            let has_begun = matches!(
+                answer.replay(&self.hash, self.now),
+                Replay::Same(CallOutcome::Begun | CallOutcome::BegunAs(_))
+            );
+            if has_begun && outcome == CallOutcome::Begun {
+                return Ok(());
+            }
             tx.remove(&answer)?;
         }
         let (key, call) = (self.key.clone(), self.hash.clone());

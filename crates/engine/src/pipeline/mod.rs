@@ -1,6 +1,7 @@
 //! The way of a notification: a trigger, its recipients, delivery.
 
 pub(crate) mod apply;
+mod bulk;
 pub(crate) mod cancel;
 pub(crate) mod chunk;
 pub(crate) mod delivery;

@@ -43,6 +43,8 @@ pub(crate) enum Prepared {
 pub(crate) struct PlannedTrigger {
     /// The receipt, without the notifications of direct recipients.
     pub(crate) receipt: TriggerReceipt,
+    /// `false` if the preparation has made the transaction id.
+    pub(crate) may_be_known: bool,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) named: Vec<NamedContext>,
     pub(crate) context_keys: ContextSet,
@@ -52,6 +54,8 @@ pub(crate) struct PlannedTrigger {
     pub(crate) others: Others,
     /// Subscriber who has caused the event.
     pub(crate) actor: Option<SubscriberRecipient>,
+    /// Bytes of the payloads, overrides and messages of its notifications.
+    pub(crate) content: usize,
 }
 
 /// Subscribers that a trigger does not name.
@@ -90,7 +94,7 @@ pub(crate) struct Preparation<'r> {
     now: Timestamp,
     subscribers: HashMap<SubscriberId, Reached>,
     contexts: HashMap<ContextKey, Context>,
-    /// Bytes that the notifications of the call have so far.
+    /// Bytes that the notifications of the trigger have so far.
     content: usize,
 }
 
@@ -120,19 +124,22 @@ impl Scope {
 }
 
 impl Preparation<'_> {
-    /// Prepares a trigger.
+    /// Prepares a trigger. `id` is its transaction id if it comes without one.
     ///
     /// # Errors
     ///
     /// A refusal is a result of the preparation. Other errors, such as those of the store, fail the
     /// call.
-    pub(crate) fn prepare(&mut self, trigger: &Trigger) -> Result<Prepared> {
-        let planned = self.plan(trigger, |trigger| {
+    pub(crate) fn prepare(
+        &mut self,
+        trigger: &Trigger,
+        id: Option<&TransactionId>,
+    ) -> Result<Prepared> {
+        or_refused(self.plan(trigger, id, |trigger| {
             let audience = trigger.audience()?;
             let keys = audience.topic_keys().cloned().collect();
             Ok((audience, Crowd::Topics { keys }))
-        });
-        self.refusal_of(planned)
+        }))
     }
 
     /// Prepares a broadcast.
@@ -141,16 +148,19 @@ impl Preparation<'_> {
     ///
     /// As [`prepare`](Self::prepare).
     pub(crate) fn prepare_broadcast(&mut self, broadcast: &Trigger) -> Result<Prepared> {
-        let planned = self.plan(broadcast, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
-        self.refusal_of(planned)
+        or_refused(
+            self.plan(broadcast, None, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody))),
+        )
     }
 
     fn plan(
         &mut self,
         trigger: &Trigger,
+        id: Option<&TransactionId>,
         audience: impl FnOnce(&Trigger) -> Result<(Audience<'_>, Crowd)>,
     ) -> Result<Prepared> {
-        if let Some(id) = &trigger.transaction_id
+        let id = trigger.transaction_id.as_ref().or(id);
+        if let Some(id) = id
             && let Some(receipt) = find_receipt(self.view, id)?
         {
             return Ok(Prepared::Settled(receipt));
@@ -161,12 +171,12 @@ impl Preparation<'_> {
         let named = contexts::named(trigger.context.as_ref())?;
         let workflow = workflows::get_by_identifier(self.view, &trigger.workflow)?;
         workflow.check_payload(&trigger.payload)?;
-        let made = || TransactionId::new(format!("txn_{}", self.made.text(24)));
-        let transaction_id = trigger.transaction_id.clone().map_or_else(made, Ok)?;
+        let transaction_id = id.cloned().map_or_else(|| transaction_id(self.made), Ok)?;
         let receipt = TriggerReceipt::of(&workflow, transaction_id);
         if receipt.status != TriggerStatus::Processed {
             return Ok(Prepared::Settled(receipt));
         }
+        let receipt = (receipt, id.is_some());
         self.plan_notifications(trigger, audience, receipt, workflow, named)
     }
 
@@ -174,7 +184,7 @@ impl Preparation<'_> {
         &mut self,
         trigger: &Trigger,
         (audience, crowd): (Audience<'_>, Crowd),
-        mut receipt: TriggerReceipt,
+        (mut receipt, may_be_known): (TriggerReceipt, bool),
         workflow: Arc<Workflow>,
         named: Vec<NamedContext>,
     ) -> Result<Prepared> {
@@ -193,6 +203,7 @@ impl Preparation<'_> {
         };
         let run = Run::new(&event);
         let size = trigger.size();
+        self.content = 0;
         let mut counted = Counted::default();
         let reached = self.subscribers(&audience.subscribers)?;
         let ids = reached.iter().map(|subscriber| subscriber.after.id);
@@ -207,10 +218,17 @@ impl Preparation<'_> {
         let others = self.others(&audience, crowd, (&event, &run, size), &mut counted)?;
         receipt.continues = matches!(others, Others::Crowd(_));
         (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
-        let actor = trigger.actor.clone();
-        let planned =
-            PlannedTrigger { receipt, workflow, named, context_keys, direct, others, actor };
-        Ok(Prepared::Planned(Box::new(planned)))
+        Ok(Prepared::Planned(Box::new(PlannedTrigger {
+            receipt,
+            may_be_known,
+            workflow,
+            named,
+            context_keys,
+            direct,
+            others,
+            actor: trigger.actor.clone(),
+            content: self.content,
+        })))
     }
 
     // Plans the notifications of a small crowd.
@@ -250,22 +268,9 @@ impl Preparation<'_> {
         Ok(Others::Told(told))
     }
 
-    // Too much content fails the call, since it is that of all its triggers.
-    fn refusal_of(&self, planned: Result<Prepared>) -> Result<Prepared> {
-        self.check_content()?;
-        match planned {
-            Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
-            planned => planned,
-        }
-    }
-
-    // Adds the content of a notification to that of the call.
+    // Adds the content of a notification to that of the trigger.
     fn count(&mut self, event: usize, planned: &PlannedRecipient) -> Result<()> {
         self.content += planned.size(event);
-        self.check_content()
-    }
-
-    fn check_content(&self) -> Result<()> {
         Ok(self.view.engine.parts.limits.check_content(self.content)?)
     }
 
@@ -329,6 +334,18 @@ impl Preparation<'_> {
     }
 }
 
+impl Prepared {
+    /// Number of notifications that the transaction creates, and the bytes of their content.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let Prepared::Planned(planned) = self else { return (0, 0) };
+        let told = match &planned.others {
+            Others::Told(told) => told.len(),
+            Others::Crowd(_) => 0,
+        };
+        (planned.direct.len() + told, planned.content)
+    }
+}
+
 impl PlannedRecipient {
     /// Returns the size of the notification and of its first messages, in bytes. Each has the payload
     /// and the overrides, which take `event` bytes.
@@ -346,6 +363,16 @@ impl PlannedRecipient {
 struct Counted {
     counts: TopicCounts,
     missing: Vec<TopicKey>,
+}
+
+/// A new transaction id.
+pub(crate) fn transaction_id(made: &Made<'_>) -> Result<TransactionId> {
+    Ok(TransactionId::new(format!("txn_{}", made.text(24)))?)
+}
+
+// A refusal is a result of the preparation.
+fn or_refused(planned: Result<Prepared>) -> Result<Prepared> {
+    planned.or_else(|error| Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)))
 }
 
 // The members of a crowd. Returns `None` if they are too many to be told at once.

@@ -14,11 +14,10 @@ use domain::trigger::{
 };
 use store::{HostTransaction, Order, ReadRecords, Snapshot, WriteRecords, layout};
 
-use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
-use crate::pipeline::chunk;
 use crate::pipeline::fan_out::Source;
 use crate::pipeline::prepare::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
+use crate::pipeline::{bulk, chunk};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::subscribers;
 use crate::tx::{Tx, View};
@@ -90,7 +89,8 @@ impl Events<'_> {
         const NAME: &str = "events.trigger";
         self.scope.operation(NAME, || {
             let now = self.scope.engine.now();
-            let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
+            let prepared =
+                self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
             let accept = |tx: &mut Tx<'_>| {
                 prefetch(tx, slice::from_ref(&prepared))?;
                 accept(tx, trigger, &prepared)
@@ -102,50 +102,30 @@ impl Events<'_> {
     /// Triggers a workflow, without upkeep of the activity index.
     pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let now = self.scope.engine.now();
-        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger))?;
+        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
         self.scope.write_at(now, "events.trigger", trigger, |tx| {
             prefetch(tx, slice::from_ref(&prepared))?;
             accept(tx, trigger, &prepared)
         })
     }
 
-    /// Triggers up to 100 events in one transaction. The refusal of one event does not affect the
-    /// others. The results are in the order of the events.
+    /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
+    /// of one does not affect the others. The results are in the order of the events.
+    ///
+    /// A transaction takes events until they have 500 notifications or 8 MiB of content, so that other
+    /// writers do not wait for the whole bulk.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if there is no event, if there are more than 100, or if they have more
-    /// content than [`Limits::content`](crate::limits::Limits::content); [`Error::Store`]. Then
-    /// none of them has happened.
+    /// [`Error::Invalid`], if there is no event or if there are more than 100: then none has happened.
+    /// [`Error::Store`]: then the events of the transactions before the failure have happened. A
+    /// repeated call triggers those again that have no transaction id, unless it is made in an
+    /// [idempotent](crate::Scope::idempotent) scope.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
         let receipts =
-            self.scope.operation("events.trigger_bulk", || self.accept_bulk(triggers))?;
+            self.scope.operation(bulk::NAME, || bulk::accept_all(self.scope, triggers))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
-    }
-
-    fn accept_bulk(
-        &self,
-        triggers: &[Trigger],
-    ) -> Result<Vec<Result<TriggerReceipt, StoredRefusal>>> {
-        let now = self.scope.engine.now();
-        let checked = Trigger::check_bulk(triggers);
-        let planned = if checked.is_ok() { triggers } else { &[] };
-        let prepared = self.scope.prepare(now, |preparation| {
-            planned.iter().map(|trigger| preparation.prepare(trigger)).collect::<Result<Vec<_>>>()
-        })?;
-        self.scope.write_at(now, "events.trigger_bulk", triggers, |tx| {
-            checked.clone()?;
-            prefetch(tx, &prepared)?;
-            let mut receipts = Vec::with_capacity(triggers.len());
-            for (trigger, prepared) in triggers.iter().zip(&prepared) {
-                receipts.push(match accept(tx, trigger, prepared) {
-                    Ok(receipt) => Ok(receipt),
-                    Err(error) => Err(StoredRefusal::of(&error).ok_or(error)?),
-                });
-            }
-            Ok(receipts)
-        })
     }
 
     /// Tells all subscribers of the environment. More than 100 are told by tasks, a chunk at a
@@ -210,8 +190,8 @@ impl Events<'_> {
     }
 }
 
-// Tells the store which rows of the direct recipients the triggers are going to read.
-fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
+/// Tells the store which rows of the direct recipients the triggers are going to read.
+pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let environment = tx.environment_id();
     let direct = prepared.iter().flat_map(|prepared| match prepared {
         Prepared::Planned(planned) => planned.direct.as_slice(),
@@ -224,16 +204,20 @@ fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     Ok(tx.prefetch(&mut subscribers.chain(counters))?)
 }
 
-// Refuses before it writes anything. Another call may have been accepted under the same transaction
-// id since the preparation, unless the preparation has made the id.
-fn accept(tx: &mut Tx<'_>, trigger: &Trigger, prepared: &Prepared) -> Result<TriggerReceipt> {
+/// Accepts a trigger. Refuses before it writes anything. Another call may have been accepted under the
+/// same transaction id since the preparation, unless the preparation has made the id.
+pub(crate) fn accept(
+    tx: &mut Tx<'_>,
+    trigger: &Trigger,
+    prepared: &Prepared,
+) -> Result<TriggerReceipt> {
     let planned = match prepared {
         Prepared::Refused(refusal) => return Err(refusal.clone().into()),
         Prepared::Settled(receipt) => return Ok(receipt.clone()),
         Prepared::Planned(planned) => planned,
     };
-    if let Some(id) = &trigger.transaction_id
-        && let Some(receipt) = find_receipt(tx, id)?
+    if planned.may_be_known
+        && let Some(receipt) = find_receipt(tx, &planned.receipt.transaction_id)?
     {
         return Ok(receipt);
     }

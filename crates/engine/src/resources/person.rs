@@ -332,7 +332,7 @@ impl Eraser<'_, '_> {
 
     fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
         let is_about = match &answer.outcome {
-            CallOutcome::Begun => false,
+            CallOutcome::Begun | CallOutcome::BegunAs(_) => false,
             CallOutcome::Done(json) | CallOutcome::Refused(json) => self.traces.are_in(json),
         };
         if is_about {

@@ -1,0 +1,149 @@
+//! Several events in one call.
+
+use std::iter;
+
+use domain::error::Invalid;
+use domain::ids::TransactionId;
+use domain::time::Timestamp;
+use domain::trigger::{Trigger, TriggerReceipt};
+
+use crate::idempotency::{Call, Step, StoredRefusal};
+use crate::pipeline::prepare::{Prepared, transaction_id};
+use crate::pipeline::trigger::{accept, find_receipt, prefetch};
+use crate::tx::Tx;
+use crate::{Result, Scope};
+
+pub(crate) const NAME: &str = "events.trigger_bulk";
+
+/// A transaction takes events until they have so many notifications.
+const NOTIFICATIONS: usize = 500;
+
+/// A transaction takes events until their notifications have so many bytes of content.
+const CONTENT: usize = 8 * 1024 * 1024;
+
+type Receipt = Result<TriggerReceipt, StoredRefusal>;
+
+/// A bulk under way.
+struct Bulk<'b> {
+    scope: &'b Scope,
+    now: Timestamp,
+    checked: Result<(), Invalid>,
+    /// None if the bulk is refused.
+    triggers: &'b [Trigger],
+    call: Option<Call<'b>>,
+    /// The ids of the events that come without one. `None` if the preparation makes them.
+    ids: Option<Vec<TransactionId>>,
+    /// The receipts of the events that have happened.
+    receipts: Vec<Receipt>,
+}
+
+/// What a transaction does that is not the last one.
+enum Part {
+    /// The next events happen.
+    Happened(Vec<Receipt>),
+    /// Nothing, since an equal call has begun, and its events have other ids.
+    Unnamed,
+}
+
+/// Triggers the events of a bulk, in as many transactions as they need.
+pub(crate) fn accept_all(scope: &Scope, triggers: &[Trigger]) -> Result<Vec<Receipt>> {
+    let now = scope.engine.now();
+    let call = scope.call(NAME, triggers, now)?;
+    let checked = Trigger::check_bulk(triggers);
+    let triggers = if checked.is_ok() { triggers } else { &[] };
+    let mut bulk = Bulk { scope, now, checked, triggers, call, ids: None, receipts: Vec::new() };
+    loop {
+        let prepared = bulk.prepare()?;
+        match bulk.write(&prepared)? {
+            Step::More(Part::Happened(receipts)) => bulk.receipts.extend(receipts),
+            Step::More(Part::Unnamed) => bulk.name()?,
+            Step::Done(receipts) => return Ok(receipts),
+        }
+    }
+}
+
+impl<'b> Bulk<'b> {
+    // Prepares the events of the next transaction. A call that takes several transactions may be
+    // repeated behind the first one, so its events have ids before they happen.
+    fn prepare(&mut self) -> Result<Vec<Prepared>> {
+        let prepared = self.prepare_next()?;
+        let is_last = self.receipts.len() + prepared.len() == self.triggers.len();
+        if is_last || self.call.is_none() || self.ids.is_some() {
+            return Ok(prepared);
+        }
+        self.name()?;
+        self.prepare_next()
+    }
+
+    fn prepare_next(&self) -> Result<Vec<Prepared>> {
+        self.scope.prepare(self.now, |preparation| {
+            let (mut prepared, mut notifications, mut content) = (Vec::new(), 0, 0);
+            for (trigger, id) in self.events().skip(self.receipts.len()) {
+                if notifications >= NOTIFICATIONS || content >= CONTENT {
+                    break;
+                }
+                let next = preparation.prepare(trigger, id)?;
+                let (more, bytes) = next.size();
+                notifications += more;
+                content += bytes;
+                prepared.push(next);
+            }
+            Ok(prepared)
+        })
+    }
+
+    // The events, each with the id that it has if it comes without one.
+    fn events(&self) -> impl Iterator<Item = (&'b Trigger, Option<&TransactionId>)> {
+        let mut ids = self.ids.iter().flatten();
+        self.triggers.iter().map(move |trigger| {
+            (trigger, if trigger.transaction_id.is_none() { ids.next() } else { None })
+        })
+    }
+
+    // Gives ids to the events that come without one: those of an equal call that has begun, or new ones.
+    fn name(&mut self) -> Result<()> {
+        let Some(call) = &self.call else { return Ok(()) };
+        let seed = self.scope.engine.parts.seeds.draw(self.now);
+        let made = seed.start();
+        let unnamed = self.triggers.iter().filter(|trigger| trigger.transaction_id.is_none());
+        let ids = unnamed.map(|_| transaction_id(&made)).collect::<Result<Vec<_>>>()?;
+        self.ids = Some(call.begin_as(&ids)?);
+        Ok(())
+    }
+
+    fn write(&self, prepared: &[Prepared]) -> Result<Step<Part, Vec<Receipt>>> {
+        let (call, before) = (self.call.as_ref(), self.receipts.len());
+        self.scope.write_step(call, self.now, |tx| {
+            self.checked.clone()?;
+            if let (Some(call), None) = (call, &self.ids)
+                && call.has_begun_as(tx)?
+            {
+                return Ok(Step::More(Part::Unnamed));
+            }
+            prefetch(tx, prepared)?;
+            let next = iter::zip(self.triggers.iter().skip(before), prepared);
+            let receipts = next.map(|(trigger, prepared)| match accept(tx, trigger, prepared) {
+                Ok(receipt) => Ok(Ok(receipt)),
+                Err(error) => Ok(Err(StoredRefusal::of(&error).ok_or(error)?)),
+            });
+            let receipts = receipts.collect::<Result<Vec<_>>>()?;
+            if before + prepared.len() < self.triggers.len() {
+                return Ok(Step::More(Part::Happened(receipts)));
+            }
+            Ok(Step::Done([self.earlier(tx)?, receipts].concat()))
+        })
+    }
+
+    // The receipts of the transactions before the last one. An erasure may have taken recipients out of
+    // them meanwhile, whom the stored answer must not name.
+    fn earlier(&self, tx: &Tx<'_>) -> Result<Vec<Receipt>> {
+        let receipts = self.receipts.iter().map(|receipt| match receipt {
+            Ok(receipt) if self.call.is_some() => {
+                let stored = find_receipt(tx, &receipt.transaction_id)?;
+                Ok(Ok(stored.unwrap_or_else(|| receipt.clone())))
+            }
+            receipt => Ok(receipt.clone()),
+        });
+        receipts.collect()
+    }
+}

@@ -1,0 +1,158 @@
+//! Bulks of more events than one transaction takes.
+
+use std::collections::BTreeSet;
+
+use domain::idempotency::StoredAnswer;
+use serde_json::{Value, json};
+use store::Table;
+use testkit::interposed::Point;
+use tidings::Scope;
+use tidings::trigger::{Trigger, TriggerReceipt};
+
+use crate::world::{World, id, in_app, names, on_both, only, parsed, wire, with, workflow_of};
+
+/// A transaction takes five of these events.
+const RECIPIENTS: usize = 100;
+
+#[test]
+fn a_bulk_that_is_interrupted_goes_on_behind_the_events_that_have_happened() {
+    on_both(|world| {
+        let once = begin(&world);
+        let events: Vec<_> = (0..12).map(|_| event(json!({}))).collect();
+
+        // The first transaction of each call is that of the ids.
+        for (writes, happened) in [(1, 0), (2, 5), (2, 10)] {
+            let error = world.interrupted(writes, || trigger(&once, &events)).unwrap_err();
+            assert_eq!((error.status(), answers(&world)), (500, 1));
+            assert_eq!(told(&world), happened);
+        }
+        let receipts = trigger(&once, &events).unwrap();
+
+        assert_eq!((told(&world), answers(&world)), (12, 1));
+        let made = |receipt: &TriggerReceipt| {
+            let query = json!({ "transactionId": receipt.transaction_id });
+            world.env.notifications().count(&parsed(query)).unwrap()
+        };
+        assert!(receipts.iter().all(|receipt| made(receipt) == RECIPIENTS as u64));
+        let ids = names(&receipts, |receipt| receipt.transaction_id.clone());
+        assert_eq!(BTreeSet::from_iter(ids).len(), 12);
+        // The answer is repeated.
+        assert_eq!(trigger(&once, &events).unwrap(), receipts);
+        assert_eq!(trigger(&once, &events[1..]).unwrap_err().status(), 409);
+        assert_eq!(told(&world), 12);
+    });
+}
+
+/// What is left fits into one transaction, so that its events would need no ids.
+#[test]
+fn the_rest_of_a_bulk_has_the_ids_that_it_was_begun_with() {
+    on_both(|world| {
+        let once = begin(&world);
+        let named = |at: usize| match at {
+            1..=4 => json!({ "transactionId": format!("t{at}") }),
+            _ => json!({}),
+        };
+        let events: Vec<_> = (0..7).map(|at| event(named(at))).collect();
+
+        world.interrupted(2, || trigger(&once, &events)).unwrap_err();
+        assert_eq!(told(&world), 5);
+        let receipts = trigger(&once, &events).unwrap();
+
+        assert_eq!((receipts.len(), told(&world)), (7, 7));
+    });
+}
+
+/// An equal call of another thread is made as a whole between two transactions.
+#[test]
+fn equal_bulks_at_the_same_time_happen_once() {
+    for after in 0..4 {
+        on_both(|world| {
+            let once = begin(&world);
+            let events: Vec<_> = (0..6).map(|_| event(json!({}))).collect();
+            let other = (once.clone(), events.clone());
+            let meanwhile = move || drop(trigger(&other.0, &other.1).unwrap());
+            world.store.pause(Point::Write, after, meanwhile);
+
+            let receipts = trigger(&once, &events).unwrap();
+
+            assert_eq!((told(&world), answers(&world)), (6, 1), "{after}");
+            assert_eq!(trigger(&once, &events).unwrap(), receipts);
+        });
+    }
+}
+
+#[test]
+fn the_answer_of_a_bulk_does_not_name_who_was_erased_before_its_end() {
+    on_both(|world| {
+        let once = begin(&world);
+        let mut events: Vec<_> = (0..6).map(|_| event(json!({}))).collect();
+        events[0] = event(json!({ "to": ["ada", "bob"] }));
+        events.push(event(json!({})));
+        let env = world.env.clone();
+        // The ids, the first events, and the others.
+        let erase = move || _ = env.subscribers().erase("ada").unwrap();
+        world.store.pause(Point::Write, 2, erase);
+
+        let receipts = trigger(&once, &events).unwrap();
+
+        let told = names(&receipts[0].notifications, |made| made.subscriber_id.clone());
+        assert_eq!((receipts.len(), told), (7, vec!["bob".into()]));
+        let stored = wire(only(world.records::<StoredAnswer>()));
+        assert!(!stored.to_string().contains("\"ada\""));
+    });
+}
+
+/// The events of the transactions before the failure have happened, and no others.
+#[test]
+fn a_bulk_without_a_key_fails_between_two_events() {
+    on_both(|world| {
+        begin(&world);
+        let events: Vec<_> = (0..12).map(|_| event(json!({}))).collect();
+        for (writes, happened) in [(0, 0), (1, 5), (2, 15)] {
+            let error = world.interrupted(writes, || trigger(&world.env, &events)).unwrap_err();
+            assert_eq!(error.status(), 500);
+            assert_eq!(told(&world), happened);
+        }
+    });
+}
+
+/// An event with much content is a transaction of its own.
+#[test]
+fn a_transaction_of_a_bulk_ends_with_its_content() {
+    on_both(|world| {
+        begin(&world);
+        let payload = json!({ "text": "x".repeat(60 * 1_024) });
+        let events: Vec<_> = (0..3).map(|_| event(json!({ "payload": payload }))).collect();
+
+        let error = world.interrupted(1, || trigger(&world.env, &events)).unwrap_err();
+
+        assert_eq!((error.status(), told(&world)), (500, 1));
+    });
+}
+
+fn begin(world: &World) -> Scope {
+    world.env.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
+    world.env.idempotent("k").unwrap()
+}
+
+fn event(fields: Value) -> Trigger {
+    let to: Vec<_> = (0..RECIPIENTS).map(|at| format!("s{at}")).collect();
+    parsed(with(json!({ "name": "hi", "to": to }), fields))
+}
+
+fn trigger(scope: &Scope, events: &[Trigger]) -> tidings::Result<Vec<TriggerReceipt>> {
+    scope.events().trigger_bulk(events)?.into_iter().collect()
+}
+
+// Number of events that have told the first recipient.
+fn told(world: &World) -> usize {
+    match world.env.inbox(id("s0")).unwrap().counts() {
+        Ok(counts) => usize::try_from(counts.unseen).unwrap(),
+        Err(_) => 0,
+    }
+}
+
+fn answers(world: &World) -> usize {
+    let dump = world.dump_without(&[]);
+    dump.keys().filter(|(table, _)| *table == Table::StoredAnswers.name()).count()
+}
