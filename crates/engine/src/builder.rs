@@ -186,9 +186,10 @@ impl Builder {
     /// Reads the time from `clock`. Without a clock of yours, the engine has that of the store if
     /// several processes share it, and that of the system otherwise.
     ///
-    /// An event that is triggered under a clock that is ahead by more than a day goes on once the
-    /// clock is right: what it waits for ends as long afterwards as it would have ended after the
-    /// event. A message that its reader has snoozed waits until the time that the reader has named.
+    /// What is put off under a clock that is ahead by more than a day goes on once the clock is right:
+    /// attempts are made at once, and delays and windows end as long afterwards as they would have
+    /// ended under that clock. A message that its reader has snoozed waits until the time that the
+    /// reader has named.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }

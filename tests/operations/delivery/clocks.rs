@@ -94,22 +94,98 @@ fn what_a_clock_has_put_off_that_was_ahead_is_done() {
     }
 }
 
-/// A process may die under a clock that is ahead, while it sends a message that was queued then.
+/// A process may die under a clock that is ahead, while it sends a message that was queued then or
+/// before.
 #[test]
 fn a_lease_of_a_clock_that_was_ahead_ends() {
-    on_both(|mut world| {
-        world.active_integration("email", "ses");
-        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
-        world.workflow_of("mail", &[email()]);
-        let right = world.now();
-        world.clock.set(time("2099-01-01T00:00:00.000Z"));
-        world.notify("mail", "ada");
-        let killed = world.mortal_engine(|builder| builder, |_| {});
-        assert!(killed.delivery().run_due(1).is_err());
-        world.clock.set(right);
-        world.restart_with(|builder| builder);
+    for is_earlier in [false, true] {
+        on_both(|mut world| {
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("mail", &[email()]);
+            let right = world.now();
+            if is_earlier {
+                world.notify("mail", "ada");
+            }
+            world.clock.set(time("2099-01-01T00:00:00.000Z"));
+            if !is_earlier {
+                world.notify("mail", "ada");
+            }
+            let killed = world.mortal_engine(|builder| builder, |_| {});
+            assert!(killed.delivery().run_due(1).is_err());
+            world.clock.set(right);
+            world.restart_with(|builder| builder);
 
-        assert_eq!(world.run_due().sent, 1);
+            assert_eq!(world.run_due().sent, 1);
+        });
+    }
+}
+
+/// The events are of the right time, and what is done with them is not.
+#[test]
+fn what_a_clock_has_put_off_of_an_earlier_event_is_done() {
+    for restarts in [false, true] {
+        on_both(|mut world| {
+            let step = |kind: &str, amount: u32, unit: &str| {
+                let metadata = json!({ "type": "regular", "amount": amount, "unit": unit });
+                json!({ "type": kind, "metadata": metadata })
+            };
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("mail", &[email()]);
+            let delays = [step("delay", 1, "minutes"), step("delay", 2, "minutes"), in_app()];
+            world.workflow_of("delays", &delays);
+            let events = [step("digest", 3, "days"), in_app()];
+            world.workflow_of("digest", &events);
+            // A month is no mistake of a clock.
+            world.workflow_of("month", &[step("delay", 30, "days"), in_app()]);
+            for workflow in ["mail", "delays", "digest", "month"] {
+                world.notify(workflow, "ada");
+            }
+            let right = world.now();
+            // Behind the first minute, and before the month.
+            world.clock.set(time("2026-12-01T00:00:00.000Z"));
+            world.outbox.refuse_next(retryable("down"));
+            assert_eq!(world.run_due().retried, 1);
+            world.clock.set(right);
+            if restarts {
+                world.restart_with(|builder| builder);
+            }
+
+            world.run_due();
+            let sent = |world: &World| (world.outbox.sent().len(), world.inbox("ada").len());
+            // The digest was told under that clock.
+            assert_eq!(sent(&world), (1, 1));
+            for (wait, messages) in [(119, 1), (1, 2), (29 * 86_400, 2), (86_400, 3)] {
+                world.pass(SECOND * wait);
+                world.run_due();
+                assert_eq!(sent(&world), (1, messages), "{wait}");
+            }
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// Each start looks at what was put off, and a delay that was brought back is not brought back again.
+#[test]
+fn a_delay_that_was_brought_back_stays_where_it_is() {
+    on_both(|mut world| {
+        let month = json!({ "type": "regular", "amount": 30, "unit": "days" });
+        world.bare_subscriber("ada");
+        world.workflow_of("w", &[json!({ "type": "delay", "metadata": month }), in_app()]);
+        let right = world.now();
+        world.clock.set(time("2026-12-01T00:00:00.000Z"));
+        world.notify("w", "ada");
+        world.clock.set(right);
+        world.run_due();
+        let due_at = world.engine.delivery().next_due().unwrap();
+        assert_eq!(due_at, Some(right.after(SECOND * (30 * 86_400))));
+
+        world.pass(SECOND);
+        world.restart_with(|builder| builder);
+        world.run_due();
+
+        assert_eq!(world.engine.delivery().next_due().unwrap(), due_at);
     });
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{Task, TaskState, Work};
-use crate::job::JobStatus;
+use crate::ids::NotificationId;
+use crate::job::{Job, JobStatus};
 use crate::notification::Notification;
 use crate::time::Timestamp;
 
@@ -12,59 +13,88 @@ pub const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Task {
     /// Returns the task as it is at `now` if a clock has put it off that was ahead by more than a
-    /// day. It is due as long after `now` as it was after it was queued. Returns `None` for any other
-    /// task, and for one that waits for a time that its reader has named. A lease lasts `lease`.
-    pub fn brought_back(&self, now: Timestamp, lease: Duration) -> Option<Self> {
+    /// day. An attempt is due now, and any other task as long after `now` as it was after that clock's
+    /// time. Returns `None` for any other task, and for one that waits for a time that its reader has
+    /// named. A lease lasts `lease`. `notification` is that of the task, if it is known.
+    pub fn brought_back(
+        &self,
+        now: Timestamp,
+        lease: Duration,
+        notification: Option<&Notification>,
+    ) -> Option<Self> {
         let latest = now.after(CLOCK_DIFFERENCE);
-        match self.state {
+        let state = match self.state {
             TaskState::Waiting { due_at, attempts } => {
-                let due_at = brought_back(due_at, self.queued_at(due_at)?, now)?;
-                Some(self.with(TaskState::Waiting { due_at, attempts }))
+                let set_at = self.set_at(due_at, notification)?;
+                let due_at = brought_back(due_at, set_at, now)?;
+                let due_at = if self.work.calls_the_host() { now } else { due_at };
+                TaskState::Waiting { due_at, attempts }
             }
-            TaskState::Leased { until, attempts } => (until > latest.after(lease))
-                .then(|| self.with(TaskState::Leased { until: now, attempts })),
-            TaskState::Held { .. } => None,
-        }
+            TaskState::Leased { until, attempts } if until > latest.after(lease) => {
+                TaskState::Leased { until: now, attempts }
+            }
+            TaskState::Leased { .. } | TaskState::Held { .. } => return None,
+        };
+        Some(self.with(state))
     }
 
-    // Time at which the task was queued: that of its notification, if it has one. Others are due when
-    // they are queued, but for a message that is asleep and for a sweep, which has a rule of its own.
-    fn queued_at(&self, due_at: Timestamp) -> Option<Timestamp> {
-        match &self.work {
-            Work::Turn { notification_id, .. }
-            | Work::Send { notification_id, .. }
-            | Work::Close { notification_id, .. }
-            | Work::Call { notification_id, .. } => Some(notification_id.created_at()),
-            Work::FanOut { .. } | Work::Cancel { .. } | Work::Release { .. } => Some(due_at),
-            Work::Sweep { .. } | Work::Wake { .. } => None,
-        }
+    // Time at which it was decided when the task is due: that of the last change of its job, or else
+    // of its notification. Tasks without a notification are due when they are queued, but for a message
+    // that is asleep and for a sweep, which has a rule of its own.
+    fn set_at(&self, due_at: Timestamp, notification: Option<&Notification>) -> Option<Timestamp> {
+        let mut jobs = notification.iter().flat_map(|notification| &notification.jobs);
+        let (id, job) = match &self.work {
+            Work::Turn { notification_id } => {
+                let is_delayed = |job: &&Job| matches!(job.status, JobStatus::Delayed { .. });
+                (notification_id, jobs.find(is_delayed))
+            }
+            Work::Close { notification_id, step_id, .. } => {
+                (notification_id, jobs.find(|job| job.step.id == *step_id))
+            }
+            Work::Send { notification_id, job_id, .. } | Work::Call { notification_id, job_id } => {
+                let job = jobs.find(|job| job.id == *job_id);
+                // A failed attempt is in the log only.
+                let logged_at = job.and_then(|job| job.execution_details.last()?.created_at);
+                return logged_at.max(Some(changed_at(*notification_id, job)));
+            }
+            Work::FanOut { .. } | Work::Cancel { .. } | Work::Release { .. } => {
+                return Some(due_at);
+            }
+            Work::Sweep { .. } | Work::Wake { .. } => return None,
+        };
+        Some(changed_at(*id, job))
     }
+}
+
+fn changed_at(id: NotificationId, job: Option<&Job>) -> Timestamp {
+    job.and_then(|job| job.updated_at).unwrap_or_else(|| id.created_at())
 }
 
 impl Notification {
     /// Returns the notification with a task that is brought back at `now`, and due at `due_at`: its
-    /// jobs are delayed as long after `now` as they were after it was triggered. The delay of a task
-    /// that was leased is over, so none is longer than until `due_at`.
+    /// jobs are delayed as long after `now` as they were after the time of the clock that was ahead.
+    /// The delay of a task that was leased is over, so none is longer than until `due_at`.
     #[doc(hidden)]
     #[must_use]
     pub fn brought_back(&self, now: Timestamp, due_at: Timestamp) -> Self {
         let mut after = self.clone();
         for job in &mut after.jobs {
-            if let JobStatus::Delayed { until } = &mut job.status
-                && let Some(earlier) = brought_back(*until, self.created_at, now)
+            let set_at = job.updated_at.unwrap_or(self.created_at);
+            if let JobStatus::Delayed { until } = job.status
+                && let Some(until) = brought_back(until, set_at, now)
             {
-                *until = earlier.min(due_at);
+                job.move_to(JobStatus::Delayed { until: until.min(due_at) }, now);
             }
         }
         after
     }
 }
 
-// Returns the time as long after `now` as `time` is after `queued_at`, if that was a time of a clock
-// that was ahead. An earlier time does not depend on that clock.
-fn brought_back(time: Timestamp, queued_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    let is_put_off = queued_at > now.after(CLOCK_DIFFERENCE) && time >= queued_at;
-    is_put_off.then(|| now.after(time.since(queued_at)))
+// Returns the time as long after `now` as `time` is after `set_at`, if that was a time of a clock that
+// was ahead. An earlier time does not depend on that clock.
+fn brought_back(time: Timestamp, set_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let is_put_off = set_at > now.after(CLOCK_DIFFERENCE) && time >= set_at;
+    is_put_off.then(|| now.after(time.since(set_at)))
 }
 
 #[cfg(test)]
@@ -120,13 +150,13 @@ mod tests {
         for (state, work, due_at, expected) in rows {
             let field = if state == "leased" { "until" } else { "dueAt" };
             let task = task(&json!({ "state": state, field: at(due_at) }), work);
-            let after = task.brought_back(at(DAY), Duration::from_secs(1));
+            let after = task.brought_back(at(DAY), Duration::from_secs(1), None);
             let due_at = after.as_ref().and_then(|task| task.state.due_at());
             assert_eq!(due_at, expected.map(at), "{task:?}");
             assert!(after.is_none_or(|after| after == task.with(after.state)));
         }
         let held = json!({ "state": "held", "_integrationId": id(0) });
         let held = task(&held, of(9 * DAY));
-        assert_eq!(held.brought_back(at(DAY), Duration::ZERO), None);
+        assert_eq!(held.brought_back(at(DAY), Duration::ZERO, None), None);
     }
 }

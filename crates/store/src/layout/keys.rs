@@ -473,6 +473,12 @@ pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
     lane.range().through(lane.then(now).range())
 }
 
+/// The tasks of a lane that are due behind `time`.
+pub fn due_since(lane: &Lane, time: Timestamp) -> Range<Task> {
+    let lane = self::lane(lane);
+    lane.range().beyond(lane.then(time).range())
+}
+
 /// The time at which a task is due, from its entry in [`DUE`].
 pub fn due_at(entry: &[u8]) -> Option<Timestamp> {
     let (_, (_, (_, (due_at, _)))) = DUE.read(entry)?;

@@ -1,18 +1,21 @@
 //! Tasks that a clock has put off that was ahead by more than a day. They are brought back when the
 //! engine starts, and when its clock goes back by more than that.
 
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use domain::environment::{Environment, Home};
-use domain::task::{CLOCK_DIFFERENCE, Task};
+use domain::ids::{EnvironmentId, NotificationId};
+use domain::task::{CLOCK_DIFFERENCE, Lane, Task, TaskClass};
 use domain::time::Timestamp;
-use store::{Order, Prefix, ReadRecords, Record, WriteRecords, layout};
+use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use crate::damage::if_readable;
 use crate::pipeline::sweep::{Batch, Room};
 use crate::resources::notifications;
-use crate::tx::{Reading, Tx};
+use crate::tx::{Reading, Tx, View};
 use crate::{Engine, Result};
 
 /// Largest number of tasks that one transaction brings back.
@@ -22,9 +25,12 @@ const AT_A_TIME: usize = 128;
 #[derive(Debug)]
 pub(crate) struct LatestLook(AtomicI64);
 
+/// Before the first look.
+const NEVER: i64 = i64::MAX;
+
 impl Default for LatestLook {
     fn default() -> Self {
-        Self(AtomicI64::new(i64::MAX))
+        Self(AtomicI64::new(NEVER))
     }
 }
 
@@ -35,19 +41,25 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
         return Ok(());
     }
     let (now, latest) = (engine.now(), &engine.parts.latest_look.0);
-    if now.after(CLOCK_DIFFERENCE).as_millis() >= latest.load(Ordering::Relaxed) {
+    let before = latest.load(Ordering::Relaxed);
+    if now.after(CLOCK_DIFFERENCE).as_millis() >= before {
         latest.fetch_max(now.as_millis(), Ordering::Relaxed);
         return Ok(());
     }
     let all = Prefix::<Environment>::of_all().range();
-    let environments: Vec<Environment> =
-        engine.read(|snapshot| Ok(snapshot.readable(&all, Order::Ascending, usize::MAX)?))?;
+    let (environments, lanes) = engine.read(|snapshot| {
+        let environments = snapshot.readable(&all, Order::Ascending, usize::MAX)?;
+        Ok((environments, if before == NEVER { lanes(snapshot)? } else { HashMap::new() }))
+    })?;
     // A clock that is behind the creation of an environment is wrong itself.
     for environment in environments.iter().filter(|environment| environment.created_at <= now) {
         let organization_id = environment.organization_id.clone();
         let home = Home { organization_id, environment_id: environment.id };
+        let lanes = lanes.get(&environment.id).map(Vec::as_slice).unwrap_or_default();
+        let goes_far_back = before != NEVER || has_put_off(engine, &home, lanes, now)?;
+        let made_since = if goes_far_back { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
         let mut after = Vec::new();
-        while let Some(last) = bring_some_back(engine, &home, now, &after)? {
+        while let Some(last) = bring_some_back(engine, &home, (now, made_since), &after)? {
             after = last;
         }
     }
@@ -55,26 +67,58 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-// Looks at the next tasks behind a key: those whose ids were made under the clock that was ahead.
-// Returns the key of the last one. Returns `None` at the end.
+// Returns `true` if a clock that was ahead has put off a task that was made before. An engine that
+// starts does not look at every task: the last ones of each lane are likely to be those.
+fn has_put_off(engine: &Engine, home: &Home, lanes: &[Lane], now: Timestamp) -> Result<bool> {
+    engine.read(|snapshot| {
+        let view = Reading { engine, home, snapshot };
+        for lane in lanes {
+            let late = layout::due_since(lane, now.after(CLOCK_DIFFERENCE));
+            let tasks: Vec<Task> = view.readable(&late, Order::Descending, AT_A_TIME)?;
+            if !put_off(&view, tasks, now)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })
+}
+
+fn lanes(snapshot: &dyn Snapshot) -> store::Result<HashMap<EnvironmentId, Vec<Lane>>> {
+    let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
+    for class in TaskClass::ALL {
+        let all = layout::lanes_until(class, Timestamp::MAX);
+        snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
+            if let Some((lane, _)) = layout::lane_of(key) {
+                lanes.entry(lane.environment_id).or_default().push(lane);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(lanes)
+}
+
+// Brings back those of the next tasks behind a key that were made at `made_since` or later. Returns the
+// key of the last one. Returns `None` at the end.
 fn bring_some_back(
     engine: &Engine,
     home: &Home,
-    now: Timestamp,
+    (now, made_since): (Timestamp, Timestamp),
     after: &[u8],
 ) -> Result<Option<Vec<u8>>> {
-    let made_later = layout::tasks_since(home.environment_id, now.after(CLOCK_DIFFERENCE));
+    let made_later = layout::tasks_since(home.environment_id, made_since);
     let range = made_later.resumed(after);
-    let Batch { rows, is_last } = engine.read(|snapshot| {
+    let (tasks, last) = engine.read(|snapshot| {
+        let view = Reading { engine, home, snapshot };
         let mut left = Room { rows: AT_A_TIME, size: usize::MAX };
-        Batch::<Task>::of(&Reading { engine, home, snapshot }, &range, &mut left)
+        let Batch { rows, is_last } = Batch::<Task>::of(&view, &range, &mut left)?;
+        // A damaged table may show a place that was passed.
+        let last = rows.last().map(|(key, _)| key.clone());
+        let last = last.filter(|last| !is_last && last.as_slice() > after);
+        let tasks = rows.into_iter().filter_map(|(_, task)| task).collect();
+        Ok((put_off(&view, tasks, now)?, last))
     })?;
-    // A damaged table may show a place that was passed.
-    let last = rows.last().map(|(key, _)| key.clone());
-    let last = last.filter(|last| !is_last && last.as_slice() > after);
-    let tasks: Vec<_> = rows.into_iter().filter_map(|(_, task)| task).collect();
-    let lease = engine.parts.lease;
-    if tasks.iter().any(|task| task.brought_back(now, lease).is_some()) {
+    if !tasks.is_empty() {
+        let lease = engine.parts.lease;
         engine.write_in(home, now, |tx| {
             tasks.iter().try_for_each(|task| bring_one_back(tx, task, lease))
         })?;
@@ -82,14 +126,34 @@ fn bring_some_back(
     Ok(last)
 }
 
+// Those of the tasks that are to be brought back.
+fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<Vec<Task>> {
+    let latest = now.after(CLOCK_DIFFERENCE);
+    tasks.retain(|task| task.state.due_at() > Some(latest));
+    let ids: Vec<_> = tasks.iter().map(|task| task.work.notification_id()).collect();
+    let key = |id: NotificationId| layout::notification(view.environment_id(), id.ordinal());
+    let keys: Vec<_> = ids.iter().flatten().map(|id| key(*id)).collect();
+    let found = view.engine.parts.notifications.find_readable(view, &keys)?;
+    let found = found.into_iter().flatten();
+    let found: HashMap<_, _> = found.map(|notification| (notification.id, notification)).collect();
+    let mut ids = ids.into_iter();
+    let lease = view.engine.parts.lease;
+    tasks.retain(|task| {
+        let notification = ids.next().flatten().and_then(|id| found.get(&id));
+        task.brought_back(now, lease, notification.map(|found| &**found)).is_some()
+    });
+    Ok(tasks)
+}
+
 // Brings back a task, unless another process has done so meanwhile, with the jobs that it is about.
 fn bring_one_back(tx: &mut Tx<'_>, task: &Task, lease: Duration) -> Result<()> {
     let there = store::if_readable(tx.find::<Task>(&task.key()))?.flatten();
-    let after = task.brought_back(tx.now(), lease);
+    // What cannot be read is found out when the task is done.
+    let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
+    let after = task.brought_back(tx.now(), lease, before.as_ref());
     let Some(after) = after.filter(|_| there.as_ref() == Some(task)) else { return Ok(()) };
     tx.replace(task, &after)?;
-    // What cannot be read is found out when the task is done.
-    if let Some(before) = if_readable(notifications::of_work(tx, &task.work))?.flatten() {
+    if let Some(before) = before {
         let due_at = after.state.due_at().unwrap_or(tx.now());
         let after = before.brought_back(tx.now(), due_at);
         if after != before {
