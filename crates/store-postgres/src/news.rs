@@ -10,12 +10,11 @@ use parking_lot::Mutex;
 use store::{Listener, Table};
 
 use crate::Shared;
-use crate::cache::changed_keys;
 use crate::calls::Ears;
 use crate::failure::Failure;
 use crate::heads::Counts;
 use crate::schema;
-use crate::told::Told;
+use crate::told::{Told, changed_keys};
 
 /// The functions that are told of commits.
 #[derive(Default)]

@@ -1,10 +1,11 @@
 //! What the server tells of commits.
 
+use store::Table;
 use tokio_postgres::{Error, Row};
 
-use crate::cache::News;
 use crate::failure::Failure;
-use crate::heads::Counts;
+use crate::heads::{Counts, Head};
+use crate::keys;
 use crate::tables::Tables;
 
 /// Heads with more commits than were known, and those commits.
@@ -32,4 +33,44 @@ impl Told {
         }
         Ok(Self { counts: Counts::read(&counts), news })
     }
+}
+
+/// A commit that has changed keys of a head.
+#[derive(Debug)]
+pub(crate) struct News {
+    pub(crate) head: Head,
+    pub(crate) number: u64,
+    /// `None` if they are too many, or not known.
+    pub(crate) keys: Option<Vec<(Table, Vec<u8>)>>,
+    /// What identifies the changes.
+    pub(crate) batch: Vec<u8>,
+}
+
+impl News {
+    /// The news in a row. Returns `None` for a head that this version does not know.
+    pub(crate) fn read(
+        tables: &Tables,
+        (head, number, keys): (i16, i64, Option<Vec<u8>>),
+        batch: Vec<u8>,
+    ) -> Option<Self> {
+        let keys = keys.and_then(|keys| keys::decode(tables, &keys));
+        Some(Self { head: Head::read(head)?, number: number.cast_unsigned(), keys, batch })
+    }
+}
+
+/// The keys that have changed between two counts. Returns `None` if they are not known.
+pub(crate) fn changed_keys(
+    news: &[News],
+    (head, before, after): (Head, u64, u64),
+) -> Option<Vec<(Table, Vec<u8>)>> {
+    let mut keys = Vec::new();
+    let mut last = before;
+    for news in news.iter().filter(|news| news.head == head && news.number > before) {
+        if news.number != last + 1 {
+            return None;
+        }
+        last = news.number;
+        keys.extend_from_slice(news.keys.as_deref()?);
+    }
+    (last == after).then_some(keys)
 }

@@ -1,29 +1,29 @@
 //! A transaction of the server, as a fixed view.
 
+mod reads;
+
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::{fmt, iter, mem};
+use std::{fmt, mem};
 
 use futures_util::future::try_join;
 use store::overlay::Changes;
-use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
-use tokio_postgres::{Error, Row};
+use store::{Result, Table};
+use tokio_postgres::Row;
 
+use crate::Shared;
 use crate::batch::Outcome;
-use crate::cache::Value;
 use crate::commit::Commit;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, by_head};
-use crate::prefetched::{Prefetched, unknown, values_of};
+use crate::prefetched::{Prefetched, values_of};
 use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
-use crate::scan::{Span, key_of, scan, unreadable};
-use crate::schema::{self, StoredKey};
+use crate::schema::{self};
 use crate::seen::Seen;
 use crate::server::Client;
 use crate::told::Told;
-use crate::{Params, Shared};
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
@@ -54,9 +54,6 @@ enum Stage {
 
 /// A commit that is not known to be made, and the counts behind it.
 pub(crate) type Behind = (Arc<Outcome>, Counts);
-
-/// Number of stale values that are read together at most.
-const READ_AHEAD: usize = 128;
 
 /// Whether a transaction keeps others from writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,108 +299,6 @@ impl View {
             }),
         }
     }
-
-    fn known(&self, table: Table, key: &[u8]) -> Option<Value> {
-        let known = self.shared.cache.get(&self.counts(), table, key);
-        known.or_else(|| self.prefetched.get(table, key))
-    }
-
-    /// A value in memory, which is read.
-    fn read(&self, table: Table, key: &[u8]) -> Option<Value> {
-        let value = self.known(table, key)?;
-        if let Stage::Guess(seen) = &mut *self.stage.borrow_mut() {
-            seen.keys.push((table, key.to_vec()));
-        }
-        Some(value)
-    }
-
-    fn keep(&self, table: Table, key: &[u8], value: &Value) {
-        self.shared.cache.keep(&self.counts(), table, key, value);
-    }
-
-    /// Reads a value. A body that reads one value of a table after the other gets more and more of
-    /// those that others have changed with it, so that it soon has all of them.
-    fn fetch(&self, table: Table, key: &[u8]) -> Result<Value> {
-        let stale = self.shared.cache.stale(table, key, self.next_read_ahead(table));
-        if stale.is_empty() {
-            return self.fetch_one(table, key);
-        }
-        let keys = iter::once(key).chain(stale.iter().map(Vec::as_slice)).collect();
-        let mut found = self.fetch_many(table, keys)?;
-        for key in &stale {
-            self.keep(table, key, &found.remove(key));
-        }
-        Ok(found.remove(key))
-    }
-
-    /// Number of stale values to read with the next one of a table: none, 8, 32, and so on.
-    fn next_read_ahead(&self, table: Table) -> usize {
-        let mut missed = self.missed.borrow_mut();
-        let times = missed.entry(table).or_default();
-        *times = times.saturating_add(1);
-        match *times {
-            1 => 0,
-            2 => 8,
-            3 => 32,
-            _ => READ_AHEAD,
-        }
-    }
-
-    fn fetch_one(&self, table: Table, key: &[u8]) -> Result<Value> {
-        let reads = Seen::of_keys([(table, key.to_vec())]);
-        let (number, key) = (self.shared.tables.number(table), StoredKey::of(key));
-        let params: Params = vec![Box::new(number), Box::new(key.head), Box::new(key.hash)];
-        let rows = self.ask(Question::of(schema::GET, params), reads)?;
-        let value = rows.first().map(|row| row.try_get::<_, &[u8]>(0).map(Arc::from));
-        value.transpose().map_err(unreadable)
-    }
-
-    fn fetch_many(&self, table: Table, keys: Vec<&[u8]>) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
-        let reads = Seen::of_keys(keys.iter().map(|key| (table, key.to_vec())));
-        let number = self.shared.tables.number(table);
-        let heads: Vec<Vec<u8>> = keys.into_iter().map(|key| StoredKey::of(key).head).collect();
-        let params: Params = vec![Box::new(number), Box::new(heads)];
-        let rows = self.ask(Question::of(schema::GET_MANY, params), reads)?;
-        let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
-        rows.iter().map(entry).collect::<Result<_, Error>>().map_err(unreadable)
-    }
-
-    fn page(&self, table: Table, span: &Span, order: Order, limit: usize) -> Result<Vec<Row>> {
-        if self.shared.cache.is_gap(&self.counts(), table, span) {
-            if let Stage::Guess(seen) = &mut *self.stage.borrow_mut() {
-                seen.spans.push((table, span.clone()));
-            }
-            return Ok(Vec::new());
-        }
-        let rows = self.fetch_page(table, span, order, limit)?;
-        if rows.is_empty() {
-            self.shared.cache.keep_gap(&self.counts(), table, span);
-        }
-        Ok(rows)
-    }
-
-    fn fetch_page(
-        &self,
-        table: Table,
-        span: &Span,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Row>> {
-        let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
-        let statement = schema::scan(end.is_some(), order == Order::Descending);
-        let mut params: Params = vec![
-            Box::new(self.shared.tables.number(table)),
-            Box::new(start.head),
-            Box::new(start.rest),
-            Box::new(i64::try_from(limit).unwrap_or(i64::MAX)),
-        ];
-        if let Some(end) = end {
-            params.push(Box::new(end.head));
-            params.push(Box::new(end.rest));
-        }
-        let reads = Seen { spans: vec![(table, span.clone())], ..Seen::default() };
-        self.ask(Question::of(statement, params), reads)
-    }
 }
 
 impl Drop for View {
@@ -417,63 +312,5 @@ impl Drop for View {
 impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("View").field("mode", &self.mode).finish_non_exhaustive()
-    }
-}
-
-impl Snapshot for &View {
-    fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
-        let is_known = |table, key: &[u8]| self.known(table, key).is_some();
-        let unknown = unknown(&self.counts(), keys, is_known);
-        let columns = Columns::without_values(&self.shared.tables, &unknown);
-        if columns.is_empty() {
-            return Ok(());
-        }
-        let reads = Seen::of_keys(unknown.iter().cloned());
-        let rows = self.ask(Question::of(schema::GET_WANTED, columns.into_keys()), reads)?;
-        for (table, key, value) in values_of(&self.shared.tables, unknown, &rows)? {
-            self.keep(table, &key, &value);
-            self.prefetched.keep(table, key, value);
-        }
-        Ok(())
-    }
-
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        let value = if let Some(value) = self.read(table, key) {
-            value
-        } else {
-            let value = self.fetch(table, key)?;
-            self.keep(table, key, &value);
-            value
-        };
-        Ok(value.map(|value| visit(&value)).is_some())
-    }
-
-    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        let known: Vec<Option<Value>> = keys.iter().map(|key| self.read(table, key)).collect();
-        let unknown = keys.iter().zip(&known).filter(|(_, known)| known.is_none());
-        let unknown: Vec<&[u8]> = unknown.map(|(key, _)| *key).collect();
-        let found =
-            if unknown.is_empty() { HashMap::new() } else { self.fetch_many(table, unknown)? };
-        for (key, known) in keys.iter().zip(known) {
-            let value = known.unwrap_or_else(|| {
-                let value = found.get(*key).cloned();
-                self.keep(table, key, &value);
-                value
-            });
-            visit(value.as_deref());
-        }
-        Ok(())
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        let page = |span: &Span, limit| self.page(table, span, order, limit);
-        scan(page, (range, order, limit), visit)
     }
 }

@@ -1,0 +1,245 @@
+//! What the cache knows, and how it follows commits.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use store::Table;
+use store::overlay::Changes;
+
+use super::Value;
+use crate::gaps::Gaps;
+use crate::heads::{Counts, Head, by_head};
+use crate::told::News;
+
+/// Largest value that is kept, in bytes.
+const LARGEST: usize = 16 << 10;
+
+/// Size of the other parts of an entry, in bytes.
+const ENTRY: usize = 96;
+
+/// Number of values of a head that are wanted at most.
+const WANTED: usize = 32;
+
+/// Number of those that are of the same table at most.
+pub(super) const WANTED_OF_A_TABLE: usize = 8;
+
+/// Number of stale keys of a table of a head that are kept.
+const STALE: usize = 512;
+
+/// Number of changed keys of a head that are remembered.
+pub(super) const RECENT: usize = 4_096;
+
+/// Number of transactions that want a value which another process has changed.
+pub(super) const TIMES_WANTED: u8 = 4;
+
+/// What is known, and since when.
+pub(super) struct State {
+    /// Counts up to which the entries are right.
+    pub(super) counts: Counts,
+    pub(super) entries: HashMap<Head, Entries>,
+    pub(super) gaps: HashMap<Head, Gaps>,
+    /// What the latest commits have changed, oldest first. The last one ends at the count of the head.
+    recent: HashMap<Head, VecDeque<Recent>>,
+    /// Number of commits of this process behind the last one of another process.
+    pub(super) own: HashMap<Head, u32>,
+    /// Commits of this process that are under way. A reader may hear of one before its writer does.
+    pub(super) under_way: HashMap<Head, UnderWay>,
+    /// Keys whose values were known, and were changed by other processes of late.
+    pub(super) wanted: HashMap<Head, Vec<Wanted>>,
+    /// Keys whose values were known before other processes have changed them.
+    pub(super) stale: HashMap<Head, HashMap<Table, BTreeSet<Vec<u8>>>>,
+    size: usize,
+}
+
+/// The keys that some commits in a row have changed.
+struct Recent {
+    /// Count of the head before the first of them, and behind the last one.
+    after: u64,
+    until: u64,
+    keys: BTreeSet<(Table, Vec<u8>)>,
+}
+
+/// A commit that is not known to be made.
+pub(super) struct UnderWay {
+    pub(super) batch: [u8; 16],
+    pub(super) changes: Arc<Changes>,
+}
+
+/// A key whose value was known, and is likely to be read.
+pub(super) struct Wanted {
+    pub(super) table: Table,
+    pub(super) key: Vec<u8>,
+    /// Number of transactions that still want it.
+    pub(super) times: u8,
+}
+
+/// The entries of a head.
+type Entries = HashMap<Table, HashMap<Vec<u8>, Entry>>;
+
+/// A value that was read or written.
+pub(super) struct Entry {
+    /// Count of its head since which the value is known to be this one.
+    pub(super) since: u64,
+    pub(super) value: Value,
+}
+
+impl State {
+    /// Nothing is known at these counts.
+    pub(super) fn at(counts: Counts) -> Self {
+        Self {
+            counts,
+            entries: HashMap::new(),
+            gaps: HashMap::new(),
+            own: HashMap::new(),
+            under_way: HashMap::new(),
+            recent: HashMap::new(),
+            wanted: HashMap::new(),
+            stale: HashMap::new(),
+            size: 0,
+        }
+    }
+
+    /// Returns `true` if the news of a head is the commit that is under way, and nothing else.
+    pub(super) fn is_under_way(
+        &self,
+        news: &[News],
+        (head, before, count): (Head, u64, u64),
+    ) -> bool {
+        let own = self.under_way.get(&head);
+        let is_it = |news: &News| (news.head, news.number) == (head, count);
+        let news = news.iter().find(|news| is_it(news));
+        before + 1 == count
+            && own.zip(news).is_some_and(|(own, news)| own.batch[..] == news.batch[..])
+    }
+
+    /// Follows the commit that is under way.
+    pub(super) fn commit(&mut self, most: usize, head: Head, number: u64) {
+        let Some(UnderWay { changes, .. }) = self.under_way.remove(&head) else { return };
+        let changes = by_head(&changes).remove(&head).unwrap_or_default();
+        let keys = changes.iter().map(|(table, key, _)| (*table, key.to_vec()));
+        self.remember(head, (number - 1, number), keys);
+        for (table, key, value) in &changes {
+            self.end_gaps(head, *table, key);
+            let entry = Entry { since: number, value: value.map(Arc::from) };
+            self.set(most, head, (*table, key), entry);
+        }
+        *self.own.entry(head).or_default() += 1;
+        self.counts.set(head, number);
+    }
+
+    pub(super) fn set(
+        &mut self,
+        most: usize,
+        head: Head,
+        (table, key): (Table, &[u8]),
+        entry: Entry,
+    ) {
+        self.remove(head, table, key);
+        if let Some(stale) = self.stale.get_mut(&head).and_then(|stale| stale.get_mut(&table)) {
+            stale.remove(key);
+        }
+        let size = entry.size(key);
+        if size > LARGEST {
+            return;
+        }
+        if self.size + size > most {
+            self.entries.clear();
+            self.size = 0;
+        }
+        self.size += size;
+        let entries = self.entries.entry(head).or_default().entry(table).or_default();
+        entries.insert(key.to_vec(), entry);
+    }
+
+    /// Returns `true` if the value of the key was known.
+    fn remove(&mut self, head: Head, table: Table, key: &[u8]) -> bool {
+        let entries = self.entries.get_mut(&head).and_then(|entries| entries.get_mut(&table));
+        let removed = entries.and_then(|entries| entries.remove(key));
+        self.size -= removed.as_ref().map_or(0, |entry| entry.size(key));
+        removed.is_some()
+    }
+
+    /// Forgets the values of keys. Those that were known are wanted again.
+    pub(super) fn forget(&mut self, head: Head, keys: Vec<(Table, Vec<u8>)>) {
+        for (table, key) in keys {
+            self.end_gaps(head, table, &key);
+            if self.remove(head, table, &key) {
+                let stale = self.stale.entry(head).or_default().entry(table).or_default();
+                if stale.len() < STALE {
+                    stale.insert(key.clone());
+                }
+                self.want(head, table, key);
+            }
+        }
+    }
+
+    // A commit with many keys of a table leaves room for those of others.
+    fn want(&mut self, head: Head, table: Table, key: Vec<u8>) {
+        let wanted = self.wanted.entry(head).or_default();
+        wanted.retain(|wanted| wanted.table != table || wanted.key != key);
+        wanted.insert(0, Wanted { table, key, times: TIMES_WANTED });
+        let mut of_table = 0;
+        wanted.retain(|wanted| {
+            of_table += usize::from(wanted.table == table);
+            wanted.table != table || of_table <= WANTED_OF_A_TABLE
+        });
+        wanted.truncate(WANTED);
+    }
+
+    /// Returns `true` if `is_spared` holds for the changed keys of all commits behind a count. Returns
+    /// `false` if these keys are not known.
+    pub(super) fn is_unchanged(
+        &self,
+        head: Head,
+        since: u64,
+        is_spared: impl Fn(&BTreeSet<(Table, Vec<u8>)>) -> bool,
+    ) -> bool {
+        if self.counts.get(head) == Some(since) {
+            return true;
+        }
+        let Some(recent) = self.recent.get(&head) else { return false };
+        let mut later = recent.iter().rev().take_while(|recent| recent.until > since);
+        let mut oldest = None;
+        let is_unchanged = later.by_ref().all(|recent| {
+            oldest = Some(recent.after);
+            is_spared(&recent.keys)
+        });
+        is_unchanged && oldest.is_some_and(|after| after <= since)
+    }
+
+    pub(super) fn remember(
+        &mut self,
+        head: Head,
+        (after, until): (u64, u64),
+        keys: impl Iterator<Item = (Table, Vec<u8>)>,
+    ) {
+        let recent = self.recent.entry(head).or_default();
+        recent.push_back(Recent { after, until, keys: keys.collect() });
+        let mut size = recent.iter().map(|recent| recent.keys.len()).sum::<usize>();
+        while size > RECENT {
+            size -= recent.pop_front().map_or(size, |oldest| oldest.keys.len());
+        }
+    }
+
+    fn end_gaps(&mut self, head: Head, table: Table, key: &[u8]) {
+        if let Some(gaps) = self.gaps.get_mut(&head) {
+            gaps.end(table, key);
+        }
+    }
+
+    pub(super) fn clear(&mut self, head: Head) {
+        self.gaps.remove(&head);
+        self.recent.remove(&head);
+        self.wanted.remove(&head);
+        self.stale.remove(&head);
+        let removed = self.entries.remove(&head).unwrap_or_default();
+        let entries = removed.values().flatten();
+        self.size -= entries.map(|(key, entry)| entry.size(key)).sum::<usize>();
+    }
+}
+
+impl Entry {
+    fn size(&self, key: &[u8]) -> usize {
+        ENTRY + key.len() + self.value.as_ref().map_or(0, |value| value.len())
+    }
+}

@@ -1,0 +1,212 @@
+use super::state::{RECENT, TIMES_WANTED, WANTED_OF_A_TABLE};
+use super::*;
+
+const TABLE: Table = Table::Subscribers;
+
+/// A key of an environment.
+fn key(rest: &[u8]) -> Vec<u8> {
+    [&[7; 16][..], rest].concat()
+}
+
+fn head() -> Head {
+    Head::of(TABLE, &key(b""))
+}
+
+fn counts(count: u64) -> Counts {
+    let mut counts = Counts::read(&[]);
+    counts.set(head(), count);
+    counts
+}
+
+fn span(start: &[u8], end: &[u8]) -> Span {
+    Span { start: key(start), end: Some(key(end)) }
+}
+
+fn cache() -> Cache {
+    Cache::of(1 << 20, counts(1))
+}
+
+/// A commit of another process.
+fn follow(cache: &Cache, number: u64, changed: &[u8]) {
+    let keys = Some(vec![(TABLE, key(changed))]);
+    cache.follow(&counts(number), &[news(number, keys)]);
+}
+
+fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> News {
+    News { head: head(), number, keys, batch: Vec::new() }
+}
+
+/// A commit of this process.
+fn commit(cache: &Cache, number: u64, changed: &[u8]) {
+    let mut own = Changes::default();
+    own.set(TABLE, &key(changed), Some(b"value".to_vec()));
+    cache.expect([7; 16], &Arc::new(own));
+    cache.commit(head(), Some(number));
+}
+
+#[test]
+fn a_gap_is_known_until_a_key_in_it_is_written() {
+    let (kept, part) = (span(b"b", b"d"), span(b"c", b"d"));
+    let own = |cache: &Cache| commit(cache, 2, b"c");
+    let others = |cache: &Cache| follow(cache, 2, b"c");
+    let far = |cache: &Cache| cache.follow(&counts(9), &[]);
+    for write in [&own as &dyn Fn(&Cache), &others, &far] {
+        let cache = cache();
+        assert!(!cache.is_gap(&counts(1), TABLE, &kept));
+        cache.keep_gap(&counts(1), TABLE, &kept);
+        assert!(cache.is_gap(&counts(1), TABLE, &kept) && cache.is_gap(&counts(1), TABLE, &part));
+        assert!(!cache.is_gap(&counts(1), TABLE, &span(b"b", b"e")));
+        assert!(!cache.is_gap(&counts(1), Table::Topics, &kept));
+        // A view that is older may have seen an entry that was deleted since.
+        assert!(!cache.is_gap(&counts(0), TABLE, &kept));
+        write(&cache);
+        assert!(!cache.is_gap(&counts(2), TABLE, &kept));
+    }
+}
+
+#[test]
+fn a_gap_outlives_a_key_beside_it() {
+    let (cache, kept) = (cache(), span(b"b", b"d"));
+    cache.keep_gap(&counts(1), TABLE, &kept);
+    follow(&cache, 2, b"d");
+    follow(&cache, 3, b"a");
+    assert!(cache.is_gap(&counts(3), TABLE, &kept));
+}
+
+/// A view that began before other commits may keep what they have not changed.
+#[test]
+fn what_a_view_has_read_is_kept_unless_it_was_changed_meanwhile() {
+    let own = |cache: &Cache| commit(cache, 2, b"c");
+    let others = |cache: &Cache| follow(cache, 2, b"c");
+    for write in [&own as &dyn Fn(&Cache), &others] {
+        let cache = cache();
+        write(&cache);
+        follow(&cache, 3, b"d");
+        let knows = |name| cache.get(&counts(3), TABLE, &key(name)).is_some();
+        let before = knows(b"c");
+        for name in [b"b", b"c", b"d"] {
+            cache.keep(&counts(1), TABLE, &key(name), &None);
+        }
+        assert!(knows(b"b") && knows(b"c") == before && !knows(b"d"));
+        cache.keep(&counts(2), TABLE, &key(b"c"), &None);
+        assert!(knows(b"c"));
+        for (start, end, is_kept) in [(b"a", b"c", true), (b"c", b"e", false)] {
+            cache.keep_gap(&counts(1), TABLE, &span(start, end));
+            assert_eq!(cache.is_gap(&counts(3), TABLE, &span(start, end)), is_kept);
+        }
+    }
+}
+
+#[test]
+fn a_gap_is_as_long_as_all_spans_that_touch() {
+    let cache = cache();
+    for (start, end) in [(b"b", b"c"), (b"e", b"f"), (b"h", b"i"), (b"c", b"e")] {
+        cache.keep_gap(&counts(1), TABLE, &span(start, end));
+    }
+    let is_gap = |start: &[u8], end: &[u8]| cache.is_gap(&counts(1), TABLE, &span(start, end));
+    assert!(is_gap(b"b", b"f") && is_gap(b"d", b"e") && is_gap(b"h", b"i"));
+    assert!(!is_gap(b"b", b"g") && !is_gap(b"a", b"c") && !is_gap(b"f", b"h"));
+}
+
+/// A reader asks for news before the writer knows that its commit is made.
+#[test]
+fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
+    for (batch, is_own) in [([7; 16], true), ([8; 16], false)] {
+        let cache = cache();
+        let mut changes = Changes::default();
+        changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
+        cache.expect([7; 16], &Arc::new(changes));
+        let news = News { batch: batch.to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
+        cache.follow(&counts(2), &[news]);
+        let value = || cache.get(&counts(2), TABLE, &key(b"a")).flatten();
+        assert_eq!(value().is_some(), is_own);
+        cache.commit(head(), is_own.then_some(2));
+        assert_eq!(value().is_some(), is_own);
+    }
+}
+
+#[test]
+fn a_head_is_own_behind_some_commits_without_others() {
+    let (cache, lock) = (cache(), Lock::of_one(head()));
+    for number in 2..2 + u64::from(OWN_IN_A_ROW) {
+        assert!(!cache.is_own(lock));
+        commit(&cache, number, b"a");
+    }
+    assert!(cache.is_own(lock) && !cache.is_own(lock.and(Lock::of_one(Head::of(TABLE, &[0; 16])))));
+    follow(&cache, 2 + u64::from(OWN_IN_A_ROW), b"b");
+    assert!(!cache.is_own(lock));
+}
+
+#[test]
+fn nothing_is_kept_behind_commits_that_are_not_known() {
+    let cache = cache();
+    cache.follow(&counts(2), &[]);
+    cache.keep(&counts(1), TABLE, &key(b"a"), &None);
+    assert!(cache.get(&counts(2), TABLE, &key(b"a")).is_none());
+    let many = (0..=RECENT).map(|number| (TABLE, key(&number.to_be_bytes()))).collect();
+    cache.follow(&counts(3), &[news(3, Some(many))]);
+    follow(&cache, 4, b"b");
+    cache.keep(&counts(2), TABLE, &key(b"a"), &None);
+    assert!(cache.get(&counts(4), TABLE, &key(b"a")).is_none());
+    cache.keep(&counts(3), TABLE, &key(b"a"), &None);
+    assert!(cache.get(&counts(4), TABLE, &key(b"a")).is_some());
+}
+
+#[test]
+fn a_gap_of_several_environments_is_not_kept() {
+    let cache = cache();
+    let all = Span { start: key(b""), end: Some(vec![8; 16]) };
+    let open = Span { start: key(b""), end: None };
+    for span in [all, open] {
+        cache.keep_gap(&counts(1), TABLE, &span);
+        assert!(!cache.is_gap(&counts(1), TABLE, &span));
+    }
+}
+
+#[test]
+fn a_known_value_that_others_change_is_wanted_for_a_while() {
+    let (cache, lock) = (cache(), Lock::of_one(head()));
+    follow(&cache, 2, b"unknown");
+    assert!(cache.wanted(lock).is_empty());
+    cache.keep(&counts(2), TABLE, &key(b"known"), &None);
+    follow(&cache, 3, b"known");
+    assert!(cache.wanted(Lock::of_one(Head::of(TABLE, &[0; 16]))).is_empty());
+    for _ in 0..TIMES_WANTED {
+        assert_eq!(cache.wanted(lock), [(TABLE, key(b"known"))]);
+    }
+    assert!(cache.wanted(lock).is_empty());
+}
+
+#[test]
+fn keys_that_others_have_changed_are_stale_until_they_are_read() {
+    let cache = cache();
+    for name in [b"a", b"b", b"c", b"d"] {
+        cache.keep(&counts(1), TABLE, &key(name), &None);
+    }
+    for (number, name) in (2..).zip([b"a", b"b", b"c", b"x"]) {
+        follow(&cache, number, name);
+    }
+    let stale = |most| cache.stale(TABLE, &key(b"b"), most);
+    assert_eq!(stale(9), [key(b"c"), key(b"a")]);
+    assert_eq!(stale(1), [key(b"c")]);
+    cache.keep(&counts(5), TABLE, &key(b"c"), &None);
+    assert_eq!(stale(9), [key(b"a")]);
+    cache.follow(&counts(9), &[]);
+    assert!(stale(9).is_empty());
+}
+
+#[test]
+fn many_keys_of_a_table_leave_room_for_others_that_are_wanted() {
+    let (cache, lock) = (cache(), Lock::of_one(head()));
+    let names: Vec<[u8; 1]> = (0..40).map(|name| [name]).collect();
+    cache.keep(&counts(1), Table::Topics, &key(b"topic"), &None);
+    for name in &names {
+        cache.keep(&counts(1), TABLE, &key(name), &None);
+    }
+    let many = names.iter().map(|name| (TABLE, key(name)));
+    let keys = Some([(Table::Topics, key(b"topic"))].into_iter().chain(many).collect());
+    cache.follow(&counts(2), &[news(2, keys)]);
+    let wanted = cache.wanted(lock);
+    assert_eq!(wanted.len(), WANTED_OF_A_TABLE + 1);
+    assert!(wanted.contains(&(Table::Topics, key(b"topic"))));
+}
