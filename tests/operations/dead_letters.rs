@@ -305,6 +305,26 @@ fn many_are_redriven_and_discarded() {
     });
 }
 
+/// A transaction ends with 4 MiB of notifications.
+#[test]
+fn large_ones_are_discarded_in_steps() {
+    on_both(|world| {
+        prepared(&world);
+        let payload = json!({ "text": "x".repeat(255 * 1_024) });
+        for _ in 0..20 {
+            world.outbox.refuse_next(SendError::permanent("no"));
+            world.trigger(json!({ "name": "mail", "to": "ada", "payload": payload }));
+        }
+        assert_eq!(world.run_due().failed, 20);
+        let all = DeadLetterQuery::default();
+
+        world.interrupted(1, || world.env.dead_letters().discard_matching(&all)).unwrap_err();
+        assert_eq!(world.env.dead_letters().count(&all).unwrap(), 3);
+        assert_eq!(world.env.dead_letters().discard_matching(&all).unwrap(), 3);
+        sound(&world);
+    });
+}
+
 #[test]
 fn a_letter_leaves_the_list_with_its_notification_and_a_resend() {
     on_both(|world| {

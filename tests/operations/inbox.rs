@@ -401,6 +401,24 @@ fn all_messages_that_match_are_marked() {
     });
 }
 
+/// So does one of large messages: seventeen have more than 4 MiB.
+#[test]
+fn an_inbox_of_large_messages_is_marked_in_steps() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let payload = json!({ "text": "x".repeat(255 * 1_024) });
+        for _ in 0..20 {
+            let event = json!({ "name": "hi", "to": "ada", "payload": payload });
+            world.env.events().trigger(&parsed(event)).unwrap();
+        }
+        let inbox = world.env.inbox("ada").unwrap();
+        world.interrupted(1, || inbox.mark_all(MarkAs::Read)).unwrap_err();
+        assert_eq!(inbox.counts().unwrap(), InboxCounts::new(3, 3));
+        assert_eq!(inbox.mark_all(MarkAs::Read).unwrap(), 3);
+        assert_eq!(inbox.counts().unwrap(), InboxCounts::new(0, 0));
+    });
+}
+
 /// An inbox of more than 250 messages takes several transactions, and one that was interrupted
 /// goes on when it is called again.
 #[test]

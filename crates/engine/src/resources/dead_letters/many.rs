@@ -14,6 +14,9 @@ use crate::tx::Tx;
 // milliseconds.
 const AT_A_TIME: usize = 50;
 
+// Bytes of notifications from which on a transaction changes no other dead letters.
+const CONTENT: usize = 4 * 1024 * 1024;
+
 #[derive(Clone, Copy)]
 enum Change {
     Redrive,
@@ -29,7 +32,7 @@ struct Run {
     through: Option<DeadLetterId>,
 }
 
-/// Many dead letters: more than 50 take several transactions. Dead letters that come meanwhile stay
+/// Many dead letters: more than 50, or more than 4 MiB, take several transactions. Dead letters that come meanwhile stay
 /// as they are. A call that fails on its way can be made again, and goes on.
 impl DeadLetters<'_> {
     /// [Redrives](Self::redrive) the dead letters that match `query`, whose limit is not used.
@@ -79,11 +82,17 @@ impl Run {
         self.through = Some(through);
         let selection = Selection::of(tx, query)?;
         let found = selection.scan(tx, self.behind, self.through, AT_A_TIME)?;
+        let mut size = 0;
         for id in found.entries {
-            // A notification that cannot be read does not hold up the others.
-            if if_readable(notification_of(tx, id))?.flatten().is_none() {
-                continue;
+            if size >= CONTENT {
+                return Ok(Step::More(self));
             }
+            self.behind = Some(id);
+            // A notification that cannot be read does not hold up the others.
+            let Some(notification) = if_readable(notification_of(tx, id))?.flatten() else {
+                continue;
+            };
+            size += notification.size();
             let is_changed = match change {
                 Change::Redrive => redrive(tx, id)?.is_ok(),
                 Change::Discard => discard(tx, id).map(|()| true)?,

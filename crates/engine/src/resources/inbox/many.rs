@@ -16,6 +16,12 @@ use crate::tx::{Tx, View};
 // milliseconds.
 const AT_A_TIME: usize = 250;
 
+// Bytes of messages from which on a transaction looks at no others.
+const CONTENT: usize = 4 * 1024 * 1024;
+
+// Number of messages that are read together while their size is not known.
+const FEW: usize = 16;
+
 // Change of many messages.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,7 +44,7 @@ struct Run {
     through: Option<ListPlace>,
 }
 
-/// Many messages: more than 250 take several transactions. Messages that arrive meanwhile stay as
+/// Many messages: more than 250, or more than 4 MiB, take several transactions. Messages that arrive meanwhile stay as
 /// they are. A call that fails on its way can be made again, and goes on.
 impl Inbox<'_> {
     /// Marks all messages in the inbox that are not snoozed and not archived. Returns how many of
@@ -181,20 +187,26 @@ impl Run {
             self.through.map_or_else(|| newest(tx, &self.shelves, list), |at| Ok(Some(at)));
         let Some(through) = newest? else { return Ok(Step::Done(self.changed)) };
         self.through = Some(through);
-        let mut left = AT_A_TIME;
+        let (mut seen, mut size) = (0, 0);
         while let Some(shelf) = self.shelves.first() {
+            let room = usize::checked_div(CONTENT.saturating_sub(size) * seen, size);
+            let most = room.unwrap_or(FEW).max(1).min(AT_A_TIME - seen);
             let range = layout::messages_through(&list(*shelf), through).resumed(&self.behind);
-            let entries = store::dependents(&*tx, &range, left)?;
-            left -= entries.len();
+            let entries = store::dependents(&*tx, &range, most)?;
+            let is_end = entries.len() < most;
+            seen += entries.len();
             if let Some(last) = entries.last() {
                 self.behind.clone_from(&last.key);
             }
-            self.change(tx, subscriber, entries.into_iter().filter_map(Entry::record).collect())?;
-            if left == 0 {
+            let found: Vec<_> = entries.into_iter().filter_map(Entry::record).collect();
+            size += found.iter().map(Message::size).sum::<usize>();
+            self.change(tx, subscriber, found)?;
+            if is_end {
+                self.shelves.remove(0);
+                self.behind.clear();
+            } else if seen == AT_A_TIME || size >= CONTENT {
                 return Ok(Step::More(self));
             }
-            self.shelves.remove(0);
-            self.behind.clear();
         }
         Ok(Step::Done(self.changed))
     }
