@@ -118,8 +118,9 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::Invalid`], if there is no event or if there are more than 100: then none has happened.
-    /// [`Error::Store`]: then the events of the transactions before the failure have happened. A
-    /// repeated call triggers those again that have no transaction id, unless it is made in an
+    /// [`Error::Store`], or [`Error::Conflict`] if the [`Entropy`](crate::Entropy) repeats: then the
+    /// events of the transactions before the failure have happened. A repeated call triggers those
+    /// again that have no transaction id, unless it is made in an
     /// [idempotent](crate::Scope::idempotent) scope.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
         let receipts =
