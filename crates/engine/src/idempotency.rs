@@ -209,7 +209,7 @@ impl Call<'_> {
             let stored = self.find(tx)?;
             match stored.as_ref().map(|stored| stored.replay(&self.hash, *now)) {
                 None | Some(Replay::Expired) => {
-                    self.keep(tx, CallOutcome::BegunAs(ids.to_vec()))?
+                    self.keep(tx, CallOutcome::BegunAs(ids.to_vec()))?;
                 }
                 Some(Replay::Same(CallOutcome::BegunAs(ids))) => return Ok(ids.clone()),
                 // The first step of the call returns its answer, or refuses it.
