@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::dead_letter::{DeadLetter, DeadLetterQuery, DeadLetterReason};
 use tidings::ids::NotificationId;
 use tidings::integration::IntegrationDelete;
@@ -11,7 +12,7 @@ use tidings::message::MessageStatus;
 use tidings::retention::Retention;
 use tidings::store::Table;
 use tidings::vocabulary::Channel;
-use tidings::{Delivery, SendError};
+use tidings::{Delivery, Scope, SendError};
 
 use crate::delivery::{log, statuses};
 use crate::world::{Counts, World, email, names, on_both, on_both_with, only, parsed, sms, with};
@@ -47,6 +48,28 @@ fn letters(world: &World, query: Value) -> Vec<DeadLetter> {
 
 fn sound(world: &World) {
     assert_eq!(world.engine.check().unwrap().findings, []);
+}
+
+/// The task has the id, the time and the attempt of the last one.
+#[test]
+fn a_dead_letter_is_redriven_twice_at_the_same_time() {
+    on_both(|world| {
+        prepared(&world);
+        refused(&world);
+        let redrive =
+            |env: &Scope| env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+        redrive(&world.env);
+        let env = world.env.clone();
+        // The claim, the result, and the next claim.
+        world.store.pause(Point::Write, 2, move || _ = redrive(&env));
+        world.outbox.refuse_next(SendError::permanent("no"));
+
+        let report = world.run_due();
+
+        assert_eq!((report.failed, report.sent), (1, 1));
+        assert_eq!(letters(&world, json!({})), []);
+        sound(&world);
+    });
 }
 
 /// Both attempts have the same content and the same idempotency key, though the workflow is another

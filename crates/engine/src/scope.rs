@@ -64,7 +64,8 @@ impl Scope {
     /// Returns the same environment with an idempotency key for one call of a writing operation. A
     /// repeated call within 24 hours changes nothing. It returns the result of the first call, also
     /// a refusal. Reads ignore the key. A clock that is set back by more than 24 hours ends the
-    /// lifetime of an answer as well.
+    /// lifetime of an answer as well, and so does the [erasure](crate::Subscribers::erase) of a
+    /// subscriber whom the answer names.
     ///
     /// Another call with the same key is refused with [`Error::Conflict`](crate::Error::Conflict).
     /// A call that failed with [`Error::Store`](crate::Error::Store) may be made again. It

@@ -73,7 +73,7 @@ pub(crate) enum Unwritten {
     OutOfScope,
     /// The transaction has failed. The body may run again if the failure allows that.
     Undone(Failure),
-    /// The connection was lost during the commit, and the server cannot be asked.
+    /// The connection was lost during the commit, and the server cannot be asked or does not know.
     Unknown(Failure),
 }
 
@@ -292,25 +292,33 @@ fn commit(shared: &Arc<Shared>, view: &View, changes: &Arc<Changes>) -> Result<(
         return Err(Unwritten::Undone(failure));
     }
     match is_committed(shared, (head, number), batch) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Unwritten::Undone(failure)),
+        Ok(Some(true)) => Ok(()),
+        Ok(Some(false)) => Err(Unwritten::Undone(failure)),
+        Ok(None) => Err(Unwritten::Unknown(failure)),
         Err(failure) => Err(Unwritten::Unknown(failure)),
     }
 }
 
 /// Asks the server what has become of a commit whose connection was lost. The lock waits for the end
-/// of its transaction.
+/// of its transaction. Returns `None` if the server does not know that any more.
 fn is_committed(
     shared: &Arc<Shared>,
     (head, number): (Head, u64),
     batch: [u8; 16],
-) -> Result<bool, Failure> {
+) -> Result<Option<bool>, Failure> {
+    let ask = || {
+        let view = View::begin(shared, Mode::Write(Lock::of_one(head)))?;
+        Ok::<_, Failure>(match view.batch_of(head, number)? {
+            Some(found) => Some(found == batch),
+            None if number < view.next_commit(head)? => None,
+            None => Some(false),
+        })
+    };
     let mut patience = Patience::new(shared.patience);
     loop {
-        let view = View::begin(shared, Mode::Write(Lock::of_one(head)));
-        match view.and_then(|view| view.batch_of(head, number)) {
+        match ask() {
             Err(failure) if failure.may_go_on() && patience.wait() => {}
-            found => return Ok(found? == Some(batch.to_vec())),
+            found => return found,
         }
     }
 }

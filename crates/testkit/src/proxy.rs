@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -29,6 +29,8 @@ struct Wires {
     count: AtomicU64,
     /// Number of pieces that clients have sent so far.
     sent: AtomicU64,
+    /// What the server says is lost.
+    is_deaf: AtomicBool,
 }
 
 impl Proxy {
@@ -61,6 +63,11 @@ impl Proxy {
         self.wires.sent.load(Ordering::Relaxed)
     }
 
+    /// Loses what the server says from now on, or carries it again. What is lost does not come later.
+    pub fn lose_answers(&self, is_deaf: bool) {
+        self.wires.is_deaf.store(is_deaf, Ordering::Relaxed);
+    }
+
     /// Ends all connections, with what is under way.
     ///
     /// # Panics
@@ -78,22 +85,28 @@ impl Wires {
         let server = UnixStream::connect(server)?;
         // From 0 to 3 milliseconds, so that what is said later on one wire may arrive earlier.
         let delay = Duration::from_millis(self.count.fetch_add(1, Ordering::Relaxed) % 4);
-        for (from, to, is_client) in [(&client, &server, 1), (&server, &client, 0)] {
+        for (from, to, is_client) in [(&client, &server, true), (&server, &client, false)] {
             let (from, to, wires) = (from.try_clone()?, to.try_clone()?, Arc::clone(self));
-            let count = move || _ = wires.sent.fetch_add(is_client, Ordering::Relaxed);
-            thread::spawn(move || carry(from, to, delay, count));
+            let arrives = move || wires.arrives(is_client);
+            thread::spawn(move || carry(from, to, delay, arrives));
         }
         self.all.lock().unwrap().push([client, server]);
         Ok(())
     }
+
+    // Counts a piece. Returns `false` if it is lost.
+    fn arrives(&self, is_of_client: bool) -> bool {
+        self.sent.fetch_add(is_of_client.into(), Ordering::Relaxed);
+        is_of_client || !self.is_deaf.load(Ordering::Relaxed)
+    }
 }
 
-fn carry(mut from: UnixStream, mut to: UnixStream, delay: Duration, count: impl Fn()) {
+fn carry(mut from: UnixStream, mut to: UnixStream, delay: Duration, arrives: impl Fn() -> bool) {
     let mut piece = [0; 16 << 10];
     while let Ok(length @ 1..) = from.read(&mut piece) {
-        count();
+        let arrives = arrives();
         thread::sleep(delay / 4);
-        if to.write_all(&piece[..length]).is_err() {
+        if arrives && to.write_all(&piece[..length]).is_err() {
             break;
         }
     }

@@ -1,6 +1,7 @@
 //! Events that are refused, and events in bulk.
 
 use serde_json::{Value, json};
+use tidings::SeededEntropy;
 use tidings::context::Context;
 use tidings::ids::TransactionId;
 use tidings::trigger::{Trigger, TriggerReceipt};
@@ -119,6 +120,29 @@ fn a_bulk_is_answered_event_by_event() {
             let refusal = format!("404 subscriber `{nobody}` is not there");
             world.refuses(&refusal, || world.env.subscribers().get(id(nobody)));
         }
+    });
+}
+
+/// Two engines with the same seed make the same ids at the same time.
+#[test]
+fn an_event_with_a_subscriber_whose_id_another_one_has_leaves_nothing_behind() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.bare_subscriber("ada");
+        let scope = || {
+            let engine = world.engine_with(|builder| builder.entropy(SeededEntropy::new(99)));
+            engine.environment(world.env.environment_id()).unwrap()
+        };
+        let event = |new: &str| parsed(json!({ "name": "hi", "to": ["ada", new] }));
+        let (one, other) = (scope(), scope());
+        one.events().trigger_bulk(&[event("bob")]).unwrap()[0].as_ref().unwrap();
+
+        let bob = world.env.subscribers().get("bob").unwrap();
+        let refusal = format!("409 subscriber `{}` is there already", bob.id);
+        world.refuses(&refusal, || other.events().trigger_bulk(&[event("cyd")]));
+
+        assert_eq!(world.inbox("ada").len(), 1);
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
 

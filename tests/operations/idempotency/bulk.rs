@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::Point;
 use tidings::Scope;
-use tidings::trigger::{Trigger, TriggerReceipt};
+use tidings::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 
 use crate::world::{World, id, in_app, names, on_both, only, parsed, wire, with, workflow_of};
 
@@ -99,6 +99,42 @@ fn the_answer_of_a_bulk_does_not_name_who_was_erased_before_its_end() {
         assert_eq!((receipts.len(), told), (7, vec!["bob".into()]));
         let stored = wire(only(world.records::<StoredAnswer>()));
         assert!(!stored.to_string().contains("\"ada\""));
+    });
+}
+
+#[test]
+fn the_answer_of_a_bulk_names_nobody_if_all_of_an_event_were_erased_before_its_end() {
+    on_both(|world| {
+        let once = begin(&world);
+        let mut events: Vec<_> = (0..7).map(|_| event(json!({}))).collect();
+        events[0] = event(json!({ "to": ["ada"] }));
+        let env = world.env.clone();
+        let erase = move || _ = env.subscribers().erase("ada").unwrap();
+        world.store.pause(Point::Write, 2, erase);
+
+        let receipts = trigger(&once, &events).unwrap();
+
+        assert_eq!((receipts.len(), &receipts[0].notifications), (7, &vec![]));
+        let stored = wire(only(world.records::<StoredAnswer>()));
+        assert!(!stored.to_string().contains("\"ada\""));
+    });
+}
+
+/// The first event has no effect, and so the transaction id is that of the last one.
+#[test]
+fn the_answer_of_a_bulk_has_the_receipt_of_each_event() {
+    on_both(|world| {
+        let once = begin(&world);
+        let off = with(workflow_of("off", &[in_app()]), json!({ "active": false }));
+        world.workflow(off);
+        let mut events: Vec<_> = (0..7).map(|_| event(json!({}))).collect();
+        events[0] = event(json!({ "name": "off", "transactionId": "t" }));
+        events[6] = event(json!({ "transactionId": "t" }));
+
+        let receipts = trigger(&once, &events).unwrap();
+
+        let statuses = [receipts[0].status, receipts[6].status];
+        assert_eq!(statuses, [TriggerStatus::TriggerNotActive, TriggerStatus::Processed]);
     });
 }
 

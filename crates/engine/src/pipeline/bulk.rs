@@ -122,9 +122,12 @@ impl<'b> Bulk<'b> {
             }
             prefetch(tx, prepared)?;
             let next = iter::zip(self.triggers.iter().skip(before), prepared);
-            let receipts = next.map(|(trigger, prepared)| match accept(tx, trigger, prepared) {
-                Ok(receipt) => Ok(Ok(receipt)),
-                Err(error) => Ok(Err(StoredRefusal::of(&error).ok_or(error)?)),
+            let receipts = next.map(|(trigger, prepared)| match prepared {
+                Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
+                // A refusal here has left a part of its event in the transaction, which must not last.
+                Prepared::Planned(_) | Prepared::Settled(_) => {
+                    accept(tx, trigger, prepared).map(Ok)
+                }
             });
             let receipts = receipts.collect::<Result<Vec<_>>>()?;
             if before + prepared.len() < self.triggers.len() {
@@ -135,12 +138,16 @@ impl<'b> Bulk<'b> {
     }
 
     // The receipts of the transactions before the last one. An erasure may have taken recipients out of
-    // them meanwhile, whom the stored answer must not name.
+    // them meanwhile, whom the stored answer must not name. It removes a receipt with its last recipient.
     fn earlier(&self, tx: &Tx<'_>) -> Result<Vec<Receipt>> {
         let receipts = self.receipts.iter().map(|receipt| match receipt {
-            Ok(receipt) if self.call.is_some() => {
+            Ok(receipt) if self.call.is_some() && !receipt.notifications.is_empty() => {
                 let stored = find_receipt(tx, &receipt.transaction_id)?;
-                Ok(Ok(stored.unwrap_or_else(|| receipt.clone())))
+                Ok(Ok(stored.unwrap_or_else(|| {
+                    let mut rest = receipt.clone();
+                    rest.notifications.clear();
+                    rest
+                })))
             }
             receipt => Ok(receipt.clone()),
         });

@@ -118,9 +118,11 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::Invalid`], if there is no event or if there are more than 100: then none has happened.
-    /// [`Error::Store`]: then the events of the transactions before the failure have happened. A
-    /// repeated call triggers those again that have no transaction id, unless it is made in an
-    /// [idempotent](crate::Scope::idempotent) scope.
+    /// [`Error::Store`], or [`Error::Conflict`] if the [`Entropy`](crate::Entropy) repeats: then the
+    /// events of the transactions before the failure have happened. A repeated call triggers those
+    /// again that have no transaction id, unless it is made in an
+    /// [idempotent](crate::Scope::idempotent) scope: then those only whose notifications were all
+    /// deleted or erased meanwhile.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
         let receipts =
             self.scope.operation(bulk::NAME, || bulk::accept_all(self.scope, triggers))?;

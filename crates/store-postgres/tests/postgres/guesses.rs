@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use store::{Decision, Error, Snapshot, Store, Table, Transaction, WriteScope};
 use testkit::postgres::{Place, Server};
+use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
 
@@ -14,6 +15,9 @@ const ENVIRONMENT: u128 = 7;
 
 /// Number of commits behind which a process takes what is in memory for right, and more.
 const ROUNDS: u64 = 10;
+
+/// Number of commits that the server knows, and at most a quarter more.
+const COMMITS_KEPT: u64 = 1_024;
 
 #[test]
 fn a_transaction_on_values_in_memory_takes_one_round_trip() {
@@ -177,6 +181,31 @@ fn callers_behind_a_commit_that_breaks_are_made_once() {
     let goes_on = |made| made < ROUNDS || cuts.load(Ordering::Relaxed) < 8;
     let made = increment_by_many(&place, &goes_on, &cut);
     assert_eq!(count(&place.open(), "count"), made);
+}
+
+/// Another process has made so many commits meanwhile that the server has forgotten which they were.
+#[test]
+fn a_commit_of_which_nothing_is_known_is_not_made_again() {
+    let Some(server) = Server::shared() else { return };
+    let proxy = Proxy::before(server.folder());
+    let place = place(server);
+    let (here, there) = (place.clone().through(&proxy.url()).open(), place.open());
+    (0..ROUNDS).for_each(|_| increment(&here, "count"));
+    proxy.lose_answers(true);
+    let made = thread::scope(|scope| {
+        let made = scope.spawn(|| {
+            here.write_within(self::scope(), &mut |tx| add(tx, "count").map(|()| Decision::Commit))
+        });
+        while count(&there, "count") == ROUNDS {
+            thread::yield_now();
+        }
+        (0..COMMITS_KEPT * 5 / 4).for_each(|_| increment(&there, "other"));
+        proxy.lose_answers(false);
+        proxy.cut();
+        made.join().unwrap()
+    });
+    assert!(matches!(made, Err(Error::Unavailable { .. })), "{made:?}");
+    assert_eq!(count(&here, "count"), ROUNDS + 1);
 }
 
 /// Two processes with three callers each increment, in bursts. Returns how often.

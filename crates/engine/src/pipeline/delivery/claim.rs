@@ -156,6 +156,12 @@ pub(super) fn next_besides_sweeps(snapshot: &dyn Snapshot) -> Result<Option<Time
     Ok(next)
 }
 
+/// Returns `true` if the store has the lease of a claim.
+pub(super) fn is_kept(engine: &Engine, leased: &Leased) -> Result<bool> {
+    let key = layout::task(leased.task.environment_id, leased.task.id);
+    engine.read(|snapshot| Ok(snapshot.find::<Task>(&key)?.as_ref() == Some(&*leased.task)))
+}
+
 /// The error of a task that is still due after its claim.
 pub(super) fn not_claimed() -> Error {
     corrupt("a claimed task is still due")

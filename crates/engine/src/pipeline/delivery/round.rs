@@ -7,7 +7,7 @@ use domain::task::Work;
 
 use super::claim::{self, Claimed};
 use super::{BATCH, DeliveryQueue, DeliveryReport};
-use crate::Result;
+use crate::{Engine, Result};
 
 /// Claims in a row that may begin with the same turn. A turn whose jobs have changed since it was
 /// planned is due again as it was. Behind so many claims, the store does not keep what they write.
@@ -42,7 +42,7 @@ impl Beginnings {
     /// # Errors
     ///
     /// [`store::Error::Corrupt`], if the store does not keep what claims write.
-    pub(super) fn note(&mut self, claimed: &Claimed) -> Result<()> {
+    pub(super) fn note(&mut self, engine: &Engine, claimed: &Claimed) -> Result<()> {
         let leased = &claimed.leased;
         let calling = leased.iter().find(|leased| leased.task.work.calls_the_host());
         let task = calling.or(leased.first());
@@ -53,8 +53,11 @@ impl Beginnings {
         let is_same = beginning.is_some() && beginning == self.last;
         self.repeats = if is_same { self.repeats + 1 } else { 0 };
         self.last = beginning;
-        // A call that was made is not made again.
-        let allowed = if calling.is_some() { 0 } else { REPEATS };
+        let allowed = match calling {
+            // A call that was made is not made again, unless its task was put back meanwhile.
+            Some(leased) if is_same && !claim::is_kept(engine, leased)? => 0,
+            Some(_) | None => REPEATS,
+        };
         if self.repeats > allowed { Err(claim::not_claimed()) } else { Ok(()) }
     }
 }
@@ -105,7 +108,7 @@ impl DeliveryQueue<'_> {
             rounds.beginnings = Beginnings::default();
             return Ok(None);
         }
-        rounds.beginnings.note(&claimed)?;
+        rounds.beginnings.note(self.engine, &claimed)?;
         let Claimed { leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         let count = leased.len();
@@ -129,7 +132,7 @@ mod tests {
     use store::memory::MemoryStore;
 
     use super::*;
-    use crate::{Engine, ManualClock, Outbox, SendError};
+    use crate::{ManualClock, Outbox, SendError};
 
     /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
     #[test]

@@ -88,7 +88,7 @@ impl DeliveryQueue<'_> {
     // Does tasks that are due now.
     fn run_now(&self, beginnings: &mut Beginnings, report: &mut DeliveryReport) -> Result<()> {
         let claimed = claim::claim(self.engine, AT_ONCE)?;
-        beginnings.note(&claimed)?;
+        beginnings.note(self.engine, &claimed)?;
         let Claimed { mut leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         leased.sort_by_key(|leased| (leased.task.class, leased.task.id));
