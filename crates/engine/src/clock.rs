@@ -9,6 +9,10 @@ use domain::time::Timestamp;
 use store::Store;
 
 /// A source of the time. The engine asks for it while it holds no transaction open.
+///
+/// A panic of a clock ends the call that has asked, and is no failure of the store. If a delivery has
+/// called providers by then, the results that are not stored yet are lost: those messages are sent again,
+/// with the same idempotency keys.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time at this moment.
     fn now(&self) -> Timestamp;

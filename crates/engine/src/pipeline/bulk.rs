@@ -28,7 +28,7 @@ struct Bulk<'b> {
     scope: &'b Scope,
     now: Timestamp,
     checked: Result<(), Invalid>,
-    /// None if the bulk is refused.
+    /// Empty if the bulk is refused.
     triggers: &'b [Trigger],
     call: Option<Call<'b>>,
     /// The ids of the events that come without one. `None` if the preparation makes them.
