@@ -87,7 +87,7 @@ pub enum Reason {
         /// Maximum number of items.
         max: usize,
     },
-    /// The notifications of the call have too much content.
+    /// The notifications of an event have too much content.
     #[error("leads to more than {max} bytes of payloads, overrides and messages in one event")]
     TooMuch {
         /// Maximum size of the content.

@@ -14,6 +14,10 @@ use uuid::Uuid;
 use crate::Engine;
 use crate::entropy::Made;
 
+/// Bytes of content from which on a transaction takes no more work, so that it holds the writer for a
+/// few tens of milliseconds at most.
+pub(crate) const CONTENT: usize = 4 * 1024 * 1024;
+
 /// Source of records for an operation: a [`Reading`] or a [`Tx`]. The bytes of a record are
 /// reachable only through a view, so all processing of the bytes is done here.
 pub(crate) trait View: Snapshot {

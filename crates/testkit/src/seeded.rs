@@ -105,7 +105,9 @@ pub fn copy_of(entries: &[Entry]) -> World {
 
 /// A copy of the world, with an engine that `configure` changes.
 pub fn copy_with(configure: impl Fn(Builder) -> Builder) -> World {
-    reopened_with(Interposed::default(), self::entries(), 1, configure)
+    let copy = World::with(Interposed::new(store()), |builder| configure(restarted(1)(builder)));
+    copy.clock.set(WORLD.now());
+    copy
 }
 
 /// A copy of the world in `store`, with an engine that `configure` changes.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::{Task, TaskState, Work};
-use crate::ids::NotificationId;
 use crate::job::{Job, JobStatus};
 use crate::notification::Notification;
 use crate::time::Timestamp;
@@ -55,19 +54,20 @@ impl Task {
                 let job = jobs.find(|job| job.id == *job_id);
                 // A failed attempt is in the log only.
                 let logged_at = job.and_then(|job| job.execution_details.last()?.created_at);
-                return logged_at.max(Some(changed_at(*notification_id, job)));
+                return logged_at.max(Some(changed_at(job, notification_id.created_at())));
             }
             Work::FanOut { .. } | Work::Cancel { .. } | Work::Release { .. } => {
                 return Some(due_at);
             }
             Work::Sweep { .. } | Work::Wake { .. } => return None,
         };
-        Some(changed_at(*id, job))
+        Some(changed_at(job, id.created_at()))
     }
 }
 
-fn changed_at(id: NotificationId, job: Option<&Job>) -> Timestamp {
-    job.and_then(|job| job.updated_at).unwrap_or_else(|| id.created_at())
+// Time of the last change of a job, or else that of its notification.
+fn changed_at(job: Option<&Job>, created_at: Timestamp) -> Timestamp {
+    job.and_then(|job| job.updated_at).unwrap_or(created_at)
 }
 
 impl Notification {
@@ -79,7 +79,7 @@ impl Notification {
     pub fn brought_back(&self, now: Timestamp, due_at: Timestamp) -> Self {
         let mut after = self.clone();
         for job in &mut after.jobs {
-            let set_at = job.updated_at.unwrap_or(self.created_at);
+            let set_at = changed_at(Some(job), self.created_at);
             if let JobStatus::Delayed { until } = job.status
                 && let Some(until) = brought_back(until, set_at, now)
             {

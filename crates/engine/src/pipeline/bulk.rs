@@ -8,18 +8,16 @@ use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt};
 
 use crate::idempotency::{Call, Step, StoredRefusal};
-use crate::pipeline::prepare::{Prepared, transaction_id};
+use crate::pipeline::planned::Prepared;
+use crate::pipeline::prepare::transaction_id;
 use crate::pipeline::trigger::{accept, find_receipt, prefetch};
-use crate::tx::Tx;
+use crate::tx::{CONTENT, Tx};
 use crate::{Result, Scope};
 
 pub(crate) const NAME: &str = "events.trigger_bulk";
 
 /// A transaction takes events until they have so many notifications.
 const NOTIFICATIONS: usize = 500;
-
-/// A transaction takes events until their notifications have so many bytes of content.
-const CONTENT: usize = 8 * 1024 * 1024;
 
 type Receipt = Result<TriggerReceipt, StoredRefusal>;
 
@@ -37,11 +35,11 @@ struct Bulk<'b> {
     receipts: Vec<Receipt>,
 }
 
-/// What a transaction does that is not the last one.
+/// Result of a transaction that is not the last one.
 enum Part {
-    /// The next events happen.
+    /// The next events have happened.
     Happened(Vec<Receipt>),
-    /// Nothing, since an equal call has begun, and its events have other ids.
+    /// No event has happened, because an equal call has begun and its events have other ids.
     Unnamed,
 }
 
@@ -63,8 +61,8 @@ pub(crate) fn accept_all(scope: &Scope, triggers: &[Trigger]) -> Result<Vec<Rece
 }
 
 impl<'b> Bulk<'b> {
-    // Prepares the events of the next transaction. A call that takes several transactions may be
-    // repeated behind the first one, so its events have ids before they happen.
+    // Prepares the events of the next transaction. A call with a key may be repeated behind its first
+    // transaction, so its events have ids before they happen.
     fn prepare(&mut self) -> Result<Vec<Prepared>> {
         let prepared = self.prepare_next()?;
         let is_last = self.receipts.len() + prepared.len() == self.triggers.len();

@@ -18,14 +18,12 @@ use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::fan_out::{Members, Part, Source};
-use crate::pipeline::prepare::{PlannedRecipient, plan_recipient, prefetch_recipients};
+use crate::pipeline::planned::PlannedRecipient;
+use crate::pipeline::prepare::{plan_recipient, prefetch_recipients};
 use crate::pipeline::trigger::notify;
 use crate::resources::{contexts, workflows};
-use crate::tx::{Reading, Tx, View};
+use crate::tx::{CONTENT, Reading, Tx, View};
 use crate::{Engine, Result};
-
-/// Content with which a chunk ends, in bytes.
-const CONTENT: usize = 4 * 1024 * 1024;
 
 // Decision about the next recipients of an event.
 enum Planned {

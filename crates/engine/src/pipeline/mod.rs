@@ -10,6 +10,7 @@ pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;
 pub(crate) mod left;
+mod planned;
 mod prepare;
 mod redrive;
 pub(crate) mod sweep;

@@ -8,7 +8,7 @@ use domain::context::{Context, ContextKey, ContextSet, NamedContext};
 use domain::event::Event;
 use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey, TransactionId, WorkflowId};
 use domain::notification::NotificationTopic;
-use domain::plan::{self, Action, Facts, Run};
+use domain::plan::{self, Facts, Run};
 use domain::subscriber::{Profile, Subscriber};
 use domain::time::Timestamp;
 use domain::trigger::{
@@ -21,70 +21,12 @@ use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::facts::Preferences;
 use crate::pipeline::fan_out::{Member, Part, Source};
+use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::pipeline::texts;
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, subscribers, workflows};
 use crate::tx::{Reading, View};
 use crate::{Result, Scope};
-
-/// A trigger before its transaction.
-#[derive(Debug)]
-pub(crate) enum Prepared {
-    /// The trigger was accepted before, or has no effect.
-    Settled(TriggerReceipt),
-    /// The trigger creates notifications.
-    Planned(Box<PlannedTrigger>),
-    /// The trigger is refused.
-    Refused(StoredRefusal),
-}
-
-/// A trigger whose notifications are planned.
-#[derive(Debug)]
-pub(crate) struct PlannedTrigger {
-    /// The receipt, without the notifications of direct recipients.
-    pub(crate) receipt: TriggerReceipt,
-    /// `false` if the preparation has made the transaction id.
-    pub(crate) may_be_known: bool,
-    pub(crate) workflow: Arc<Workflow>,
-    pub(crate) named: Vec<NamedContext>,
-    pub(crate) context_keys: ContextSet,
-    /// Subscribers that the trigger names.
-    pub(crate) direct: Vec<PlannedRecipient>,
-    /// Subscribers that it reaches otherwise.
-    pub(crate) others: Others,
-    /// Subscriber who has caused the event.
-    pub(crate) actor: Option<SubscriberRecipient>,
-    /// Bytes of the payloads, overrides and messages of its notifications.
-    pub(crate) content: usize,
-}
-
-/// Subscribers that a trigger does not name.
-#[derive(Debug)]
-pub(crate) enum Others {
-    /// The trigger tells them itself.
-    Told(Vec<PlannedRecipient>),
-    /// Tasks tell them.
-    Crowd(Crowd),
-}
-
-/// A recipient with the first turn of its notification.
-#[derive(Debug)]
-pub(crate) struct PlannedRecipient {
-    pub(crate) recipient: SubscriberRecipient,
-    /// The subscriber as it was read.
-    pub(crate) read: Option<Arc<Kept<Subscriber>>>,
-    pub(crate) topics: Vec<NotificationTopic>,
-    pub(crate) first: FirstTurn,
-}
-
-/// The first turn of a notification.
-#[derive(Debug)]
-pub(crate) enum FirstTurn {
-    /// It is a part of the transaction that creates the notification.
-    Planned(Vec<Action>),
-    /// A task plans it, since the workflow is paused.
-    Later,
-}
 
 /// Preparation of the triggers of one call, in their order. Each one sees the subscribers and the
 /// contexts as those before it are going to leave them.
@@ -205,16 +147,7 @@ impl Preparation<'_> {
         let size = trigger.size();
         self.content = 0;
         let mut counted = Counted::default();
-        let reached = self.subscribers(&audience.subscribers)?;
-        let ids = reached.iter().map(|subscriber| subscriber.after.id);
-        prefetch_recipients(self.view, ids, (&context_keys, workflow.id))?;
-        let direct = audience.subscribers.iter().zip(reached).map(|(recipient, subscriber)| {
-            let known = ((*recipient).clone(), &*subscriber.after);
-            let planned = plan_recipient(self.view, known, Vec::new(), (&event, &run))?;
-            self.count(size, &planned)?;
-            Ok(PlannedRecipient { read: subscriber.read, ..planned })
-        });
-        let direct = direct.collect::<Result<Vec<_>>>()?;
+        let direct = self.direct(&audience.subscribers, (&event, &run, size))?;
         let others = self.others(&audience, crowd, (&event, &run, size), &mut counted)?;
         receipt.continues = matches!(others, Others::Crowd(_));
         (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
@@ -229,6 +162,24 @@ impl Preparation<'_> {
             actor: trigger.actor.clone(),
             content: self.content,
         })))
+    }
+
+    // Plans the notifications of the subscribers that the trigger names.
+    fn direct(
+        &mut self,
+        recipients: &[&SubscriberRecipient],
+        (event, run, size): (&Event<'_>, &Run<'_>, usize),
+    ) -> Result<Vec<PlannedRecipient>> {
+        let reached = self.subscribers(recipients)?;
+        let ids = reached.iter().map(|subscriber| subscriber.after.id);
+        prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
+        let direct = recipients.iter().zip(reached).map(|(recipient, subscriber)| {
+            let known = ((*recipient).clone(), &*subscriber.after);
+            let planned = plan_recipient(self.view, known, Vec::new(), (event, run))?;
+            self.count(size, &planned)?;
+            Ok(PlannedRecipient { read: subscriber.read, ..planned })
+        });
+        direct.collect()
     }
 
     // Plans the notifications of a small crowd.
@@ -331,30 +282,6 @@ impl Preparation<'_> {
         };
         self.contexts.insert(named.key.clone(), after.clone());
         Ok(after)
-    }
-}
-
-impl Prepared {
-    /// Number of notifications that the transaction creates, and the bytes of their content.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        let Prepared::Planned(planned) = self else { return (0, 0) };
-        let told = match &planned.others {
-            Others::Told(told) => told.len(),
-            Others::Crowd(_) => 0,
-        };
-        (planned.direct.len() + told, planned.content)
-    }
-}
-
-impl PlannedRecipient {
-    /// Returns the size of the notification and of its first messages, in bytes. Each has the payload
-    /// and the overrides, which take `event` bytes.
-    pub(crate) fn size(&self, event: usize) -> usize {
-        let messages = match &self.first {
-            FirstTurn::Planned(actions) => plan::messages_size(event, actions),
-            FirstTurn::Later => 0,
-        };
-        event + messages
     }
 }
 

@@ -16,7 +16,7 @@ use store::{HostTransaction, Order, ReadRecords, Snapshot, WriteRecords, layout}
 
 use crate::pipeline::apply::Course;
 use crate::pipeline::fan_out::Source;
-use crate::pipeline::prepare::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
+use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::pipeline::{bulk, chunk};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::subscribers;
@@ -112,7 +112,7 @@ impl Events<'_> {
     /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
     /// of one does not affect the others. The results are in the order of the events.
     ///
-    /// A transaction takes events until they have 500 notifications or 8 MiB of content, so that other
+    /// A transaction takes events until they have 500 notifications or 4 MiB of content, so that other
     /// writers do not wait for the whole bulk.
     ///
     /// # Errors

@@ -56,8 +56,8 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
         let organization_id = environment.organization_id.clone();
         let home = Home { organization_id, environment_id: environment.id };
         let lanes = lanes.get(&environment.id).map(Vec::as_slice).unwrap_or_default();
-        let goes_far_back = before != NEVER || has_put_off(engine, &home, lanes, now)?;
-        let made_since = if goes_far_back { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
+        let looks_at_all = before != NEVER || has_put_off(engine, &home, lanes, now)?;
+        let made_since = if looks_at_all { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
         let mut after = Vec::new();
         while let Some(last) = bring_some_back(engine, &home, (now, made_since), &after)? {
             after = last;

@@ -8,14 +8,11 @@ use super::{DeadLetters, discard, notification_of, redrive};
 use crate::Result;
 use crate::damage::if_readable;
 use crate::idempotency::Step;
-use crate::tx::Tx;
+use crate::tx::{CONTENT, Tx};
 
 // Number of dead letters that one transaction changes, so that it holds the writer for a few
 // milliseconds.
 const AT_A_TIME: usize = 50;
-
-// Bytes of notifications from which on a transaction changes no other dead letters.
-const CONTENT: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Copy)]
 enum Change {
@@ -32,8 +29,8 @@ struct Run {
     through: Option<DeadLetterId>,
 }
 
-/// Many dead letters: more than 50, or more than 4 MiB, take several transactions. Dead letters that come meanwhile stay
-/// as they are. A call that fails on its way can be made again, and goes on.
+/// Many dead letters: more than 50, or more than 4 MiB, take several transactions. Dead letters that
+/// come meanwhile stay as they are. A call that fails on its way can be made again, and goes on.
 impl DeadLetters<'_> {
     /// [Redrives](Self::redrive) the dead letters that match `query`, whose limit is not used.
     /// Returns their number. Those whose message was deleted stay in the list.

@@ -10,14 +10,11 @@ use super::Inbox;
 use crate::Result;
 use crate::idempotency::Step;
 use crate::resources::{messages, subscribers};
-use crate::tx::{Tx, View};
+use crate::tx::{CONTENT, Tx, View};
 
 // Number of messages that one transaction looks at, so that it holds the writer for a few
 // milliseconds.
 const AT_A_TIME: usize = 250;
-
-// Bytes of messages from which on a transaction looks at no others.
-const CONTENT: usize = 4 * 1024 * 1024;
 
 // Number of messages that are read together while their size is not known.
 const FEW: usize = 16;
@@ -44,8 +41,8 @@ struct Run {
     through: Option<ListPlace>,
 }
 
-/// Many messages: more than 250, or more than 4 MiB, take several transactions. Messages that arrive meanwhile stay as
-/// they are. A call that fails on its way can be made again, and goes on.
+/// Many messages: more than 250, or more than 4 MiB, take several transactions. Messages that arrive
+/// meanwhile stay as they are. A call that fails on its way can be made again, and goes on.
 impl Inbox<'_> {
     /// Marks all messages in the inbox that are not snoozed and not archived. Returns how many of
     /// them this changes.

@@ -1,0 +1,96 @@
+//! Plans of triggers: what their transactions write.
+
+use std::sync::Arc;
+
+use domain::context::{ContextSet, NamedContext};
+use domain::notification::NotificationTopic;
+use domain::plan::{self, Action};
+use domain::subscriber::Subscriber;
+use domain::trigger::{Crowd, SubscriberRecipient, TriggerReceipt};
+use domain::workflow::Workflow;
+use store::Kept;
+
+use crate::idempotency::StoredRefusal;
+
+/// A trigger before its transaction.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    /// The trigger was accepted before, or has no effect.
+    Settled(TriggerReceipt),
+    /// The trigger creates notifications.
+    Planned(Box<PlannedTrigger>),
+    /// The trigger is refused.
+    Refused(StoredRefusal),
+}
+
+/// A trigger whose notifications are planned.
+#[derive(Debug)]
+pub(crate) struct PlannedTrigger {
+    /// The receipt, without the notifications of direct recipients.
+    pub(crate) receipt: TriggerReceipt,
+    /// `false` if the preparation has made the transaction id.
+    pub(crate) may_be_known: bool,
+    pub(crate) workflow: Arc<Workflow>,
+    pub(crate) named: Vec<NamedContext>,
+    pub(crate) context_keys: ContextSet,
+    /// Subscribers that the trigger names.
+    pub(crate) direct: Vec<PlannedRecipient>,
+    /// Subscribers that it reaches otherwise.
+    pub(crate) others: Others,
+    /// Subscriber who has caused the event.
+    pub(crate) actor: Option<SubscriberRecipient>,
+    /// Bytes of the payloads, overrides and messages of its notifications.
+    pub(crate) content: usize,
+}
+
+/// Subscribers that a trigger does not name.
+#[derive(Debug)]
+pub(crate) enum Others {
+    /// The trigger tells them itself.
+    Told(Vec<PlannedRecipient>),
+    /// Tasks tell them.
+    Crowd(Crowd),
+}
+
+/// A recipient with the first turn of its notification.
+#[derive(Debug)]
+pub(crate) struct PlannedRecipient {
+    pub(crate) recipient: SubscriberRecipient,
+    /// The subscriber as it was read.
+    pub(crate) read: Option<Arc<Kept<Subscriber>>>,
+    pub(crate) topics: Vec<NotificationTopic>,
+    pub(crate) first: FirstTurn,
+}
+
+/// The first turn of a notification.
+#[derive(Debug)]
+pub(crate) enum FirstTurn {
+    /// It is a part of the transaction that creates the notification.
+    Planned(Vec<Action>),
+    /// A task plans it, since the workflow is paused.
+    Later,
+}
+
+impl Prepared {
+    /// Number of notifications that the transaction creates, and the bytes of their content.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let Prepared::Planned(planned) = self else { return (0, 0) };
+        let told = match &planned.others {
+            Others::Told(told) => told.len(),
+            Others::Crowd(_) => 0,
+        };
+        (planned.direct.len() + told, planned.content)
+    }
+}
+
+impl PlannedRecipient {
+    /// Returns the size of the notification and of its first messages, in bytes. Each has the payload
+    /// and the overrides, which take `event` bytes.
+    pub(crate) fn size(&self, event: usize) -> usize {
+        let messages = match &self.first {
+            FirstTurn::Planned(actions) => plan::messages_size(event, actions),
+            FirstTurn::Later => 0,
+        };
+        event + messages
+    }
+}
