@@ -122,6 +122,34 @@ fn the_content_of_an_event_is_limited() {
     );
 }
 
+/// Its subscribers and contexts are as they were for the events behind it.
+#[test]
+fn an_event_with_too_much_content_changes_nothing() {
+    on_both_with(
+        |builder| builder.limits(Limits::default().content(3_000)),
+        |world| {
+            let body = "{{ subscriber.firstName }} {{ context.tenant.data.plan }}";
+            let step = json!({ "type": "in_app", "template": { "body": body } });
+            world.workflow_of("w", &[step]);
+            world.subscriber(json!({ "subscriberId": "ada", "firstName": "Ada" }));
+            let crowd = |at: usize| json!({ "subscriberId": format!("s{at}") });
+            let ada = json!({ "subscriberId": "ada", "firstName": "Other" });
+            let to: Vec<_> = (0..9).map(crowd).chain([ada]).collect();
+            let context = json!({ "tenant": { "id": "acme", "data": { "plan": "other" } } });
+            let large = json!({
+                "name": "w", "to": to, "payload": sized(200), "context": context,
+            });
+            let small = json!({ "name": "w", "to": "ada", "context": { "tenant": "acme" } });
+
+            let receipts =
+                world.env.events().trigger_bulk(&[parsed(large), parsed(small)]).unwrap();
+
+            assert_eq!(receipts.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true]);
+            assert_eq!(world.inbox("ada")[0].text(), Some("Ada "));
+        },
+    );
+}
+
 /// A rehearsal sends all mails of an event, each with a text of 100 bytes.
 #[test]
 fn the_content_of_a_rehearsal_is_limited() {

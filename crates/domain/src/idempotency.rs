@@ -33,7 +33,7 @@ pub struct StoredAnswer {
 pub enum CallOutcome {
     /// The call takes several transactions, and the first one is committed.
     Begun,
-    /// The same of a bulk of events, and these ids are those of its events that came without one.
+    /// A bulk of events has begun. Its events without a transaction id have these ids, in their order.
     BegunAs(Vec<TransactionId>),
     /// The call succeeded, with this result.
     Done(Value),

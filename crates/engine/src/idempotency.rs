@@ -203,7 +203,7 @@ impl<S, T: Serialize> Step<S, T> {
 impl Call<'_> {
     /// Begins a bulk of events. Returns the ids of its events that come without one: those of an equal
     /// call that has begun before, or else `ids`.
-    pub(crate) fn begin_as(&self, ids: &[TransactionId]) -> Result<Vec<TransactionId>> {
+    pub(crate) fn begin_with_ids(&self, ids: &[TransactionId]) -> Result<Vec<TransactionId>> {
         let Self { scope, now, .. } = self;
         scope.engine.write_in(&scope.home, *now, |tx| {
             let stored = self.find(tx)?;
@@ -220,7 +220,7 @@ impl Call<'_> {
     }
 
     /// Returns `true` if an equal call has begun as a bulk of events, and is not done.
-    pub(crate) fn has_begun_as(&self, view: &dyn View) -> Result<bool> {
+    pub(crate) fn has_begun_with_ids(&self, view: &dyn View) -> Result<bool> {
         let stored = self.find(view)?;
         let replay = stored.as_ref().map(|stored| stored.replay(&self.hash, self.now));
         Ok(matches!(replay, Some(Replay::Same(CallOutcome::BegunAs(_)))))
@@ -278,9 +278,9 @@ impl Call<'_> {
         let Some(stored) = StoredRefusal::of(&refusal) else { return Err(refusal) };
         let scope = self.scope;
         let earlier = scope.engine.write_in(&scope.home, self.now, |tx| {
-            // Another thread may have been quicker.
+            // Another thread may have been quicker. A bulk that has begun goes on when it is repeated.
             let earlier = self.replay(tx)?;
-            if earlier.is_none() {
+            if earlier.is_none() && !self.has_begun_with_ids(tx)? {
                 self.keep(tx, CallOutcome::Refused(json(&stored)?))?;
             }
             Ok(earlier)

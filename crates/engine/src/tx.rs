@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::Engine;
 use crate::entropy::Made;
 
-/// Bytes of content from which on a transaction takes no more work, so that it holds the writer for a
-/// few tens of milliseconds at most.
+/// Size of content at which a transaction ends, in bytes. Its last event, message or dead letter may
+/// exceed it.
 pub(crate) const CONTENT: usize = 4 * 1024 * 1024;
 
 /// Source of records for an operation: a [`Reading`] or a [`Tx`]. The bytes of a record are

@@ -6,8 +6,8 @@ use domain::idempotency::StoredAnswer;
 use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::Point;
-use tidings::Scope;
 use tidings::trigger::{Trigger, TriggerReceipt, TriggerStatus};
+use tidings::{Scope, SeededEntropy};
 
 use crate::world::{World, id, in_app, names, on_both, only, parsed, wire, with, workflow_of};
 
@@ -102,6 +102,27 @@ fn the_answer_of_a_bulk_does_not_name_who_was_erased_before_its_end() {
     });
 }
 
+/// The first events have happened in an earlier call, and are read before the erasure.
+#[test]
+fn the_answer_of_a_bulk_that_goes_on_does_not_name_who_was_erased_meanwhile() {
+    on_both(|world| {
+        let once = begin(&world);
+        let mut events: Vec<_> = (0..7).map(|_| event(json!({}))).collect();
+        events[0] = event(json!({ "to": ["ada", "bob"] }));
+        world.interrupted(2, || trigger(&once, &events)).unwrap_err();
+        let env = world.env.clone();
+        let erase = move || _ = env.subscribers().erase("ada").unwrap();
+        world.store.pause(Point::Write, 1, erase);
+
+        let receipts = trigger(&once, &events).unwrap();
+
+        let told = names(&receipts[0].notifications, |made| made.subscriber_id.clone());
+        assert_eq!((receipts.len(), told), (7, vec!["bob".into()]));
+        let stored = wire(only(world.records::<StoredAnswer>()));
+        assert!(!stored.to_string().contains("\"ada\""));
+    });
+}
+
 #[test]
 fn the_answer_of_a_bulk_names_nobody_if_all_of_an_event_were_erased_before_its_end() {
     on_both(|world| {
@@ -135,6 +156,33 @@ fn the_answer_of_a_bulk_has_the_receipt_of_each_event() {
 
         let statuses = [receipts[0].status, receipts[6].status];
         assert_eq!(statuses, [TriggerStatus::TriggerNotActive, TriggerStatus::Processed]);
+    });
+}
+
+/// Two engines with the same seed make the same id for a new subscriber of the last event. The repeated
+/// call makes another one.
+#[test]
+fn a_bulk_goes_on_behind_a_conflict() {
+    on_both(|world| {
+        begin(&world);
+        let scope = |key| {
+            let engine = world.engine_with(|builder| builder.entropy(SeededEntropy::new(99)));
+            let scope = engine.environment(world.env.environment_id()).unwrap();
+            scope.idempotent(key).unwrap()
+        };
+        let events = |new: &str| -> Vec<_> {
+            let named = |at| event(json!({ "transactionId": format!("{new} {at}") }));
+            let last = event(json!({ "to": [new], "transactionId": new }));
+            (0..5).map(named).chain([last]).collect()
+        };
+        trigger(&world.env, &events("ada")[..1]).unwrap();
+        let (one, other) = (scope("one"), scope("other"));
+        trigger(&one, &events("bob")).unwrap();
+
+        assert_eq!(trigger(&other, &events("cyd")).unwrap_err().status(), 409);
+        assert_eq!((told(&world), world.env.subscribers().get("cyd").is_ok()), (11, false));
+        assert_eq!(trigger(&other, &events("cyd")).unwrap().len(), 6);
+        assert_eq!((told(&world), world.inbox("cyd").len()), (11, 1));
     });
 }
 

@@ -10,7 +10,7 @@ use domain::trigger::{Trigger, TriggerReceipt};
 use crate::idempotency::{Call, Step, StoredRefusal};
 use crate::pipeline::planned::Prepared;
 use crate::pipeline::prepare::transaction_id;
-use crate::pipeline::trigger::{accept, find_receipt, prefetch};
+use crate::pipeline::trigger::{accept, prefetch, receipt_now};
 use crate::tx::{CONTENT, Tx};
 use crate::{Result, Scope};
 
@@ -54,22 +54,22 @@ pub(crate) fn accept_all(scope: &Scope, triggers: &[Trigger]) -> Result<Vec<Rece
         let prepared = bulk.prepare()?;
         match bulk.write(&prepared)? {
             Step::More(Part::Happened(receipts)) => bulk.receipts.extend(receipts),
-            Step::More(Part::Unnamed) => bulk.name()?,
+            Step::More(Part::Unnamed) => bulk.assign_ids()?,
             Step::Done(receipts) => return Ok(receipts),
         }
     }
 }
 
 impl<'b> Bulk<'b> {
-    // Prepares the events of the next transaction. A call with a key may be repeated behind its first
-    // transaction, so its events have ids before they happen.
+    // Prepares the events of the next transaction. A repeated call has to find the events that have
+    // happened, so they have ids before the first of several transactions.
     fn prepare(&mut self) -> Result<Vec<Prepared>> {
         let prepared = self.prepare_next()?;
         let is_last = self.receipts.len() + prepared.len() == self.triggers.len();
         if is_last || self.call.is_none() || self.ids.is_some() {
             return Ok(prepared);
         }
-        self.name()?;
+        self.assign_ids()?;
         self.prepare_next()
     }
 
@@ -98,14 +98,14 @@ impl<'b> Bulk<'b> {
         })
     }
 
-    // Gives ids to the events that come without one: those of an equal call that has begun, or new ones.
-    fn name(&mut self) -> Result<()> {
+    // Assigns ids to the events that come without one: those of an equal call that has begun, or new ones.
+    fn assign_ids(&mut self) -> Result<()> {
         let Some(call) = &self.call else { return Ok(()) };
         let seed = self.scope.engine.parts.seeds.draw(self.now);
         let made = seed.start();
         let unnamed = self.triggers.iter().filter(|trigger| trigger.transaction_id.is_none());
         let ids = unnamed.map(|_| transaction_id(&made)).collect::<Result<Vec<_>>>()?;
-        self.ids = Some(call.begin_as(&ids)?);
+        self.ids = Some(call.begin_with_ids(&ids)?);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl<'b> Bulk<'b> {
         self.scope.write_step(call, self.now, |tx| {
             self.checked.clone()?;
             if let (Some(call), None) = (call, &self.ids)
-                && call.has_begun_as(tx)?
+                && call.has_begun_with_ids(tx)?
             {
                 return Ok(Step::More(Part::Unnamed));
             }
@@ -135,18 +135,10 @@ impl<'b> Bulk<'b> {
         })
     }
 
-    // The receipts of the transactions before the last one. An erasure may have taken recipients out of
-    // them meanwhile, whom the stored answer must not name. It removes a receipt with its last recipient.
+    // The receipts of earlier transactions, for the answer.
     fn earlier(&self, tx: &Tx<'_>) -> Result<Vec<Receipt>> {
         let receipts = self.receipts.iter().map(|receipt| match receipt {
-            Ok(receipt) if self.call.is_some() && !receipt.notifications.is_empty() => {
-                let stored = find_receipt(tx, &receipt.transaction_id)?;
-                Ok(Ok(stored.unwrap_or_else(|| {
-                    let mut rest = receipt.clone();
-                    rest.notifications.clear();
-                    rest
-                })))
-            }
+            Ok(receipt) if self.call.is_some() => receipt_now(tx, receipt).map(Ok),
             receipt => Ok(receipt.clone()),
         });
         receipts.collect()

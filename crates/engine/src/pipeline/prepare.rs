@@ -2,6 +2,7 @@
 //! transaction.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 
 use domain::context::{Context, ContextKey, ContextSet, NamedContext};
@@ -34,10 +35,18 @@ pub(crate) struct Preparation<'r> {
     view: &'r Reading<'r>,
     made: &'r Made<'r>,
     now: Timestamp,
-    subscribers: HashMap<SubscriberId, Reached>,
-    contexts: HashMap<ContextKey, Context>,
+    /// What the events before this one are going to change.
+    before: Changed,
+    /// What this event is going to change, unless it is refused.
+    own: Changed,
     /// Bytes that the notifications of the trigger have so far.
     content: usize,
+}
+
+#[derive(Default)]
+struct Changed {
+    subscribers: HashMap<SubscriberId, Reached>,
+    contexts: HashMap<ContextKey, Context>,
 }
 
 // A subscriber as it was read, if there was one, and as the trigger leaves it.
@@ -59,8 +68,8 @@ impl Scope {
         let seed = self.engine.parts.seeds.draw(now);
         self.view(|view| {
             let made = &seed.start();
-            let (subscribers, contexts) = (HashMap::new(), HashMap::new());
-            body(&mut Preparation { view, made, now, subscribers, contexts, content: 0 })
+            let (before, own) = (Changed::default(), Changed::default());
+            body(&mut Preparation { view, made, now, before, own, content: 0 })
         })
     }
 }
@@ -77,11 +86,12 @@ impl Preparation<'_> {
         trigger: &Trigger,
         id: Option<&TransactionId>,
     ) -> Result<Prepared> {
-        or_refused(self.plan(trigger, id, |trigger| {
+        let planned = self.plan(trigger, id, |trigger| {
             let audience = trigger.audience()?;
             let keys = audience.topic_keys().cloned().collect();
             Ok((audience, Crowd::Topics { keys }))
-        }))
+        });
+        self.or_refused(planned)
     }
 
     /// Prepares a broadcast.
@@ -90,9 +100,22 @@ impl Preparation<'_> {
     ///
     /// As [`prepare`](Self::prepare).
     pub(crate) fn prepare_broadcast(&mut self, broadcast: &Trigger) -> Result<Prepared> {
-        or_refused(
-            self.plan(broadcast, None, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody))),
-        )
+        let planned =
+            self.plan(broadcast, None, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
+        self.or_refused(planned)
+    }
+
+    // A refusal is a result of the preparation, and the event changes nothing.
+    fn or_refused(&mut self, planned: Result<Prepared>) -> Result<Prepared> {
+        let own = mem::take(&mut self.own);
+        match planned {
+            Ok(prepared) => {
+                self.before.subscribers.extend(own.subscribers);
+                self.before.contexts.extend(own.contexts);
+                Ok(prepared)
+            }
+            Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
+        }
     }
 
     fn plan(
@@ -203,7 +226,7 @@ impl Preparation<'_> {
         prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
         let mut told = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
-            let known = self.subscribers.get(&member.subscriber.subscriber_id);
+            let known = self.reached(&member.subscriber.subscriber_id);
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
@@ -246,13 +269,18 @@ impl Preparation<'_> {
             None => Subscriber::new(self.made.id(), self.view.home, create, self.now).into(),
         };
         let reached = Reached { read, after };
-        self.subscribers.insert(reached.after.subscriber_id.clone(), reached.clone());
+        self.own.subscribers.insert(reached.after.subscriber_id.clone(), reached.clone());
         Ok(reached)
+    }
+
+    // A subscriber that this event or an earlier one is going to change.
+    fn reached(&self, id: &SubscriberId) -> Option<&Reached> {
+        self.own.subscribers.get(id).or_else(|| self.before.subscribers.get(id))
     }
 
     // Returns a subscriber as it was read, and as the trigger finds it.
     fn before(&self, id: &SubscriberId) -> Result<Before> {
-        if let Some(known) = self.subscribers.get(id) {
+        if let Some(known) = self.reached(id) {
             return Ok((known.read.clone(), Some(Arc::clone(&known.after))));
         }
         let key = layout::subscriber(self.view.environment_id(), id);
@@ -267,7 +295,9 @@ impl Preparation<'_> {
     }
 
     fn context(&mut self, named: &NamedContext) -> Result<Context> {
-        let before = match self.contexts.get(&named.key) {
+        let key = &named.key;
+        let changed = self.own.contexts.get(key).or_else(|| self.before.contexts.get(key));
+        let before = match changed {
             Some(known) => Some(known.clone()),
             None => contexts::find(self.view, &named.key)?,
         };
@@ -280,7 +310,7 @@ impl Preparation<'_> {
                 Context::new(self.made.id(), self.view.home, named.key.clone(), data, self.now)
             }
         };
-        self.contexts.insert(named.key.clone(), after.clone());
+        self.own.contexts.insert(named.key.clone(), after.clone());
         Ok(after)
     }
 }
@@ -295,11 +325,6 @@ struct Counted {
 /// A new transaction id.
 pub(crate) fn transaction_id(made: &Made<'_>) -> Result<TransactionId> {
     Ok(TransactionId::new(format!("txn_{}", made.text(24)))?)
-}
-
-// A refusal is a result of the preparation.
-fn or_refused(planned: Result<Prepared>) -> Result<Prepared> {
-    planned.or_else(|error| Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)))
 }
 
 // The members of a crowd. Returns `None` if they are too many to be told at once.

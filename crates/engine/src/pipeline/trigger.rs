@@ -117,12 +117,11 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if there is no event or if there are more than 100: then none has happened.
-    /// [`Error::Store`], or [`Error::Conflict`] if the [`Entropy`](crate::Entropy) repeats: then the
-    /// events of the transactions before the failure have happened. A repeated call triggers those
-    /// again that have no transaction id, unless it is made in an
-    /// [idempotent](crate::Scope::idempotent) scope: then those only whose notifications were all
-    /// deleted or erased meanwhile.
+    /// [`Error::Invalid`], if there is no event, or more than 100. No event has happened.
+    /// [`Error::Store`]; [`Error::Conflict`], if the [`Entropy`](crate::Entropy) repeats. Earlier
+    /// transactions stay. A repeated call in an [idempotent](crate::Scope::idempotent) scope goes on
+    /// behind them, and repeats an event only if all of its notifications were deleted or erased
+    /// meanwhile. Without a key, events without a transaction id happen again.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
         let receipts =
             self.scope.operation(bulk::NAME, || bulk::accept_all(self.scope, triggers))?;
@@ -206,8 +205,9 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     Ok(tx.prefetch(&mut subscribers.chain(counters))?)
 }
 
-/// Accepts a trigger. Refuses before it writes anything. Another call may have been accepted under the
-/// same transaction id since the preparation, unless the preparation has made the id.
+/// Accepts a trigger. A refusal may leave a part of it in the transaction, which must not be committed.
+/// Another call may have been accepted under the same transaction id since the preparation, unless the
+/// preparation has made the id.
 pub(crate) fn accept(
     tx: &mut Tx<'_>,
     trigger: &Trigger,
@@ -215,7 +215,7 @@ pub(crate) fn accept(
 ) -> Result<TriggerReceipt> {
     let planned = match prepared {
         Prepared::Refused(refusal) => return Err(refusal.clone().into()),
-        Prepared::Settled(receipt) => return Ok(receipt.clone()),
+        Prepared::Settled(receipt) => return receipt_now(tx, receipt),
         Prepared::Planned(planned) => planned,
     };
     if planned.may_be_known
@@ -229,6 +229,20 @@ pub(crate) fn accept(
 /// The receipt of an accepted trigger. Returns `None` if there is none.
 pub(crate) fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
     Ok(find_accepted(view, id)?.map(|accepted| accepted.receipt))
+}
+
+/// A receipt that was read before the transaction. An erasure may have removed recipients from it since,
+/// whom a stored answer must not name. It removes the record with the last recipient.
+pub(crate) fn receipt_now(view: &dyn View, receipt: &TriggerReceipt) -> Result<TriggerReceipt> {
+    if receipt.notifications.is_empty() {
+        return Ok(receipt.clone());
+    }
+    let stored = find_receipt(view, &receipt.transaction_id)?;
+    Ok(stored.unwrap_or_else(|| {
+        let mut rest = receipt.clone();
+        rest.notifications.clear();
+        rest
+    }))
 }
 
 /// The first run of an event, which has the receipt. Returns `None` if it was not accepted.
