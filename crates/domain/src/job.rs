@@ -518,6 +518,11 @@ impl JobStatus {
         }
     }
 
+    /// Returns the end of the delay. Returns `None` if the job is not delayed.
+    pub(crate) const fn delayed_until(self) -> Option<Timestamp> {
+        if let JobStatus::Delayed { until } = self { Some(until) } else { None }
+    }
+
     /// Returns `true` if the job has ended.
     pub const fn has_ended(self) -> bool {
         match self {

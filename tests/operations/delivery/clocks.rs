@@ -169,48 +169,84 @@ fn what_a_clock_has_put_off_of_an_earlier_event_is_done() {
 /// Each start looks at what was put off, and a delay that was brought back is not brought back again.
 #[test]
 fn a_delay_that_was_brought_back_stays_where_it_is() {
-    on_both(|mut world| {
-        let month = json!({ "type": "regular", "amount": 30, "unit": "days" });
-        world.bare_subscriber("ada");
-        world.workflow_of("w", &[json!({ "type": "delay", "metadata": month }), in_app()]);
-        let right = world.now();
-        world.clock.set(time("2026-12-01T00:00:00.000Z"));
-        world.notify("w", "ada");
-        world.clock.set(right);
-        world.run_due();
-        let due_at = world.engine.delivery().next_due().unwrap();
-        assert_eq!(due_at, Some(right.after(SECOND * (30 * 86_400))));
+    for kind in ["delay", "digest"] {
+        on_both(|mut world| {
+            let month = json!({ "type": "regular", "amount": 30, "unit": "days" });
+            world.bare_subscriber("ada");
+            world.workflow_of("w", &[json!({ "type": kind, "metadata": month }), in_app()]);
+            let right = world.now();
+            world.clock.set(time("2026-12-01T00:00:00.000Z"));
+            world.notify("w", "ada");
+            world.clock.set(right);
+            world.run_due();
+            let due_at = world.engine.delivery().next_due().unwrap();
+            assert_eq!(due_at, Some(right.after(SECOND * (30 * 86_400))));
 
-        world.pass(SECOND);
-        world.restart_with(|builder| builder);
-        world.run_due();
+            world.pass(SECOND);
+            world.restart_with(|builder| builder);
+            world.run_due();
 
-        assert_eq!(world.engine.delivery().next_due().unwrap(), due_at);
-    });
+            assert_eq!(world.engine.delivery().next_due().unwrap(), due_at);
+        });
+    }
 }
 
-/// A turn that was under way when its process ended has no delay any more.
+/// A turn that was under way when its process ended has no delay any more, if that was one of the clock
+/// that was ahead.
 #[test]
 fn a_turn_of_a_clock_that_was_ahead_goes_on() {
-    for transactions in 0..4 {
+    let kinds = ["delay", "digest"].into_iter();
+    for (kind, is_earlier) in kinds.flat_map(|kind| [(kind, false), (kind, true)]) {
+        for transactions in 0..4 {
+            on_both(|mut world| {
+                let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+                let wait = json!({ "type": kind, "metadata": hour });
+                world.bare_subscriber("ada");
+                world.workflow_of("wait", &[wait, in_app()]);
+                let right = world.now();
+                if !is_earlier {
+                    world.clock.set(time("2099-01-01T00:00:00.000Z"));
+                }
+                world.notify("wait", "ada");
+                world.clock.set(time("2099-01-01T01:00:00.000Z"));
+                world.interrupted(transactions, || drop(world.engine.delivery().run_due(1)));
+                world.clock.set(right);
+                world.restart_with(|builder| builder);
+
+                world.run_due();
+                world.clock.advance(SECOND * 3_600);
+                world.run_due();
+
+                assert_eq!(world.inbox("ada").len(), 1, "{kind} {is_earlier} {transactions}");
+            });
+        }
+    }
+}
+
+/// An integration is resumed under the clock that is ahead, and its messages are due then.
+#[test]
+fn a_message_that_was_released_by_a_clock_that_was_ahead_is_sent() {
+    for restarts in [false, true] {
         on_both(|mut world| {
-            let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
-            let delay = json!({ "type": "delay", "metadata": hour });
-            world.bare_subscriber("ada");
-            world.workflow_of("delay", &[delay, in_app()]);
+            let integration = world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("mail", &[email()]);
+            world.env.integrations().pause(integration.id).unwrap();
+            world.notify("mail", "ada");
+            world.run_due();
             let right = world.now();
             world.clock.set(time("2099-01-01T00:00:00.000Z"));
-            world.notify("delay", "ada");
-            world.clock.set(time("2099-01-01T01:00:00.000Z"));
-            world.interrupted(transactions, || drop(world.engine.delivery().run_due(1)));
+            world.env.integrations().resume(integration.id).unwrap();
+            world.engine.delivery().run_due(1).unwrap();
+            assert_eq!(world.outbox.sent().len(), 0);
             world.clock.set(right);
-            world.restart_with(|builder| builder);
+            if restarts {
+                world.restart_with(|builder| builder);
+            }
 
             world.run_due();
-            world.clock.advance(SECOND * 3_600);
-            world.run_due();
 
-            assert_eq!(world.inbox("ada").len(), 1, "{transactions}");
+            assert_eq!(world.outbox.sent().len(), 1);
         });
     }
 }

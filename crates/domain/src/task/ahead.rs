@@ -11,10 +11,10 @@ use crate::time::Timestamp;
 pub const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Task {
-    /// Returns the task as it is at `now` if a clock has put it off that was ahead by more than a
-    /// day. An attempt is due now, and any other task as long after `now` as it was after that clock's
-    /// time. Returns `None` for any other task, and for one that waits for a time that its reader has
-    /// named. A lease lasts `lease`. `notification` is that of the task, if it is known.
+    /// Returns the task as of `now` if a clock that was ahead by more than a day has set its due time or
+    /// its lease, which lasts `lease`. A send or a call is due at once. A delay or a window keeps its
+    /// length, and its end if that was set under a right clock. Returns `None` otherwise, and for a
+    /// snoozed message. `notification` is that of the task, if it is known.
     pub fn brought_back(
         &self,
         now: Timestamp,
@@ -22,46 +22,70 @@ impl Task {
         notification: Option<&Notification>,
     ) -> Option<Self> {
         let latest = now.after(CLOCK_DIFFERENCE);
+        let job = notification.and_then(|notification| self.job_of(notification));
+        let delay = job.filter(|job| job.updated_at.is_some_and(|set_at| set_at <= latest));
+        let delay = delay.and_then(|job| job.status.delayed_until()).unwrap_or(now);
         let state = match self.state {
             TaskState::Waiting { due_at, attempts } => {
-                let set_at = self.set_at(due_at, notification)?;
+                let set_at = self.set_at(due_at, job, notification.is_some())?;
                 let due_at = brought_back(due_at, set_at, now)?;
-                let due_at = if self.work.calls_the_host() { now } else { due_at };
+                let due_at = if self.work.calls_the_host() { now } else { due_at.max(delay) };
                 TaskState::Waiting { due_at, attempts }
             }
             TaskState::Leased { until, attempts } if until > latest.after(lease) => {
-                TaskState::Leased { until: now, attempts }
+                TaskState::Leased { until: now.max(delay), attempts }
             }
             TaskState::Leased { .. } | TaskState::Held { .. } => return None,
         };
         Some(self.with(state))
     }
 
-    // Time at which it was decided when the task is due: that of the last change of its job, or else
-    // of its notification. Tasks without a notification are due when they are queued, but for a message
-    // that is asleep and for a sweep, which has a rule of its own.
-    fn set_at(&self, due_at: Timestamp, notification: Option<&Notification>) -> Option<Timestamp> {
-        let mut jobs = notification.iter().flat_map(|notification| &notification.jobs);
-        let (id, job) = match &self.work {
-            Work::Turn { notification_id } => {
-                let is_delayed = |job: &&Job| matches!(job.status, JobStatus::Delayed { .. });
-                (notification_id, jobs.find(is_delayed))
+    // The job that waits for the task. A turn goes on with the job that is delayed.
+    fn job_of<'n>(&self, notification: &'n Notification) -> Option<&'n Job> {
+        let mut jobs = notification.jobs.iter();
+        match &self.work {
+            Work::Turn { .. } => jobs.find(|job| job.status.delayed_until().is_some()),
+            Work::Close { step_id, .. } => jobs.find(|job| job.step.id == *step_id),
+            Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
+                jobs.find(|job| job.id == *job_id)
             }
-            Work::Close { notification_id, step_id, .. } => {
-                (notification_id, jobs.find(|job| job.step.id == *step_id))
-            }
-            Work::Send { notification_id, job_id, .. } | Work::Call { notification_id, job_id } => {
-                let job = jobs.find(|job| job.id == *job_id);
-                // A failed attempt is in the log only.
+            Work::FanOut { .. }
+            | Work::Cancel { .. }
+            | Work::Release { .. }
+            | Work::Sweep { .. }
+            | Work::Wake { .. } => None,
+        }
+    }
+
+    // Time at which the due time was set. Tasks without a notification are due when they are queued, but
+    // for a message that is asleep and for a sweep, which has a rule of its own.
+    fn set_at(&self, due_at: Timestamp, job: Option<&Job>, is_known: bool) -> Option<Timestamp> {
+        let is_of_job = job.and_then(|job| job.status.due_at()) == Some(due_at);
+        match &self.work {
+            // The log of the job has the attempts, of which the job itself says nothing.
+            Work::Send { notification_id, target: Some(_), .. } => {
                 let logged_at = job.and_then(|job| job.execution_details.last()?.created_at);
-                return logged_at.max(Some(changed_at(job, notification_id.created_at())));
+                logged_at.max(Some(changed_at(job, notification_id.created_at())))
             }
-            Work::FanOut { .. } | Work::Cancel { .. } | Work::Release { .. } => {
-                return Some(due_at);
+            Work::Close { notification_id, .. } => {
+                Some(changed_at(job, notification_id.created_at()))
             }
-            Work::Sweep { .. } | Work::Wake { .. } => return None,
-        };
-        Some(changed_at(job, id.created_at()))
+            Work::Turn { notification_id }
+            | Work::Send { notification_id, target: None, .. }
+            | Work::Call { notification_id, .. }
+                if is_of_job || !is_known =>
+            {
+                Some(changed_at(job, notification_id.created_at()))
+            }
+            // It was queued, or put back, at the time at which it is due.
+            Work::Turn { .. }
+            | Work::Send { target: None, .. }
+            | Work::Call { .. }
+            | Work::FanOut { .. }
+            | Work::Cancel { .. }
+            | Work::Release { .. } => Some(due_at),
+            Work::Sweep { .. } | Work::Wake { .. } => None,
+        }
     }
 }
 
@@ -80,7 +104,7 @@ impl Notification {
         let mut after = self.clone();
         for job in &mut after.jobs {
             let set_at = changed_at(Some(job), self.created_at);
-            if let JobStatus::Delayed { until } = job.status
+            if let Some(until) = job.status.delayed_until()
                 && let Some(until) = brought_back(until, set_at, now)
             {
                 job.move_to(JobStatus::Delayed { until: until.min(due_at) }, now);
@@ -104,6 +128,7 @@ mod tests {
     use super::*;
     use crate::ids::NotificationId;
     use crate::notification::Ordinal;
+    use crate::sample;
 
     const DAY: i64 = 86_400_000;
 
@@ -155,7 +180,58 @@ mod tests {
             assert_eq!(due_at, expected.map(at), "{task:?}");
             assert!(after.is_none_or(|after| after == task.with(after.state)));
         }
-        let held = json!({ "state": "held", "_integrationId": id(0) });
+    }
+
+    /// One row per work, status of its job, time of the last change of the job, time of the task, and
+    /// the expected one on the second of January 1970. The event is of the first.
+    #[test]
+    fn a_task_is_due_as_its_job_says() {
+        let delayed = |until: i64| JobStatus::Delayed { until: at(until) };
+        let queued = |due_at: i64| JobStatus::Queued { due_at: at(due_at), attempts: 1 };
+        let rows = [
+            // A delay that has begun under the clock that was ahead, and one that ends behind the present.
+            ("turn", delayed(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY + 7)),
+            ("turn", delayed(31 * DAY), DAY, ("waiting", 31 * DAY), None),
+            ("turn", delayed(DAY + 7), DAY - 5, ("waiting", 9 * DAY), Some(DAY + 7)),
+            ("turn", delayed(DAY + 7), DAY - 5, ("leased", 9 * DAY), Some(DAY + 7)),
+            ("turn", delayed(9 * DAY), 8 * DAY, ("leased", 10 * DAY), Some(DAY)),
+            // It was queued behind another job.
+            ("turn", JobStatus::Pending, 0, ("waiting", 9 * DAY), Some(DAY)),
+            ("close", delayed(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY + 7)),
+            ("close", delayed(31 * DAY), DAY, ("waiting", 31 * DAY), None),
+            ("close", delayed(DAY + 7), DAY - 5, ("leased", 9 * DAY), Some(DAY + 7)),
+            // A retry, a pause that a provider has asked for, and a message that was put back.
+            ("send", queued(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY)),
+            ("send", queued(4 * DAY), DAY, ("waiting", 4 * DAY), None),
+            ("send", queued(DAY), DAY, ("waiting", 9 * DAY), Some(DAY)),
+        ];
+        let workflow = sample::workflow(json!([{ "type": "email", "template": {
+            "subject": "S", "body": "B",
+        } }]));
+        let subscriber = sample::subscriber(json!({}));
+        for (kind, status, changed_at, (state, time), expected) in rows {
+            let mut notification = sample::notification(&workflow, &subscriber, json!({}));
+            notification.jobs[0].move_to(status, at(changed_at));
+            let job = &notification.jobs[0];
+            let work = json!({
+                "type": kind, "_notificationId": notification.id, "_jobId": job.id,
+                "_stepId": job.step.id, "_windowId": job.id, "key": job.id,
+            });
+            let field = if state == "leased" { "until" } else { "dueAt" };
+            let task = task(&json!({ "state": state, field: at(time) }), work);
+            let after = task.brought_back(at(DAY), Duration::from_secs(1), Some(&notification));
+            let due_at = after.as_ref().and_then(|task| task.state.due_at());
+            assert_eq!(due_at, expected.map(at), "{task:?} {status:?}");
+            // What was brought back stays where it is.
+            let after = after.unwrap_or(task);
+            let notification = notification.brought_back(at(DAY), after.state.due_at().unwrap());
+            let again =
+                after.brought_back(at(DAY + 1), Duration::from_secs(1), Some(&notification));
+            assert_eq!(again, None, "{after:?}");
+        }
+        let id = NotificationId::new(at(0), Ordinal::new(1), 7);
+        let of = |_: i64| json!({ "type": "turn", "_notificationId": id });
+        let held = json!({ "state": "held", "_integrationId": id });
         let held = task(&held, of(9 * DAY));
         assert_eq!(held.brought_back(at(DAY), Duration::ZERO, None), None);
     }

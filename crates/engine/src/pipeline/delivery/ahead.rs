@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, NotificationId};
+use domain::notification::Notification;
 use domain::task::{CLOCK_DIFFERENCE, Lane, Task, TaskClass};
 use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
@@ -15,7 +15,7 @@ use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 use crate::damage::if_readable;
 use crate::pipeline::sweep::{Batch, Room};
 use crate::resources::notifications;
-use crate::tx::{Reading, Tx, View};
+use crate::tx::{CONTENT, Reading, Tx, View};
 use crate::{Engine, Result};
 
 /// Largest number of tasks that one transaction brings back.
@@ -109,7 +109,7 @@ fn bring_some_back(
     let range = made_later.resumed(after);
     let (tasks, last) = engine.read(|snapshot| {
         let view = Reading { engine, home, snapshot };
-        let mut left = Room { rows: AT_A_TIME, size: usize::MAX };
+        let mut left = Room { rows: AT_A_TIME, size: CONTENT };
         let Batch { rows, is_last } = Batch::<Task>::of(&view, &range, &mut left)?;
         // A damaged table may show a place that was passed.
         let last = rows.last().map(|(key, _)| key.clone());
@@ -117,13 +117,25 @@ fn bring_some_back(
         let tasks = rows.into_iter().filter_map(|(_, task)| task).collect();
         Ok((put_off(&view, tasks, now)?, last))
     })?;
-    if !tasks.is_empty() {
-        let lease = engine.parts.lease;
-        engine.write_in(home, now, |tx| {
-            tasks.iter().try_for_each(|task| bring_one_back(tx, task, lease))
-        })?;
+    let mut rest = tasks.as_slice();
+    while !rest.is_empty() {
+        let done = engine.write_in(home, now, |tx| bring_first_back(tx, rest))?;
+        rest = rest.get(done..).unwrap_or_default();
     }
     Ok(last)
+}
+
+// Brings back the first tasks, up to the content of a transaction. Returns their number.
+fn bring_first_back(tx: &mut Tx<'_>, tasks: &[Task]) -> Result<usize> {
+    let (mut done, mut size) = (0, 0);
+    for task in tasks {
+        if size >= CONTENT {
+            break;
+        }
+        size += bring_one_back(tx, task)?;
+        done += 1;
+    }
+    Ok(done)
 }
 
 // Those of the tasks that are to be brought back.
@@ -146,12 +158,15 @@ fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<V
 }
 
 // Brings back a task, unless another process has done so meanwhile, with the jobs that it is about.
-fn bring_one_back(tx: &mut Tx<'_>, task: &Task, lease: Duration) -> Result<()> {
+// Returns the size of its notification.
+fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
+    let lease = tx.engine().parts.lease;
     let there = store::if_readable(tx.find::<Task>(&task.key()))?.flatten();
     // What cannot be read is found out when the task is done.
     let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
     let after = task.brought_back(tx.now(), lease, before.as_ref());
-    let Some(after) = after.filter(|_| there.as_ref() == Some(task)) else { return Ok(()) };
+    let size = before.as_ref().map_or(0, Notification::size);
+    let Some(after) = after.filter(|_| there.as_ref() == Some(task)) else { return Ok(size) };
     tx.replace(task, &after)?;
     if let Some(before) = before {
         let due_at = after.state.due_at().unwrap_or(tx.now());
@@ -160,5 +175,5 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task, lease: Duration) -> Result<()> {
             tx.replace(&before, &after)?;
         }
     }
-    Ok(())
+    Ok(size)
 }

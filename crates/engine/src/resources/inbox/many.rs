@@ -16,7 +16,7 @@ use crate::tx::{CONTENT, Tx, View};
 // milliseconds.
 const AT_A_TIME: usize = 250;
 
-// Number of messages that are read together while their size is not known.
+// Number of messages that are read together, since their size is not known before.
 const FEW: usize = 16;
 
 // Change of many messages.
@@ -186,8 +186,7 @@ impl Run {
         self.through = Some(through);
         let (mut seen, mut size) = (0, 0);
         while let Some(shelf) = self.shelves.first() {
-            let room = usize::checked_div(CONTENT.saturating_sub(size) * seen, size);
-            let most = room.unwrap_or(FEW).max(1).min(AT_A_TIME - seen);
+            let most = FEW.min(AT_A_TIME - seen);
             let range = layout::messages_through(&list(*shelf), through).resumed(&self.behind);
             let entries = store::dependents(&*tx, &range, most)?;
             let is_end = entries.len() < most;
