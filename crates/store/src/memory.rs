@@ -56,6 +56,13 @@ impl MemoryStore {
         Self { shared: Arc::new(Shared { committed, turn: Mutex::default() }) }
     }
 
+    /// Returns `true` if nothing was committed to either store since one was forked from the other.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shares_rows_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.committed(), &other.committed())
+    }
+
     fn committed(&self) -> Arc<Tables> {
         Arc::clone(&self.shared.committed.read())
     }
