@@ -50,22 +50,25 @@ pub fn run(damage: Option<(&Entry, &[u8])>, effort: Effort) {
     let Some(((table, key, _), value)) = damage else { return };
     let ruins = Ruins::default();
     ruins.put(*table, key, Some(value));
-    for request in effort.some_of(READERS.get(table).map_or(&[], Vec::as_slice), 4) {
+    for request in effort.some_of(readers(*table), 4) {
         ruins.ask(request);
     }
 }
 
-/// The requests that read each table.
-static READERS: LazyLock<BTreeMap<Table, Vec<Value>>> = LazyLock::new(|| {
-    let ruins = Ruins::default();
-    let mut readers: BTreeMap<Table, Vec<Value>> = BTreeMap::new();
-    for request in requests::sound().iter().cloned().chain(requests::stopped()) {
-        for table in ruins.tables_of(&request) {
-            readers.entry(table).or_default().push(request.clone());
+/// The requests that read a table of the seeded world. The others answer the same, whatever is in it.
+pub fn readers(table: Table) -> &'static [Value] {
+    static READERS: LazyLock<BTreeMap<Table, Vec<Value>>> = LazyLock::new(|| {
+        let ruins = Ruins::default();
+        let mut readers: BTreeMap<Table, Vec<Value>> = BTreeMap::new();
+        for request in requests::sound().iter().cloned().chain(requests::stopped()) {
+            for table in ruins.tables_of(&request) {
+                readers.entry(table).or_default().push(request.clone());
+            }
         }
-    }
-    readers
-});
+        readers
+    });
+    READERS.get(&table).map_or(&[], Vec::as_slice)
+}
 
 /// The seeded world over a store that can be damaged, and that no operation changes. Clones are the
 /// same store.
