@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidings::ids::NotificationId;
 use tidings::{Call, ManualClock, Scope, SendError};
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
-use crate::world::{START, email, names, on_both, on_both_with, only, parsed, time, with};
+use crate::world::{START, World, email, names, on_both, on_both_with, only, parsed, time, with};
 
 fn minute() -> Value {
     digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))
@@ -314,6 +315,36 @@ fn a_digest_is_canceled_with_its_last_event() {
             run_at(&world, 3_600);
             let sent = world.outbox.sent();
             assert_eq!(names(&sent, |sent| sent.message.text().unwrap().to_owned()), expected);
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// A canceled event goes on for the others of an earlier digest. Its jobs end with a later window if none
+/// of these is left by then.
+#[test]
+fn a_later_digest_ends_with_the_last_event_of_an_earlier_one() {
+    let others: [fn(&World, NotificationId); 3] = [
+        |_, _| {},
+        |world, _| assert_eq!(world.env.events().cancel("t2").unwrap().running, 0),
+        |world, other| world.env.notifications().delete(other).unwrap(),
+    ];
+    let ended = ["completed", "canceled", "canceled"];
+    for (other_ends, expected) in others.into_iter().zip([["completed"; 3], ended, ended]) {
+        on_both(|world| {
+            let again = with(minute(), json!({ "name": "again" }));
+            world.workflow_of("news", &[minute(), again, say("{{ total_count }}")]);
+            run_at(&world, 0);
+            let [first, other] = ["t1", "t2"].map(|id| {
+                let event = json!({ "name": "news", "to": "ada", "transactionId": id });
+                only(world.trigger(event).notifications).notification_id
+            });
+            run_at(&world, 60);
+            assert_eq!(world.env.events().cancel("t1").unwrap().canceled, 0);
+            other_ends(&world, other);
+            run_at(&world, 120);
+            assert_eq!(statuses(&world, first), expected);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);
         });

@@ -15,7 +15,7 @@ use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use super::settle::Done;
-use crate::pipeline::facts::{self, RunFacts};
+use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
@@ -151,7 +151,7 @@ fn digest_of(
 }
 
 // Returns the notification whose jobs go on behind a digest: that of the first event that is left. If
-// none is left, that of the opener, whose jobs end as expired. A canceled one has ended before.
+// none is left, that of the opener, whose jobs end as canceled or expired, unless they have ended.
 fn carrier(
     view: &dyn View,
     opener: NotificationId,
@@ -160,9 +160,7 @@ fn carrier(
     if first.is_some() {
         return Ok(first);
     }
-    let Some(opener) = notifications::find(view, opener)? else { return Ok(None) };
-    let is_canceled = facts::is_canceled(view, &opener.transaction_id)?;
-    Ok(Some(opener).filter(|_| !is_canceled))
+    Ok(notifications::find(view, opener)?.filter(Notification::is_collecting))
 }
 
 // Returns the events of a window that are left, and the notification of the first one.
