@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
+use domain::trigger::AcceptedTrigger;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use store::{Table, encoding};
+use store::{Table, encoding, layout};
 use testkit::records::{self, Ruins};
 use testkit::requests;
 use testkit::tables::{self, check_indexes, is_activity, load, of_plain_worlds};
-use tidings::notification::{Notification, NotificationQuery};
+use tidings::notification::{Notification, NotificationQuery, Ordinal};
 
 use crate::cases;
-use crate::seeded::{copy, entries};
+use crate::seeded::{copy, entries, trigger};
 
 /// The requests that meet damage of a table.
 fn readers(table: Table) -> impl Iterator<Item = &'static Value> {
@@ -280,6 +281,41 @@ fn nobody_waits_for_what_is_not_there() {
         let there = tables::records::<Notification>(&world.store).len() as u64;
         let found = notifications.count(&NotificationQuery::default()).unwrap();
         assert_eq!(found, there, "with bit {bit} of the head another one");
+    }
+}
+
+/// The key of something else in the list of notifications may name any place. A rebuild does not go
+/// there, and new notifications go on behind those that there are, or were.
+#[test]
+fn nobody_waits_for_a_notification_that_is_none() {
+    let far = Ordinal::new(474_148_729_600);
+    let heads = Table::ActivityHeads;
+    let told = tables::records::<AcceptedTrigger>(&copy().store);
+    let next = told.iter().map(|trigger| trigger.ordinals.end).max().unwrap();
+    // With the others or alone, as in a page in the place of another one.
+    for (is_alone, has_head) in [(false, true), (false, false), (true, false)] {
+        let world = copy();
+        let env = world.env.environment_id();
+        if is_alone {
+            for (key, _) in entries_of(Table::Notifications) {
+                tables::put(&world.store, Table::Notifications, key, None);
+            }
+        }
+        let (table, key) = layout::notification(env, far).into_parts();
+        tables::put(&world.store, table, &key, Some(b"?"));
+        if !has_head {
+            let (key, _) = entries_of(heads).next().unwrap();
+            tables::put(&world.store, heads, key, None);
+        }
+
+        // It is refused for the record that cannot be read, behind the activity list.
+        assert!(world.env.notifications().rebuild_index().is_err());
+        let listed = world.env.notifications().list(&NotificationQuery::default()).unwrap();
+        assert_eq!(listed.data.is_empty(), is_alone);
+        let receipt = world.env.events().trigger(&trigger("inbox", json!("ada"))).unwrap();
+        assert_eq!(receipt.notifications[0].notification_id.ordinal().get(), next);
+        world.engine.repair().unwrap();
+        assert_eq!(world.engine.check().unwrap().findings, []);
     }
 }
 

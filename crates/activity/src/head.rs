@@ -75,18 +75,30 @@ impl Head {
         Ok(Self::find(snapshot, environment)?.unwrap_or_else(|| Self::new(segment_size)))
     }
 
-    /// The head, moved behind the last notification of the environment.
+    /// The head, moved behind the last notification of the environment, and behind those of the last
+    /// trigger, which may be lost. A notification that cannot be read keeps its place, too, unless it
+    /// is further behind the others than a segment is large: the key of another record, from a damaged
+    /// page, may name any place.
     pub(crate) fn behind(
         mut self,
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
     ) -> Result<Self> {
-        // Also one that cannot be read keeps its place.
         let all = layout::notifications(environment).range();
-        if let Some(last) = end(snapshot, &all, Order::Descending)? {
-            self.next = self.next.max(last + 1);
+        let last = snapshot.readable(&all, Order::Descending, 1)?.pop();
+        let behind = last.map_or(self.floor, |last| last.id.ordinal().get() + 1);
+        let triggers = layout::triggers(environment).range();
+        let last = snapshot.readable(&triggers, Order::Descending, 1)?.pop();
+        let told = last.map_or(0, |last| last.ordinals.end);
+        self.next = self.next.max(behind).max(told);
+        loop {
+            let near = (self.next + u64::from(CAPACITY)).min((1 << Ordinal::BITS) - 1);
+            let near = layout::notifications_between(environment, self.next..near);
+            match end(snapshot, &near, Order::Descending)? {
+                Some(last) => self.next = last + 1,
+                None => return Ok(self),
+            }
         }
-        Ok(self)
     }
 
     pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {

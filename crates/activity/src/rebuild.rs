@@ -16,7 +16,7 @@ use store::{
 
 use crate::append::{Runs, put_facets};
 use crate::facets::Facets;
-use crate::head::{self, Head};
+use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::seal::Rows;
 use crate::set::Set;
@@ -364,9 +364,12 @@ fn before(
     Ok(last.first().map_or(Timestamp::MIN, |last| last.created_at))
 }
 
+// The ordinal of the first notification that can be read. The key of another record, from a damaged
+// page, may name any place.
 fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
     let all = layout::notifications(environment).range();
-    Ok(head::end(snapshot, &all, Order::Ascending)?.unwrap_or_default())
+    let first = snapshot.readable(&all, Order::Ascending, 1)?;
+    Ok(first.first().map_or(0, |first| first.id.ordinal().get()))
 }
 
 // Newest generation that has entries. An interrupted rebuild leaves entries of its generation,
