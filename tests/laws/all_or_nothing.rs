@@ -1,33 +1,29 @@
 //! An operation that fails leaves nothing behind, wherever it failed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+mod deliveries;
+mod faults;
+
 use std::time::Duration;
 
-use domain::message::DeletedMessage;
-use domain::task::{Task, Work};
 use serde_json::{Value, json};
 use store::Table;
-use store::memory::MemoryStore;
 use testkit::interposed::{Interposed, Point};
 use testkit::postgres::Server;
-use testkit::requests::{self, Refusal};
-use testkit::tables::{Entry, check_indexes, dump, records};
+use testkit::requests;
+use testkit::tables::{check_indexes, dump};
 use testkit::world::{World, changed};
-use tidings::ids::JobId;
+use tidings::Error;
 use tidings::integration::IntegrationDelete;
-use tidings::job::{Job, JobStatus};
-use tidings::message::{MarkAs, Message, MessageQuery};
-use tidings::notification::{Notification, NotificationQuery};
-use tidings::page::PageQuery;
+use tidings::message::{MarkAs, MessageQuery};
+use tidings::notification::NotificationQuery;
 use tidings::preference::PreferencesQuery;
 use tidings::retention::Retention;
 use tidings::subscriber::SubscriberQuery;
 use tidings::trigger::Trigger;
 use tidings::vocabulary::Channel;
 use tidings::workflow::WorkflowQuery;
-use tidings::{Delivery, Error, Result};
 
+use self::faults::{Checked, ask, assert_is_fault, check, check_read, check_steps, check_tended};
 use crate::parsed;
 use crate::seeded::{
     self, ada, copy_of, email, email_integration, entries, inbox, inbox_of, is_urgent,
@@ -329,9 +325,10 @@ fn an_index_that_is_made_anew() {
             if result.is_err() {
                 assert_is_fault(&result);
             }
-            check(&world);
-            world.env.notifications().rebuild_index().unwrap();
-            check(&world);
+            for _ in 0..2 {
+                check(&world);
+                world.env.notifications().rebuild_index().unwrap();
+            }
             if !has_failed {
                 break;
             }
@@ -416,84 +413,6 @@ fn marks() {
         check(|world| world.env.messages().mark_as(ada(), &inbox_of(&world.env)?, mark_as));
         check(|world| world.env.inbox(ada()).unwrap().mark_as(&inbox_of(&world.env)?, mark_as));
         check(|world| world.env.inbox(ada()).unwrap().mark_all(mark_as));
-    }
-}
-
-/// Checks that a job waits if and only if it has a task, and that the message of a job is there if
-/// and only if the job names it: a settlement changes all three.
-#[track_caller]
-fn assert_whole(world: &World) {
-    let notifications = records::<Notification>(&world.store);
-    let jobs = || notifications.iter().flat_map(|notification| &notification.jobs);
-    let waits = |job: &&Job| matches!(job.status, JobStatus::Queued { .. });
-    let waiting: BTreeSet<JobId> = jobs().filter(waits).map(|job| job.id).collect();
-    let known: BTreeSet<JobId> = jobs().map(|job| job.id).collect();
-    let sends = records::<Task>(&world.store).into_iter().filter_map(|task| match task.work {
-        Work::Send { job_id, .. } | Work::Call { job_id, .. } => Some(job_id),
-        _ => None,
-    });
-    let sends: BTreeSet<JobId> = sends.filter(|job| known.contains(job)).collect();
-    assert_eq!(sends, waiting);
-    let messages = records::<Message>(&world.store);
-    let deleted = records::<DeletedMessage>(&world.store).into_iter().map(|one| one.message_id);
-    let ids: BTreeSet<_> = messages.iter().map(|message| message.id).chain(deleted).collect();
-    let of_sends = |job: &Job| job.sends.iter().filter_map(|send| send.message_id).collect();
-    let of_sends = jobs().flat_map(|job| -> Vec<_> { of_sends(job) });
-    let named: BTreeSet<_> = jobs().filter_map(|job| job.message_id).chain(of_sends).collect();
-    assert!(named.is_subset(&ids), "a message is missing");
-    let there: BTreeSet<_> = notifications.iter().map(|notification| notification.id).collect();
-    let of_known = messages.iter().filter(|message| there.contains(&message.notification_id));
-    assert!(of_known.map(|message| message.id).all(|id| named.contains(&id)), "nobody names it");
-}
-
-/// Claiming and settling are transactions of their own. Each happens as a whole or not at all, and
-/// when the fault is over, everything is delivered just as if nothing had been.
-#[test]
-fn deliveries() {
-    fail_deliveries(1, seeded::copy);
-}
-
-/// The same by claims of one environment.
-#[test]
-fn deliveries_in_turn() {
-    let store = || Interposed::default().side_by_side();
-    fail_deliveries(13, || seeded::copy_in(store(), |builder| builder));
-}
-
-// Each `of_calls`th call fails, and each commit.
-fn fail_deliveries(of_calls: usize, copy: impl Fn() -> World) {
-    let sound = copy();
-    let run = || sound.engine.delivery().run_due(usize::MAX);
-    let (states, report) = sound.store.states_of(run);
-    report.unwrap();
-    let expected = Outcome::of(&sound);
-    assert!(expected.sent.len() > 3, "there is too little to deliver");
-
-    for (point, stride) in [(Point::Call, of_calls), (Point::Commit, 1)] {
-        for after in (0..).step_by(stride) {
-            let world = copy();
-            world.store.fail(point, after);
-            let result = world.engine.delivery().run_due(usize::MAX);
-            if !world.store.recover() {
-                result.unwrap();
-                break;
-            }
-            assert_is_fault(&result);
-            // What was done before the fault is settled apart from the rest of its claim.
-            if !states.contains(&dump(&world.store)) {
-                assert_eq!(world.engine.check().unwrap().findings, [], "{point:?} {after}");
-                assert_whole(&world);
-            }
-            world.engine.delivery().run_due(usize::MAX).unwrap();
-            let sent = world.outbox.sent();
-            let keys: BTreeSet<_> = sent.iter().map(Delivery::idempotency_key).collect();
-            assert_eq!(
-                keys.len(),
-                sent.len(),
-                "{point:?} {after}: sent again before the lease is over"
-            );
-            assert_eq!(Outcome::of(&world), expected, "{point:?} {after} is not made up for");
-        }
     }
 }
 
@@ -586,205 +505,7 @@ fn reading() {
     }
 }
 
-/// Runs `operation` on a store of which the first call fails, then on one of which the second one
-/// does, and so on, until the operation gets through; and the same with commits.
-#[track_caller]
-fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    for point in [Point::Call, Point::Commit] {
-        for after in 0.. {
-            let (world, below) = seeded::fork();
-            world.store.fail(point, after);
-            let result = operation(&world);
-            if !world.store.recover() {
-                result.unwrap();
-                assert!(!is_unchanged(&below), "the operation does nothing");
-                break;
-            }
-            assert_is_fault(&result);
-            assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
-        }
-    }
-}
-
-// Returns `true` if a fork of the seeded world has its entries, and no others.
-fn is_unchanged(fork: &MemoryStore) -> bool {
-    fork.shares_rows_with(&seeded::store()) || dump(fork) == entries()
-}
-
-/// States of a store whose indexes agree with their records.
-#[derive(Default)]
-struct Checked(Vec<Vec<Entry>>);
-
-impl Checked {
-    /// Checks a store, unless it was found in the same state before.
-    #[track_caller]
-    fn check(&mut self, store: &Interposed) {
-        let state = dump(store);
-        if !self.0.contains(&state) {
-            check_indexes(store);
-            self.0.push(state);
-        }
-    }
-}
-
-/// The same for an operation after which the activity index is tended: that the fault was there
-/// makes no difference, for what was committed, and the next one tends it as well. Says how many
-/// transactions it takes.
-#[track_caller]
-fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
-    let undisturbed = seeded::copy();
-    let (states, expected) = undisturbed.store.states_of(|| operation(&undisturbed));
-    let expected = format!("{:?}", expected.unwrap());
-    // With the call as a whole, and then with every part of the upkeep.
-    let (before, done) = states.split_first().unwrap();
-    assert!(done.first().is_some_and(|done| done != before), "the operation does nothing");
-
-    assert!(before == entries(), "the engine changes something before");
-
-    let mut checked = Checked::default();
-    let mut made_up_for = BTreeSet::new();
-    for point in [Point::Call, Point::Commit] {
-        for after in 0.. {
-            let (world, below) = seeded::fork();
-            world.store.fail(point, after);
-            let result = operation(&world);
-            let has_failed = world.store.recover();
-            let Ok(answer) = &result else {
-                assert_is_fault(&result);
-                assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
-                continue;
-            };
-            assert_eq!(format!("{answer:?}"), expected, "{point:?} {after}");
-            let found = dump(&below);
-            let state = done.iter().position(|done| *done == found);
-            assert!(
-                state.is_some(),
-                "{point:?} {after} is hidden, and leaves something else behind"
-            );
-            made_up_for.extend(state.filter(|_| has_failed));
-            checked.check(&world.store);
-            if !has_failed {
-                assert!(found == *done.last().unwrap(), "without a fault");
-                break;
-            }
-        }
-    }
-    assert!(made_up_for.contains(&0), "no fault was after the commit");
-    done.len()
-}
-
-/// The same, with every `stride`th call, for a request that takes several transactions: what is
-/// left of it are the first of them, and made again it comes to the same end.
-#[track_caller]
-fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
-    let world = copy_of(entries);
-    let (states, answer) = world.store.states_of(|| ask(&world, request));
-    let answer = answer.unwrap();
-    assert!(states.len() > 2, "{request} takes one transaction");
-    let mut checked = Checked::default();
-
-    for (point, stride) in [(Point::Call, stride), (Point::Commit, 1)] {
-        for after in (0..).step_by(stride) {
-            let world = copy_of(entries);
-            world.store.fail(point, after);
-            let result = ask(&world, request);
-            if !world.store.recover() {
-                result.unwrap();
-                break;
-            }
-            assert_is_fault(&result);
-            assert!(
-                states.contains(&dump(&world.store)),
-                "{point:?} {after} leaves half a transaction"
-            );
-            assert_eq!(
-                ask(&world, request).unwrap(),
-                answer,
-                "{point:?} {after} is not made up for"
-            );
-            checked.check(&world.store);
-        }
-    }
-}
-
-// What a request is answered by an operation.
-fn ask(world: &World, request: &Value) -> Result<Value> {
-    match requests::call(&world.engine, &world.env, request) {
-        Ok(answer) => Ok(answer.json()),
-        Err(Refusal::By(error)) => Err(error),
-        Err(Refusal::Unreadable(why)) => panic!("{request} is no request: {why}"),
-    }
-}
-
 fn takes_steps(request: &Value) -> bool {
     let several = ["translations.import", "delivery.run_due", "notifications.rebuild_index"];
     request[0].as_str().is_some_and(|name| several.contains(&name))
-}
-
-/// The same with an operation that changes nothing.
-#[track_caller]
-fn check_read<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    let world = seeded::copy();
-    for after in 0.. {
-        world.store.fail(Point::Call, after);
-        let result = operation(&world);
-        if !world.store.recover() {
-            result.unwrap();
-            break;
-        }
-        assert_is_fault(&result);
-    }
-}
-
-#[track_caller]
-fn assert_is_fault<T: Debug>(result: &Result<T>) {
-    let Err(Error::Store(store::Error::Backend { backend, .. })) = result else {
-        panic!("a fault is answered with {result:?}")
-    };
-    assert_eq!(*backend, Interposed::NAME);
-}
-
-/// What has come of all that there was to deliver, whatever it took.
-#[derive(Debug, PartialEq)]
-struct Outcome {
-    /// Each message that went out, by its idempotency key.
-    sent: BTreeMap<JobId, String>,
-    jobs: BTreeSet<String>,
-    messages: Vec<String>,
-}
-
-impl Outcome {
-    /// Delivers what is left, what has a lease when that is over, and what waits for an opening.
-    fn of(world: &World) -> Self {
-        for wait in [1_000; 4].into_iter().chain([24 * 3_600; 4]) {
-            world.engine.delivery().run_due(usize::MAX).unwrap();
-            world.clock.advance(Duration::from_secs(wait));
-        }
-        let sent = world.outbox.sent().into_iter().map(|delivery| {
-            let message = format!("{:?} {:?}", delivery.address, delivery.message.content);
-            (delivery.idempotency_key(), message)
-        });
-        let everything = NotificationQuery::default().limit(50);
-        let notifications = world.env.notifications().list(&everything).unwrap().data;
-        let jobs = notifications.iter().flat_map(|notification| &notification.jobs);
-        let left: Vec<_> = jobs.clone().filter(|job| !job.status.has_ended()).collect();
-        assert!(left.is_empty(), "{left:?} are left");
-        let jobs = jobs.map(|job| format!("{} {:?}", job.id, job.status)).collect();
-        Self { sent: sent.collect(), jobs, messages: messages(world) }
-    }
-}
-
-// What is in each message besides its id and the times.
-fn messages(world: &World) -> Vec<String> {
-    let page = PageQuery::default().limit(100);
-    let query = MessageQuery::default().page(page);
-    let of = |who: &str| world.env.messages().list(who, &query).unwrap().data;
-    let all = ["ada", "bob", "cyd"].into_iter().flat_map(of);
-    let shown = all.map(|message| {
-        let name = (message.notification_id, message.template_id, message.channel);
-        format!("{name:?} {:?} {:?}", message.content, message.status)
-    });
-    let mut shown: Vec<String> = shown.collect();
-    shown.sort();
-    shown
 }

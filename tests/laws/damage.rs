@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use domain::trigger::AcceptedTrigger;
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -12,7 +13,9 @@ use store::{Table, encoding, layout};
 use testkit::records::{self, Ruins};
 use testkit::requests;
 use testkit::tables::{self, check_indexes, is_activity, load, of_plain_worlds};
+use testkit::world::World;
 use tidings::notification::{Notification, NotificationQuery, Ordinal};
+use tidings::time::Timestamp;
 
 use crate::cases;
 use crate::seeded::{copy, entries, trigger};
@@ -284,29 +287,20 @@ fn nobody_waits_for_what_is_not_there() {
     }
 }
 
-/// The key of something else in the list of notifications may name any place. A rebuild does not go
-/// there, and new notifications go on behind those that there are, or were.
+/// A damaged page may hold keys of other records, with any ordinal. A rebuild does not go there, and new
+/// notifications get the ordinals behind the last trigger.
 #[test]
-fn nobody_waits_for_a_notification_that_is_none() {
-    let far = Ordinal::new(474_148_729_600);
-    let heads = Table::ActivityHeads;
-    let told = tables::records::<AcceptedTrigger>(&copy().store);
-    let next = told.iter().map(|trigger| trigger.ordinals.end).max().unwrap();
-    // With the others or alone, as in a page in the place of another one.
+fn a_rebuild_ignores_keys_of_other_records() {
+    let triggers = tables::records::<AcceptedTrigger>(&copy().store);
+    let next = triggers.iter().map(|trigger| trigger.ordinals.end).max().unwrap();
+    // Beside the notifications, or in their place.
     for (is_alone, has_head) in [(false, true), (false, false), (true, false)] {
         let world = copy();
-        let env = world.env.environment_id();
-        if is_alone {
-            for (key, _) in entries_of(Table::Notifications) {
-                tables::put(&world.store, Table::Notifications, key, None);
-            }
+        let lost = [(is_alone, Table::Notifications), (!has_head, Table::ActivityHeads)];
+        for (_, table) in lost.into_iter().filter(|(is_lost, _)| *is_lost) {
+            entries_of(table).for_each(|(key, _)| tables::put(&world.store, table, key, None));
         }
-        let (table, key) = layout::notification(env, far).into_parts();
-        tables::put(&world.store, table, &key, Some(b"?"));
-        if !has_head {
-            let (key, _) = entries_of(heads).next().unwrap();
-            tables::put(&world.store, heads, key, None);
-        }
+        put_notification(&world, 474_148_729_600, b"?");
 
         // It is refused for the record that cannot be read, behind the activity list.
         assert!(world.env.notifications().rebuild_index().is_err());
@@ -316,6 +310,53 @@ fn nobody_waits_for_a_notification_that_is_none() {
         assert_eq!(receipt.notifications[0].notification_id.ordinal().get(), next);
         world.engine.repair().unwrap();
         assert_eq!(world.engine.check().unwrap().findings, []);
+    }
+}
+
+/// A deletion does not move the list behind its end.
+#[test]
+fn a_deletion_ignores_keys_of_other_records() {
+    let world = copy();
+    put_notification(&world, 474_148_729_600, b"?");
+    let later: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+    let there = world.env.notifications().count(&NotificationQuery::default()).unwrap();
+    assert_eq!(world.env.notifications().delete_before(later).unwrap() as u64, there);
+    let check = world.env.notifications().check_index().unwrap();
+    assert!(check.disagreements.is_empty(), "{check:?}");
+}
+
+fn put_notification(world: &World, ordinal: u64, value: &[u8]) {
+    let key = layout::notification(world.env.environment_id(), Ordinal::new(ordinal));
+    let (table, key) = key.into_parts();
+    tables::put(&world.store, table, &key, Some(value));
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// Whatever lies in the list of notifications, and whether it has a head: all calls return, and a
+    /// repair mends it.
+    #[test]
+    fn a_list_with_any_keys_is_mended(
+        keys in vec((0..40_u32, any::<u64>(), any::<Index>()), 1..6),
+        lost in vec(select(vec![Table::Notifications, Table::ActivityHeads, Table::Triggers]), 0..3),
+    ) {
+        let world = copy();
+        for table in lost {
+            entries_of(table).for_each(|(key, _)| tables::put(&world.store, table, key, None));
+        }
+        for (shift, bits, value) in keys {
+            let (_, _, value) = value.get(entries());
+            put_notification(&world, bits >> 24 >> shift, value);
+        }
+        let later: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let notifications = world.env.notifications();
+        let _ = notifications.list(&NotificationQuery::default());
+        let _ = world.env.events().trigger(&trigger("inbox", json!("ada")));
+        let _ = (notifications.delete_before(later), notifications.rebuild_index());
+        world.engine.repair().unwrap();
+        prop_assert_eq!(world.engine.check().unwrap().findings, []);
+        world.env.events().trigger(&trigger("inbox", json!("ada"))).unwrap();
     }
 }
 

@@ -128,7 +128,8 @@ fn leave_out(
     removed: &[u64],
 ) -> Result<()> {
     let all = layout::notifications_from(environment, Ordinal::new(head.floor));
-    let floor = head::end(&*txn, &all, Order::Ascending)?.unwrap_or(head.next);
+    // A damaged page may hold keys of other records, with any ordinal.
+    let floor = head::end(&*txn, &all, Order::Ascending)?.map_or(head.next, |it| it.min(head.next));
     let (below, above) = removed.split_at(removed.partition_point(|ordinal| *ordinal < floor));
     // The others below the floor were deleted before.
     let before = (floor - head.floor).saturating_sub(below.len() as u64);

@@ -11,6 +11,9 @@ use crate::facets::FACETS_IN_ROW;
 use crate::merged::{LEVELS, Span};
 use crate::set::CAPACITY;
 
+/// The largest ordinal.
+const LAST: u64 = (1 << Ordinal::BITS) - 1;
+
 /// The state of the activity list of an environment, as of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -75,30 +78,29 @@ impl Head {
         Ok(Self::find(snapshot, environment)?.unwrap_or_else(|| Self::new(segment_size)))
     }
 
-    /// The head, moved behind the last notification of the environment, and behind those of the last
-    /// trigger, which may be lost. A notification that cannot be read keeps its place, too, unless it
-    /// is further behind the others than a segment is large: the key of another record, from a damaged
-    /// page, may name any place.
+    /// Returns the head, moved behind the last notification that can be read and behind the ordinals
+    /// of the last trigger, whose notifications may be lost. An entry that cannot be read keeps its
+    /// ordinal if it is at most a segment further. A damaged page may hold keys of other records, with
+    /// any ordinal.
     pub(crate) fn behind(
         mut self,
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
     ) -> Result<Self> {
-        let all = layout::notifications(environment).range();
-        let last = snapshot.readable(&all, Order::Descending, 1)?.pop();
-        let behind = last.map_or(self.floor, |last| last.id.ordinal().get() + 1);
+        let notifications = layout::notifications(environment).range();
+        let last = snapshot.readable(&notifications, Order::Descending, 1)?.pop();
+        let behind_notification = last.map_or(0, |last| last.id.ordinal().get() + 1);
         let triggers = layout::triggers(environment).range();
         let last = snapshot.readable(&triggers, Order::Descending, 1)?.pop();
-        let told = last.map_or(0, |last| last.ordinals.end);
-        self.next = self.next.max(behind).max(told);
-        loop {
-            let near = (self.next + u64::from(CAPACITY)).min((1 << Ordinal::BITS) - 1);
-            let near = layout::notifications_between(environment, self.next..near);
-            match end(snapshot, &near, Order::Descending)? {
-                Some(last) => self.next = last + 1,
-                None => return Ok(self),
-            }
+        let behind_trigger = last.map_or(0, |last| last.ordinals.end);
+        self.next = self.next.max(self.floor).max(behind_notification).max(behind_trigger);
+        while self.next < LAST {
+            let near = self.next..(self.next + u64::from(CAPACITY)).min(LAST);
+            let near = layout::notifications_between(environment, near);
+            let Some(last) = end(snapshot, &near, Order::Descending)? else { break };
+            self.next = last + 1;
         }
+        Ok(self)
     }
 
     pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {

@@ -48,14 +48,18 @@ impl ActivityIndex {
         // If this call is interrupted, the next upkeep removes what it leaves.
         upkeep.look_for_interrupted();
         let mut above = 0;
+        let known = store::read(store, |snapshot| {
+            match store::if_readable(Head::find(snapshot, environment))? {
+                Some(None) => Ok(None),
+                found => {
+                    head_of(snapshot, environment, found.flatten(), self.segment_size).map(Some)
+                }
+            }
+        })?;
         // A generation without a head would be extra to a check.
-        if matches!(store::read(store, |snapshot| Head::find(snapshot, environment)), Ok(None)) {
-            return remove_all(store, environment);
-        }
+        let Some(known) = known else { return remove_all(store, environment) };
         for _ in 0..=RESTARTS {
-            let start = |txn: &mut dyn Transaction| {
-                Building::start(txn, environment, self.segment_size, above)
-            };
+            let start = |txn: &mut dyn Transaction| Building::start(txn, environment, known, above);
             let building = store::write_in(store, environment, start)?;
             above = building.head.generation;
             if building.run(store)? {
@@ -99,16 +103,12 @@ impl Building {
     fn start(
         txn: &mut dyn Transaction,
         environment: EnvironmentId,
-        segment_size: u32,
+        known: Head,
         above: u32,
     ) -> Result<Self> {
         let snapshot: &dyn Snapshot = &*txn;
-        // A damaged head is ignored.
-        let known = Head::salvage(snapshot, environment)?;
-        let mut head = known.unwrap_or_else(|| Head::new(segment_size));
-        if known.is_none() {
-            head.floor = first(snapshot, environment)?;
-        }
+        let mut head = Head::salvage(snapshot, environment)?.unwrap_or(known);
+        head.next = head.next.max(known.next);
         let newest = newest_generation(snapshot, environment)?.max(head.generation).max(above);
         let too_many = || corrupt(Table::ActivityHeads, "there is no generation after this one");
         head.generation = newest.checked_add(1).ok_or_else(too_many)?;
@@ -299,8 +299,7 @@ impl Building {
             }
             head.floor = head.floor.max(current.floor);
         }
-        let head = head.behind(&*txn, self.environment)?;
-        let head = Head { next: next.max(head.next), ..head };
+        head.next = next;
         let deleted = deleted::all(&*txn, self.environment, head.generation)?;
         let places = deleted.iter().flat_map(|(segment, places)| {
             places.view().places().map(|place| head.start(*segment) + u64::from(place))
@@ -312,8 +311,7 @@ impl Building {
 
     fn next(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<u64> {
         let current = Head::salvage(snapshot, self.environment)?;
-        let behind = self.head.behind(snapshot, self.environment)?;
-        Ok(current.map_or(0, |head| head.next).max(behind.next).max(self.head.sealed))
+        Ok(current.map_or(0, |head| head.next).max(self.head.next).max(self.head.sealed))
     }
 }
 
@@ -364,12 +362,23 @@ fn before(
     Ok(last.first().map_or(Timestamp::MIN, |last| last.created_at))
 }
 
-// The ordinal of the first notification that can be read. The key of another record, from a damaged
-// page, may name any place.
-fn first(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<u64> {
-    let all = layout::notifications(environment).range();
-    let first = snapshot.readable(&all, Order::Ascending, 1)?;
-    Ok(first.first().map_or(0, |first| first.id.ordinal().get()))
+// Returns the extent of the list for a rebuild: that of the head in use, or of the notifications that
+// can be read.
+fn head_of(
+    snapshot: &dyn Snapshot,
+    environment: EnvironmentId,
+    found: Option<Head>,
+    segment_size: u32,
+) -> Result<Head> {
+    let head = if let Some(found) = found {
+        found
+    } else {
+        let all = layout::notifications(environment).range();
+        let first = snapshot.readable(&all, Order::Ascending, 1)?.pop();
+        let floor = first.map_or(0, |first| first.id.ordinal().get());
+        Head { floor, ..Head::new(segment_size) }
+    };
+    head.behind(snapshot, environment)
 }
 
 // Newest generation that has entries. An interrupted rebuild leaves entries of its generation,

@@ -1,0 +1,166 @@
+//! Operations on stores whose calls fail one after the other.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use serde_json::Value;
+use store::memory::MemoryStore;
+use testkit::interposed::{Interposed, Point};
+use testkit::requests::{self, Refusal};
+use testkit::tables::{Entry, check_indexes, dump};
+use testkit::world::World;
+use tidings::{Error, Result};
+
+use crate::seeded::{self, copy_of, entries};
+
+/// Runs `operation` on a store of which the first call fails, then on one of which the second one
+/// does, and so on, until the operation gets through; and the same with commits.
+#[track_caller]
+pub(super) fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let (world, below) = seeded::fork();
+            world.store.fail(point, after);
+            let result = operation(&world);
+            if !world.store.recover() {
+                result.unwrap();
+                assert!(!is_unchanged(&below), "the operation does nothing");
+                break;
+            }
+            assert_is_fault(&result);
+            assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
+        }
+    }
+}
+
+// Returns `true` if a fork of the seeded world has its entries, and no others.
+fn is_unchanged(fork: &MemoryStore) -> bool {
+    fork.shares_rows_with(&seeded::store()) || dump(fork) == entries()
+}
+
+/// States of a store whose indexes agree with their records.
+#[derive(Default)]
+pub(super) struct Checked(Vec<Vec<Entry>>);
+
+impl Checked {
+    /// Checks a store, unless it was found in the same state before.
+    #[track_caller]
+    pub(super) fn check(&mut self, store: &Interposed) {
+        let state = dump(store);
+        if !self.0.contains(&state) {
+            check_indexes(store);
+            self.0.push(state);
+        }
+    }
+}
+
+/// The same for an operation after which the activity index is tended: that the fault was there
+/// makes no difference, for what was committed, and the next one tends it as well. Says how many
+/// transactions it takes.
+#[track_caller]
+pub(super) fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
+    let undisturbed = seeded::copy();
+    let (states, expected) = undisturbed.store.states_of(|| operation(&undisturbed));
+    let expected = format!("{:?}", expected.unwrap());
+    // With the call as a whole, and then with every part of the upkeep.
+    let (before, done) = states.split_first().unwrap();
+    assert!(before == entries(), "the engine changes something before");
+    assert!(done.first().is_some_and(|done| done != before), "the operation does nothing");
+
+    let mut checked = Checked::default();
+    let mut made_up_for = BTreeSet::new();
+    for point in [Point::Call, Point::Commit] {
+        for after in 0.. {
+            let (world, below) = seeded::fork();
+            world.store.fail(point, after);
+            let result = operation(&world);
+            let has_failed = world.store.recover();
+            let Ok(answer) = &result else {
+                assert_is_fault(&result);
+                assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
+                continue;
+            };
+            assert_eq!(format!("{answer:?}"), expected, "{point:?} {after}");
+            let found = dump(&below);
+            let state = done.iter().position(|done| *done == found);
+            assert!(
+                state.is_some(),
+                "{point:?} {after} is hidden, and leaves something else behind"
+            );
+            made_up_for.extend(state.filter(|_| has_failed));
+            checked.check(&world.store);
+            if !has_failed {
+                assert!(found == *done.last().unwrap(), "without a fault");
+                break;
+            }
+        }
+    }
+    assert!(made_up_for.contains(&0), "no fault was after the commit");
+    done.len()
+}
+
+/// The same, with every `stride`th call, for a request that takes several transactions: what is
+/// left of it are the first of them, and made again it comes to the same end.
+#[track_caller]
+pub(super) fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
+    let world = copy_of(entries);
+    let (states, answer) = world.store.states_of(|| ask(&world, request));
+    let answer = answer.unwrap();
+    assert!(states.len() > 2, "{request} takes one transaction");
+    let mut checked = Checked::default();
+
+    for (point, stride) in [(Point::Call, stride), (Point::Commit, 1)] {
+        for after in (0..).step_by(stride) {
+            let world = copy_of(entries);
+            world.store.fail(point, after);
+            let result = ask(&world, request);
+            if !world.store.recover() {
+                result.unwrap();
+                break;
+            }
+            assert_is_fault(&result);
+            assert!(
+                states.contains(&dump(&world.store)),
+                "{point:?} {after} leaves half a transaction"
+            );
+            assert_eq!(
+                ask(&world, request).unwrap(),
+                answer,
+                "{point:?} {after} is not made up for"
+            );
+            checked.check(&world.store);
+        }
+    }
+}
+
+// What a request is answered by an operation.
+pub(super) fn ask(world: &World, request: &Value) -> Result<Value> {
+    match requests::call(&world.engine, &world.env, request) {
+        Ok(answer) => Ok(answer.json()),
+        Err(Refusal::By(error)) => Err(error),
+        Err(Refusal::Unreadable(why)) => panic!("{request} is no request: {why}"),
+    }
+}
+
+/// The same with an operation that changes nothing.
+#[track_caller]
+pub(super) fn check_read<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
+    let world = seeded::copy();
+    for after in 0.. {
+        world.store.fail(Point::Call, after);
+        let result = operation(&world);
+        if !world.store.recover() {
+            result.unwrap();
+            break;
+        }
+        assert_is_fault(&result);
+    }
+}
+
+#[track_caller]
+pub(super) fn assert_is_fault<T: Debug>(result: &Result<T>) {
+    let Err(Error::Store(store::Error::Backend { backend, .. })) = result else {
+        panic!("a fault is answered with {result:?}")
+    };
+    assert_eq!(*backend, Interposed::NAME);
+}
