@@ -36,8 +36,9 @@ const MOST: usize = 13_000;
 /// The same of an operation that finds the counters of a large inbox damaged.
 const MOST_OF_A_RECOUNT: usize = 2_200;
 
-/// A trigger with 100 recipients and a payload of the largest size.
+/// The largest payload of an event, and that of an event with 100 recipients.
 const LARGEST_PAYLOAD: usize = 256 * 1024;
+const LARGEST_FOR_MANY: usize = 80 * 1024;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -370,7 +371,7 @@ fn damage_counters(world: &World) {
 
 fn deeds(size: usize) -> Vec<Deed> {
     let page: Vec<String> = (0..100).map(|number| format!("s{number}")).collect();
-    let heavy = json!({ "text": "x".repeat(LARGEST_PAYLOAD - 20) });
+    let heavy = json!({ "text": noise(LARGEST_FOR_MANY - 20) });
     let later = "2027-01-01T00:00:00Z";
     let event =
         |to: &Value, payload: &Value| json!({ "name": "both", "to": to, "payload": payload });

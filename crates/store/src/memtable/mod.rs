@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use self::payload::decode;
-pub(crate) use self::payload::{Malformed, encode};
+pub(crate) use self::payload::{Malformed, encode, encoded_len};
 use self::payloads::Payloads;
 use self::rows::Rows;
 use crate::overlay::{Changed, Layer, Run};
@@ -44,7 +44,7 @@ impl Memtable {
     }
 
     /// Adds the changes of `payload`, in place of earlier ones of the same keys.
-    pub(crate) fn add(&mut self, payload: Arc<[u8]>) -> Result<(), Malformed> {
+    pub(crate) fn add(&mut self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
         let number = self.payloads.push(Arc::clone(&payload));
         decode(&payload, |(table, key, value)| {
             let rows = Arc::make_mut(self.tables.entry(table).or_default());

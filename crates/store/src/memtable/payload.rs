@@ -15,6 +15,9 @@ use crate::overlay::Changes;
 /// The length that stands for the removal of a key.
 const REMOVED: u32 = u32::MAX;
 
+/// Number of bytes of a length.
+const NUMBER: usize = size_of::<u32>();
+
 /// The bytes are no changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a record of the log is malformed")]
@@ -38,9 +41,20 @@ impl Span {
     }
 }
 
+/// The length of `changes` as a payload, in bytes.
+pub(crate) fn encoded_len(changes: &Changes) -> usize {
+    let tables = changes.tables().map(|(table, changes)| {
+        let changes = changes
+            .iter()
+            .map(|(key, change)| 2 * NUMBER + key.len() + change.as_ref().map_or(0, Vec::len));
+        1 + table.name().len() + NUMBER + changes.sum::<usize>()
+    });
+    tables.sum()
+}
+
 /// Encodes `changes`.
 pub(crate) fn encode(changes: &Changes) -> Vec<u8> {
-    let mut payload = Vec::new();
+    let mut payload = Vec::with_capacity(encoded_len(changes));
     for (table, changes) in changes.tables() {
         let name = table.name().as_bytes();
         payload.extend(u8::try_from(name.len()).unwrap_or(u8::MAX).to_le_bytes());
@@ -118,6 +132,7 @@ mod tests {
     #[test]
     fn changes_are_read_as_they_were_written() {
         let payload = encode(&changes());
+        assert_eq!(payload.len(), encoded_len(&changes()));
         assert_eq!(
             rows(&payload),
             Ok(vec![

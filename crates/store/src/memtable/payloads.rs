@@ -7,7 +7,7 @@ const BLOCK: usize = 64;
 
 /// A list that grows at its end. A clone copies one block at most.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Payloads(Vec<Arc<Vec<Arc<[u8]>>>>);
+pub(super) struct Payloads(Vec<Arc<Vec<Arc<Vec<u8>>>>>);
 
 impl Payloads {
     pub(super) fn len(&self) -> usize {
@@ -15,7 +15,7 @@ impl Payloads {
     }
 
     /// Adds `payload`, and returns its number.
-    pub(super) fn push(&mut self, payload: Arc<[u8]>) -> u32 {
+    pub(super) fn push(&mut self, payload: Arc<Vec<u8>>) -> u32 {
         let number = self.len();
         match self.0.last_mut().filter(|last| last.len() < BLOCK) {
             Some(last) => Arc::make_mut(last).push(payload),
@@ -28,6 +28,9 @@ impl Payloads {
     pub(super) fn get(&self, number: u32) -> &[u8] {
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let block = self.0.get(number / BLOCK);
-        block.and_then(|block| block.get(number % BLOCK)).map(|it| &**it).unwrap_or_default()
+        block
+            .and_then(|block| block.get(number % BLOCK))
+            .map(|it| it.as_slice())
+            .unwrap_or_default()
     }
 }

@@ -86,13 +86,13 @@ impl Log {
     }
 
     /// Returns `true` if an empty half has room for such a payload.
-    pub(super) fn takes(&self, payload: &[u8]) -> bool {
-        size(Record::len(payload.len())) <= self.header.half
+    pub(super) fn takes(&self, payload: usize) -> bool {
+        size(Record::len(payload)) <= self.header.half
     }
 
     /// Returns `true` if what is left of the half has room for such a payload.
-    pub(super) fn has_room(&self, payload: &[u8]) -> bool {
-        self.end.saturating_add(size(Record::len(payload.len()))) <= self.header.half
+    pub(super) fn has_room(&self, payload: usize) -> bool {
+        self.end.saturating_add(size(Record::len(payload))) <= self.header.half
     }
 
     /// Appends a record, and makes it durable. If that fails, the log takes no more records.

@@ -13,7 +13,7 @@ use super::format::{LogId, Record, SECTOR};
 /// The records with consecutive sequences above the applied one.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::redb) struct Scan {
-    pub(in crate::redb) payloads: Vec<Arc<[u8]>>,
+    pub(in crate::redb) payloads: Vec<Arc<Vec<u8>>>,
     /// The sequence of the last one, or the applied one if there are none.
     pub(in crate::redb) last: u64,
     pub(in crate::redb) damage: Option<Damage>,
@@ -35,7 +35,7 @@ pub(super) fn scan(id: LogId, halves: [&[u8]; 2], applied: u64) -> Scan {
     for record in chains.iter().flatten() {
         if scan.last.checked_add(1) == Some(record.sequence) {
             scan.last = record.sequence;
-            scan.payloads.push(record.payload.into());
+            scan.payloads.push(Arc::new(record.payload.to_vec()));
         }
     }
     let later = halves.into_iter().filter_map(|half| latest(id, half, scan.last)).max();

@@ -25,7 +25,7 @@ use super::log::{Log, LogPlace, Loss};
 use super::meta::{Note, NoteState};
 use super::{AppliedBy, LogOptions};
 use crate::group_commit::Base;
-use crate::memtable::{Malformed, Memtable, Position, encode};
+use crate::memtable::{Malformed, Memtable, Position, encode, encoded_len};
 use crate::overlay::Changes;
 use crate::{Error, Result};
 
@@ -166,17 +166,17 @@ impl Shared {
             Keeping::Directly(_) => return self.commit_directly(changes),
         };
         self.make_up_for_loss(&mut writer, logging)?;
-        let payload = encode(changes);
+        let len = encoded_len(changes);
         let log = writer.log(self, logging)?;
-        if !log.takes(&payload) {
+        if !log.takes(len) {
             self.freeze(log)?;
             self.drain()?;
             return self.commit_directly(changes);
         }
-        if !log.has_room(&payload) {
+        if !log.has_room(len) {
             self.freeze(log)?;
         }
-        self.append(log, payload).map_err(|failure| self.stop(failure))
+        self.append(log, encode(changes)).map_err(|failure| self.stop(failure))
     }
 
     /// Takes the changes of a log that another program has removed into the file.
@@ -214,7 +214,7 @@ impl Shared {
         attempt("write the log", || log.append(&payload).map_err(StorageError::Io))?;
         let len = payload.len();
         let was_empty = self.state.lock().active.is_empty();
-        self.show(payload.into()).map_err(Failure::damaged)?;
+        self.show(Arc::new(payload)).map_err(Failure::damaged)?;
         if was_empty {
             self.changed.notify_all();
         }
@@ -222,7 +222,7 @@ impl Shared {
     }
 
     /// Adds `payload` to the active memtable. Snapshots that were taken before do not show it.
-    fn show(&self, payload: Arc<[u8]>) -> Result<(), Malformed> {
+    fn show(&self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
         let mut state = self.state.lock();
         if payload.len() <= IN_PLACE
             && let Some(active) = Arc::get_mut(&mut state.active)
