@@ -1,11 +1,10 @@
 //! Questions to the server, and how transactions begin.
 
-use futures_util::future::{try_join3, try_join5};
+use futures_util::future::{try_join4, try_join5};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
 use crate::heads::Lock;
-use crate::rows::Columns;
 use crate::server::Client;
 use crate::{Params, schema};
 
@@ -31,40 +30,41 @@ impl Question {
     }
 }
 
-/// Begins a transaction that reads, with its first question.
+/// Begins a transaction that reads, with the values that it is going to read and its first question.
 pub(crate) async fn begin_read(
     client: &Client,
     known: Vec<i64>,
-    question: Option<Question>,
+    (values, question): (Option<Question>, Option<Question>),
 ) -> Result<Begun, Error> {
     let news = Question::of(schema::NEWS, vec![Box::new(known)]);
-    let (news, question) = (prepare(client, Some(news)).await?, prepare(client, question).await?);
+    let news = prepare(client, Some(news)).await?;
+    let (values, question) = (prepare(client, values).await?, prepare(client, question).await?);
     // All are sent at once, in this order.
     let begin = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    let ((), news, answer) =
-        try_join3(begin, answer(client, news), answer(client, question)).await?;
-    Ok(Begun { locked: None, news, values: Vec::new(), answer })
+    let questions = (answer(client, news), answer(client, values), answer(client, question));
+    let ((), news, values, answer) =
+        try_join4(begin, questions.0, questions.1, questions.2).await?;
+    Ok(Begun { locked: None, news, values, answer })
 }
 
-/// Begins a transaction that writes, with the values that it is likely to read.
+/// Begins a transaction that writes, with the values that it is likely to read and its first question.
 pub(crate) async fn begin_write(
     client: &Client,
     lock: Lock,
-    (known, keys): (Vec<i64>, Columns),
-    question: Option<Question>,
+    known: Vec<i64>,
+    (values, question): (Option<Question>, Option<Question>),
 ) -> Result<Begun, Error> {
     let heads = lock.numbers();
     let lock = Question::of(schema::LOCK, vec![Box::new(heads.clone())]);
     let news = Question::of(schema::NEWS_OF, vec![Box::new(known), Box::new(heads)]);
-    let wanted = (!keys.is_empty()).then(|| Question::of(schema::GET_WANTED, keys.into_keys()));
     let (lock, news) = (prepare(client, Some(lock)).await?, prepare(client, Some(news)).await?);
-    let (wanted, question) = (prepare(client, wanted).await?, prepare(client, question).await?);
+    let (values, question) = (prepare(client, values).await?, prepare(client, question).await?);
     // Behind the lock, all statements see the same state.
     let ((), locked, news, values, answer) = try_join5(
         client.batch_execute(schema::BEGIN_WRITE),
         answer(client, lock),
         answer(client, news),
-        answer(client, wanted),
+        answer(client, values),
         answer(client, question),
     )
     .await?;

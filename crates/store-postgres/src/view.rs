@@ -3,11 +3,11 @@
 mod reads;
 
 use std::cell::{Ref, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::{fmt, mem};
 
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join3};
 use store::overlay::Changes;
 use store::{Result, Table};
 use tokio_postgres::Row;
@@ -39,6 +39,8 @@ pub(crate) struct View {
     failed: RefCell<Option<Failure>>,
     /// Number of values of each table that were asked for one by one.
     missed: RefCell<HashMap<Table, u32>>,
+    /// Keys whose values are read with the next question.
+    noted: RefCell<BTreeSet<(Table, Vec<u8>)>>,
     prefetched: Prefetched,
 }
 
@@ -88,6 +90,7 @@ impl View {
             behind: RefCell::new(behind),
             failed: RefCell::default(),
             missed: RefCell::default(),
+            noted: RefCell::default(),
             prefetched: Prefetched::default(),
         }
     }
@@ -99,16 +102,15 @@ impl View {
             return Err(Failure::closed());
         };
         let known = self.shared.cache.counts();
-        let mode = self.mode;
-        let wanted = match mode {
-            Mode::Read => Vec::new(),
-            Mode::Write(lock) => self.shared.cache.wanted(lock),
-        };
-        let (row, keys) = (known.to_row(), Columns::without_values(&self.shared.tables, &wanted));
+        let (mode, mut wanted) = (self.mode, self.take_noted());
+        if let Mode::Write(lock) = mode {
+            wanted.extend(self.shared.cache.wanted(lock));
+        }
+        let (row, keys) = (known.to_row(), self.question_for(&wanted));
         let begun = self.shared.server.begin("begin a transaction", move |client| async move {
             match mode {
-                Mode::Read => begin_read(&client, row, question).await,
-                Mode::Write(lock) => begin_write(&client, lock, (row, keys), question).await,
+                Mode::Read => begin_read(&client, row, (keys, question)).await,
+                Mode::Write(lock) => begin_write(&client, lock, row, (keys, question)).await,
             }
         });
         let (client, begun) = begun?;
@@ -120,10 +122,26 @@ impl View {
             None => known.with(&told.counts),
         };
         self.check(&seen, counts)?;
-        for (table, key, value) in values_of(&self.shared.tables, wanted, &begun.values)? {
-            self.keep(table, &key, &value);
-        }
+        self.keep_all(wanted, &begun.values)?;
         Ok(begun.answer)
+    }
+
+    fn take_noted(&self) -> Vec<(Table, Vec<u8>)> {
+        self.noted.take().into_iter().collect()
+    }
+
+    fn question_for(&self, keys: &[(Table, Vec<u8>)]) -> Option<Question> {
+        let columns = Columns::without_values(&self.shared.tables, keys);
+        (!columns.is_empty()).then(|| Question::of(schema::GET_WANTED, columns.into_keys()))
+    }
+
+    /// Keeps the values under `keys`, as the server has answered.
+    fn keep_all(&self, keys: Vec<(Table, Vec<u8>)>, rows: &[Row]) -> Result<(), Failure> {
+        for (table, key, value) in values_of(&self.shared.tables, keys, rows)? {
+            self.keep(table, &key, &value);
+            self.prefetched.keep(table, key, value);
+        }
+        Ok(())
     }
 
     /// Waits for the commit before it.
@@ -170,36 +188,39 @@ impl View {
             (Stage::Begun(_) | Stage::Over, _) => return Ok(()),
             (Stage::Guess(_), mode) => mode,
         };
+        self.noted.borrow_mut().clear();
         let settled = match settled {
-            Mode::Read => self.look(None),
+            Mode::Read => self.look(None, Seen::default()),
             Mode::Write(_) => self.open(None),
         };
         settled.map(drop).inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))
     }
 
-    /// Asks for news without a transaction, and a question before that: its answer is that of both
-    /// states, if the news is not about it.
-    fn look(&self, question: Option<(Question, Seen)>) -> Result<Vec<Row>, Failure> {
+    /// Asks for news without a transaction, and a question before that, which reads `reads`: its answer
+    /// is that of both states, if the news is not about it.
+    fn look(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
         let Stage::Guess(mut seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());
         };
-        let known = self.counts().clone();
+        let (known, noted) = (self.counts().clone(), self.take_noted());
         let news = Question::of(schema::NEWS, vec![Box::new(known.to_row())]);
-        let (question, more) = question.unzip();
-        if let Some(more) = more {
-            seen.add(more);
-        }
+        let values = self.question_for(&noted);
+        seen.add(reads);
+        seen.add(Seen::of_keys(noted.iter().cloned()));
         let asked = self.shared.server.begin("read entries", move |client| async move {
-            let question = prepare(&client, question).await?;
+            let (question, values) =
+                (prepare(&client, question).await?, prepare(&client, values).await?);
             let news = prepare(&client, Some(news)).await?;
-            try_join(answer(&client, question), answer(&client, news)).await
+            let questions = (answer(&client, question), answer(&client, values));
+            try_join3(questions.0, questions.1, answer(&client, news)).await
         });
-        let (_, (rows, news)) = asked?;
+        let (_, (rows, values, news)) = asked?;
         let told = Told::read(&self.shared.tables, &news)?;
         self.shared.cache.follow(&told.counts, &told.news);
         self.check(&seen, known.with(&told.counts))?;
         seen.is_confirmed = true;
         self.stage.replace(Stage::Guess(seen));
+        self.keep_all(noted, &values)?;
         Ok(rows)
     }
 
@@ -260,7 +281,7 @@ impl View {
     pub(crate) fn batch_of(&self, head: Head, number: u64) -> Result<Option<Vec<u8>>, Failure> {
         let (head, number) = (Box::new(head.number()), Box::new(number.cast_signed()));
         let question = Question::of(schema::BATCH, vec![head, number]);
-        let rows = self.answer(question, Seen::default())?;
+        let rows = self.answer(Some(question), Seen::default())?;
         let batch = rows.first().map(|row| row.try_get(0)).transpose();
         batch.map_err(|error| Failure::of("look for a commit", error))
     }
@@ -274,7 +295,8 @@ impl View {
         self.counts.borrow()
     }
 
-    fn ask(&self, question: Question, reads: Seen) -> Result<Vec<Row>> {
+    /// Asks a question, which reads `reads`, and for the values that were noted.
+    fn ask(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>> {
         if let Some(failure) = self.failure() {
             return Err(failure.into());
         }
@@ -282,21 +304,26 @@ impl View {
         Ok(answer.inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))?)
     }
 
-    fn answer(&self, question: Question, reads: Seen) -> Result<Vec<Row>, Failure> {
+    fn answer(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
         let (client, is_first) = match &*self.stage.borrow() {
             Stage::Guess(seen) => (None, !seen.is_confirmed),
             Stage::Begun(client) => (Some(Arc::clone(client)), false),
             Stage::Over => return Err(Failure::closed()),
         };
         match (client, self.mode) {
-            (None, Mode::Read) if is_first && reads.has_heads() => {
-                self.look(Some((question, reads)))
+            (None, Mode::Read) if is_first && reads.has_heads() => self.look(question, reads),
+            (None, _) => self.open(question),
+            (Some(client), _) => {
+                let noted = self.take_noted();
+                let values = self.question_for(&noted);
+                let (rows, values) = self.shared.server.ask("read entries", async move {
+                    let (question, values) =
+                        (prepare(&client, question).await?, prepare(&client, values).await?);
+                    try_join(answer(&client, question), answer(&client, values)).await
+                })?;
+                self.keep_all(noted, &values)?;
+                Ok(rows)
             }
-            (None, _) => self.open(Some(question)),
-            (Some(client), _) => self.shared.server.ask("read entries", async move {
-                let question = prepare(&client, Some(question)).await?;
-                answer(&client, question).await
-            }),
         }
     }
 }

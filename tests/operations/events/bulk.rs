@@ -123,6 +123,23 @@ fn a_bulk_is_answered_event_by_event() {
     });
 }
 
+#[test]
+fn a_repeated_event_of_a_bulk_changes_nothing_for_those_behind_it() {
+    on_both(|world| {
+        let body = json!({ "body": "Hello {{ subscriber.firstName }}" });
+        world.workflow_of("hi", &[json!({ "type": "in_app", "template": body })]);
+        let event = |id: &str, to: Value| json!({ "name": "hi", "to": to, "transactionId": id });
+        let named = |name: &str| json!({ "subscriberId": "ada", "firstName": name });
+        let receipt = world.trigger(event("t1", named("Ada")));
+
+        let answers = bulk(&world, &[event("t1", named("Eve")), event("t2", json!("ada"))]);
+
+        assert_eq!(answers[0].as_ref().unwrap(), &receipt);
+        let texts = names(&world.inbox("ada"), |message| message.text().unwrap().to_owned());
+        assert_eq!(texts, ["Hello Ada", "Hello Ada"]);
+    });
+}
+
 /// Two engines with the same seed make the same ids at the same time.
 #[test]
 fn an_event_with_a_subscriber_whose_id_another_one_has_leaves_nothing_behind() {

@@ -374,8 +374,11 @@ fn a_repeated_transaction_has_its_receipt_whatever_became_of_its_workflow() {
         let event = json!({ "name": "hello", "to": "ada", "transactionId": "t-1" });
         let receipt = world.trigger(event.clone());
 
-        world.env.workflows().delete("hello").unwrap();
+        let inactive = parsed(json!({ "active": false }));
+        world.env.workflows().update("hello", &inactive).unwrap();
+        assert_eq!(world.unchanged(|| world.trigger(event.clone())), receipt);
 
+        world.env.workflows().delete("hello").unwrap();
         assert_eq!(world.unchanged(|| world.trigger(event)), receipt);
     });
 }

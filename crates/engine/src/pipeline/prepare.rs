@@ -56,6 +56,13 @@ struct Reached {
     after: Arc<Subscriber>,
 }
 
+// The records that an event names, as it leaves them.
+struct Found {
+    contexts: Vec<Context>,
+    actor: Option<Reached>,
+    recipients: Vec<Reached>,
+}
+
 type Before = (Option<Arc<Kept<Subscriber>>>, Option<Arc<Subscriber>>);
 
 impl Scope {
@@ -91,7 +98,7 @@ impl Preparation<'_> {
             let keys = audience.topic_keys().cloned().collect();
             Ok((audience, Crowd::Topics { keys }))
         });
-        self.or_refused(planned)
+        self.or_settled(trigger, id, planned)
     }
 
     /// Prepares a broadcast.
@@ -102,20 +109,36 @@ impl Preparation<'_> {
     pub(crate) fn prepare_broadcast(&mut self, broadcast: &Trigger) -> Result<Prepared> {
         let planned =
             self.plan(broadcast, None, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
-        self.or_refused(planned)
+        self.or_settled(broadcast, None, planned)
     }
 
-    // A refusal is a result of the preparation, and the event changes nothing.
-    fn or_refused(&mut self, planned: Result<Prepared>) -> Result<Prepared> {
+    // A refusal is a result of the preparation. An event that was accepted before is not refused, and
+    // changes nothing, either.
+    fn or_settled(
+        &mut self,
+        trigger: &Trigger,
+        id: Option<&TransactionId>,
+        planned: Result<Prepared>,
+    ) -> Result<Prepared> {
         let own = mem::take(&mut self.own);
         match planned {
-            Ok(prepared) => {
+            Ok(Prepared::Planned(planned)) => {
                 self.before.subscribers.extend(own.subscribers);
                 self.before.contexts.extend(own.contexts);
-                Ok(prepared)
+                Ok(Prepared::Planned(planned))
             }
-            Err(error) => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
+            Ok(prepared) => Ok(prepared),
+            Err(error) => match self.earlier(trigger.transaction_id.as_ref().or(id))? {
+                Some(earlier) => Ok(earlier),
+                None => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
+            },
         }
+    }
+
+    // The event that was accepted under this id. Returns `None` if there is none.
+    fn earlier(&self, id: Option<&TransactionId>) -> Result<Option<Prepared>> {
+        let receipt = id.map_or(Ok(None), |id| find_receipt(self.view, id))?;
+        Ok(receipt.map(Prepared::Settled))
     }
 
     fn plan(
@@ -125,12 +148,7 @@ impl Preparation<'_> {
         audience: impl FnOnce(&Trigger) -> Result<(Audience<'_>, Crowd)>,
     ) -> Result<Prepared> {
         let id = trigger.transaction_id.as_ref().or(id);
-        if let Some(id) = id
-            && let Some(receipt) = find_receipt(self.view, id)?
-        {
-            return Ok(Prepared::Settled(receipt));
-        }
-        let audience = audience(trigger)?;
+        let (audience, crowd) = audience(trigger)?;
         trigger.check_overrides()?;
         self.view.engine.parts.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
@@ -139,10 +157,21 @@ impl Preparation<'_> {
         let transaction_id = id.cloned().map_or_else(|| transaction_id(self.made), Ok)?;
         let receipt = TriggerReceipt::of(&workflow, transaction_id);
         if receipt.status != TriggerStatus::Processed {
-            return Ok(Prepared::Settled(receipt));
+            return Ok(self.earlier(id)?.unwrap_or(Prepared::Settled(receipt)));
+        }
+        let found = Found {
+            contexts: self.contexts(&named)?,
+            actor: trigger.actor.as_ref().map(|actor| self.subscriber(actor)).transpose()?,
+            recipients: self.subscribers(&audience.subscribers)?,
+        };
+        let ids = found.recipients.iter().map(|recipient| recipient.after.id);
+        prefetch_recipients(self.view, ids, (&contexts::keys(&named), workflow.id))?;
+        // A store on a server takes these rows along with the answer.
+        if let Some(earlier) = self.earlier(id)? {
+            return Ok(earlier);
         }
         let receipt = (receipt, id.is_some());
-        self.plan_notifications(trigger, audience, receipt, workflow, named)
+        self.plan_notifications(trigger, (audience, crowd), receipt, workflow, (named, found))
     }
 
     fn plan_notifications(
@@ -151,18 +180,16 @@ impl Preparation<'_> {
         (audience, crowd): (Audience<'_>, Crowd),
         (mut receipt, may_be_known): (TriggerReceipt, bool),
         workflow: Arc<Workflow>,
-        named: Vec<NamedContext>,
+        (named, found): (Vec<NamedContext>, Found),
     ) -> Result<Prepared> {
-        let contexts = self.contexts(&named)?;
         let context_keys = contexts::keys(&named);
-        let actor = trigger.actor.as_ref().map(|actor| self.subscriber(actor)).transpose()?;
         let event = Event {
             home: self.view.home,
             trigger,
             transaction_id: &receipt.transaction_id,
             workflow: &workflow,
-            contexts: &contexts,
-            actor: actor.as_ref().map(|actor| &*actor.after),
+            contexts: &found.contexts,
+            actor: found.actor.as_ref().map(|actor| &*actor.after),
             context_keys: &context_keys,
             now: self.now,
         };
@@ -170,7 +197,7 @@ impl Preparation<'_> {
         let size = trigger.size();
         self.content = 0;
         let mut counted = Counted::default();
-        let direct = self.direct(&audience.subscribers, (&event, &run, size))?;
+        let direct = self.direct(&audience.subscribers, found.recipients, (&event, &run, size))?;
         let others = self.others(&audience, crowd, (&event, &run, size), &mut counted)?;
         receipt.continues = matches!(others, Others::Crowd(_));
         (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
@@ -191,11 +218,9 @@ impl Preparation<'_> {
     fn direct(
         &mut self,
         recipients: &[&SubscriberRecipient],
+        reached: Vec<Reached>,
         (event, run, size): (&Event<'_>, &Run<'_>, usize),
     ) -> Result<Vec<PlannedRecipient>> {
-        let reached = self.subscribers(recipients)?;
-        let ids = reached.iter().map(|subscriber| subscriber.after.id);
-        prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
         let direct = recipients.iter().zip(reached).map(|(recipient, subscriber)| {
             let known = ((*recipient).clone(), &*subscriber.after);
             let planned = plan_recipient(self.view, known, Vec::new(), (event, run))?;

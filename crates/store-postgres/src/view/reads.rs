@@ -10,9 +10,8 @@ use tokio_postgres::{Error, Row};
 use super::{Stage, View};
 use crate::Params;
 use crate::cache::Value;
-use crate::prefetched::{unknown, values_of};
+use crate::prefetched::unknown;
 use crate::questions::Question;
-use crate::rows::Columns;
 use crate::scan::{Span, key_of, scan, unreadable};
 use crate::schema::{self, StoredKey};
 use crate::seen::Seen;
@@ -71,7 +70,7 @@ impl View {
         let reads = Seen::of_keys([(table, key.to_vec())]);
         let (number, key) = (self.shared.tables.number(table), StoredKey::of(key));
         let params: Params = vec![Box::new(number), Box::new(key.head), Box::new(key.hash)];
-        let rows = self.ask(Question::of(schema::GET, params), reads)?;
+        let rows = self.ask(Some(Question::of(schema::GET, params)), reads)?;
         let value = rows.first().map(|row| row.try_get::<_, &[u8]>(0).map(Arc::from));
         value.transpose().map_err(unreadable)
     }
@@ -81,7 +80,7 @@ impl View {
         let number = self.shared.tables.number(table);
         let heads: Vec<Vec<u8>> = keys.into_iter().map(|key| StoredKey::of(key).head).collect();
         let params: Params = vec![Box::new(number), Box::new(heads)];
-        let rows = self.ask(Question::of(schema::GET_MANY, params), reads)?;
+        let rows = self.ask(Some(Question::of(schema::GET_MANY, params)), reads)?;
         let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
         rows.iter().map(entry).collect::<Result<_, Error>>().map_err(unreadable)
     }
@@ -120,7 +119,16 @@ impl View {
             params.push(Box::new(end.rest));
         }
         let reads = Seen { spans: vec![(table, span.clone())], ..Seen::default() };
-        self.ask(Question::of(statement, params), reads)
+        self.ask(Some(Question::of(statement, params)), reads)
+    }
+
+    /// Reads the values that were noted, if one of `keys` is among them.
+    fn read_noted(&self, table: Table, keys: &[&[u8]]) -> Result<()> {
+        let is_noted = |key: &&[u8]| self.noted.borrow().contains(&(table, key.to_vec()));
+        if self.noted.borrow().is_empty() || !keys.iter().any(is_noted) {
+            return Ok(());
+        }
+        self.ask(None, Seen::default()).map(drop)
     }
 }
 
@@ -128,20 +136,12 @@ impl Snapshot for &View {
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         let is_known = |table, key: &[u8]| self.known(table, key).is_some();
         let unknown = unknown(&self.counts(), keys, is_known);
-        let columns = Columns::without_values(&self.shared.tables, &unknown);
-        if columns.is_empty() {
-            return Ok(());
-        }
-        let reads = Seen::of_keys(unknown.iter().cloned());
-        let rows = self.ask(Question::of(schema::GET_WANTED, columns.into_keys()), reads)?;
-        for (table, key, value) in values_of(&self.shared.tables, unknown, &rows)? {
-            self.keep(table, &key, &value);
-            self.prefetched.keep(table, key, value);
-        }
+        self.noted.borrow_mut().extend(unknown);
         Ok(())
     }
 
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.read_noted(table, &[key])?;
         let value = if let Some(value) = self.read(table, key) {
             value
         } else {
@@ -153,6 +153,7 @@ impl Snapshot for &View {
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.read_noted(table, keys)?;
         let known: Vec<Option<Value>> = keys.iter().map(|key| self.read(table, key)).collect();
         let unknown = keys.iter().zip(&known).filter(|(_, known)| known.is_none());
         let unknown: Vec<&[u8]> = unknown.map(|(key, _)| *key).collect();

@@ -91,3 +91,27 @@ fn the_recipients_of_a_trigger_take_no_round_trips_of_their_own() {
     // Upkeep may take another one.
     assert!(of_all <= of_one + 1, "{of_all}");
 }
+
+/// The rows of a recipient are read with the receipt of an earlier event.
+#[test]
+fn a_known_recipient_takes_no_round_trip_of_its_own() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
+    let world_of = |store| World::with(Interposed::over(Arc::new(store)), |it| it);
+    let first = world_of(place.open());
+    first.in_app_workflow("order");
+    let trigger = |world: &World, id: &str, to: &str| {
+        world.trigger(json!({ "name": "order", "to": to, "transactionId": id }));
+    };
+    trigger(&first, "first", "ada");
+    let store = place.open();
+    let world = world_of(store.clone());
+    // Behind a few commits of its own, the process does not lock the environment beforehand.
+    for number in 0..6 {
+        trigger(&world, &format!("event-{number}"), "somebody");
+    }
+    world.env.subscribers().get("ada").unwrap();
+    let before = store.round_trips();
+    trigger(&world, "last", "ada");
+    assert_eq!(store.round_trips() - before, 2);
+}
