@@ -23,7 +23,9 @@ use tidings::trigger::Trigger;
 use tidings::vocabulary::Channel;
 use tidings::workflow::WorkflowQuery;
 
-use self::faults::{Checked, ask, assert_is_fault, check, check_read, check_steps, check_tended};
+use self::faults::{
+    Checked, ask, assert_is_fault, check, check_read, check_steps, check_tended, fails,
+};
 use crate::parsed;
 use crate::seeded::{
     self, ada, copy_of, email, email_integration, entries, inbox, inbox_of, is_urgent,
@@ -256,14 +258,9 @@ fn on_a_server_a_request_that_fails_leaves_nothing_behind() {
             (Point::Call, 9),
             (Point::Call, 15),
         ] {
-            world.store.fail(point, after);
-            let result = ask(&world, request);
-            if !world.store.recover() {
-                // It has fewer calls.
-                result.unwrap();
+            if !fails(&world, (point, after), || ask(&world, request)) {
                 break;
             }
-            assert_is_fault(&result);
             assert!(dump(&world.store) == before, "{request} {point:?} {after} leaves something");
         }
     }

@@ -36,8 +36,10 @@ const MOST: usize = 13_000;
 /// The same of an operation that finds the counters of a large inbox damaged.
 const MOST_OF_A_RECOUNT: usize = 2_200;
 
-/// The largest payload of an event, and that of an event with 100 recipients.
+/// The largest payload of an event, in bytes.
 const LARGEST_PAYLOAD: usize = 256 * 1024;
+
+/// The largest payload of an event with 100 recipients, in bytes.
 const LARGEST_FOR_MANY: usize = 80 * 1024;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -122,6 +122,21 @@ fn the_content_of_an_event_is_limited() {
     );
 }
 
+#[test]
+fn an_event_has_16_mib_of_content_by_default() {
+    on_both(|world| {
+        world.in_app_workflow("hello");
+        let event = |count: usize| {
+            let names: Vec<_> = (0..count).map(|at| format!("s{at}")).collect();
+            parsed(json!({ "name": "hello", "to": names, "payload": sized(128 * 1024) }))
+        };
+        world.env.events().trigger(&event(63)).unwrap();
+        let refusal = "422 `payload` leads to more than 16777216 bytes of payloads, overrides and \
+                       messages in one event";
+        world.refuses(refusal, || world.env.events().trigger(&event(64)));
+    });
+}
+
 /// Its subscribers and contexts are as they were for the events behind it.
 #[test]
 fn an_event_with_too_much_content_changes_nothing() {

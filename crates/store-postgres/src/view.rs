@@ -188,6 +188,7 @@ impl View {
             (Stage::Begun(_) | Stage::Over, _) => return Ok(()),
             (Stage::Guess(_), mode) => mode,
         };
+        // Nothing is read after this.
         self.noted.borrow_mut().clear();
         let settled = match settled {
             Mode::Read => self.look(None, Seen::default()),
@@ -196,8 +197,8 @@ impl View {
         settled.map(drop).inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))
     }
 
-    /// Asks for news without a transaction, and a question before that, which reads `reads`: its answer
-    /// is that of both states, if the news is not about it.
+    /// Asks a question, which reads `reads`, and then for news, without a transaction. The answer is the
+    /// same before and after the news, unless the news is about what the question reads.
     fn look(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
         let Stage::Guess(mut seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());

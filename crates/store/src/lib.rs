@@ -207,9 +207,9 @@ pub trait Snapshot {
         visit: &mut Visit<'_>,
     ) -> Result<()>;
 
-    /// Tells which keys are going to be read one after the other. A remote backend gets the values in
-    /// one round trip: that of the first of them, or of what is read before. Other backends do nothing,
-    /// and do not ask for the keys.
+    /// Tells which keys are going to be read one after the other. A remote backend reads the
+    /// values together, in the round trip of its next read. Other backends do nothing, and do not ask
+    /// for the keys.
     fn prefetch(&self, _keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         Ok(())
     }

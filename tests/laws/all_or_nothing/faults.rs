@@ -20,14 +20,10 @@ pub(super) fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
     for point in [Point::Call, Point::Commit] {
         for after in 0.. {
             let (world, below) = seeded::fork();
-            world.store.fail(point, after);
-            let result = operation(&world);
-            if !world.store.recover() {
-                result.unwrap();
+            if !fails(&world, (point, after), || operation(&world)) {
                 assert!(!is_unchanged(&below), "the operation does nothing");
                 break;
             }
-            assert_is_fault(&result);
             assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
         }
     }
@@ -54,9 +50,8 @@ impl Checked {
     }
 }
 
-/// The same for an operation after which the activity index is tended: that the fault was there
-/// makes no difference, for what was committed, and the next one tends it as well. Says how many
-/// transactions it takes.
+/// The same for an operation with upkeep of the activity index behind it. A fault in the upkeep is not
+/// reported, and the answer is that of a call without faults. Returns the number of transactions.
 #[track_caller]
 pub(super) fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
     let undisturbed = seeded::copy();
@@ -99,8 +94,8 @@ pub(super) fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) ->
     done.len()
 }
 
-/// The same, with every `stride`th call, for a request that takes several transactions: what is
-/// left of it are the first of them, and made again it comes to the same end.
+/// The same for a request that takes several transactions, with a fault at every `stride`th call. The
+/// first transactions stay, and a repeated request has the same answer.
 #[track_caller]
 pub(super) fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
     let world = copy_of(entries);
@@ -112,13 +107,9 @@ pub(super) fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
     for (point, stride) in [(Point::Call, stride), (Point::Commit, 1)] {
         for after in (0..).step_by(stride) {
             let world = copy_of(entries);
-            world.store.fail(point, after);
-            let result = ask(&world, request);
-            if !world.store.recover() {
-                result.unwrap();
+            if !fails(&world, (point, after), || ask(&world, request)) {
                 break;
             }
-            assert_is_fault(&result);
             assert!(
                 states.contains(&dump(&world.store)),
                 "{point:?} {after} leaves half a transaction"
@@ -133,7 +124,7 @@ pub(super) fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
     }
 }
 
-// What a request is answered by an operation.
+/// Makes a request. Returns its answer as JSON, or the error of the operation.
 pub(super) fn ask(world: &World, request: &Value) -> Result<Value> {
     match requests::call(&world.engine, &world.env, request) {
         Ok(answer) => Ok(answer.json()),
@@ -142,19 +133,31 @@ pub(super) fn ask(world: &World, request: &Value) -> Result<Value> {
     }
 }
 
-/// The same with an operation that changes nothing.
+/// Fails each store call of an operation that changes nothing, one after the other.
 #[track_caller]
 pub(super) fn check_read<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
     let world = seeded::copy();
-    for after in 0.. {
-        world.store.fail(Point::Call, after);
-        let result = operation(&world);
-        if !world.store.recover() {
-            result.unwrap();
-            break;
-        }
+    let mut calls = 0..;
+    assert!(calls.any(|after| !fails(&world, (Point::Call, after), || operation(&world))));
+}
+
+/// Runs `operation` on a store whose call with that number at `point` fails. Returns `false` if the
+/// operation makes fewer calls, and so succeeds.
+#[track_caller]
+pub(super) fn fails<T: Debug>(
+    world: &World,
+    (point, number): (Point, usize),
+    operation: impl FnOnce() -> Result<T>,
+) -> bool {
+    world.store.fail(point, number);
+    let result = operation();
+    let has_failed = world.store.recover();
+    if has_failed {
         assert_is_fault(&result);
+    } else {
+        result.unwrap();
     }
+    has_failed
 }
 
 #[track_caller]

@@ -58,6 +58,8 @@ struct Reached {
 
 // The records that an event names, as it leaves them.
 struct Found {
+    named: Vec<NamedContext>,
+    context_keys: ContextSet,
     contexts: Vec<Context>,
     actor: Option<Reached>,
     recipients: Vec<Reached>,
@@ -160,18 +162,20 @@ impl Preparation<'_> {
             return Ok(self.earlier(id)?.unwrap_or(Prepared::Settled(receipt)));
         }
         let found = Found {
+            context_keys: contexts::keys(&named),
             contexts: self.contexts(&named)?,
+            named,
             actor: trigger.actor.as_ref().map(|actor| self.subscriber(actor)).transpose()?,
             recipients: self.subscribers(&audience.subscribers)?,
         };
         let ids = found.recipients.iter().map(|recipient| recipient.after.id);
-        prefetch_recipients(self.view, ids, (&contexts::keys(&named), workflow.id))?;
-        // A store on a server takes these rows along with the answer.
+        prefetch_recipients(self.view, ids, (&found.context_keys, workflow.id))?;
+        // A store on a server reads these rows in the round trip of this look-up.
         if let Some(earlier) = self.earlier(id)? {
             return Ok(earlier);
         }
         let receipt = (receipt, id.is_some());
-        self.plan_notifications(trigger, (audience, crowd), receipt, workflow, (named, found))
+        self.plan_notifications(trigger, (audience, crowd), receipt, workflow, found)
     }
 
     fn plan_notifications(
@@ -180,9 +184,8 @@ impl Preparation<'_> {
         (audience, crowd): (Audience<'_>, Crowd),
         (mut receipt, may_be_known): (TriggerReceipt, bool),
         workflow: Arc<Workflow>,
-        (named, found): (Vec<NamedContext>, Found),
+        found: Found,
     ) -> Result<Prepared> {
-        let context_keys = contexts::keys(&named);
         let event = Event {
             home: self.view.home,
             trigger,
@@ -190,7 +193,7 @@ impl Preparation<'_> {
             workflow: &workflow,
             contexts: &found.contexts,
             actor: found.actor.as_ref().map(|actor| &*actor.after),
-            context_keys: &context_keys,
+            context_keys: &found.context_keys,
             now: self.now,
         };
         let run = Run::new(&event);
@@ -205,8 +208,8 @@ impl Preparation<'_> {
             receipt,
             may_be_known,
             workflow,
-            named,
-            context_keys,
+            named: found.named,
+            context_keys: found.context_keys,
             direct,
             others,
             actor: trigger.actor.clone(),

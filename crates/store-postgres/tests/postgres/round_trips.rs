@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Interposed;
-use testkit::postgres::Server;
+use testkit::postgres::{Place, Server};
 use testkit::world::World;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::notification::NotificationQuery;
 use tidings::preference::PreferencesQuery;
+use tidings_store_postgres::PostgresStore;
 
 /// What the operations take, when the engine has run for a while.
 #[test]
 fn operations_take_few_round_trips() {
     let Some(server) = Server::shared() else { return };
-    // The questions for commits of other processes do not count.
-    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
+    let place = place(server);
     let store = place.open();
-    let world = World::with(Interposed::over(Arc::new(store.clone())), |it| it);
+    let world = world_of(&store);
     world.in_app_workflow("order");
     for number in 0..100 {
         world.in_app_workflow(&format!("workflow-{number}"));
@@ -67,9 +67,8 @@ fn operations_take_few_round_trips() {
 #[test]
 fn the_recipients_of_a_trigger_take_no_round_trips_of_their_own() {
     let Some(server) = Server::shared() else { return };
-    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
-    let world_of = |store| World::with(Interposed::over(Arc::new(store)), |it| it);
-    let first = world_of(place.open());
+    let place = place(server);
+    let first = world_of(&place.open());
     first.in_app_workflow("order");
     let everybody: Vec<_> = (0..100).map(|number| format!("subscriber-{number}")).collect();
     let trigger = |world: &World, ids: &[String]| {
@@ -80,7 +79,7 @@ fn the_recipients_of_a_trigger_take_no_round_trips_of_their_own() {
     trigger(&first, &everybody);
     let [of_one, of_all] = [1, 100].map(|recipients| {
         let store = place.open();
-        let world = world_of(store.clone());
+        let world = world_of(&store);
         // What the engine reads in its first call does not count.
         trigger(&world, &["somebody".to_owned()]);
         let before = store.round_trips();
@@ -96,16 +95,15 @@ fn the_recipients_of_a_trigger_take_no_round_trips_of_their_own() {
 #[test]
 fn a_known_recipient_takes_no_round_trip_of_its_own() {
     let Some(server) = Server::shared() else { return };
-    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
-    let world_of = |store| World::with(Interposed::over(Arc::new(store)), |it| it);
-    let first = world_of(place.open());
+    let place = place(server);
+    let first = world_of(&place.open());
     first.in_app_workflow("order");
     let trigger = |world: &World, id: &str, to: &str| {
         world.trigger(json!({ "name": "order", "to": to, "transactionId": id }));
     };
     trigger(&first, "first", "ada");
     let store = place.open();
-    let world = world_of(store.clone());
+    let world = world_of(&store);
     // Behind a few commits of its own, the process does not lock the environment beforehand.
     for number in 0..6 {
         trigger(&world, &format!("event-{number}"), "somebody");
@@ -114,4 +112,13 @@ fn a_known_recipient_takes_no_round_trip_of_its_own() {
     let before = store.round_trips();
     trigger(&world, "last", "ada");
     assert_eq!(store.round_trips() - before, 2);
+}
+
+/// The questions for commits of other processes do not count.
+fn place(server: &Server) -> Place {
+    server.place().with(|options| options.poll = Duration::from_secs(3_600))
+}
+
+fn world_of(store: &PostgresStore) -> World {
+    World::with(Interposed::over(Arc::new(store.clone())), |it| it)
 }
