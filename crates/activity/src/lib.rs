@@ -85,6 +85,7 @@ pub use delete::Old;
 pub use facets::{Facets, Term};
 pub use filter::Filter;
 pub use many::{EachSubscriber, Wanted};
+pub use upkeep::Tended;
 
 use blocks::Blocks;
 use cache::Cache;

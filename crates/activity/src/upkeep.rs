@@ -18,6 +18,17 @@ use crate::rebuild::newest_generation;
 use crate::seal::Sealing;
 use crate::{ActivityIndex, Environment, corrupt};
 
+/// What a call has done for the upkeep of an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tended {
+    /// A part of it. There may be more to do.
+    Part,
+    /// Nothing: there is nothing to do.
+    Nothing,
+    /// Nothing: another thread does the upkeep.
+    Elsewhere,
+}
+
 /// Progress of the upkeep of an environment.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
@@ -56,23 +67,23 @@ const REST: u32 = 16;
 const STEP: usize = 1_024;
 
 impl ActivityIndex {
-    /// Reads the committed changes, and does the next part of the upkeep of an environment. Returns
-    /// `false` if there is nothing to do, or if another thread does the upkeep.
+    /// Reads the committed changes, and does the next part of the upkeep of an environment. A call
+    /// beside another thread that does the upkeep reads nothing.
     ///
     /// # Errors
     ///
     /// [`Corrupt`](store::Error::Corrupt), if a part was done before and is there again. Otherwise
     /// the upkeep of a damaged store would have no end.
-    pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<bool> {
+    pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<Tended> {
         let known = self.environment(environment);
         // Before the head is read, so that it shows the last step of another thread.
-        let upkeep = known.upkeep.try_lock();
+        let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(Tended::Elsewhere) };
         let head = store::read(store, |snapshot| {
             let head = Head::find(snapshot, environment)?;
             head.iter().try_for_each(|head| known.catch_up(snapshot, environment, head))?;
             Ok::<_, store::Error>(head)
         })?;
-        let (Some(head), Some(mut upkeep)) = (head, upkeep) else { return Ok(false) };
+        let Some(head) = head else { return Ok(Tended::Nothing) };
         let is_more = upkeep.seal(store, environment, &known, &head)?
             || upkeep.clear(store, environment, &head)?
             || upkeep.clear_interrupted(store, environment, &head)?
@@ -80,7 +91,7 @@ impl ActivityIndex {
         // Meanwhile, little is added in proportion to a segment.
         let rest = if is_more { 0 } else { REST.min(self.segment_size / 1_024) };
         known.rest.store(rest, Ordering::Relaxed);
-        Ok(is_more)
+        Ok(if is_more { Tended::Part } else { Tended::Nothing })
     }
 
     /// Returns `true` if a caller that has added notifications should [`tend`](Self::tend).
@@ -93,7 +104,7 @@ impl ActivityIndex {
     /// Does the upkeep of an environment until nothing is left to do, or until another thread does
     /// it.
     pub fn tend_all(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
-        while self.tend(store, environment)? {}
+        while self.tend(store, environment)? == Tended::Part {}
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use activity::Facets;
+use activity::{Facets, Tended};
 use domain::ids::TransactionId;
 use domain::trigger::AcceptedTrigger;
 
@@ -215,6 +215,7 @@ impl<'t> Writer<'t> {
 
     // Whether there was something to do.
     fn tend(&self) -> bool {
-        self.tidings.index.tend(&*self.tidings.store, self.tidings.environment).unwrap()
+        let tended = self.tidings.index.tend(&*self.tidings.store, self.tidings.environment);
+        tended.unwrap() == Tended::Part
     }
 }

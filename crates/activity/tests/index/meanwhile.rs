@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tidings_activity::Tended;
+
 use store::memory::MemoryStore;
 
 use crate::sample;
@@ -41,19 +43,33 @@ fn others_go_on_while_the_index_is_made_anew() {
     }
 }
 
-/// Each time a thread has read the head, another one does the next step of the upkeep.
+/// Each time a process has read the head, another one does the next step of the upkeep.
 #[test]
-fn two_threads_do_the_upkeep_of_one_index() {
+fn two_processes_do_the_upkeep_of_one_store() {
     let world = Arc::new(World::new(Backend::Memory(MemoryStore::default()), 16));
     past(&world, 3);
     let append = Deed::Append { count: 400, transaction: 1, traits: 7, later: 1 };
     world.does(0, &append).unwrap();
     for _ in 0..400 {
         let shared = Arc::clone(&world);
-        world.store.pause(Point::Called, 0, move || shared.does(0, &Deed::Tend(1)).unwrap());
+        world.store.pause(Point::Called, 0, move || shared.does(1, &Deed::Tend(1)).unwrap());
         world.does(0, &Deed::Tend(1)).unwrap();
     }
     let index = world.index(0);
-    assert_eq!(index.tend(&world.store, sample::environment()).ok(), Some(false));
+    assert_eq!(index.tend(&world.store, sample::environment()).ok(), Some(Tended::Nothing));
     world.is_in_order(&queries(1, 5));
+}
+
+/// Callers beside the one that does the upkeep do not wait for the store.
+#[test]
+fn a_thread_reads_nothing_while_another_one_does_the_upkeep() {
+    let world = Arc::new(World::new(Backend::Memory(MemoryStore::default()), 16));
+    past(&world, 3);
+    let shared = Arc::clone(&world);
+    world.store.pause(Point::Begin, 0, move || {
+        let tend = || shared.index(0).tend(&shared.store, sample::environment());
+        let (calls, tended) = shared.store.calls_of(tend);
+        assert_eq!((calls, tended.ok()), (Vec::new(), Some(Tended::Elsewhere)));
+    });
+    world.does(0, &Deed::Tend(1)).unwrap();
 }

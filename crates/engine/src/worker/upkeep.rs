@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use activity::Tended;
 use domain::ids::EnvironmentId;
 use parking_lot::Mutex;
 
@@ -78,11 +79,15 @@ impl Engine {
         Ok(true)
     }
 
-    // Does a step of the upkeep of an environment, and keeps its error.
+    // Does a step of the upkeep of an environment, and keeps its error. Returns `false` if there was
+    // none to do.
     fn tend(&self, environment: EnvironmentId) -> Result<bool> {
         let tended = self.activity().tend(self.store(), environment);
         let error = tended.as_ref().err().map(ToString::to_string);
-        self.parts.upkeep.state.lock().error = error;
-        Ok(tended?)
+        // A call beside the one that does the upkeep knows nothing of its error.
+        if !matches!(tended, Ok(Tended::Elsewhere)) {
+            self.parts.upkeep.state.lock().error = error;
+        }
+        Ok(tended? == Tended::Part)
     }
 }
